@@ -1,0 +1,1 @@
+from dedup.detector import Detector

@@ -1,0 +1,192 @@
+"""Detector: options checked once; page -> Fingerprint; two Fingerprints -> Comparison.
+
+The verdict in one line: a near-duplicate is within ``max_distance`` bits of simhash **and** has at least
+``min_resemblance`` in common by the sketches of its shingles.  The simhash of the words finds candidates
+cheaply; the sketch of the six-token shingles, AltaVista's features, confirms.
+"""
+
+import hashlib
+from dataclasses import asdict, dataclass, field
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from dedup import html, minhash, simhash
+from dedup.errors import SettingsError
+from dedup.shingles import hash_tokens, shingle_hashes
+from dedup.tables import MAX_DISTANCE
+
+__all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
+
+#: Changes whenever the same page would get another fingerprint; stored with every index.
+SCHEME = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What is hashed, and how it is weighed; the defaults are what the evaluation chose."""
+
+    simhash_size: int = 1  #: tokens per simhash feature
+    simhash_urls: bool = False  #: whether URL tokens are simhash features
+    weights: str = "log"  #: of a simhash feature: "log" = 1 + ln(count), "count", or "one"
+    sketch_urls: bool = True  #: whether URL tokens are part of the sketched shingles
+    slots: int = 512  #: slots of the sketch, a power of two
+    bits: int = 2  #: bits stored per slot
+
+    def __post_init__(self) -> None:
+        _check("features.simhash_size", self.simhash_size, 1, 100)
+        if self.weights not in {"log", "count", "one"}:
+            raise SettingsError(f"features.weights is {self.weights!r}; allowed: 'log', 'count', 'one'")
+        if self.slots not in {64, 128, 256, 512, 1024, 2048}:
+            raise SettingsError(f"features.slots is {self.slots!r}; allowed: a power of two, 64 to 2048")
+        if self.bits not in minhash.WIDTHS:
+            raise SettingsError(f"features.bits is {self.bits!r}; allowed: 2, 4, 8")
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What is kept of a page in order to judge it and others against it."""
+
+    simhash: int | None  #: 64 bits; None when nothing could be made of the page
+    sketch: bytes  #: ``slots * bits / 8`` bytes; empty when simhash is None
+    tokens: int  #: words and URLs that were found
+    links: int  #: different URLs among its HREFs
+    reason: str | None = None  #: why it can't be judged: empty, short, truncated, binary, undecodable
+
+    @property
+    def hex(self) -> str | None:
+        """The simhash as 16 hex digits."""
+        return None if self.simhash is None else f"{self.simhash:016x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How near two pages are, and whether that makes them duplicates."""
+
+    distance: int | None  #: bits in which the simhashes differ; None if a page has none
+    resemblance: float | None  #: estimated share of common shingles, 0..1
+    duplicate: bool
+
+
+@dataclass(frozen=True)
+class Detector:
+    """Judges pages by the settings of the same names (in upper case, with ``DEDUP_`` before them).
+
+    Raises `SettingsError` for a value that is not allowed; no page makes its methods raise.
+
+    >>> detector = Detector(min_tokens=5)
+    >>> story = "<p>The crawler reads each page once and never follows the same page twice" + " or so" * 9
+    >>> a, b = detector.fingerprint(story), detector.fingerprint(story.upper() + "<!-- 12:05 -->")
+    >>> detector.compare(a, b)
+    Comparison(distance=0, resemblance=1.0, duplicate=True)
+    >>> detector.compare(a, detector.fingerprint("<p>Quite another page, about something else"))
+    Comparison(distance=..., resemblance=0.0, duplicate=False)
+    >>> detector.fingerprint("<p>Not found").reason
+    'short'
+    """
+
+    max_distance: int = 6  #: k, in bits of 64
+    min_resemblance: float = 0.7  #: 0 to 1; 0 = no second stage
+    shingle_size: int = 6  #: w, tokens per shingle of the sketch
+    min_tokens: int = 50  #: words that a page must have to be judged
+    keep_urls: bool = True  #: whether the URLs of HREFs and IMGs are tokens
+    hash_key: str = field(default="", repr=False)  #: a secret that makes fingerprints unforgeable
+    method: str = "simhash"
+    features: Features = field(default_factory=Features)
+
+    def __post_init__(self) -> None:
+        _check("MAX_DISTANCE", self.max_distance, 0, MAX_DISTANCE)
+        _check("MIN_RESEMBLANCE", self.min_resemblance, 0.0, 1.0)
+        _check("SHINGLE_SIZE", self.shingle_size, 1, 100)
+        _check("MIN_TOKENS", self.min_tokens, 0, 1_000_000)
+        if not isinstance(self.keep_urls, bool):
+            raise SettingsError(f"KEEP_URLS is {self.keep_urls!r}; allowed: True, False")
+        if not isinstance(self.hash_key, str):
+            raise SettingsError("HASH_KEY is not a string; allowed: any text, or '' for none")
+        if self.method != "simhash":
+            raise SettingsError(f"METHOD is {self.method!r}; allowed: 'simhash'")
+        object.__setattr__(self, "_seed", self._derive("tokens") if self.hash_key else 0)
+        object.__setattr__(self, "_sketch_key", self._derive("sketch"))
+
+    _seed: int = field(init=False, repr=False, compare=False, default=0)
+    _sketch_key: int = field(init=False, repr=False, compare=False, default=0)
+
+    def _derive(self, purpose: str) -> int:
+        key = hashlib.blake2b(self.hash_key.encode(), digest_size=32).digest()
+        digest = hashlib.blake2b(purpose.encode(), key=key, digest_size=8).digest()
+        return int.from_bytes(digest, "big")
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What an index is built with: fingerprints and verdicts of other parameters don't mix."""
+        values: dict[str, Any] = {
+            "scheme": SCHEME,
+            "method": self.method,
+            "max_distance": self.max_distance,
+            "min_resemblance": float(self.min_resemblance),
+            "shingle_size": self.shingle_size,
+            "min_tokens": self.min_tokens,
+            "keep_urls": self.keep_urls,
+            "hash_key": f"{self._derive('check'):016x}",
+            **{f"features.{name}": value for name, value in asdict(self.features).items()},
+        }
+        return {name: str(value) for name, value in values.items()}
+
+    def fingerprint(self, page: bytes | str, url: str = "", encoding: str | None = None) -> Fingerprint:
+        """The fingerprint of a page's HTML; ``encoding`` is what its server said of it."""
+        text = html.decode(page, encoding)
+        if reason := html.unreadable(text):
+            return Fingerprint(None, b"", 0, 0, reason)
+        return self.fingerprint_tree(html.parse(text), url)
+
+    def fingerprint_tree(self, root: etree._Element, url: str = "") -> Fingerprint:
+        """The fingerprint of a parsed page; the tree is left as it is.  O(size of the page)."""
+        return self.fingerprint_page(html.extract(root, url, self.keep_urls))
+
+    def fingerprint_page(self, page: html.Page) -> Fingerprint:
+        """The fingerprint of a page's tokens."""
+        tokens, features = page.tokens, self.features
+        if page.truncated or not tokens:
+            reason = "truncated" if page.truncated else "empty"
+            return Fingerprint(None, b"", len(tokens), page.links, reason)
+        hashes = hash_tokens(tokens, self._seed)
+        words = hashes
+        if self.keep_urls:
+            is_url = np.fromiter(map(str.startswith, tokens, repeat("/")), np.bool_, len(tokens))
+            words = hashes[~is_url]
+        reason = "short" if len(words) < self.min_tokens or len(words) == 0 else None
+        found = shingle_hashes(hashes if features.simhash_urls else words, features.simhash_size)
+        weights = None
+        if features.weights != "count":
+            found, counts = np.unique(found, return_counts=True)
+            weights = simhash.log_weights(counts) if features.weights == "log" else np.ones_like(counts)
+        shingles = shingle_hashes(hashes if features.sketch_urls else words, self.shingle_size)
+        return Fingerprint(
+            simhash.simhash(found, weights),
+            minhash.sketch(shingles, features.slots, features.bits, self._sketch_key),
+            len(tokens),
+            page.links,
+            reason,
+        )
+
+    def compare(self, a: Fingerprint, b: Fingerprint) -> Comparison:
+        """How near two pages are; pages that can't be judged are never duplicates."""
+        if a.simhash is None or b.simhash is None:
+            return Comparison(None, None, False)
+        distance = simhash.distance(a.simhash, b.simhash)
+        stored = np.frombuffer(a.sketch, np.uint64).reshape(1, -1)
+        resemblance = float(minhash.resemblances(stored, b.sketch, self.features.bits)[0])
+        judged = a.reason is None and b.reason is None
+        near = distance <= self.max_distance and resemblance >= self.min_resemblance
+        return Comparison(distance, resemblance, judged and near)
+
+
+def _check(name: str, value: object, low: float, high: float) -> None:
+    """A number of the type of its bounds, within them."""
+    whole = isinstance(low, int)
+    kind = (int,) if whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
+        what = "a whole number" if whole else "a number"
+        raise SettingsError(f"{name} is {value!r}; allowed: {what} from {low} to {high}")

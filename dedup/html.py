@@ -1,0 +1,302 @@
+"""Page -> tokens: the AltaVista normalisation (Manasse, "Finding similar things quickly", section
+"Feature extraction": ignore case, discard most markup other than the URLs in HREFs and IMGs).
+
+The contract:
+
+* **Kept**, in document order: the words of the visible text and of the title; the HREF of every
+  ``a`` and ``area`` and the SRC of every ``img``, as URL tokens.
+* **Dropped**: ``script``, ``style``, ``noscript``, ``template``, comments, processing instructions
+  and the rest of the markup.  Markup separates words.
+* **Folded**: text is NFKC-normalised and case-folded; zero-width characters vanish.  A word is a run of
+  letters, digits, underscores and their combining marks.  Scripts written without spaces (Han, kana,
+  Thai, Lao, Khmer, Burmese) give one token per character.
+* **URL tokens** start with ``/``, which no word does.  They are resolved against the page (or its
+  ``base``), lose scheme, fragment, session and click-tracking parameters, and what they share with the
+  page's own address: its host and the folders they have in common, so that a mirror under another path,
+  or the next version of a manual, has the same tokens.  Other hosts are kept (``//host/path``).  Links
+  within the page, links that are not http(s), and URLs over 2,000 characters are dropped.
+
+>>> page = '<title>Storm</title><p>The <b>Crawler</b><a href="/Docs/?PHPSESSID=9f&v=2#top">reads</a>'
+>>> extract(parse(page), "http://example.org/a/").tokens
+['storm', 'the', 'crawler', '/docs/?v=2', 'reads']
+
+This module does not know about fingerprints.  Everything here is linear in the size of the page, and
+no page makes it raise.
+"""
+
+import codecs
+import re
+import unicodedata
+from functools import cache, lru_cache
+from typing import NamedTuple
+from urllib.parse import urljoin
+
+from bs4 import BeautifulSoup, UnicodeDammit
+from lxml import etree
+
+__all__ = ["Page", "decode", "extract", "is_url", "parse", "unreadable"]
+
+#: Elements whose content is not visible text.
+DROPPED = frozenset({"script", "style", "noscript", "template"})
+#: The attribute that holds a URL worth keeping, per element.
+URL_ATTRIBUTES = {"a": "href", "area": "href", "img": "src"}
+#: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
+MAX_URL = 2_000
+#: Unicode's stream-safe limit (UAX #15): longer runs of combining marks are cut, since normalising
+#: them takes quadratic time.
+MAX_MARKS = 30
+#: Han (with its iteration marks), kana, Thai, Lao, Burmese, Khmer, of the basic plane: the regular
+#: expressions below are compiled to bitmaps as long as no class reaches beyond it (10 times faster).
+SPACELESS = (
+    "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6"
+    "\u1000-\u102a\u103f\u1050-\u1055\u1780-\u17b3"
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+)
+#: Codecs of Python that are no character set of a page; punycode takes quadratic time.
+NOT_CHARSETS = ["punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"]
+
+_SESSION = re.compile(
+    r"(?:(?<=[?&;])|;)(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|sessionid|session_id|"
+    r"sessid|sid|cfid|cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_ASCII_TOKENS = re.compile(r"/\S+|\w+", re.ASCII)
+
+
+class Page(NamedTuple):
+    """The tokens of a page, and what the parser had to say."""
+
+    tokens: list[str]  #: words and URL tokens in document order
+    links: int  #: how many different URLs its HREFs name
+    truncated: bool  #: the parser gave up part of the page (nesting over its limit)
+
+
+def is_url(token: str) -> bool:
+    """Whether a token is a URL token.
+
+    >>> is_url("/docs/"), is_url("docs")
+    (True, False)
+    """
+    return token.startswith("/")
+
+
+_ZERO_WIDTH = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]+")
+
+
+@cache
+def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Runs of combining marks over the limit, and tokens."""
+    marks = "".join(chr(c) for c in range(0x300, 0x10000) if unicodedata.category(chr(c))[0] == "M")
+    letter = rf"[^\W{SPACELESS}]"
+    tokens = rf"/\S+|[{SPACELESS}][{marks}]*|{letter}+(?:[{marks}]+{letter}*)*"
+    return re.compile(f"[{marks}]{{{MAX_MARKS + 1},}}"), re.compile(tokens)
+
+
+def split_tokens(text: str) -> list[str]:
+    """Folds text and splits it into tokens; what follows a slash is taken for a URL.
+
+    >>> split_tokens("Ｆｕｌｌ STRASSE Straße x\u0301")
+    ['full', 'strasse', 'strasse', 'x́']
+    >>> split_tokens("ไทย 漢字かな हिन्दी")
+    ['ไ', 'ท', 'ย', '漢', '字', 'か', 'な', 'हिन्दी']
+    """
+    if text.isascii():
+        return _ASCII_TOKENS.findall(text.lower())
+    long_marks, tokens = _unicode_patterns()
+    text = long_marks.sub(lambda run: run[0][:MAX_MARKS], _ZERO_WIDTH.sub("", text))
+    text = unicodedata.normalize("NFKC", text)
+    return tokens.findall(unicodedata.normalize("NFKC", text.casefold()))
+
+
+def decode(html: bytes | str, encoding: str | None = None) -> str:
+    """Text of a page: a BOM wins, then ``encoding``, then what the page declares, then detection.
+
+    Never raises: what is no character set is ignored, undecodable bytes become U+FFFD.
+
+    >>> decode("Käse".encode("latin-1"), "latin-1"), decode(b"\\xef\\xbb\\xbfx", "latin-1")
+    ('Käse', 'x')
+    >>> decode('<meta charset="cp1251">Привет'.encode("cp1251"))[-6:]
+    'Привет'
+    """
+    if isinstance(html, str):
+        return html.encode("utf-8", "replace").decode("utf-8")  # lone surrogates can't be hashed
+    for bom, codec in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
+        if html.startswith(bom):
+            return html[len(bom) :].decode(codec, "replace")
+    if encoding is not None and (charset := _charset(encoding)):
+        return html.decode(charset, "replace")
+    if html.isascii():
+        return html.decode("ascii")
+    dammit = UnicodeDammit(html, is_html=True, exclude_encodings=NOT_CHARSETS)
+    return decode(dammit.unicode_markup or html.decode("utf-8", "replace"))
+
+
+def _charset(label: str) -> str | None:
+    """The Python codec of a character set's label; None if there is none."""
+    try:
+        name = codecs.lookup(label.strip()).name.replace("-", "_")
+        b"".decode(name)
+    except (LookupError, ValueError, UnicodeError):
+        return None
+    return None if name in NOT_CHARSETS else name
+
+
+def unreadable(text: str) -> str | None:
+    """Why decoded text is not a page: "binary", "undecodable", or None.
+
+    More than one control character in a hundred, or more than one U+FFFD in twenty, is no text.
+
+    >>> unreadable("\\x89PNG\\r\\n\\x1a\\n\\x00\\x00\\x00"), unreadable("\\ufffd" * 9 + "a" * 90)
+    ('binary', 'undecodable')
+    >>> unreadable("<p>Some \\ufffd text with a NUL\\x00 in it" + " and so on" * 20)
+    """
+    head = text[:8192]
+    if len(_CONTROL.findall(head)) * 100 > len(head):
+        return "binary"
+    if text.count("\ufffd") * 20 > len(text):
+        return "undecodable"
+    return None
+
+
+def parse(text: str) -> etree._Element:
+    """The lxml tree of a page, parsed as Scrapy's selectors do.
+
+    Where lxml finds no body in a page that has some text (an unclosed comment or title swallows it),
+    html.parser gives a second opinion on its first 100,000 characters.
+    """
+    root = _parse(text)
+    if root.find("body") is None and root.find("frameset") is None and text.strip():
+        second = _parse(str(BeautifulSoup(text[:100_000], "html.parser")))
+        if second.find("body") is not None:
+            return second
+    return root
+
+
+def _parse(text: str) -> etree._Element:
+    data = text.strip().replace("\x00", "").encode("utf-8", "replace") or b"<html/>"
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True)
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError:  # a document of which nothing is left
+        root = None
+    return root if root is not None else etree.fromstring(b"<html/>", parser)
+
+
+def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page:
+    """The tokens of a parsed page.  Leaves the tree as it is.  O(size of the tree).
+
+    ``url`` is the page's own address, against which its links are resolved.
+    """
+    pieces: list[str] = []
+    links: set[str] = set()
+    base = url
+    open_elements: list[etree._Element] = []
+    dropping = 0  # how many elements were open when a dropped one opened, itself included; 0 = none
+
+    def close() -> None:
+        nonlocal dropping
+        tail = open_elements.pop().tail
+        if dropping > len(open_elements):
+            dropping = 0
+        if tail and not dropping and not tail.isspace():
+            pieces.append(tail.replace("/", " "))
+
+    # iter() and our own stack: iterwalk and itertext take quadratic time on runs of comments.
+    for node in root.iter():
+        parent = node.getparent()
+        while open_elements and open_elements[-1] is not parent:
+            close()
+        open_elements.append(node)
+        tag = node.tag
+        if dropping or not isinstance(tag, str):  # a comment: only what follows it counts
+            continue
+        if tag in DROPPED:
+            dropping = len(open_elements)
+            continue
+        if (attribute := URL_ATTRIBUTES.get(tag)) and (value := node.get(attribute)):
+            if token := url_token(value, base):
+                if keep_urls:
+                    pieces.append(token)
+                if attribute == "href":
+                    links.add(token)
+        elif tag == "base" and base == url and (value := node.get("href")):
+            base = _join(url, value)
+        text = node.text
+        if text and not text.isspace():
+            pieces.append(text.replace("/", " "))
+    while open_elements:
+        close()
+    return Page(split_tokens(" ".join(pieces)), len(links), _truncated(root))
+
+
+def _truncated(root: etree._Element) -> bool:
+    parser = root.getroottree().parser
+    if parser is None:
+        return False
+    return any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log)
+
+
+def url_token(value: str, base: str) -> str | None:
+    """The URL token of an attribute's value on a page at ``base``; None if it is not kept.
+
+    >>> url_token("../b.html;jsessionid=1F?x=1#c", "http://Example.org/a/i.html")
+    '/b.html?x=1'
+    >>> {url_token(value, f"http://example.org/{version}/a/i.html")
+    ...  for version in ("v1", "v2") for value in ("b.html", f"/{version}/a/b.html")}
+    {'/b.html'}
+    >>> url_token("https://other.org/?utm_source=a&q=1", "http://example.org/")
+    '//other.org/?q=1'
+    >>> url_token("#top", "http://example.org/"), url_token("mailto:a@b.c", "http://example.org/")
+    (None, None)
+    """
+    value = value.strip()
+    if not value or value[0] == "#" or len(value) > MAX_URL:
+        return None
+    if value[0] != "?":  # all but a bare query resolve alike for every page of a folder: cache those
+        base = base[: base.rfind("/") + 1] if base.count("/") > 2 else base
+    return _resolve(value, base)
+
+
+@lru_cache(maxsize=1 << 14)
+def _resolve(value: str, base: str) -> str | None:
+    joined = _join(base, value)
+    if scheme := _SCHEME.match(joined):
+        if scheme[0].lower() not in {"http:", "https:"}:
+            return None
+        joined = joined[scheme.end() :]
+    joined = "%20".join(_SESSION.sub("", joined.partition("#")[0]).rstrip("?&").split())
+    host, path = _split(joined)
+    own_host, own_path = _split(base.partition(":")[2] or base)
+    if host and host != own_host:
+        return f"//{host}{path}"
+    folder = 0  # where the last folder that both paths share begins its content
+    for position, (a, b) in enumerate(zip(path.partition("?")[0], own_path, strict=False)):
+        if a != b:
+            break
+        if a == "/":
+            folder = position
+    return path[folder:]
+
+
+def _split(address: str) -> tuple[str, str]:
+    """Host, in lower case, and path of an address without scheme; the path starts with a slash."""
+    if not address.startswith("//"):
+        return "", address if address.startswith("/") else "/" + address
+    end = min((at for at in (address.find("/", 2), address.find("?", 2)) if at > 0), default=len(address))
+    path = address[end:]
+    return address[2:end].lower(), path if path.startswith("/") else "/" + path
+
+
+def _join(base: str, value: str) -> str:
+    try:
+        return urljoin(base, value)
+    except ValueError:  # an address such as http://[: it names no page, but it is a feature
+        return value
+

@@ -1,0 +1,87 @@
+"""Tokens -> 64-bit hashes of w-shingles, and what two sets of them have in common.
+
+Source: Broder et al.'s w-shingling as told in Barber, "Shingling" (2009), and Manasse, "Finding similar
+things quickly"; a shingle is a run of w consecutive tokens.  Hashes are xxh3 of the UTF-8 token, so they
+are the same on every machine, in every process and for ever; ``seed`` makes them ours alone.
+"""
+
+from collections.abc import Sequence
+from itertools import repeat
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+__all__ = ["Hashes", "containment", "hash_tokens", "mix", "resemblance", "shingle_hashes"]
+
+Hashes = npt.NDArray[np.uint64]
+
+#: The multiplier of the polynomial over a shingle's tokens (2^64 / golden ratio; odd, so invertible).
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def hash_tokens(tokens: Sequence[str], seed: int = 0) -> Hashes:
+    """xxh3 of each token: uint64, shape (n,).  O(characters).
+
+    >>> [hex(h) for h in hash_tokens(["storm", "crawler"]).tolist()]
+    ['0x8a5e0a9570a5cbef', '0xed919a2642107e0']
+    """
+    octets = map(str.encode, tokens)
+    digests = map(xxhash.xxh3_64_intdigest, octets, repeat(seed))
+    return np.fromiter(digests, np.uint64, len(tokens))
+
+
+def mix(hashes: Hashes) -> Hashes:
+    """Spreads every bit of each hash over all 64 (the finaliser of splitmix64; a bijection).
+
+    >>> [hex(h) for h in mix(np.array([0, 1], np.uint64)).tolist()]
+    ['0x0', '0x5692161d100b05e5']
+    """
+    hashes = (hashes ^ (hashes >> 30)) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = (hashes ^ (hashes >> 27)) * np.uint64(0x94D049BB133111EB)
+    return hashes ^ (hashes >> 31)
+
+
+def shingle_hashes(hashes: Hashes, size: int) -> Hashes:
+    """Hashes of all runs of ``size`` token hashes: uint64, shape (n - size + 1,), repeats included.
+
+    A page of fewer than ``size`` tokens is one shingle; an empty page has none.  O(n * size).
+
+    >>> a, b = hash_tokens("to be or not to be".split()), hash_tokens("to be or".split())
+    >>> shingle_hashes(a, 2).shape, shingle_hashes(b, 6).shape
+    ((5,), (1,))
+    >>> bool(shingle_hashes(a, 2)[0] == shingle_hashes(a, 2)[4])
+    True
+    """
+    if size == 1 or len(hashes) == 0:
+        return hashes
+    count = max(1, len(hashes) - size + 1)
+    combined = hashes[:count].copy()
+    for offset in range(1, min(size, len(hashes))):
+        combined *= MULTIPLIER
+        combined += hashes[offset : offset + count]
+    return mix(combined)
+
+
+def resemblance(a: Hashes, b: Hashes) -> float:
+    """|A and B| / |A or B| of two sets of shingles (Jaccard); 1 when both are empty.  O(n log n).
+
+    >>> a, b = (shingle_hashes(hash_tokens(text.split()), 1) for text in ("a b c d", "b c d e"))
+    >>> resemblance(a, b)
+    0.6
+    """
+    a, b = np.unique(a), np.unique(b)
+    common = len(np.intersect1d(a, b, assume_unique=True))
+    union = len(a) + len(b) - common
+    return common / union if union else 1.0
+
+
+def containment(a: Hashes, b: Hashes) -> float:
+    """|A and B| / |A|: how much of A is found in B; 1 when A is empty.  O(n log n).
+
+    >>> a, b = hash_tokens("a b".split()), hash_tokens("a b c d".split())
+    >>> containment(a, b), containment(b, a)
+    (1.0, 0.5)
+    """
+    a = np.unique(a)
+    return len(np.intersect1d(a, np.unique(b), assume_unique=True)) / len(a) if len(a) else 1.0

@@ -1,0 +1,59 @@
+"""Where kept pages are filed: one contract (`base`), in memory and in a file (`local`), in Redis."""
+
+from typing import Any
+
+from dedup.detector import Detector
+from dedup.errors import SettingsError
+from dedup.index.base import Entry, Index, Verdict
+
+__all__ = ["Entry", "Index", "Verdict", "open_index"]
+
+
+def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **options: Any) -> Index:
+    """The index at an address; ``namespace`` tells several in one Redis apart.
+
+    ``memory:``, ``file:PATH``, ``redis://[user:password@]host[:port][/db]``, ``rediss://...`` (TLS) or
+    ``unix:///path/to/socket``.  Options: ``scope``, ``expected_pages``, ``tables`` (see the settings).
+    The store is reached at the first claim, or by ``await index.open()``.
+
+    >>> import asyncio
+    >>> async def twice():
+    ...     detector = Detector(min_tokens=3)
+    ...     index = open_index("memory:", detector)
+    ...     for name, page in [("a", "<p>one and the same"), ("b", "<p>One and the SAME"), ("b", "<p>else")]:
+    ...         verdict = await index.claim(name, f"http://{name}/", detector.fingerprint(page))
+    ...         print(verdict.status, verdict.of, verdict.distance, verdict.reason)
+    ...     await index.confirm("a")
+    ...     await index.close()
+    >>> asyncio.run(twice())
+    new None None None
+    duplicate http://a/ 0 None
+    unjudged None None short
+    """
+    if not isinstance(address, str):
+        raise SettingsError(f"INDEX is {address!r}; allowed: {_ALLOWED}")
+    scheme, colon, rest = address.partition(":")
+    if not colon or scheme not in {"memory", "file", "redis", "rediss", "unix"}:
+        raise SettingsError(f"INDEX is {_redact(address)!r}; allowed: {_ALLOWED}")
+    if not isinstance(namespace, str) or not namespace or not namespace.isprintable() or set(namespace) & set("{}"):
+        raise SettingsError(f"NAMESPACE is {namespace!r}; allowed: printable text without braces")
+    if scheme in {"memory", "file"}:
+        from dedup.index.local import LocalIndex
+
+        if scheme == "memory" and rest:
+            raise SettingsError(f"INDEX is {address!r}; 'memory:' takes no path, 'file:PATH' does")
+        if scheme == "file" and not rest:
+            raise SettingsError("INDEX is 'file:'; it needs a path, as in 'file:crawl.sqlite'")
+        return LocalIndex(rest or None, detector, **options)
+    from dedup.index.redis import RedisIndex
+
+    return RedisIndex(address, namespace, detector, **options)
+
+
+_ALLOWED = "'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"
+
+
+def _redact(address: str) -> str:
+    """An address without what stands before an @."""
+    before, at, after = address.rpartition("@")
+    return f"{before.partition('//')[0]}//***@{after}" if at else address

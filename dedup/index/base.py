@@ -1,0 +1,215 @@
+"""The contract of an index: what claim, confirm and release promise, whatever the store.
+
+An index knows pages and their fingerprints; whether a candidate counts comes from the `Detector`.
+
+* `claim` is atomic: of two workers with the same page at once, exactly one is told "new".
+* A page is never its own duplicate: its page id again gets "same".
+* A claim is *pending*, owned by its run, until `confirm` makes it *done* or `release` takes it back.
+  A pending claim of a run that is no longer alive shadows nothing.
+* The nearest page wins: least distance, then most resemblance, then the earlier page.
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import tldextract
+
+from dedup.detector import Detector, Fingerprint
+from dedup.errors import IndexMismatchError, SettingsError
+from dedup.tables import Plan, plan, plan_for
+
+__all__ = ["SCOPES", "Entry", "Index", "Status", "Verdict", "nearest"]
+
+#: Changes whenever stored entries would be read differently.
+FORMAT = 1
+SCOPES = ("all", "host", "site")
+
+Status = Literal["new", "same", "duplicate", "unjudged"]
+
+# The snapshot that tldextract ships: no look-up over the network, the same answer for every crawler.
+_split_site = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a claim."""
+
+    status: Status  #: new: kept and filed; same: its own earlier claim; duplicate: of another page
+    of: str | None = None  #: URL of the kept page that it duplicates
+    distance: int | None = None  #: bits in which the two simhashes differ
+    resemblance: float | None = None  #: estimated, 0..1
+    reason: str | None = None  #: why it is unjudged
+    of_simhash: int | None = None  #: simhash of the kept page
+
+
+class Entry(NamedTuple):
+    """A page as it is filed.  ``simhash ^ scope`` is what the tables hold: pages of one scope keep
+    their distances, pages of different scopes are as far apart as unrelated ones."""
+
+    page_id: str
+    url: str
+    simhash: int
+    scope: int
+    sketch: bytes
+
+    @property
+    def key(self) -> int:
+        """What the tables hold."""
+        return self.simhash ^ self.scope
+
+
+class Match(NamedTuple):
+    """A filed page that a claim duplicates; the nearest one has the least (distance, -resemblance, number)."""
+
+    distance: int
+    resemblance: float
+    number: int
+
+    @property
+    def order(self) -> tuple[int, float, int]:
+        """Sorts the nearest first."""
+        return self.distance, -self.resemblance, self.number
+
+
+def nearest(matches: Iterable[Match], min_resemblance: float) -> Match | None:
+    """The match that a verdict names; None if none is near enough.
+
+    >>> nearest([Match(2, 0.8, 5), Match(1, 0.6, 6), Match(2, 0.9, 7)], min_resemblance=0.7)
+    Match(distance=2, resemblance=0.9, number=7)
+    """
+    near = (match for match in matches if match.resemblance >= min_resemblance)
+    return min(near, key=lambda match: match.order, default=None)
+
+
+class Index(ABC):
+    """Where kept pages are filed.  Open it with `dedup.open_index`."""
+
+    def __init__(
+        self,
+        detector: Detector,
+        *,
+        scope: str = "all",
+        expected_pages: int = 1_000_000,
+        tables: int | None = None,
+    ) -> None:
+        if scope not in SCOPES:
+            raise SettingsError(f"SCOPE is {scope!r}; allowed: 'all', 'host', 'site'")
+        for name, value in (("EXPECTED_PAGES", expected_pages), ("TABLES", tables)):
+            if value is None and name == "TABLES":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**12:
+                raise SettingsError(f"{name} is {value!r}; allowed: a whole number from 1 to {10**12}")
+        self.detector = detector
+        self.scope = scope
+        self.expected_pages = expected_pages
+        self.run = uuid4().hex
+        self.plan: Plan = (
+            plan(detector.max_distance, expected_pages)
+            if tables is None
+            else plan_for(tables, detector.max_distance)
+        )
+        self._tables_asked = tables is not None
+        self._opened = False
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """The address of the store, fit to be printed (no secrets)."""
+
+    async def open(self) -> None:
+        """Reaches the store and checks that it is ours; claims do so by themselves.
+
+        Raises `IndexUnavailableError`, `IndexMismatchError` or `IndexCorruptError`.
+        """
+        if not self._opened:
+            await self._open()
+            self._opened = True
+
+    async def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
+        """Judges a page and, if it is new, files it as pending, in one step.
+
+        Raises `IndexUnavailableError` if the store can't answer; then nothing is known of the page.
+        """
+        if fingerprint.simhash is None or fingerprint.reason is not None:
+            return Verdict("unjudged", reason=fingerprint.reason)
+        await self.open()
+        url = url.encode("utf-8", "replace").decode()  # lone surrogates can't be stored
+        scope = scope_mask(self.scope, url)
+        return await self._claim(Entry(page_id, url, fingerprint.simhash, scope, fingerprint.sketch))
+
+    @abstractmethod
+    async def confirm(self, page_id: str) -> None:
+        """The page's output has been handed over: its claim is done.  Written within a second."""
+
+    @abstractmethod
+    async def release(self, page_id: str) -> None:
+        """The page was not processed: this run's pending claim of it is as if it had never been made."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Writes what is confirmed, releases what is still pending, lets go of the store."""
+
+    @abstractmethod
+    async def count(self) -> int:
+        """How many pages are filed, pending ones included."""
+
+    @abstractmethod
+    async def _open(self) -> None: ...
+
+    @abstractmethod
+    async def _claim(self, entry: Entry) -> Verdict: ...
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What an index is built with and can't be mixed: stored in it, compared at every start."""
+        levels = ".".join(map(str, self.plan.levels))
+        return {"format": str(FORMAT), "scope": self.scope, "tables": levels, **self.detector.parameters}
+
+    def adopt(self, stored: Mapping[str, str]) -> None:
+        """Takes over the table plan of an existing index, after checking that everything else is alike.
+
+        Raises `IndexMismatchError` that names the first field that differs, and both values.
+        """
+        wanted = self.parameters
+        if not self._tables_asked and stored.get("tables"):
+            wanted["tables"] = stored["tables"]
+        for name, value in wanted.items():
+            if stored.get(name) != value:
+                there = repr(stored[name]) if name in stored else "not stored"
+                raise IndexMismatchError(
+                    f"the index {self.where} was built with other parameters: {name} is {there} there "
+                    f"and {value!r} here; use the same settings, or another DEDUP_INDEX or DEDUP_NAMESPACE"
+                )
+        levels = tuple(int(blocks) for blocks in wanted["tables"].split("."))
+        self.plan = Plan(self.plan.bits, self.plan.max_distance, levels)
+
+
+@lru_cache(maxsize=1 << 12)
+def _mask_of(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+
+
+def scope_mask(scope: str, url: str) -> int:
+    """A 64-bit number that pages share exactly when they are compared with each other.
+
+    >>> scope_mask("all", "http://a.example.org/")
+    0
+    >>> a, b = "http://a.example.org:8080/x", "http://b.example.org/y"
+    >>> scope_mask("site", a) == scope_mask("site", b), scope_mask("host", a) == scope_mask("host", b)
+    (True, False)
+    """
+    if scope == "all":
+        return 0
+    try:
+        host = urlsplit(url).netloc.rpartition("@")[2].lower()
+    except ValueError:
+        host = url
+    if scope == "site":
+        host = _split_site(host).top_domain_under_public_suffix or host
+    return _mask_of(host)

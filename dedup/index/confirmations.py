@@ -1,0 +1,58 @@
+"""Confirmations gathered into batches: written within half a second, or by `flush`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+from dedup.errors import DedupError
+
+__all__ = ["Confirmations"]
+
+#: How long the first of a batch waits for others, in seconds.
+PATIENCE = 0.5
+
+T = TypeVar("T")
+
+
+class Confirmations(Generic[T]):
+    """Hands what is added to ``write``, in order, in batches of at least one."""
+
+    def __init__(self, write: Callable[[list[T]], Awaitable[None]]) -> None:
+        self._write = write
+        self._waiting: list[T] = []
+        self._lock = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, item: T) -> None:
+        """Will be written within `PATIENCE`; if that fails, with the next ones, or by `close`."""
+        self._waiting.append(item)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._flush_soon())
+
+    async def _flush_soon(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(PATIENCE)
+            with suppress(DedupError):
+                await self.flush()
+
+    async def flush(self) -> None:
+        """Writes what is waiting; raises what ``write`` raises, and then keeps it."""
+        async with self._lock:
+            batch, self._waiting = self._waiting, []
+            if batch:
+                try:
+                    await self._write(batch)
+                except DedupError:
+                    self._waiting = batch + self._waiting
+                    raise
+
+    async def close(self) -> None:
+        """Writes what is waiting, for the last time."""
+        try:
+            await self.flush()
+        finally:
+            if self._task is not None:
+                self._task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await self._task

@@ -1,0 +1,198 @@
+"""The embedded index: numpy sorted tables in memory, over a SQLite file if it has a path.
+
+Manku, Jain, Das Sarma 2007, section 3, with the tables kept fresh: newly filed keys form an unsorted
+tail that every query scans, and are merged into one table at a time, so that no claim waits for all.
+Claims are atomic because nothing in them awaits.  One process at a time holds a file.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.detector import Detector
+from dedup.index.base import Entry, Index, Match, Verdict, nearest
+from dedup.index.confirmations import Confirmations
+from dedup.index.store import Store
+from dedup.minhash import resemblances
+from dedup.shingles import Hashes
+from dedup.simhash import distance, distances
+from dedup.tables import Plan
+
+__all__ = ["LocalIndex", "SortedTables"]
+
+#: The unsorted tail may grow to this many keys, or to this share of all, before it is merged.
+TAIL, TAIL_SHARE = 1024, 64
+
+
+class SortedTables:
+    """The permuted tables of a plan over the keys 0..n-1, which are added in order and never removed.
+
+    >>> from dedup.tables import plan
+    >>> tables = SortedTables(plan(max_distance=3, expected_pages=100))
+    >>> [tables.add(key) for key in (0b1111, 0xF0F0 << 40)]
+    [0, 1]
+    >>> tables.within(0b0001, max_distance=3)
+    [0]
+    """
+
+    def __init__(self, plan: Plan, keys: Hashes | None = None) -> None:
+        keys = np.empty(0, np.uint64) if keys is None else keys
+        self.size = len(keys)
+        self._plan = plan
+        self._keys = np.resize(keys, max(TAIL, 2 * self.size))
+        empty = np.empty(0, np.uint64), np.empty(0, np.uint32)
+        self._sorted: list[tuple[Hashes, npt.NDArray[np.uint32]]] = [empty for _ in plan.tables]
+        for table in range(len(plan.tables)):
+            self._merge(table)
+
+    def add(self, key: int) -> int:
+        """Files a key; its number.  O(1), and now and then O(n) for one table."""
+        if self.size == len(self._keys):
+            self._keys = np.resize(self._keys, 2 * self.size)
+        self._keys[self.size] = key
+        self.size += 1
+        covered = [len(values) for values, _ in self._sorted]
+        least = min(covered)
+        if self.size - least > max(TAIL, self.size // TAIL_SHARE):
+            self._merge(covered.index(least))
+        return self.size - 1
+
+    def within(self, key: int, max_distance: int) -> list[int]:
+        """Numbers of all keys within ``max_distance`` bits (of at most the plan's), ascending."""
+        covered = self.size
+        found: list[npt.NDArray[np.integer[Any]]] = []
+        for table, (values, numbers) in zip(self._plan.tables, self._sorted, strict=True):
+            covered = min(covered, len(values))
+            permuted = table.permute(key)
+            low, high = table.prefix_range(permuted)
+            start = values.searchsorted(np.uint64(low), "left")
+            end = values.searchsorted(np.uint64(high), "right")
+            if start < end:
+                near = distances(values[start:end], permuted) <= max_distance
+                found.append(numbers[start:end][near])
+        tail = distances(self._keys[covered : self.size], key) <= max_distance
+        found.append(np.flatnonzero(tail) + covered)
+        near_numbers: list[int] = np.unique(np.concatenate(found)).tolist()
+        return near_numbers
+
+    def _merge(self, table: int) -> None:
+        """Brings one table up to date.  O(n)."""
+        values, numbers = self._sorted[table]
+        fresh = self._plan.tables[table].permute(self._keys[len(values) : self.size])
+        order = fresh.argsort()
+        at = values.searchsorted(fresh[order])
+        merged = np.insert(values, at, fresh[order])
+        self._sorted[table] = merged, np.insert(numbers, at, (order + len(values)).astype(np.uint32))
+
+    def check(self) -> None:
+        """Raises AssertionError unless every table is sorted and holds exactly its share of the keys."""
+        for table, (values, numbers) in zip(self._plan.tables, self._sorted, strict=True):
+            assert bool(np.all(values[:-1] <= values[1:])), "a table is not sorted"
+            assert np.array_equal(np.sort(numbers), np.arange(len(values))), "a table lacks or repeats a page"
+            permuted = table.permute(self._keys[numbers])
+            assert np.array_equal(permuted, values), "a table holds a key that is not its page's"
+
+
+@dataclass(slots=True)
+class _Live:
+    """An entry that is not (yet) in the file."""
+
+    entry: Entry
+    number: int
+    done: bool = False
+
+
+class LocalIndex(Index):
+    """`memory:` and `file:PATH`.  The file holds done pages only: what a crash leaves pending is gone."""
+
+    def __init__(self, path: str | None, detector: Detector, **options: Any) -> None:
+        super().__init__(detector, **options)
+        self._path = path
+        self._store: Store | None = None
+        self._live: dict[str, _Live] = {}  # by page id
+        self._by_number: dict[int, _Live] = {}
+        self._rows: list[int] = []  # row in the file, per number; 0 = not there
+        self._confirmations = Confirmations(self._write)
+
+    @property
+    def where(self) -> str:
+        return "memory:" if self._path is None else f"file:{self._path}"
+
+    async def _open(self) -> None:
+        keys = None
+        if self._path is not None:
+            self._store = Store(self._path, self.parameters, self.adopt)
+            keys, self._rows = self._store.load()
+        self._tables = SortedTables(self.plan, keys)
+
+    async def _claim(self, entry: Entry) -> Verdict:
+        if entry.page_id in self._live or (self._store and self._store.holds(entry.page_id)):
+            return Verdict("same")
+        filed: dict[int, Entry] = {}
+        for number in self._tables.within(entry.key, self.detector.max_distance):
+            other = self._entry(number)
+            if other is not None and other.scope == entry.scope:
+                filed[number] = other
+        found = nearest(self._matches(entry, filed), self.detector.min_resemblance)
+        if found is not None:
+            of = filed[found.number]
+            return Verdict("duplicate", of.url, found.distance, found.resemblance, of_simhash=of.simhash)
+        live = _Live(entry, self._tables.add(entry.key))
+        self._live[entry.page_id] = self._by_number[live.number] = live
+        self._rows.append(0)
+        return Verdict("new")
+
+    def _matches(self, entry: Entry, filed: dict[int, Entry]) -> list[Match]:
+        if not filed:
+            return []
+        stored = np.frombuffer(b"".join(other.sketch for other in filed.values()), np.uint64)
+        alike = resemblances(stored.reshape(len(filed), -1), entry.sketch, self.detector.features.bits)
+        return [
+            Match(distance(entry.simhash, other.simhash), resemblance, number)
+            for (number, other), resemblance in zip(filed.items(), alike.tolist(), strict=True)
+        ]
+
+    def _entry(self, number: int) -> Entry | None:
+        """The entry of a number; None if it was released."""
+        if live := self._by_number.get(number):
+            return live.entry
+        row = self._rows[number]
+        return self._store.entry(row) if self._store and row else None
+
+    async def confirm(self, page_id: str) -> None:
+        live = self._live.get(page_id)
+        if live is None or live.done:
+            return
+        live.done = True
+        if self._store is not None:
+            self._confirmations.add(live)
+
+    async def _write(self, batch: list[_Live]) -> None:
+        """Writes to the file, in another thread; meanwhile the pages are still looked up here."""
+        assert self._store is not None
+        rows = await asyncio.to_thread(self._store.add, [live.entry for live in batch], self.run)
+        for live, row in zip(batch, rows, strict=True):
+            self._rows[live.number] = row
+            del self._live[live.entry.page_id], self._by_number[live.number]
+
+    async def release(self, page_id: str) -> None:
+        live = self._live.get(page_id)
+        if live is not None and not live.done:
+            del self._live[page_id], self._by_number[live.number]
+
+    async def count(self) -> int:
+        await self.open()
+        return len(self._live) + (self._store.count() if self._store else 0)
+
+    async def close(self) -> None:
+        if not self._opened:
+            return
+        self._opened = False
+        try:
+            await self._confirmations.close()
+        finally:
+            if self._store is not None:
+                self._store.close()

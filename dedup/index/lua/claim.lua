@@ -1,0 +1,131 @@
+-- claim(KEYS = {header, page id, sequence, runs, pending, bucket of table 1, 2, ...},
+--       ARGV = {digest, run, lease, max distance, min resemblance, sketch bits, prefix of pages, record,
+--               then per table: lowest score, highest score, own score})
+--   -> {'new'} | {'same'} | {'gone'} | {'duplicate', distance, either, both, equal, record of the page}
+-- Judges a page and files it if it is new: atomic, one round trip.  All reads come before any write.
+--
+-- Every key of an index starts with shingleback:{NAMESPACE}: (the braces put them into one cluster slot).
+--   ...:header        hash: name -> value of every parameter, and digest, a hash of them all
+--   ...:i:<16 bytes>  string: number of the page with this page id (BLAKE2b of the id)
+--   ...:p:<number>    string, the record of a page: simhash (8 bytes, big-endian), scope (8), length of
+--                     the sketch (2), sketch, length of the page id (2), page id, URL
+--   ...:t:<table>:<bucket>  sorted set, one per top BUCKET_BITS bits of the permuted simhash XOR scope;
+--                     score = the bits below (at most 53, exact in a double), member = number.  Small
+--                     ones, of up to 128 entries, are listpacks: 17 bytes a page and table.
+--   ...:sequence      counter: the last number given out
+--   ...:released      counter: how many of them were taken back
+--   ...:pending       hash: number -> run, of every claim that is not confirmed
+--   ...:runs          sorted set: run -> when its lease ends, in ms of this server's clock
+local header, page_id, sequence, runs, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local run, max_distance, min_resemblance = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
+local width, pages, record = tonumber(ARGV[6]), ARGV[7], ARGV[8]
+local band, bor, bnot, bxor, rshift = bit.band, bit.bor, bit.bnot, bit.bxor, bit.rshift
+local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT = 6, 3, 9
+local PROBE_LIMIT = 1000 -- entries read per table: bounds the time that a flooded bucket can take
+
+local function popcount(x)
+  x = x - band(rshift(x, 1), 0x55555555)
+  x = band(x, 0x33333333) + band(rshift(x, 2), 0x33333333)
+  x = band(x + rshift(x, 4), 0x0f0f0f0f)
+  x = x + rshift(x, 8)
+  return band(x + rshift(x, 16), 0x3f)
+end
+
+local function differing_bits(a, b) -- of two whole numbers below 2^53
+  local a_low, b_low = a % 4294967296, b % 4294967296
+  return popcount(bxor(a_low, b_low)) + popcount(bxor((a - a_low) / 4294967296, (b - b_low) / 4294967296))
+end
+
+local LANES = ({[2] = 0x55555555, [4] = 0x11111111, [8] = 0x01010101})[width]
+local function lanes(word) -- 1 in every lane of `width` bits that is not 0; see dedup.minhash
+  local shift = 1
+  while shift < width do
+    word = bor(word, rshift(word, shift))
+    shift = shift * 2
+  end
+  return band(word, LANES)
+end
+
+local function sketch_of(stored)
+  return stored:sub(19, 18 + struct.unpack('>I2', stored, 17))
+end
+
+local own_words = {}
+local function match_counts(sketch) -- slots filled on either side, on both, on both and equal
+  if #own_words == 0 then
+    local own = sketch_of(record)
+    for at = 1, #own, 4 do own_words[#own_words + 1] = struct.unpack('<I4', own, at) end
+  end
+  local either, both, equal = 0, 0, 0
+  for i = 1, #own_words do
+    local theirs = struct.unpack('<I4', sketch, 4 * i - 3)
+    local a, b = lanes(theirs), lanes(own_words[i])
+    local filled = band(a, b)
+    either = either + popcount(bor(a, b))
+    both = both + popcount(filled)
+    equal = equal + popcount(band(filled, bnot(lanes(bxor(theirs, own_words[i])))))
+  end
+  return either, both, equal
+end
+
+if redis.call('HGET', header, 'digest') ~= ARGV[1] then return {'gone'} end
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+local number = redis.call('GET', page_id)
+if number then
+  redis.call('ZADD', runs, now + ARGV[3], run)
+  if redis.call('HEXISTS', pending, number) == 1 then redis.call('HSET', pending, number, run) end
+  return {'same'}
+end
+
+local function alive(candidate) -- done, or pending in a run whose lease has not ended
+  local owner = redis.call('HGET', pending, candidate)
+  if not owner or owner == run then return true end
+  local lease = redis.call('ZSCORE', runs, owner)
+  return lease and tonumber(lease) > now
+end
+
+local seen, found = {}, {}
+for table = 0, #KEYS - FIRST_TABLE do
+  local at = FIRST_ARGUMENT + PER_TABLE * table
+  local own = tonumber(ARGV[at + 2])
+  local near = redis.call('ZRANGEBYSCORE', KEYS[FIRST_TABLE + table], ARGV[at], ARGV[at + 1],
+                          'WITHSCORES', 'LIMIT', 0, PROBE_LIMIT)
+  for i = 1, #near, 2 do
+    if not seen[near[i]] then
+      seen[near[i]] = true
+      local distance = differing_bits(own, tonumber(near[i + 1]))
+      if distance <= max_distance then found[#found + 1] = {distance, tonumber(near[i])} end
+    end
+  end
+end
+table.sort(found, function(a, b) return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2]) end)
+
+local best
+for i = 1, #found do
+  local distance, candidate = found[i][1], found[i][2]
+  if best and best.distance < distance then break end
+  if alive(candidate) then
+    local stored = redis.call('GET', pages .. candidate)
+    if stored and stored:sub(9, 16) == record:sub(9, 16) then
+      local either, both, equal = match_counts(sketch_of(stored))
+      local values = 2 ^ width - 1
+      local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
+      if resemblance >= min_resemblance and (not best or resemblance > best.resemblance) then
+        best = {distance = distance, resemblance = resemblance, reply = {'duplicate', distance, either, both, equal, stored}}
+      end
+    end
+  end
+end
+redis.call('ZADD', runs, now + ARGV[3], run)
+if best then return best.reply end
+
+number = redis.call('INCR', sequence)
+redis.call('SET', page_id, number)
+redis.call('SET', pages .. number, record)
+redis.call('HSET', pending, number, run)
+for table = 0, #KEYS - FIRST_TABLE do
+  redis.call('ZADD', KEYS[FIRST_TABLE + table], ARGV[FIRST_ARGUMENT + PER_TABLE * table + 2], number)
+end
+return {'new'}

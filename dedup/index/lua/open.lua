@@ -1,0 +1,6 @@
+-- open(KEYS = {header}, ARGV = {name, value, name, value, ...}) -> {name, value, ...} as stored
+-- Writes the header of a new index, in one step; of an existing one it only reads it.
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('HSET', KEYS[1], unpack(ARGV))
+end
+return redis.call('HGETALL', KEYS[1])

@@ -1,0 +1,196 @@
+"""The file of an embedded index: one SQLite database, the durable truth of the pages that are done.
+
+Write-ahead logging: readers never wait for the writer, and a killed process loses at most what it had
+not yet handed over.  A lock file beside it keeps a second crawl out.  A file that is not ours, or is
+damaged, is refused and left as it is.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from dedup.errors import (
+    DedupError,
+    IndexCorruptError,
+    IndexMismatchError,
+    IndexUnavailableError,
+    SettingsError,
+)
+from dedup.index.base import Entry
+from dedup.shingles import Hashes
+
+__all__ = ["Store"]
+
+#: "Shin", in the header of every SQLite file of ours.
+APPLICATION_ID = 0x5368696E
+_SCHEMA = f"""
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = 1;
+CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE pages (
+    number INTEGER PRIMARY KEY,     -- in the order of confirmation
+    page_id TEXT NOT NULL UNIQUE,
+    url TEXT NOT NULL,
+    simhash BLOB NOT NULL,          -- 8 bytes, big-endian
+    scope BLOB NOT NULL,            -- 8 bytes, big-endian; the tables hold simhash XOR scope
+    sketch BLOB NOT NULL,
+    run TEXT NOT NULL,              -- the run that confirmed it
+    confirmed REAL NOT NULL         -- seconds since 1970
+);
+"""
+
+
+class Store:
+    """An open file.  Raises `DedupError`s only; reading is done in the caller's thread, writing in any."""
+
+    def __init__(
+        self, path: str, parameters: Mapping[str, str], check: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        self.path = Path(path)
+        if self.path.is_dir():
+            raise SettingsError(f"INDEX is 'file:{path}', which is a directory; it takes the path of a file")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(f"{path}.lock")
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise IndexUnavailableError(
+                f"the index file:{path} is in use by another crawl{self._holder()}; "
+                "wait for it, or use a redis:// index, which crawls can share"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise IndexUnavailableError(f"the index file:{path} can't be opened: {error}") from None
+        try:
+            with self._errors():
+                if not self.path.exists():
+                    self._create(parameters)
+                check(self._header())
+                self._reader = self._connect()
+                self._writer = self._connect()
+                with self._writer:
+                    self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
+        except DedupError:
+            self._lock.release()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, check_same_thread=False, timeout=5)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+    def _create(self, parameters: Mapping[str, str]) -> None:
+        """A new file appears under its name only when it is complete."""
+        fresh = self.path.with_name(self.path.name + ".new")
+        fresh.unlink(missing_ok=True)
+        with closing(sqlite3.connect(fresh)) as connection, connection:
+            connection.executescript(_SCHEMA)
+            connection.executemany("INSERT INTO header VALUES (?, ?)", parameters.items())
+        fresh.rename(self.path)
+
+    def _header(self) -> dict[str, str]:
+        """What the file says of itself, read without writing to it."""
+        if self.path.stat().st_size == 0:
+            raise IndexCorruptError(f"the index file:{self.path} is an empty file; delete it to start anew")
+        uri = self.path.resolve().as_uri() + "?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+            if application_id != APPLICATION_ID:
+                raise IndexMismatchError(
+                    f"the file {self.path} is an SQLite database, but not an index of ours; "
+                    "give DEDUP_INDEX another path"
+                )
+            return dict(connection.execute("SELECT name, value FROM header"))
+
+    def _holder(self) -> str:
+        """Who has the file, as far as it can be told."""
+        try:
+            return f" (process {self._header()['holder']})"
+        except (DedupError, KeyError, sqlite3.Error, OSError):
+            return ""
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "no such" in str(error):
+                raise IndexCorruptError(f"the index file:{self.path} is incomplete: {error}") from None
+            raise IndexUnavailableError(f"the index file:{self.path} can't be used: {error}") from None
+        except sqlite3.DatabaseError as error:
+            if "not a database" in str(error):
+                message = f"the file {self.path} is not an index of ours; give DEDUP_INDEX another path"
+                raise IndexMismatchError(message) from None
+            raise IndexCorruptError(f"the index file:{self.path} is damaged: {error}") from None
+        except OSError as error:
+            raise IndexUnavailableError(f"the index file:{self.path} can't be opened: {error}") from None
+
+    def load(self) -> tuple[Hashes, list[int]]:
+        """Keys of all pages, uint64, shape (n,), and their rows."""
+        with self._errors():
+            rows = self._reader.execute("SELECT number, simhash, scope FROM pages ORDER BY number").fetchall()
+        simhashes = np.frombuffer(b"".join(simhash for _, simhash, _ in rows), ">u8")
+        scopes = np.frombuffer(b"".join(scope for _, _, scope in rows), ">u8")
+        return (simhashes ^ scopes).astype(np.uint64), [number for number, _, _ in rows]
+
+    def holds(self, page_id: str) -> bool:
+        """Whether a page is in the file."""
+        with self._errors():
+            query = "SELECT 1 FROM pages WHERE page_id = ?"
+            return self._reader.execute(query, (page_id,)).fetchone() is not None
+
+    def entry(self, row: int) -> Entry | None:
+        """The entry in a row; None if it is not there."""
+        with self._errors():
+            query = "SELECT page_id, url, simhash, scope, sketch FROM pages WHERE number = ?"
+            found = self._reader.execute(query, (row,)).fetchone()
+        if found is None:
+            return None
+        page_id, url, simhash, scope, sketch = found
+        return Entry(page_id, url, int.from_bytes(simhash, "big"), int.from_bytes(scope, "big"), sketch)
+
+    def add(self, entries: list[Entry], run: str) -> list[int]:
+        """Writes entries in one transaction; their rows."""
+        insert = (
+            "INSERT INTO pages (page_id, url, simhash, scope, sketch, run, confirmed) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)"
+        )
+        now = time.time()
+        with self._errors(), self._writer:
+            return [
+                self._writer.execute(
+                    insert,
+                    (
+                        entry.page_id,
+                        entry.url,
+                        entry.simhash.to_bytes(8, "big"),
+                        entry.scope.to_bytes(8, "big"),
+                        entry.sketch,
+                        run,
+                        now,
+                    ),
+                ).lastrowid
+                or 0
+                for entry in entries
+            ]
+
+    def count(self) -> int:
+        """How many pages the file holds."""
+        with self._errors():
+            (number,) = self._reader.execute("SELECT count(*) FROM pages").fetchone()
+        return int(number)
+
+    def close(self) -> None:
+        """Lets go of the file and of its lock."""
+        try:
+            with self._errors():
+                self._reader.close()
+                self._writer.close()
+        finally:
+            self._lock.release()

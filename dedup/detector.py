@@ -149,8 +149,8 @@ class Detector:
         """The fingerprint of a page's tokens."""
         tokens, features = page.tokens, self.features
         if page.truncated or not tokens:
-            reason = "truncated" if page.truncated else "empty"
-            return Fingerprint(None, b"", len(tokens), page.links, reason)
+            nothing = "truncated" if page.truncated else "empty"
+            return Fingerprint(None, b"", len(tokens), page.links, nothing)
         hashes = hash_tokens(tokens, self._seed)
         words = hashes
         if self.keep_urls:

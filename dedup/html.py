@@ -299,4 +299,3 @@ def _join(base: str, value: str) -> str:
         return urljoin(base, value)
     except ValueError:  # an address such as http://[: it names no page, but it is a feature
         return value
-

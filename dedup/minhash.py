@@ -44,7 +44,7 @@ def _lanes(words: Hashes, bits: int) -> Hashes:
     """Per lane of ``bits`` bits: 1 if any bit is set, else 0."""
     shift = 1
     while shift < bits:
-        words = words | (words >> shift)
+        words = words | (words >> np.uint64(shift))
         shift *= 2
     return words & np.uint64(0xFFFFFFFFFFFFFFFF // ((1 << bits) - 1))
 
@@ -57,18 +57,20 @@ def match_counts(stored: Hashes, query: Hashes, bits: int) -> npt.NDArray[np.int
     """
     a, b = _lanes(stored, bits), _lanes(query, bits)
     either, both, differ = a | b, a & b, _lanes(stored ^ query, bits)
-    counts = [np.bitwise_count(words).sum(axis=-1, dtype=np.int64) for words in (either, both, both & ~differ)]
+    counts = [
+        np.bitwise_count(words).sum(axis=-1, dtype=np.int64) for words in (either, both, both & ~differ)
+    ]
     return np.array(counts, np.int64)
 
 
-def estimate(either: int, both: int, equal: int, bits: int) -> float:
+def estimate(either: int, both: int, equal: int, *, bits: int) -> float:
     """The resemblance that three slot counts speak for; unbiased, except that it is kept within 0..1.
 
     Filled slots of different shingles are equal by chance once in c = 2^bits - 1; without those,
     equal slots out of non-empty ones estimate the resemblance (Li, Owen, Zhang 2012).  Its standard
     error is about sqrt(P(1-P) / slots) / (1 - 1/c) with P = R + (1-R)/c for pages of many shingles.
 
-    >>> estimate(100, 100, 100, 2), estimate(100, 100, 50, 8), estimate(0, 0, 0, 2)
+    >>> estimate(100, 100, 100, bits=2), estimate(100, 100, 50, bits=8), estimate(0, 0, 0, bits=2)
     (1.0, 0.498..., 1.0)
     """
     if either == 0:
@@ -87,4 +89,4 @@ def resemblances(stored: Hashes, query: bytes, bits: int) -> npt.NDArray[np.floa
     [1.0, 0.56]
     """
     counts = match_counts(stored, np.frombuffer(query, np.uint64), bits)
-    return np.array([estimate(*triple, bits) for triple in counts.T.tolist()])
+    return np.array([estimate(*triple, bits=bits) for triple in counts.T.tolist()])

@@ -37,9 +37,9 @@ def mix(hashes: Hashes) -> Hashes:
     >>> [hex(h) for h in mix(np.array([0, 1], np.uint64)).tolist()]
     ['0x0', '0x5692161d100b05e5']
     """
-    hashes = (hashes ^ (hashes >> 30)) * np.uint64(0xBF58476D1CE4E5B9)
-    hashes = (hashes ^ (hashes >> 27)) * np.uint64(0x94D049BB133111EB)
-    return hashes ^ (hashes >> 31)
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return hashes ^ (hashes >> np.uint64(31))
 
 
 def shingle_hashes(hashes: Hashes, size: int) -> Hashes:

@@ -7,7 +7,7 @@ The bits below may be cut again in the same way (a second level), for fewer cand
 
 The paper's designs for 64 bits, k = 3 and 2^34 fingerprints, section 3.1.1, by number of tables:
 
->>> 
+>>>
 20 (6,) 31 33 2
 16 (4, 4) 28 28 64
 10 (5,) 25 26 256
@@ -17,9 +17,9 @@ The paper's designs for 64 bits, k = 3 and 2^34 fingerprints, section 3.1.1, by 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import ceil, comb, inf, prod
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dedup.errors import SettingsError
 from dedup.shingles import Hashes
@@ -53,10 +53,10 @@ class Table(NamedTuple):
         >>> hex(plan_for(4, max_distance=3).tables[1].permute(0x1111222233334444))
         '0x2222111133334444'
         """
-        permuted = fingerprint & 0
+        permuted: Any = fingerprint & 0
         for right, mask, left in self.moves:
             permuted |= ((fingerprint >> right) & mask) << left
-        return permuted
+        return permuted  # type: ignore[no-any-return]
 
     def prefix_range(self, permuted: int) -> tuple[int, int]:
         """The first and last value that share the prefix of a permuted fingerprint."""
@@ -111,7 +111,7 @@ def _cut(order: tuple[int, ...], blocks: int) -> list[tuple[int, ...]]:
     ends = [0]
     for block in range(blocks):
         ends.append(ends[-1] + width + (block < larger))
-    return [order[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return [order[start:end] for start, end in pairwise(ends)]
 
 
 def _orders(order: tuple[int, ...], k: int, levels: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], int]]:
@@ -220,4 +220,3 @@ def fewest_tables(bits: float, k: int, d: float, tau: float) -> float:
             below = fewest_tables(bits * k / blocks, k, d - bits * (blocks - k) / blocks, tau)
             best = min(best, here * below)
     return best
-

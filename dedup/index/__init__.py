@@ -35,7 +35,12 @@ def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **
     scheme, colon, rest = address.partition(":")
     if not colon or scheme not in {"memory", "file", "redis", "rediss", "unix"}:
         raise SettingsError(f"INDEX is {_redact(address)!r}; allowed: {_ALLOWED}")
-    if not isinstance(namespace, str) or not namespace or not namespace.isprintable() or set(namespace) & set("{}"):
+    if (
+        not isinstance(namespace, str)
+        or not namespace
+        or not namespace.isprintable()
+        or set(namespace) & set("{}")
+    ):
         raise SettingsError(f"NAMESPACE is {namespace!r}; allowed: printable text without braces")
     if scheme in {"memory", "file"}:
         from dedup.index.local import LocalIndex

@@ -122,11 +122,15 @@ class RedisIndex(Index):
         except exceptions.ResponseError as error:
             if "WRONGTYPE" not in str(error):
                 raise
-            raise IndexMismatchError(f"{self._key('header')!r} in {self._where} is not the header of an index") from None
+            raise IndexMismatchError(
+                f"{self._key('header')!r} in {self._where} is not the header of an index"
+            ) from None
         texts = [text.decode("utf-8", "replace") for text in reply]
         stored = dict(zip(texts[::2], texts[1::2], strict=True))
         if not {"digest", "bucket_bits", "tables"} <= stored.keys():
-            raise IndexMismatchError(f"{self._key('header')!r} in {self._where} is not the header of an index")
+            raise IndexMismatchError(
+                f"{self._key('header')!r} in {self._where} is not the header of an index"
+            )
         return stored
 
     def _probes(self, entry: Entry) -> Iterator[tuple[bytes, int, int, int]]:
@@ -164,7 +168,7 @@ class RedisIndex(Index):
             case [b"duplicate", int(_), int(either), int(both), int(equal), bytes(record)]:
                 of = unpack(record)
                 apart = distance(entry.simhash, of.simhash)
-                alike = estimate(either, both, equal, detector.features.bits)
+                alike = estimate(either, both, equal, bits=detector.features.bits)
                 return Verdict("duplicate", of.url, apart, alike, of_simhash=of.simhash)
             case [b"gone"]:
                 raise IndexUnavailableError(

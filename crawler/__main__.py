@@ -1,0 +1,50 @@
+"""``make crawl``: crawls a site, or the bundled demo site, and says what came of it."""
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.utils.project import get_project_settings
+
+from crawler.demo import Site, serve
+from crawler.spiders.site import SiteSpider
+from dedup.scrapy.commands.exit_status import ExitStatus
+from dedup.scrapy.summary import summary
+
+#: Where the demo's files go; each run starts with empty ones.
+DEMO = Path("demo")
+
+
+def main(url: str) -> int:
+    """Crawls ``url``, or the demo site if it is empty; the exit status."""
+    settings = get_project_settings()
+    with ExitStack() as stack:
+        items = Path("pages.jsonl")
+        if not url:
+            DEMO.mkdir(exist_ok=True)
+            items, log, index = (DEMO / name for name in ("pages.jsonl", "duplicates.jsonl", "index.sqlite"))
+            for old in DEMO.glob("*.*"):
+                old.unlink()
+            demo: dict[str, Any] = {
+                "DEDUP_INDEX": f"file:{index}",
+                "DEDUP_LOG": str(log),
+                "DOWNLOAD_DELAY": 0,
+            }
+            settings.setdict(demo, priority="cmdline")
+            url = stack.enter_context(serve(Site()))
+        settings.set("FEEDS", {str(items): {"format": "jsonlines"}}, priority="cmdline")
+        wanted = stack.enter_context(ExitStatus())
+        process = AsyncCrawlerProcess(settings)
+        crawler = process.create_crawler(SiteSpider)
+        process.crawl(crawler, start=url)
+        process.start()
+    stats = crawler.stats.get_stats()
+    if not wanted.status:
+        print(f"\n{url}: {summary(stats, crawler.settings['DEDUP_LOG'])}\n  items     {items}")
+    return wanted.status or int(process.bootstrap_failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else ""))

@@ -1,0 +1,17 @@
+"""What a crawl yields."""
+
+from dataclasses import dataclass
+
+__all__ = ["PageItem"]
+
+
+@dataclass(slots=True)
+class PageItem:
+    """A page that was kept."""
+
+    url: str
+    status: int
+    title: str | None
+    depth: int  #: links from the start
+    fingerprint: str | None  #: simhash, 16 hex digits; None if the page could not be judged
+    fetched: str  #: when, ISO 8601, UTC

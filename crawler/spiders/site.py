@@ -1,0 +1,96 @@
+"""The spider `site`: every page of the start hosts, one item per kept page."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.http import HtmlResponse, Response
+from scrapy.linkextractors import LinkExtractor
+
+from crawler.items import PageItem
+from dedup import SettingsError
+from dedup.scrapy import judgement, refuse
+
+__all__ = ["SiteSpider"]
+
+
+class SiteSpider(Spider):
+    """``scrapy crawl site -a start=URL[,URL...] [-a allow=REGEX] [-a deny=REGEX]``
+
+    Stays on the hosts of the start URLs and their subdomains; of their links, those are followed whose URL
+    matches ``allow``, if given, and doesn't match ``deny``.
+    """
+
+    name = "site"
+
+    def __init__(self, start: str = "", allow: str = "", deny: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.wrong: SettingsError | None = None
+        self.start_urls: list[str] = []
+        try:
+            self.start_urls = _start_urls(start)
+            self.allowed_domains = sorted({urlsplit(url).hostname or "" for url in self.start_urls})
+            self._links = LinkExtractor(allow=_regex("allow", allow), deny=_regex("deny", deny))
+        except SettingsError as error:
+            self.wrong = error
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Called by Scrapy."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.opened, signals.spider_opened)
+        return spider
+
+    def opened(self) -> None:
+        """Stops a crawl with wrong arguments before it begins."""
+        if self.wrong:
+            raise refuse(self.crawler, self.wrong)
+
+    async def start(self) -> AsyncIterator[Request]:
+        """The start URLs; unlike Scrapy's default, a link to one of them doesn't fetch it again."""
+        for url in self.start_urls:
+            yield Request(url)
+
+    def parse(self, response: Response) -> Iterator[PageItem | Request]:
+        """A page: an item, and its links."""
+        if not isinstance(response, HtmlResponse):
+            return
+        judged = judgement(response)
+        title = response.xpath("normalize-space(//title)").get()
+        yield PageItem(
+            url=response.url,
+            status=response.status,
+            title=title or None,
+            depth=response.meta.get("depth", 0),
+            fingerprint=judged.fingerprint.hex if judged else None,
+            fetched=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        for link in self._links.extract_links(response):
+            yield Request(link.url)
+
+
+def _start_urls(start: str) -> list[str]:
+    urls = [url.strip() for url in re.split(r",(?=\s*https?://)", start) if url.strip()]
+    if not urls:
+        raise SettingsError("start is missing; give one or more URLs: -a start=https://example.org/")
+    for url in urls:
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in {"http", "https"} and parts.hostname
+        except ValueError:
+            usable = False
+        if not usable:
+            raise SettingsError(f"start is {url!r}; allowed: http:// or https:// URLs, separated by commas")
+    return urls
+
+
+def _regex(name: str, pattern: str) -> tuple[str, ...]:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise SettingsError(f"{name} is {pattern!r}, which is no regular expression: {error}") from None
+    return (pattern,) if pattern else ()

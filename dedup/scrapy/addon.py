@@ -1,0 +1,24 @@
+"""``ADDONS = {"dedup.scrapy.Addon": 500}`` is the whole installation."""
+
+from scrapy.settings import BaseSettings
+
+__all__ = ["Addon"]
+
+#: After retries, redirects and decompression (550 to 590), before page objects are built (543).
+DOWNLOADER_ORDER = 545
+#: Next to the engine, so that it sees a page's whole output handed over.
+SPIDER_ORDER = 10
+
+
+class Addon:
+    """Puts the two middlewares into their places."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Called by Scrapy; a project that has given them other places keeps those."""
+        from dedup.scrapy.middleware import ConfirmMiddleware, NearDuplicateMiddleware
+
+        for name, middleware, order in (
+            ("DOWNLOADER_MIDDLEWARES", NearDuplicateMiddleware, DOWNLOADER_ORDER),
+            ("SPIDER_MIDDLEWARES", ConfirmMiddleware, SPIDER_ORDER),
+        ):
+            settings.setdefault_in_component_priority_dict(name, middleware, order)

@@ -1,0 +1,359 @@
+"""The filter as Scrapy middlewares: one judges pages in the downloader, one confirms them afterwards.
+
+The law: when not certain, keep.  Nothing here raises into the crawl but `NearDuplicate`; a page is
+dropped only with a verdict, and only after its record is in the drop log.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider, IgnoreRequest, NotConfigured
+from scrapy.http import HtmlResponse, Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.spider import DefaultSpider
+from twisted.python.failure import Failure
+
+from dedup import html
+from dedup.detector import Fingerprint
+from dedup.errors import DedupError, SettingsError
+from dedup.index import Verdict
+from dedup.scrapy.droplog import DropLog
+from dedup.scrapy.settings import Options, is_enabled, read_settings
+from dedup.scrapy.signals import filter_failed, near_duplicate
+from dedup.scrapy.summary import summary
+
+__all__ = [
+    "ConfirmMiddleware",
+    "Judgement",
+    "NearDuplicate",
+    "NearDuplicateMiddleware",
+    "judgement",
+    "refuse",
+]
+
+logger = logging.getLogger(__name__)
+
+#: Put into the flags of a near-duplicate that is not dropped.
+FLAG = "near-duplicate"
+#: Seconds between two attempts while ON_INDEX_FAILURE is "pause": the first, the longest.
+PAUSE_SECONDS = (0.5, 15.0)
+
+_T = TypeVar("_T")
+
+
+class NearDuplicate(IgnoreRequest):
+    """Handed to the errback of a request whose page was dropped."""
+
+    def __init__(self, url: str, duplicate_of: str, distance: int, resemblance: float) -> None:
+        super().__init__(f"{url} is a near-duplicate of {duplicate_of} ({distance} bits apart)")
+        self.url = url
+        self.duplicate_of = duplicate_of
+        self.distance = distance
+        self.resemblance = resemblance
+
+
+class Judgement(NamedTuple):
+    """What the filter made of a page."""
+
+    fingerprint: Fingerprint
+    verdict: Verdict
+
+
+_judgements: WeakKeyDictionary[Response, Judgement] = WeakKeyDictionary()
+
+
+def judgement(response: Response) -> Judgement | None:
+    """What the filter made of a response, for callbacks; None if it was not judged."""
+    return _judgements.get(response)
+
+
+def refuse(crawler: Crawler, error: DedupError) -> CloseSpider:
+    """Says in one line why a crawl can't go on; what a ``spider_opened`` handler then raises."""
+    logger.error("Crawl refused: %s", error, extra={"spider": crawler.spider})
+    crawler.signals.send_catch_log(filter_failed, error=error)
+    return CloseSpider(error.reason)
+
+
+class NearDuplicateMiddleware:
+    """Judges every page while it is in the downloader; drops, or marks, near-duplicates."""
+
+    options: Options
+    log: DropLog
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.ready = False
+        self._stopping = False
+        self._claimed: set[str] = set()  # page ids whose output is not yet handed over
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> "NearDuplicateMiddleware":
+        """Called by Scrapy; everything is opened when the spider is."""
+        if not is_enabled(crawler.settings):
+            raise NotConfigured
+        if os.environ.get("SCRAPY_CHECK") or isinstance(crawler.spider, DefaultSpider):
+            raise NotConfigured("scrapy check, shell and fetch are not to write to the index")
+        middleware = cls(crawler)
+        crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
+        crawler.signals.connect(middleware.spider_error, signals.spider_error)
+        crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
+        return middleware
+
+    async def spider_opened(self, spider: Spider) -> None:
+        """Checks the settings, opens index and log; stops the crawl before any page if one can't be."""
+        try:
+            if not is_asyncio_available():
+                raise SettingsError(
+                    f"TWISTED_REACTOR is {self.crawler.settings['TWISTED_REACTOR']!r}; the filter needs "
+                    "'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default"
+                )
+            self.options = read_settings(self.crawler.settings)
+            self.log = DropLog(self.options.log, spider.name)
+            await self.options.index.open()
+            filed = await self.options.index.count()
+        except DedupError as error:
+            raise refuse(self.crawler, error) from None
+        self.ready = True
+        index = self.options.index
+        logger.info(
+            "Near-duplicate filter: action %s, log %s, index %s with %s pages, %s",
+            self.options.action,
+            self.log.path,
+            index.where,
+            f"{filed:,}",
+            index.plan.describe(max(filed, index.expected_pages)),
+            extra={"spider": spider},
+        )
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Passes the page on, or raises `NearDuplicate`."""
+        if not self.ready:
+            return response
+        if why := self._skip(request, response):
+            self._count("skipped", why)
+            return response
+        fingerprint, verdict = await self._judge(request, response)
+        action = ""
+        if verdict.status == "duplicate":
+            # A seed is never dropped: everything is reached from it.
+            action = "mark" if request.meta.get("is_start_request") else self.options.action
+            record = self._record(request, response, fingerprint, verdict, action)
+            try:
+                self.log.write(record)
+            except OSError as error:
+                logger.error("Kept %s: the drop log can't be written: %s", _safe(response.url), error)
+                verdict = Verdict("unjudged", reason="log")
+        self._count("pages")
+        self._count(verdict.status, verdict.reason)
+        _judgements[response] = Judgement(fingerprint, verdict)
+        if verdict.status != "duplicate":
+            return response
+        return self._act(request, response, record, action)
+
+    def _skip(self, request: Request, response: Response) -> str | None:
+        """Why a response is not judged at all: it is no page that a spider is to parse."""
+        if request.meta.get("dedup") is False:
+            return "opted_out"
+        if request.callback is NO_CALLBACK:
+            return "no_callback"
+        if request.method != "GET":
+            return "method"
+        if response.status != 200:
+            return "status"
+        return None if isinstance(response, HtmlResponse) else "type"
+
+    async def _judge(self, request: Request, response: Response) -> Judgement:
+        started = time.perf_counter()
+        try:
+            fingerprint = self._fingerprint(response)
+        except Exception:
+            logger.exception("Kept %s: it can't be fingerprinted", _safe(response.url))
+            fingerprint = Fingerprint(None, b"", 0, 0, "internal_error")
+        fingerprinted = time.perf_counter()
+        page_id = self._page_id(request)
+        verdict = await self._claim(page_id, response.url, fingerprint)
+        if verdict.status in {"new", "same"}:
+            self._claimed.add(page_id)
+        self._spend("fingerprint", fingerprinted - started)
+        self._spend("claim", time.perf_counter() - fingerprinted)
+        return Judgement(fingerprint, verdict)
+
+    def _fingerprint(self, response: Response) -> Fingerprint:
+        assert isinstance(response, HtmlResponse)
+        if {"partial", "dataloss"} & set(response.flags):
+            return Fingerprint(None, b"", 0, 0, "partial")
+        try:
+            text = response.text
+        except (LookupError, ValueError):  # a charset label that is no character set
+            return Fingerprint(None, b"", 0, 0, "undecodable")
+        if reason := html.unreadable(text):
+            return Fingerprint(None, b"", 0, 0, reason)
+        return self.options.detector.fingerprint_tree(response.selector.root, response.url)
+
+    async def _claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
+        """A verdict in any case: what an unreachable index leads to is ON_INDEX_FAILURE."""
+        pause, longest = PAUSE_SECONDS
+        while True:
+            try:
+                return await self.options.index.claim(page_id, url, fingerprint)
+            except DedupError as error:
+                policy = self.options.on_index_failure
+                logger.warning("No verdict on %s: %s (%s)", _safe(url), error, policy)
+                if policy == "stop":
+                    self._stop(error)
+                if policy != "pause" or not self.crawler.crawling:
+                    return Verdict("unjudged", reason="index")
+            except Exception:
+                logger.exception("Kept %s: it can't be claimed", _safe(url))
+                return Verdict("unjudged", reason="internal_error")
+            await asyncio.sleep(pause)
+            self._spend("paused", pause)
+            pause = min(2 * pause, longest)
+
+    def _stop(self, error: DedupError) -> None:
+        if not self._stopping:
+            self._stopping = True
+            self.crawler.signals.send_catch_log(filter_failed, error=error)
+            self._spawn(self.crawler.engine.close_spider_async(reason=error.reason))
+
+    def _record(
+        self, request: Request, response: Response, fingerprint: Fingerprint, verdict: Verdict, action: str
+    ) -> dict[str, Any]:
+        referer = request.headers.get("Referer")
+        return {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "url": response.url,
+            "duplicate_of": verdict.of,
+            "distance": verdict.distance,
+            "resemblance": round(verdict.resemblance or 0.0, 4),
+            "simhash": fingerprint.hex,
+            "duplicate_of_simhash": f"{verdict.of_simhash or 0:016x}",
+            "tokens": fingerprint.tokens,
+            "links": fingerprint.links,
+            "rule": self.options.detector.method,
+            "action": action,
+            "referer": referer.decode("ascii", "replace") if referer else None,
+            "depth": request.meta.get("depth", 0),
+        }
+
+    def _act(self, request: Request, response: Response, record: dict[str, Any], action: str) -> Response:
+        url, of = record["url"], record["duplicate_of"]
+        logger.info(
+            "%s near-duplicate %s of %s (distance %d, resemblance %.2f)",
+            {"drop": "Dropped", "nofollow": "Not followed:", "mark": "Marked"}[action],
+            _safe(url),
+            _safe(of),
+            record["distance"],
+            record["resemblance"],
+            extra={"spider": self.crawler.spider},
+        )
+        self._count({"drop": "dropped", "nofollow": "not_followed", "mark": "marked"}[action])
+        if action != "mark":
+            self.crawler.stats.inc_value("dedup/links_not_followed", record["links"])
+        response.flags.append(FLAG)
+        self.crawler.signals.send_catch_log(
+            near_duplicate, response=response, request=request, record=record, spider=self.crawler.spider
+        )
+        if action == "drop":
+            raise NearDuplicate(url, of, record["distance"], record["resemblance"])
+        return response
+
+    def _count(self, name: str, reason: str | None = None) -> None:
+        self.crawler.stats.inc_value(f"dedup/{name}")
+        if reason is not None:
+            self.crawler.stats.inc_value(f"dedup/{name}/{reason}")
+
+    def _spend(self, name: str, seconds: float) -> None:
+        stats, key = self.crawler.stats, f"dedup/seconds/{name}"
+        stats.set_value(key, stats.get_value(key, 0.0) + seconds)
+
+    def _page_id(self, request: Request) -> str:
+        return self.crawler.request_fingerprinter.fingerprint(request).hex()
+
+    async def handed_over(self, request: Request) -> None:
+        """The output of a page has reached the engine: its claim is confirmed."""
+        page_id = self._page_id(request)
+        if page_id in self._claimed:
+            self._claimed.discard(page_id)
+            await self._tell(self.options.index.confirm(page_id))
+
+    async def failed(self, request: Request) -> None:
+        """The spider failed on a page: its claim is taken back."""
+        page_id = self._page_id(request)
+        if page_id in self._claimed:
+            self._claimed.discard(page_id)
+            await self._tell(self.options.index.release(page_id))
+
+    async def _tell(self, message: Any) -> None:
+        try:
+            await message
+        except DedupError as error:
+            logger.warning("%s", error, extra={"spider": self.crawler.spider})
+
+    def spider_error(self, failure: Failure, response: Response, spider: Spider) -> None:
+        """A callback that raised at once has no output to wait for."""
+        if self.ready and response.request is not None:
+            self._spawn(self.failed(response.request))
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def spider_closed(self, spider: Spider, reason: str) -> None:
+        """Writes what is confirmed; pages that were never processed are released."""
+        if not self.ready:
+            return
+        self.ready = False
+        await self._tell(self.options.index.close())
+        self.log.close()
+        text = summary(self.crawler.stats.get_stats(), str(self.log.path))
+        logger.info("Near-duplicate filter: %s", text, extra={"spider": spider})
+
+
+class ConfirmMiddleware:
+    """Tells the filter when a page's output has been handed over; keeps the links of "nofollow" pages."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> "ConfirmMiddleware":
+        """Called by Scrapy."""
+        if not is_enabled(crawler.settings):
+            raise NotConfigured
+        return cls(crawler)
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[_T]) -> AsyncIterator[_T]:
+        """Passes the output on, then confirms the page."""
+        judge = self.crawler.get_downloader_middleware(NearDuplicateMiddleware)
+        request = response.request
+        if judge is None or not judge.ready or request is None:
+            async for output in result:
+                yield output
+            return
+        nofollow = FLAG in response.flags and judge.options.action == "nofollow"
+        nofollow = nofollow and not request.meta.get("is_start_request")
+        try:
+            async for output in result:
+                if not (nofollow and isinstance(output, Request)):
+                    yield output
+        except Exception:
+            await judge.failed(request)
+            raise
+        await judge.handed_over(request)
+
+
+def _safe(text: str) -> str:
+    """A text that strangers chose, fit for a terminal: printable ASCII, cut to 500 characters."""
+    return text[:500].encode("unicode_escape").decode("ascii")

@@ -7,11 +7,10 @@ What is in it: articles, each also in a mirror, as a printer version and (one) u
 calendar that goes on for 20 years; and pages that only look alike: products, a numbered list, staff cards.
 
 >>> site = Site()
->>> status, content_type, body = site.render("/print/the-fog-signal", visit=1)
->>> status, content_type, body == site.render("/print/the-fog-signal", visit=2)[2]
-(200, 'text/html; charset=utf-8', False)
->>> site.truth["/print/the-fog-signal"] == site.truth["/mirror/articles/the-fog-signal"]
-True
+>>> site.render("/staff/anna", visit=1)
+(200, 'text/html; charset=utf-8', b'...Anna looks after our lamps. Visitor 184224...')
+>>> site.truth["/print/the-fog-signal"], site.truth["/mirror/articles/the-fog-signal"]
+('the-fog-signal', 'the-fog-signal')
 """
 
 import itertools
@@ -27,7 +26,6 @@ from string import Template
 __all__ = ["Site", "serve"]
 
 _MONTHS = 240  # pages of the calendar
-_SESSIONS = 10  # different session ids
 _EDITION = 0  # of all texts, chosen so that seed 7 keeps the margins that tests/test_demo.py asks for
 _HTML = "text/html; charset=utf-8"
 _SECTIONS = {"keepers": slice(0, 5), "ships": slice(5, 10), "shore": slice(10, 14)}  # of the articles
@@ -45,7 +43,7 @@ _ARTICLES = {
     "seabirds-of-the-cliff": "puffins, kittiwakes, ringed terns, speckled eggs, burrows",
     "life-in-a-rock-pool": "anemones, hermit crabs, blennies, limpets, sea squirts",
     "the-storm-of-1884": "gale warnings, torn roofs, breakers, flooded cellars, fallen walls",
-    "kelp-and-soda": "kelp kilns, soda ashes, seaweed ricks, iron rakes, tenant farmers",
+    "kelp-and-soda": "kelp kilns, soda pans, seaweed ricks, iron rakes, tenant farmers",
 }
 _PRODUCTS = {
     "brass-lantern": "burners, handles, globes, hinges, reflectors",
@@ -59,124 +57,107 @@ _PRODUCTS = {
 }
 _STAFF = {"anna": "lamps", "bertil": "boats", "clara": "letters", "david": "tickets", "edda": "birds"}
 _WORDS = {  # what fills the sentences below; the articles and products bring their {own}
-    "own": "ropes, lamps, boats, charts, bells",
     "who": "Ada Crane, Tom Pellow, Ingrid Voss, Captain Harrow, Ruth Sandison, Magnus Flett, Widow Tulloch, "
     "Josef Brandt, Little Peg Rowan, Doctor Lumley, Elias Thorn, Nell Marwick, Father Quill, Mary Oswald, "
-    "Gideon Slater, Olaf Rendall, Bess Corrigan, Walter Hume, Sister Agnes, Piers Ludlow, Cook Drever, "
-    "Jonas Pike, Lady Farquhar, Samuel Otter, Greta Lind, Blind Harald, Effie Spence, Hannah Isbister",
-    "role": "the harbour master, the schoolteacher, a visiting engineer, the tax collector, the baker, "
-    "a retired bosun, the district nurse, the blacksmith, a government inspector, the postmistress, "
-    "the sailmaker, an apprentice, the parish clerk, a Danish painter, the carpenter, a surveyor",
-    "place": "in the boat shed, on the north pier, behind the chapel, at the foot of the tower, in the attic, "
-    "beside the slipway, under the gallery, near the old quarry, inside the oil store, at Gannet Point, "
-    "along the causeway, above the bay, by the signal mast, in the walled garden, below the cliff, "
-    "on Sule Rock, outside the inn, across the sound, in the engine room, at the Saturday market",
+    "Gideon Slater, Olaf Rendall, Bess Corrigan, Walter Hume, Sister Agnes, Piers Ludlow, Cook Drever, Jonas "
+    "Pike, Lady Farquhar, Samuel Otter, Greta Lind, Blind Harald, Effie Spence, Hannah Isbister",
+    "role": "the harbour master, the schoolteacher, a visiting engineer, the tax collector, the baker, a "
+    "retired bosun, the district nurse, the blacksmith, a government inspector, the postmistress, the "
+    "sailmaker, an apprentice, the parish clerk, a Danish painter, the carpenter, a surveyor",
+    "place": "in the boat shed, on the north pier, behind the chapel, at the foot of the tower, in the "
+    "attic, beside the slipway, under the gallery, near the old quarry, inside the oil store, at Gannet "
+    "Point, along the causeway, above the bay, by the signal mast, in the walled garden, below the cliff, on "
+    "Sule Rock, outside the inn, across the sound, in the engine room, at the Saturday market",
     "things": "spare ropes, tin boxes, painted signs, letters, church bells, ladders, blankets, tar pots, "
     "telescopes, hymn books, wooden clogs, iron chains, sacks of flour, fishing lines, feathers, maps, "
-    "account books, wheelbarrows, flags, pipes, sheep, lump sugar, buckets, candle ends, photographs, "
-    "kites, shutters, bicycle wheels, lobster pots, woollen socks, school slates, fiddles",
-    "did": "counted, repaired, painted, borrowed, sold, hid, cleaned, sketched, described, lost, weighed, "
+    "account books, wheelbarrows, flags, pipes, sheep, lump sugar, buckets, candle ends, photographs, kites, "
+    "shutters, bicycle wheels, lobster pots, woollen socks, school slates, fiddles",
+    "did": "counted, repaired, painted, borrowed, sold, hired, cleaned, sketched, described, lost, weighed, "
     "tested, guarded, measured, rebuilt, ordered, exchanged, polished, inherited, rescued, auctioned",
     "adj": "stubborn, cheerful, cautious, weary, generous, sunburnt, forgetful, curious, solemn, patient, "
     "proud, thrifty, nervous, clever, restless, grateful, suspicious, tireless, shy, practical, gloomy",
-    "when": "in early spring, after the harvest, one foggy morning, during the regatta, late in autumn, "
-    "on the first Sunday of Lent, at low water, before the war, in a week of calm, just after midnight, "
-    "during the long frost, at midsummer, on market day, when the ice broke, between two gales, at dusk",
-    "why": "because the harbour was silting up, to please an aunt, for lack of coal, out of sheer habit, "
-    "as the regulations demanded, to win a bet, because nobody else would, for the sake of peace, "
-    "in spite of the cold, to save on postage, because the ferry was late, against all advice, "
-    "for three shillings a week, in memory of a drowned brother, as a favour to the crew",
+    "when": "in early spring, after the harvest, one foggy morning, during the regatta, late in autumn, on "
+    "the first Sunday of Lent, at low water, before the war, in a week of calm, just after midnight, during "
+    "the long frost, at midsummer, on market day, when the ice broke, between two gales, at dusk",
+    "why": "because the harbour was silting up, to please an aunt, for lack of coal, out of sheer habit, as "
+    "the regulations demanded, to win a bet, because nobody else would, for the sake of peace, in spite of "
+    "the cold, to save on postage, because the ferry was late, against all advice, for three shillings a "
+    "week, in memory of a drowned brother, as a favour to the crew",
 }
+_NUMBERS = {"year": range(1790, 1950), "n": range(3, 90)}
 _STORY = """
-{Own} were seldom seen {place} before {year}, when {who} {did} the first of them. |
-According to {role}, {own} had to be kept apart from {things}. | {Who} {did} {things} {place}, {why}. |
-That changed {when}: {role} {did} the {own} and wrote a {adj} letter about it. |
-Few people remember that {own} once cost {n} pence apiece {place}. |
-A {adj} report of {year} mentions {own}, {things} and {n} barrels of tar. |
-{When}, {who} arrived with {things} and stayed for {n} weeks. |
-Nobody {did} more {own} than {who}, a {adj} neighbour of {role}. |
-The museum owns {n} of these {own}; most were found {place} among {things}. |
-{Role} complained that {own} drew crowds {when}. | {When} the islanders traded {own} for {things}. |
-Visitors ask why {own} lie {place} today; {role} knows a {adj} answer. |
-"I never {did} anything {when}," said {who}, "except {own}." |
-Two {adj} sisters, taught by {who}, {did} {own} {why}. |
-Between {year} and the great flood, {who} {did} {n} {own}. |
-A drawing by {who} shows {own} {place}, with {things} in front. |
-Old {own} were burned {place}; newer ones replaced {things}. |
-What {who} thought of {own} is not recorded, but {role} was {adj}. |
-Every child learned {when} how {own} are {did}. |
-{Who} married {role} {when} and brought {things} as a dowry. |
-Some {own} travelled as far as Bergen, {why}. |
-For {n} days {who} sat {place} and {did} nothing but {own}. |
-The {adj} habits of {who} became a proverb {place}. | Only {n} {things} survived; {role} {did} them {why}. |
-Without {own}, {who} used to say, even {things} are useless. |
-{Role} and {who} quarrelled over {own} {when}. |
-A song from {year} praises {own}, {things} and {adj} weather. |
-One of the {things} carries the initials of {who}, {did} {when}.
+{Own} were seldom seen {place} before {year}, when {who} {did} the first of them. | According to {role}, {own}
+had to be kept apart from {things}. | {Who} {did} {things} {place}, {why}. | That changed {when}: {role} {did}
+the {own} and wrote a {adj} letter about it. | Few people remember that {own} once cost {n} pence apiece
+{place}. | A {adj} report of {year} mentions {own}, {things} and {n} barrels of tar. | {When}, {who} arrived
+with {things} and stayed for {n} weeks. | Nobody {did} more {own} than {who}, a {adj} neighbour of {role}. |
+The museum owns {n} of these {own}; most were found {place} among {things}. | {Role} complained that {own}
+drew crowds {when}. | {When} the islanders traded {own} for {things}. | Visitors ask why {own} lie {place}
+today; {role} knows a {adj} answer. | "I never {did} anything {when}," said {who}, "except {own}." | Two {adj}
+sisters, taught by {who}, {did} {own} {why}. | Between {year} and the great flood, {who} {did} {n} {own}. | A
+drawing by {who} shows {own} {place}, with {things} in front. | Old {own} were burned {place}; newer ones
+replaced {things}. | What {who} thought of {own} is not recorded, but {role} was {adj}. | Every child learned
+{when} how {own} are {did}. | {Who} married {role} {when} and brought {things} as a dowry. | Some {own}
+travelled as far as Bergen, {why}. | For {n} days {who} sat {place} and {did} nothing but {own}. | Only {n}
+{things} survived; {role} {did} them {why}. | {Role} and {who} quarrelled over {own} {when}. | One of the
+{things} carries the initials of {who}, {did} {when}.
 """
 _GOODS = """
-Our {own} are made {place} by {who}, {why}. | Each piece takes {n} hours, and {role} checks the {own}. |
-The {own} follow a pattern that {who} {did} in {year}. |
-Keep the {own} away from {things}, and dry them {when}. |
-It weighs {n} ounces without {own} and fits {place}. |
-{Role} gave one to {who} {when} and has been {adj} since. |
-The colour of the {own} recalls {things} seen {place}. | A {adj} customer, {who}, {did} hers {when}. |
-For {n} crowns more we add {things} to the {own}. | We repair {own} free of charge {when}, {why}. |
-The {own} come wrapped in {things}, as {role} likes them.
+Our {own} are made {place} by {who}, {why}. | Each piece takes {n} hours, and {role} checks the {own}. | The
+{own} follow a pattern that {who} {did} in {year}. | Keep the {own} away from {things}, and dry them {when}. |
+It weighs {n} ounces without {own} and fits {place}. | {Role} gave one to {who} {when} and has been {adj}
+since. | The colour of the {own} recalls {things} seen {place}. | A {adj} customer, {who}, {did} it {when}.
+| For {n} crowns more we add {things} to the {own}. | We repair {own} free of charge {when}, {why}. | The
+{own} come wrapped in {things}, as {role} likes them.
 """
 _ENTRIES = """
 {Things} that {who} {did} {place} in {year}, {why}. | Given by {role}, {when}: {n} {things}, {adj} work. |
-{Who}, portrait with {things}, taken {place} {when}. |
-Letter from {who} to {role} about {things} lost {place}. |
-Found {place} in {year}: {things}, probably {did} {when}.
+{Who}, portrait with {things}, taken {place} {when}. | Letter from {who} to {role} about {things} lost
+{place}. | Found {place} in {year}: {things}, probably {did} {when}.
 """
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>$title</title></head><body>
 <header><img src="/lamp.svg" alt="">Skarholm Light Museum</header>
-<nav><a href="${root}./">Museum</a> <a href="${root}keepers/">Keepers</a> <a href="${root}ships/">Ships</a>
+<nav><a href="${root}.">Museum</a> <a href="${root}keepers/">Keepers</a> <a href="${root}ships/">Ships</a>
 <a href="${root}shore/">Shore</a>$nav</nav>
 <main><h1>$title</h1>
 $body
 </main>
 <aside>$$adverts</aside>
-<footer>Visitor number $$counter. Page made at $$clock.$session
-Print what you like; for the calendar and catalogue ask in the shop.</footer>
+<footer>Visitor number $$counter. Page made at $$clock.
+Print what you like; for the calendar and catalogue ask in the shop. $session</footer>
 </body></html>
 """)
 _NAV = """ <a href="/shop/">Shop</a> <a href="/list">Catalogue</a>
 <a href="/calendar/2026/01">Calendar</a>"""
 _LAMP = b"""<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24">
-<path d="M9 23 10 9h4l1 14zM9 8V4l3-3 3 3v4z" fill="#a33"/></svg>
-"""
+<path d="M9 23 10 9h4l1 14zM9 8V4l3-3 3 3v4z" fill="#a33"/></svg>"""
 
 
 class _Writer:
     """Fills sentences with words; a word comes back only after all others of its kind were used."""
 
-    def __init__(self, seed: str, own: str | None = None) -> None:
+    def __init__(self, seed: str, own: str = "ropes, lamps, boats, charts, bells") -> None:
         self._random = random.Random(seed)
-        self._own = {"own": own} if own else {}
+        self._words = {"own": own, **_WORDS}
         self._decks: dict[str, list[str]] = {}
 
-    def _draw(self, words: Iterable[str], kind: str) -> str:
-        deck = self._decks.setdefault(kind, [])
+    def _draw(self, cards: str, separator: str) -> str:
+        deck = self._decks.setdefault(cards, [])
         if not deck:
-            deck += words
+            deck += " ".join(cards.split()).split(separator)
             self._random.shuffle(deck)
         return deck.pop()
 
     def _fill(self, slot: re.Match[str]) -> str:
         kind = slot[1].lower()
-        if kind in {"year", "n"}:
-            return str(
-                self._random.randrange(1790, 1950) if kind == "year" else self._random.randrange(3, 90)
-            )
-        word = self._draw((_WORDS | self._own)[kind].split(", "), kind)
+        if numbers := _NUMBERS.get(kind):
+            return str(self._random.choice(numbers))
+        word = self._draw(self._words[kind], ", ")
         return word[0].upper() + word[1:] if slot[1][0].isupper() else word
 
     def sentences(self, templates: str, count: int) -> list[str]:
-        lines = re.split(r"\s+\|\s+", templates.strip())
-        return [re.sub(r"\{(\w+)\}", self._fill, self._draw(lines, templates)) for _ in range(count)]
+        return [re.sub(r"\{(\w+)\}", self._fill, self._draw(templates, " | ")) for _ in range(count)]
 
     def text(self, templates: str, count: int) -> str:
         lines = self.sentences(templates, count)
@@ -184,9 +165,8 @@ class _Writer:
 
     def index(self, folder: str, slugs: Iterable[str], count: int) -> str:
         """An introduction, then the pages of a folder with some sentences about each."""
-        head = self.text(_STORY, 12)
         links = [f"<h2>{_link(folder + slug, _title(slug))}</h2>{self.text(_STORY, count)}" for slug in slugs]
-        return "\n".join([head, *links])
+        return "\n".join([self.text(_STORY, 12), *links])
 
 
 def _link(href: str, text: str) -> str:
@@ -204,7 +184,7 @@ class Site:
         self.pages: dict[str, Template] = {}
         self.truth: dict[str, str] = {}
         self._seed = seed
-        self._sids = [f"{random.Random(f'{seed} sid {n}').getrandbits(48):012x}" for n in range(_SESSIONS)]
+        self._sids = [f"{random.Random(f'{seed} sid {n}').getrandbits(48):012x}" for n in range(10)]
         self._articles()
         self._look_alikes()
         self._calendar()
@@ -218,9 +198,8 @@ class Site:
         if path not in self.pages:
             return 404, _HTML, b"<!DOCTYPE html><title>Not found</title><p>There is no such page."
         chance = random.Random(f"{self._seed} visit {visit}")
-        wares = chance.sample(["rope", "lamps", "oil", "tea", "tar"], 5)
         adverts = [
-            f"Only today at Fenwick's: {', '.join(wares)}.",
+            f"Only today at Fenwick's: {', '.join(chance.sample(['rope', 'lamps', 'oil', 'tea', 'tar'], 5))}.",
             f'<img src="/lamp.svg?{chance.randrange(10**6)}" alt="">The Gannet Inn serves herring soup.',
             "Boats to the island, today and daily.",
         ]
@@ -232,50 +211,42 @@ class Site:
         }
         return 200, _HTML, self.pages[path].substitute(values).encode()
 
-    def _writer(self, name: str, own: str | None = None) -> _Writer:
-        return _Writer(f"{self._seed} {_EDITION} {name}", own)
+    def _writer(self, name: str, *own: str) -> _Writer:
+        return _Writer(f"{self._seed} {_EDITION} {name}", *own)
 
     def _add(self, path: str, content: str, title: str, body: str, mirror: bool = False) -> None:
-        """Adds a page, with ``mirror`` under /mirror/ as well; indexes in both have a session link."""
-        root = "../" * (path.count("/") - 1)
-        more = {"root": root, "nav": "" if path.startswith("/print/") else _NAV, "session": ""}
-        if mirror and path.endswith("/"):
-            more["session"] = " " + _link(f"{root}articles/the-keepers-log?sid=$sid", "Go on reading")
-        page = Template(_PAGE.substitute(more, title=title, body=body))
+        """Adds a page, with ``mirror`` under /mirror/ as well; index pages have a session link."""
+        root = "../" * (path.removeprefix("/mirror").count("/") - 1)
+        nav = "" if path.startswith("/print/") else _NAV
+        session = _link(f"{root}articles/the-keepers-log?sid=$sid", "Go on reading") * path.endswith("/")
+        page = Template(_PAGE.substitute(root=root, nav=nav, title=title, body=body, session=session))
         for address in (path, "/mirror" + path) if mirror else (path,):
             self.pages[address], self.truth[address] = page, content
 
     def _articles(self) -> None:
         slugs = list(_ARTICLES)
-        for number, (slug, own) in enumerate(_ARTICLES.items()):
-            body = self._writer(slug, own).text(_STORY, 40)
-            next_slug = slugs[(number + 5) % len(slugs)]
-            body += f"<p>See also: {_link('../articles/' + next_slug, _title(next_slug))}.</p>"
+        for slug, other in zip(slugs, slugs[5:] + slugs[:5], strict=True):
+            body = self._writer(slug, _ARTICLES[slug]).text(_STORY, 40)
+            body += f"<p>See also: {_link('../articles/' + other, _title(other))}.</p>"
             self._add("/print/" + slug, slug, _title(slug), body)
             body += f"<p>{_link('/print/' + slug, 'Print')}</p>"
             self._add("/articles/" + slug, slug, _title(slug), body, mirror=True)
-        for path, sid in itertools.product(
-            ("/articles/" + slugs[0], f"/mirror/articles/{slugs[0]}"), self._sids
-        ):
-            self.pages[f"{path}?sid={sid}"], self.truth[f"{path}?sid={sid}"] = self.pages[path], slugs[0]
+        log = "/articles/the-keepers-log"
+        for path in [f"{root}{log}?sid={sid}" for root in ("", "/mirror") for sid in self._sids]:
+            self.pages[path], self.truth[path] = self.pages[log], "the-keepers-log"
         for section, which in _SECTIONS.items():
             body = self._writer(section).index("../articles/", slugs[which], 4)
             self._add(f"/{section}/", section, _title(section), body, mirror=True)
-        links = [
-            _link("/mirror/", "Mirror"),
-            _link("/staff/", "Staff"),
-            _link("/articles/the-lost-chapter", "The lost chapter"),
-            _link("/private/accounts", "Accounts"),
-        ]
-        body = self._writer("front").index("articles/", slugs, 2) + f"<p>{', '.join(links)}</p>"
+        others = ["/mirror/", "/staff/", "/articles/the-lost-chapter", "/private/accounts"]  # one is missing
+        links = ", ".join(_link(path, _title(path.strip("/").rpartition("/")[2])) for path in others)
+        body = self._writer("front").index("articles/", slugs, 2) + f"<p>Also here: {links}.</p>"
         self._add("/", "front", "Welcome to the light", body)
-        body = self._writer("mirror").index("articles/", slugs, 2)
-        self._add("/mirror/", "mirror index", "Mirror of all articles", body)
+        self._add("/mirror/", "mirror", "A mirror", self._writer("mirror").index("articles/", slugs, 2))
         self._add("/private/accounts", "accounts", "Accounts", self._writer("accounts").text(_STORY, 36))
 
     def _look_alikes(self) -> None:
         for slug, own in _PRODUCTS.items():
-            self._add("/shop/" + slug, slug, _title(slug), self._writer(slug, own).text(_GOODS, 36))
+            self._add("/shop/" + slug, slug, _title(slug), self._writer(slug, own).text(_GOODS, 42))
         self._add("/shop/", "shop", "The museum shop", self._writer("shop").index("", _PRODUCTS, 3))
         for slug, own in _STAFF.items():
             card = f"<!DOCTYPE html><title>{_title(slug)}</title><p>{_title(slug)} looks after our {own}."
@@ -284,7 +255,7 @@ class Site:
         self._add("/staff/", "staff", "Our staff", self._writer("staff").index("", _STAFF, 4))
         pages = " ".join(_link(f"/list?page={number}", str(number)) for number in range(1, 6))
         for number in range(1, 6):
-            entries = "\n<li>".join(self._writer(f"list {number}").sentences(_ENTRIES, 32))
+            entries = "\n<li>".join(self._writer(f"list {number}").sentences(_ENTRIES, 40))
             body = f"<p>Pages: {pages}</p>\n<ul>\n<li>{entries}\n</ul>"
             for path in ["/list", "/list?page=1"] if number == 1 else [f"/list?page={number}"]:
                 self._add(path, f"list {number}", "Catalogue", body)
@@ -322,10 +293,8 @@ def serve(site: Site, port: int = 0) -> Iterator[str]:
             """Quiet."""
 
     with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}/"
         finally:
             server.shutdown()
-            thread.join()

@@ -1,0 +1,725 @@
+"""The contract of dedup.html, as pairs of pages that must or must not have the same tokens, as an
+independent re-implementation on BeautifulSoup, and as pages made to hurt."""
+
+import codecs
+import itertools
+import random
+import re
+import time
+import unicodedata
+from html import escape
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup, Tag
+from bs4.element import PreformattedString
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from dedup.detector import Detector
+from dedup.html import decode, extract, is_url, parse, split_tokens, unreadable, url_token
+
+
+def steady(max_examples=100):
+    """The same examples in every run."""
+    slow = [HealthCheck.too_slow]
+    return settings(
+        max_examples=max_examples, derandomize=True, database=None, deadline=None, suppress_health_check=slow
+    )
+
+
+PAGE_URL = "http://example.org/docs/page.html"
+
+
+def tokens(page, url=PAGE_URL):
+    return extract(parse(page), url).tokens
+
+
+# What is alike and what is not ------------------------------------------------------------------------
+
+PLAIN = '<p>The crawler <a href="/docs/b.html">reads</a> each page <img src="a.png"> once.</p>'
+
+
+def like(name, page, other=PLAIN):
+    return pytest.param(page, other, id=name)
+
+
+@pytest.mark.parametrize(
+    ("page", "other"),
+    [
+        like("itself", PLAIN),
+        like("case of words", PLAIN.replace("crawler", "CRAWLER").replace("once", "Once")),
+        like("case of markup", PLAIN.replace("<p>", "<P>").replace("a href", "A HREF").replace("img", "IMG")),
+        like("white space", PLAIN.replace(" each", "\n\n\t each").replace("once", "  once")),
+        like("no-break spaces", PLAIN.replace(" each", "\xa0&nbsp;each")),
+        like("punctuation", PLAIN.replace("once.", "- once! (...)")),
+        like("slashes in text", PLAIN.replace("each page", "/each / page/")),
+        like("a comment", PLAIN.replace("page ", "page <!-- 12:05, server 7 -->")),
+        like("a processing instruction", PLAIN.replace("page ", "page <?php echo 1 ?>")),
+        like("a doctype", "<!DOCTYPE html>" + PLAIN),
+        like("a script", PLAIN.replace("page ", "page <script>if (a < b) document.write('</p> x')</script>")),
+        like("a script in the head", "<head><script>var page = 1</script></head>" + PLAIN),
+        like("a style", PLAIN.replace("page ", "page <style>p { color: red }</style>")),
+        like(
+            "a noscript", PLAIN.replace("page ", "page <noscript>Turn <b>it</b> <a href=x>on</a></noscript>")
+        ),
+        like("a template", PLAIN.replace("page ", "page <template><b>{{ name }}</b></template>")),
+        like("other attributes", PLAIN.replace("<p>", '<p class="new" onclick="x()" title="Title">')),
+        like("attributes of links", PLAIN.replace("<a ", '<a rel="nofollow" title="Go" target=_blank ')),
+        like(
+            "attributes of images", PLAIN.replace("<img ", '<img alt="An image" width=5 srcset="b.png 2x" ')
+        ),
+        like("other elements", PLAIN.replace("<p>", "<div><section>").replace("</p>", "</section></div>")),
+        like("emphasis", PLAIN.replace("each page", "<b>each</b> <i>page</i>")),
+        like("no end tags", PLAIN.replace("</p>", "")),
+        like("a form's values", PLAIN.replace("page ", 'page <input name=q value="word"> ')),
+        like("HREFs of other elements", '<link rel="next" href="/next"><meta name=x content=y>' + PLAIN),
+        like("character references", PLAIN.replace("each", "&#101;a&#x63;h")),
+        like("a session id in a link", PLAIN.replace("b.html", "b.html?PHPSESSID=9f3c")),
+        like("a session id in a path", PLAIN.replace("b.html", "b.html;jsessionid=1F2A")),
+        like("click tracking", PLAIN.replace("b.html", "b.html?utm_source=x&amp;utm_medium=y&amp;gclid=7")),
+        like(
+            "a session id among parameters",
+            PLAIN.replace("b.html", "b.html?id=7&amp;sid=9f&amp;q=x"),
+            PLAIN.replace("b.html", "b.html?id=7&amp;q=x"),
+        ),
+        like("a fragment", PLAIN.replace("b.html", "b.html#section-2")),
+        like("a relative link", PLAIN.replace("/docs/b.html", "b.html")),
+        like("a roundabout link", PLAIN.replace("/docs/b.html", ".././docs/x/../b.html")),
+        like("an absolute link", PLAIN.replace("/docs/b.html", "http://example.org/docs/b.html")),
+        like("a link without scheme", PLAIN.replace("/docs/b.html", "//example.org/docs/b.html")),
+        like("an https link to the same host", PLAIN.replace("/docs/b", "https://example.org/docs/b")),
+        like("case of the own host", PLAIN.replace("/docs/b.html", "http://EXAMPLE.org/docs/b.html")),
+        like("case of a link", PLAIN.replace("b.html", "B.HTML")),
+        like("white space around a link", PLAIN.replace("/docs/b.html", "\n /docs/b.html ")),
+        like("a link within the page", PLAIN.replace("page ", 'page <a href="#top"></a>')),
+        like("a mailto link", PLAIN.replace("page ", 'page <a href="mailto:a@example.org"></a>')),
+        like("a javascript link", PLAIN.replace("page ", 'page <a href="javascript:go(1)"></a>')),
+        like("a data image", PLAIN.replace("page ", 'page <img src="data:image/png;base64,AAAA">')),
+        like("an empty link", PLAIN.replace("page ", 'page <a href=""></a><a href></a><a name="x"></a>')),
+        like("a link over 2,000 characters", PLAIN.replace("page ", f'page <a href="/{"x" * 2000}"></a>')),
+        like("the base of its own folder", '<base href="http://example.org/docs/">' + PLAIN),
+        like("accents composed or not", "<p>Résumé à Genève", "<p>Re\u0301sume\u0301 a\u0300 Gene\u0300ve"),
+        like("fullwidth letters", "<p>Full width 42", "<p>Ｆｕｌｌ　ｗｉｄｔｈ　４２"),
+        like("ligatures", "<p>office files", "<p>o\ufb03ce \ufb01les"),
+        like("sharp s", "<p>Straße", "<p>STRASSE"),
+        like("final sigma", "<p>ΟΔΟΣ", "<p>οδος"),
+        like("zero-width characters", "<p>dictionary", "<p>dic\u00adtion\u200bary\u200d\ufeff"),
+        like("halfwidth kana", "<p>カタカナガ", "<p>ｶﾀｶﾅｶﾞ"),
+    ],
+)
+def test_pages_that_differ_only_in_this_have_the_same_tokens(page, other):
+    assert tokens(page) == tokens(other)
+    assert tokens(page) != []
+
+
+@pytest.mark.parametrize(
+    ("page", "other"),
+    [
+        like("a word changed", PLAIN.replace("each", "every")),
+        like("a word more", PLAIN.replace("each", "each new")),
+        like("a word less", PLAIN.replace("each", "")),
+        like("a word twice", PLAIN.replace("each", "each each")),
+        like("order of words", PLAIN.replace("each page", "page each")),
+        like("a number changed", "<p>in 2004", "<p>in 2005"),
+        like("a word in two", PLAIN.replace("crawler", "craw ler")),
+        like("a word in two by markup", PLAIN.replace("crawler", "craw<b>ler</b>")),
+        like("a word in two by a line break", PLAIN.replace("crawler", "craw<br>ler")),
+        like("a word in two by a comment", PLAIN.replace("crawler", "craw<!-- -->ler")),
+        like("the title", "<title>Storm</title>" + PLAIN, "<title>Kafka</title>" + PLAIN),
+        like("another link target", PLAIN.replace("b.html", "c.html")),
+        like("another query", PLAIN.replace("b.html", "b.html?page=2")),
+        like("another link host", PLAIN.replace("/docs/b", "http://example.com/docs/b")),
+        like("a subdomain", PLAIN.replace("/docs/b", "http://www.example.org/docs/b")),
+        like("another image", PLAIN.replace("a.png", "b.png")),
+        like("no link", PLAIN.replace('<a href="/docs/b.html">', "<a>")),
+        like("no image", PLAIN.replace('<img src="a.png">', "")),
+        like("an area instead of nothing", PLAIN.replace("page ", 'page <map><area href="/x"></map> ')),
+        like(
+            "a link elsewhere", PLAIN.replace('<a href="/docs/b.html">reads', 'reads<a href="/docs/b.html">')
+        ),
+        like("accents", "<p>resume", "<p>résumé"),
+        like("a letter of another script", "<p>p\u0430ypal", "<p>paypal"),
+    ],
+)
+def test_pages_that_differ_in_this_have_other_tokens(page, other):
+    assert tokens(page) != tokens(other)
+
+
+@pytest.mark.parametrize(
+    ("url", "mirror"),
+    [
+        pytest.param("http://example.org/docs/a.html", "http://mirror.example.com/docs/a.html", id="host"),
+        pytest.param("http://example.org/docs/a.html", "https://example.org/docs/a.html", id="https"),
+        pytest.param("http://example.org/docs/a.html", "http://example.org/pub/x/docs/a.html", id="path"),
+        pytest.param("http://example.org/v1/a.html", "http://example.org/v2/a.html", id="version"),
+        pytest.param("http://example.org/v1/", "http://example.org/v1/index.html", id="index page"),
+    ],
+)
+@pytest.mark.parametrize("style", ["relative", "absolute path", "absolute URL"])
+def test_a_mirror_has_the_same_tokens(url, mirror, style):
+    def page(at):
+        folder = at[: at.rfind("/") + 1]
+        start = {"relative": "", "absolute path": urlsplit(folder).path, "absolute URL": folder}[style]
+        return f'<p>See <a href="{start}b.html">b</a> <a href="{start}x/c.html?q=1">c</a> <img src="{start}i.png">'
+
+    assert tokens(page(url), url) == tokens(page(mirror), mirror)
+    assert tokens(page(url), url) == ["see", "/b.html", "b", "/x/c.html?q=1", "c", "/i.png"]
+
+
+def test_a_golden_page_has_these_tokens():
+    page = """<!DOCTYPE html><html><head><title>Storm &amp; Kafka</title><style>p{}</style></head><body>
+    <!-- banner --><h1>Read_me v2.0</h1><p>Don't <em>stop</em>; 漢字 เรา हिन्दी Ｆｕｌｌ</p>
+    <map><area href="Map.html"></map><a href="https://Other.org/A%20B?utm_id=1&amp;x=Y#z">out</a>
+    <a href="../up.html">up</a><a href="?p=2">next</a><img src="//cdn.example.com/i.png"></body></html>"""
+    assert tokens(page) == [
+        *(
+            "storm",
+            "kafka",
+            "read_me",
+            "v2",
+            "0",
+            "don",
+            "t",
+            "stop",
+            "漢",
+            "字",
+            "เ",
+            "ร",
+            "า",
+            "हिन्दी",
+            "full",
+        ),
+        *("/map.html", "//other.org/a%20b?x=y", "out", "/up.html", "up", "/page.html?p=2", "next"),
+        "//cdn.example.com/i.png",
+    ]
+
+
+def test_links_count_the_different_urls_of_hrefs():
+    page = '<a href=a>1</a><a href=a#x>2</a><a href=b>3</a><area href=c><img src=d><a href="#e">4</a>'
+    assert extract(parse(page), PAGE_URL).links == 3
+
+
+def test_links_are_counted_where_urls_are_not_kept():
+    page = extract(parse("<a href=a>one</a><a href=b>two</a><img src=c>"), PAGE_URL, keep_urls=False)
+    assert (page.tokens, page.links) == (["one", "two"], 2)
+
+
+def test_the_first_base_resolves_the_links():
+    page = '<base href="/x/"><base href="/y/"><a href="b.html">b</a>'
+    assert tokens(page, "http://example.org/") == tokens('<a href="/x/b.html">b</a>', "http://example.org/x/")
+
+
+@pytest.mark.parametrize("page", [PLAIN, "<b>one<script>two</script>three<!-- four -->five", "<p>" * 300])
+def test_extract_leaves_the_tree_as_it_is(page):
+    root = parse(page)
+    before = etree.tostring(root)
+    extract(root, PAGE_URL)
+    assert etree.tostring(root) == before
+
+
+# An independent oracle --------------------------------------------------------------------------------
+
+SESSION = re.compile(r"(phpsessid|sid|sessionid|cfid|zenid|gclid|fbclid|utm_\w+)=", re.IGNORECASE)
+SPACELESS = re.compile(
+    "CJK UNIFIED|HIRAGANA LETTER|KATAKANA LETTER|KATAKANA-HIRAGANA PROLONGED|THAI CHARACTER"
+)
+
+
+def oracle_fold(text):
+    visible = re.sub("[\u00ad\u200b\u200c\u200d\u2060\ufeff]", "", text)
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
+
+
+def oracle_words(text):
+    words, joins = [], None  # whether the last word takes letters (True), marks only (False), nothing (None)
+    for char in oracle_fold(text):
+        if unicodedata.category(char).startswith("M"):
+            if joins is not None:
+                words[-1] += char
+        elif not char.isalnum() and char != "_":
+            joins = None
+        elif SPACELESS.match(unicodedata.name(char)):
+            words.append(char)
+            joins = False
+        elif joins:
+            words[-1] += char
+        else:
+            words.append(char)
+            joins = True
+    return words
+
+
+def oracle_url(value, base):
+    value = value.strip()
+    target, own = urlsplit(urljoin(base, value)), urlsplit(base)
+    if not value or value.startswith("#") or len(value) > 2000 or target.scheme not in ("http", "https"):
+        return []
+    path = target.path.partition(";jsessionid=")[0]
+    query = "&".join(part for part in target.query.split("&") if not SESSION.match(part))
+    host = target.netloc.lower()
+    if host == own.netloc.lower():
+        host, folders, own_folders = "", path.split("/"), own.path.split("/")
+        while len(folders) > 2 and len(own_folders) > 2 and folders[1] == own_folders[1]:
+            del folders[1], own_folders[1]
+        path = "/".join(folders)
+    url = (f"//{host}" if host else "") + (path or "/") + (f"?{query}" if query else "")
+    return [oracle_fold(url.replace(" ", "%20"))]
+
+
+def oracle_tokens(page, url):
+    found = []
+    for node in BeautifulSoup(page, "html.parser").descendants:
+        dropped = {"script", "style", "noscript", "template"}
+        if dropped.intersection(parent.name for parent in [node, *node.parents]):
+            continue
+        if isinstance(node, Tag):
+            attribute = {"a": "href", "area": "href", "img": "src"}.get(node.name)
+            token = oracle_url(node.get(attribute) or "", url) if attribute else []
+            found += token if token != ["/"] else []  # see test_a_link_to_the_own_folder_is_a_token
+        elif not isinstance(node, PreformattedString):  # comments and the like
+            found += oracle_words(node)
+    return found
+
+
+def spaced(text):
+    return st.sampled_from(text.split(" "))
+
+
+WORDS = spaced(
+    "a of the Crawler reads PAGES v2 x_1 42 Don't e-mail Straße ΟΔΟΣ Résumé re\u0301sume\u0301 Ωμέγα Привет МИР "
+    "שָׁלוֹם العَرَبِيَّة हिन्दी 한국어 漢字かな交じり カタカナー ｶﾞ ภาษาไทย ไทยThai 日本go Ｆｕｌｌ ﬁn ½ ™ 😀 soft\u00adhyphen "
+    "zero\u200bwidth & < > \" ' a&b <p> --> / /etc/x x/y ... — „q“ &amp; &nbsp; \u0301"
+)
+LETTERS = st.text(
+    st.characters(min_codepoint=0x20, max_codepoint=0x17F, exclude_categories=["Cc"])
+    | st.sampled_from("αΣς\u0300\u0301\u0323жЩअि\u094d한ก\u0e31\u0e34漢字かカー々"),
+    max_size=12,
+)
+TEXTS = st.lists(WORDS | LETTERS, min_size=1, max_size=6).map(" ".join)
+PATHS = st.lists(spaced("docs a B v1 x.html page.html é 100%25 .. ."), max_size=4).map("/".join)
+PARAMETERS = spaced("id=7 Q=Up sid=9f utm_source=x PHPSESSID=1 aside=2 x=/docs/ v2")
+QUERIES = st.lists(PARAMETERS, min_size=1, max_size=3, unique=True).map("&".join)
+LINKS = st.one_of(
+    st.tuples(
+        st.sampled_from(["", "/", "http://example.org/", "https://Example.ORG/", "//example.org/docs/"])
+        | st.sampled_from(["http://other.org/", "http://www.example.org/docs/", "https://example.org:8080/"]),
+        PATHS,
+        st.just("") | st.just(";jsessionid=1F") | QUERIES.map("?{}".format),
+        st.sampled_from(["", "", "#top"]),
+    ).map("".join),
+    st.sampled_from(
+        ["#x", "mailto:a@b.c", "javascript:void(0)", "data:,x", "", " b.html ", "a b.html", "/" * 2001]
+    ),
+)
+
+
+def element(name, content, **attributes):
+    given_ = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{given_}>{content}</{name}>"
+
+
+SILENT = st.one_of(
+    st.sampled_from(["var a = 1 < 2;", "p { }", "漢字 words", ""]).flatmap(
+        lambda text: st.sampled_from(["script", "style"]).map(lambda name: element(name, text))
+    ),
+    st.tuples(st.sampled_from(["noscript", "template"]), TEXTS, LINKS).map(
+        lambda drawn: element(drawn[0], f"<i>{escape(drawn[1])}</i>" + element("a", "off", href=drawn[2]))
+    ),
+    st.sampled_from(["<!-- words in a comment -->", "<!---->", "<!-- <p> -->"]),
+)
+LEAVES = st.one_of(
+    TEXTS.map(escape),
+    SILENT,
+    st.sampled_from(["<br>", "<hr>", "<img>"]),
+    LINKS.map(lambda link: f'<img alt="not words" src="{escape(link)}">'),
+)
+# Nested as HTML allows, since lxml repairs what is not: blocks hold blocks and inlines, an A no other A.
+INLINES = st.recursive(
+    LEAVES,
+    lambda inner: st.tuples(
+        st.sampled_from(["b", "span", "em"]), st.lists(inner, max_size=4).map("".join)
+    ).map(lambda drawn: element(*drawn)),
+    max_leaves=6,
+)
+PARTS = st.lists(
+    INLINES | st.tuples(INLINES, LINKS).map(lambda drawn: element("a", drawn[0], href=drawn[1])), max_size=4
+).map("".join)
+BLOCKS = st.recursive(
+    st.tuples(st.sampled_from(["p", "div", "li", "h2"]), PARTS).map(lambda drawn: element(*drawn)) | PARTS,
+    lambda inner: st.lists(inner, max_size=4).map("".join).map(lambda content: element("div", content)),
+    max_leaves=8,
+)
+PAGES = st.tuples(TEXTS, BLOCKS).map(
+    lambda drawn: f"<html><head><title>{escape(drawn[0])}</title></head><body>{drawn[1]}</body></html>"
+)
+
+
+@steady(150)
+@given(
+    PAGES, st.sampled_from([PAGE_URL, "http://example.org/", "https://example.org/docs/a/index?x=/docs/y/"])
+)
+def test_the_tokens_are_those_of_a_plain_walk_over_beautifulsoup(page, url):
+    assert tokens(page, url) == oracle_tokens(page, url)
+
+
+@steady(400)
+@given(LINKS, st.sampled_from([PAGE_URL, "http://example.org", "http://example.org/docs/a/B/c?q"]))
+def test_a_url_token_is_what_urljoin_and_a_plain_rule_give(link, base):
+    token = url_token(link, base)
+    assert ([] if token is None else [oracle_fold(token)]) == oracle_url(link, base)
+
+
+@pytest.mark.xfail(strict=True, reason="split_tokens wants something after the slash")
+@pytest.mark.parametrize("link", ["/", "http://example.org/docs/", "https://example.org", "./"])
+def test_a_link_to_the_own_folder_is_a_token(link):
+    assert len(tokens(f'<a href="{link}">home</a>')) == 2
+
+
+# Words ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        ("snake_case x-y 3.14", ["snake_case", "x", "y", "3", "14"]),
+        ("don't", ["don", "t"]),
+        ("漢字", ["漢", "字"]),
+        ("Perl6入門", ["perl6", "入", "門"]),
+        ("ひらがな", ["ひ", "ら", "が", "な"]),
+        ("か\u3099", ["が"]),
+        ("한국어", ["한국어"]),
+        ("ที่", ["ที่"]),
+        ("ລາວ ភាសា မြန်မာ", ["ລ", "າ", "ວ", "ភា", "សា", "မြ", "န်", "မာ"]),
+        ("\u0301", []),
+        ("😀 ♥ —", []),
+        ("²x ½", ["2x", "1", "2"]),
+    ],
+)
+def test_these_are_the_words_of_a_text(text, words):
+    assert split_tokens(text) == words
+
+
+@steady(400)
+@given(st.text().map(lambda text: text.replace("/", " ")))
+@example("\u0130\u0345 \uff9e\u0301 \u1e9e \u0958")
+def test_splitting_the_joined_tokens_again_changes_nothing(text):
+    words = [word for word in split_tokens(text) if not is_url(word)]
+    assert split_tokens(" ".join(words)) == words
+
+
+@pytest.mark.xfail(strict=True, reason="marks are cut before NFKC makes more of them")
+def test_cutting_runs_of_marks_is_idempotent():
+    words = split_tokens("\u0958" + "\u0323" * 30)
+    assert split_tokens(" ".join(words)) == words
+
+
+@steady()
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_words_are_the_same_in_a_text_with_other_letters(text):
+    assert [*split_tokens(text), "é"] == split_tokens(text + " é")
+
+
+@pytest.mark.xfail(strict=True, reason="NFKC makes slashes of these after those of the text were blanked")
+@pytest.mark.parametrize("text", ["and／or", "℀", "℅ the editor"])
+def test_no_word_of_the_text_is_taken_for_a_url(text):
+    assert not any(map(is_url, tokens(f"<p>{text}</p>")))
+
+
+@pytest.mark.xfail(strict=True, reason="NFKC makes spaces of these inside a URL token")
+@pytest.mark.parametrize("link", ["/caf´e", "/a¨b", "/x゛y"])
+def test_a_url_is_one_token(link):
+    assert len(tokens(f'<a href="{link}"></a>')) == 1
+
+
+@pytest.mark.xfail(strict=True, reason="libxml2 drops stray tags and joins the texts around them")
+@pytest.mark.parametrize("page", ["<p>one</i>two", "<p>one<div>x</div>two</p>three", "<b><p>x</p>one</b>two"])
+def test_markup_that_is_out_of_place_separates_words_too(page):
+    assert not {"onetwo", "twothree"} & set(tokens(page))
+
+
+# Character sets ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("label", [None, "latin-1", "cp1251", "no such charset"])
+def test_a_byte_order_mark_wins_over_any_label(codec, label):
+    assert decode("<meta charset=koi8-r>Käse жук".encode(codec), label) == "<meta charset=koi8-r>Käse жук"
+
+
+def test_both_byte_orders_of_utf_16_are_read():
+    for bom, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        assert decode(bom + "Käse".encode(codec)) == "Käse"
+
+
+@pytest.mark.parametrize(
+    ("label", "codec"), [("cp1251", "cp1251"), (" KOI8-R ", "koi8-r"), ("SJIS", "shift_jis")]
+)
+def test_the_label_wins_over_what_the_page_declares(label, codec):
+    page = '<meta charset="utf-8">Привет'
+    assert decode(page.encode(codec), label) == page
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    ['<meta charset="cp1251">', '<meta http-equiv="Content-Type" content="text/html; charset=windows-1251">'],
+)
+def test_without_a_label_the_page_is_believed(declaration):
+    page = declaration + "Привет, мир"
+    assert decode(page.encode("cp1251")) == page
+
+
+def test_without_any_declaration_utf_8_is_recognised():
+    assert decode("<p>Käse, жук, 漢字".encode()) == "<p>Käse, жук, 漢字"
+
+
+NO_CHARSETS = ["punycode", "idna", "undefined", "unicode_escape", "raw-unicode-escape", "UTF-7", "mbcs"]
+BYTE_CODECS = ["zlib", "rot13", "hex", "base64", "bz2", "quopri", "uu"]
+NONSENSE = ["", "?", "x" * 5000, "utf-8\0", "utf-8;q=1", "ä", "\ud800", "../../etc/passwd", "x-user-defined"]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [pytest.param(label, id=ascii(label)[:30]) for label in [*NO_CHARSETS, *NONSENSE]]
+    + [
+        pytest.param(label, marks=pytest.mark.xfail(strict=True, raises=LookupError, reason="decode raises"))
+        for label in BYTE_CODECS
+    ],
+)
+@pytest.mark.parametrize("body", [b"<p>plain \\x41 words", "<p>Käse und жук \\x41".encode()])
+def test_a_label_that_is_no_character_set_is_ignored(label, body):
+    assert decode(body, label) == decode(body)
+
+
+BARRED = pytest.mark.xfail(
+    strict=True, reason="NOT_CHARSETS bars these from UnicodeDammit under one spelling only"
+)
+ASCII_ONLY = pytest.mark.xfail(strict=True, reason="a declaration that was read as ASCII can't be right")
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        pytest.param(label, id=label[:30])
+        for label in ["punycode", "idna", "undefined", "UTF-7", "mbcs", "x" * 5000]
+    ]
+    + [pytest.param(label, marks=BARRED) for label in ["unicode-escape", "raw-unicode-escape"]]
+    + [pytest.param(label, marks=ASCII_ONLY) for label in ["utf-16", "utf-16-be"]]
+    + BYTE_CODECS,
+)
+def test_a_declaration_that_is_no_character_set_is_ignored(label):
+    page = f'<meta charset="{label}"> Käse und жук \\x41'
+    for text in (page, page + "."):  # an even and an odd number of bytes
+        assert decode(text.encode()) == text
+
+
+def test_undecodable_bytes_become_replacement_characters():
+    assert decode(b"a\xffb", "utf-8") == "a\ufffdb"
+
+
+def test_lone_surrogates_do_not_survive():
+    assert decode("a\ud800b").encode() == b"a?b"
+
+
+# Pages that can't be judged ---------------------------------------------------------------------------
+
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x01\x00\x00\x00\x01\x00\x08\x06\x00\x00\x00\\r\xa8f"
+
+
+@pytest.mark.parametrize(
+    ("reason", "page"),
+    [
+        pytest.param("empty", b"", id="no bytes"),
+        pytest.param("empty", "", id="no characters"),
+        pytest.param("empty", " \n\t ", id="white space"),
+        pytest.param("empty", "<!DOCTYPE html>", id="a doctype"),
+        pytest.param("empty", "<!-- only a comment -->" * 9, id="only comments"),
+        pytest.param("empty", "<script>var words = 'of code'</script>" * 9, id="only scripts"),
+        pytest.param("empty", "<style>p { color: red }</style><noscript>Turn it on</noscript>", id="no text"),
+        pytest.param("empty", "<html><body><div><p></p></div></body></html>", id="only markup"),
+        pytest.param("empty", "<frameset><frame src=a.html><frame src=b.html></frameset>", id="frames"),
+        pytest.param("empty", "<p>... — !!! 😀</p>", id="only punctuation"),
+        pytest.param("short", "<h1>404</h1><p>Not found</p>", id="few words"),
+        pytest.param("short", "<p>" + "word " * 49, id="one word too few"),
+        pytest.param("short", "<a href=x><img src=y></a>", id="no words but URLs"),
+        pytest.param(None, "<p>" + "word " * 50, id="just enough words"),
+        pytest.param("truncated", "<div>" * 100_000 + "word " * 99, id="100,000 open elements"),
+        pytest.param("binary", PNG * 20, id="a PNG"),
+        pytest.param("binary", random.Random(1).randbytes(100_000), id="random bytes, seed 1"),
+        pytest.param("binary", b"\0" * 100_000, id="NULs"),
+        pytest.param("undecodable", "<p>" + "word\ufffd " * 99, id="U+FFFD all over"),
+        pytest.param("undecodable", "<p>" + "ten words \ufffd" * 99, id="a tenth U+FFFD"),
+        pytest.param(None, "<p>" + "some twenty-five letters \ufffd" * 99, id="a little U+FFFD"),
+        pytest.param(None, "<p>" + "word\0 " + "and some more words in it " * 20, id="one NUL"),
+    ],
+)
+def test_a_page_is_judged_unless_there_is_a_reason_not_to(reason, page):
+    assert Detector().fingerprint(page).reason == reason
+
+
+@pytest.mark.parametrize("depth", [255, 257, 1000])
+def test_what_is_nested_this_deep_is_still_read(depth):
+    page = extract(parse("<div>" * depth + "word"))
+    assert (page.tokens, page.truncated) == (["word"], False)
+
+
+def test_a_page_that_the_parser_gave_up_has_no_simhash():
+    page = "<div>" * 100_000 + "word"
+    fingerprint = Detector().fingerprint(page)
+    assert extract(parse(page)).truncated
+    assert (fingerprint.simhash, fingerprint.sketch) == (None, b"")
+
+
+def test_text_after_a_nul_counts():
+    assert tokens("<p>before\0 and after") == ["before", "and", "after"]
+
+
+def test_a_title_that_is_never_closed_does_not_hide_the_page():
+    assert tokens("<title>Storm<body><p>the page")[-2:] == ["the", "page"]
+
+
+@pytest.mark.parametrize("reason", ["binary", "undecodable"])
+def test_a_page_within_the_limits_is_readable(reason):
+    bad, share = {"binary": ("\x01", 100), "undecodable": ("\ufffd", 20)}[reason]
+    assert unreadable(bad + "a" * (share - 1)) is None
+    assert unreadable(bad + "a" * (share - 2)) == reason
+
+
+# Hostile pages ----------------------------------------------------------------------------------------
+
+FRAGMENTS = spaced(
+    "<p> </p> <b> <a\xa0href=x> <a <img\xa0src='/ </a> <title> </title> <!-- --> --!> <!--> <? ?> <?xml <!DOCTYPE "
+    "<![CDATA[ ]]> <![if <! </ < > & &# &#0; &#xD800; &amp &amp; &nbsp; [ ' \" = <script> </script> <style> "
+    "<textarea> <plaintext> <frameset> <base\xa0href=http://[> <template> <noscript> <svg> <table> <td> <body> <html> "
+    "<head> \0 \x0c \ufeff \ud800 \U0010ffff \u0301 words 漢"
+)
+
+
+@steady(300)
+@given(
+    st.text()
+    | st.binary()
+    | st.lists(FRAGMENTS, max_size=12).map("".join).map(lambda s: s.replace("\xa0", " "))
+)
+def test_no_page_makes_the_detector_raise(page):
+    Detector().fingerprint(page, "http://example.org/")
+
+
+@steady(300)
+@given(st.binary(), st.text() | st.sampled_from(NO_CHARSETS + NONSENSE), st.text())
+def test_no_label_or_url_makes_the_detector_raise(page, label, url):
+    Detector().fingerprint(b"<p>\xe9 <a href=x>" + page, url, label)
+
+
+@pytest.mark.xfail(strict=True, reason="BeautifulSoup's ParserRejectedMarkup escapes from parse()")
+def test_markup_that_html_parser_rejects_does_not_make_parse_raise():
+    parse("<![CDATA[<![a&amp<!DOCTYPE [")
+
+
+@pytest.mark.xfail(strict=True, reason="BeautifulSoup's XMLParsedAsHTMLWarning escapes from parse()")
+def test_xml_swallowed_by_a_comment_does_not_make_parse_warn():
+    parse('<?xml version="1.0"?><title>words<!--')
+
+
+serial = itertools.count()
+
+
+def links(number):  # never the same twice, so that no cache helps
+    return "".join(f"<a href=/docs/{next(serial)}.html>link</a>" for _ in range(number))
+
+
+def growth(judge, make, size):
+    """How many times longer a page four times larger takes: 4 if linear, 16 if quadratic."""
+
+    def seconds(number):
+        page = make(number)
+        start = time.process_time()
+        judge(page)
+        return time.process_time() - start
+
+    small = max(0.001, min(seconds(size) for _ in range(3)))
+    ratios = []
+    while len(ratios) < 3 and (not ratios or min(ratios) >= 10):  # what disturbed one run spares another
+        ratios.append(seconds(4 * size) / small)
+    return min(ratios)
+
+
+def trick(name, size, make, but=None):
+    """A kind of hostile page; ``but`` says why it takes quadratic time all the same."""
+    return pytest.param(size, make, id=name, marks=pytest.mark.xfail(strict=True, reason=but) if but else ())
+
+
+def long_base(number):
+    return f"<base href='http://e.org/{'a' * 10 * number}/b'>" + links(number).replace("/docs/", "")
+
+
+@pytest.mark.parametrize(
+    ("size", "make"),
+    [
+        trick("comments", 25_000, lambda n: "<p>" + "<!--->" * n),
+        trick("comments after words", 10_000, lambda n: "<p>" + "word<!-- x -->" * n),
+        trick("processing instructions", 25_000, lambda n: "<p>" + "<?x>" * n),
+        trick("nested elements", 25_000, lambda n: "<div>" * n),
+        trick("line breaks", 25_000, lambda n: "word<br>" * n),
+        trick("options", 15_000, lambda n: "<select>" + "<option>word" * n),
+        trick("links", 4_000, links),
+        trick("nested links", 10_000, lambda n: "<a href=x>" * n),
+        trick("stray end tags", 10_000, lambda n: "<div>" * 1000 + "</p>" * n),
+        trick("ampersands", 100_000, lambda n: "<p>" + "&" * n),
+        trick("less-than signs", 100_000, lambda n: "<p>" + "<" * n),
+        trick("combining marks of two classes", 50_000, lambda n: "<p>a" + "\u0301\u0323" * n),
+        trick("zero-width characters between marks", 25_000, lambda n: "<p>a" + "\u0301\u200b\u0323" * n),
+        trick("one long word", 1_000_000, lambda n: "<p>" + "x" * n),
+        trick("one long word of Han", 50_000, lambda n: "<p>" + "漢" * n),
+        trick("slashes", 50_000, lambda n: "<p>" + "/a" * n),
+        trick("undeclared bytes", 10_000, lambda n: b"<p>\xe9t\xe9 " * n),
+        trick("tags never closed in a title", 400, lambda n: "<title>" + "<a " * n, but="html.parser does"),
+        trick("comments never closed", 1_500, lambda n: "<!--" * n, but="html.parser does"),
+        trick(
+            "marks beyond the basic plane",
+            2_500,
+            lambda n: "<p>a" + "\U00010a0f\U00010a0d" * n,
+            but="only marks of the basic plane are cut",
+        ),
+        trick(
+            "halfwidth voiced sound marks",
+            2_500,
+            lambda n: "<p>a" + "\u0301\uff9e" * n,
+            but="marks are cut before NFKC makes more of them",
+        ),
+        trick(
+            "attributes of one tag",
+            5_000,
+            lambda n: "<a " + " ".join(f"a{i}=1" for i in range(n)) + ">word",
+            but="libxml2 compares each attribute with those before it",
+        ),
+        trick("links under a long base", 200, long_base, but="the length of a base is not limited"),
+    ],
+)
+def test_time_grows_in_proportion_to_the_size_of_a_page_full_of(size, make):
+    assert growth(Detector().fingerprint, make, size) < 10
+
+
+@pytest.mark.xfail(strict=True, reason="UnicodeDammit takes quadratic time to look for a declaration")
+def test_time_to_decode_grows_in_proportion_to_declarations_never_closed():
+    assert growth(decode, lambda n: b"<meta " * n + b"\xc3\xa9", 40_000) < 10
+
+
+def test_a_page_of_10_mb_is_judged_whole_and_in_proportion():
+    judged = []
+    sentence = "The crawler reads each page only once and goes on "
+    ratio = growth(
+        lambda page: judged.append(Detector().fingerprint(page)), lambda n: "<p>" + sentence * n, 50_000
+    )
+    assert ratio < 10
+    assert judged[-1].tokens == 2_000_000
+
+
+def test_a_word_of_a_megabyte_is_one_token():
+    assert tokens("<p>" + "x" * 1_000_000 + " y") == ["x" * 1_000_000, "y"]
+
+
+def test_a_run_of_combining_marks_is_cut_to_thirty():
+    assert len(tokens("<p>q" + "\u0301\u0323" * 100_000)[0]) == 31

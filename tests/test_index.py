@@ -1,0 +1,1110 @@
+"""The contract of an index, read over each store: in memory, in a file, in Redis.
+
+Most pages here are made of a chosen simhash and sketch instead of HTML, so that every distance and
+resemblance is known.  `Model` is the contract spelled out: a list of kept pages, compared one by one.
+"""
+
+import asyncio
+import functools
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from dedup.detector import Detector, Features, Fingerprint
+from dedup.errors import DedupError, IndexMismatchError, SettingsError
+from dedup.index import Index, Verdict, open_index
+from dedup.tables import plan_for, possible_plans
+
+DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
+ALL_BITS = 2**64 - 1
+PERSISTENT = pytest.mark.parametrize("store", ["file", "redis"])
+
+Opened = Callable[..., AbstractAsyncContextManager[Index]]
+
+
+def sketch(changed: int = 0) -> bytes:
+    """512 filled slots, of which the first ``changed`` are not as in the others.
+
+    Two of these that differ in n slots have a resemblance of 1 - 3n/1024: 0.7 lies between 102 and 103.
+    """
+    slots = [2] * changed + [1] * (512 - changed)
+    return bytes(a | b << 2 | c << 4 | d << 6 for a, b, c, d in zip(*[iter(slots)] * 4, strict=True))
+
+
+def page(simhash: int, changed: int = 0) -> Fingerprint:
+    """A page that can be judged."""
+    return Fingerprint(simhash, sketch(changed), tokens=100, links=0)
+
+
+def flip(simhash: int, bits: int, rng: random.Random) -> int:
+    """A simhash at exactly that distance."""
+    for bit in rng.sample(range(64), bits):
+        simhash ^= 1 << bit
+    return simhash
+
+
+@dataclass
+class Model:
+    """The contract, without any table: every claim is compared with every kept page."""
+
+    detector: Detector
+    group: Callable[[str], object] = lambda url: None
+    kept: dict[str, tuple[str, Fingerprint]] = field(default_factory=dict)  # in the order of their claims
+    done: set[str] = field(default_factory=set)
+
+    def matches(self, url: str, fingerprint: Fingerprint) -> list[Verdict]:
+        """One verdict per page that this one duplicates, the nearest first."""
+        found = []
+        for other_url, other in self.kept.values():
+            near = (other.simhash ^ fingerprint.simhash).bit_count() <= self.detector.max_distance
+            if near and self.group(url) == self.group(other_url):
+                seen = self.detector.compare(other, fingerprint)
+                if seen.duplicate:
+                    found.append(
+                        Verdict("duplicate", other_url, seen.distance, seen.resemblance, None, other.simhash)
+                    )
+        return sorted(found, key=lambda match: (match.distance, -match.resemblance))  # a stable sort
+
+    def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
+        if page_id in self.kept:
+            return Verdict("same")
+        if matches := self.matches(url, fingerprint):
+            return matches[0]
+        self.kept[page_id] = url, fingerprint
+        return Verdict("new")
+
+    def confirm(self, page_id: str) -> None:
+        if page_id in self.kept:
+            self.done.add(page_id)
+
+    def release(self, page_id: str) -> None:
+        if page_id not in self.done:
+            self.kept.pop(page_id, None)
+
+    def reopen(self, *, forget_all: bool = False) -> None:
+        if forget_all:
+            self.done.clear()
+        self.kept = {page_id: kept for page_id, kept in self.kept.items() if page_id in self.done}
+
+
+def driven(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """A test that is a coroutine, run to its end."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
+
+
+@asynccontextmanager
+async def opened_at(address: str, detector: Detector = DETECTOR, **options: Any) -> AsyncIterator[Index]:
+    """An index, closed at the end."""
+    index = open_index(address, detector, **options)
+    try:
+        await index.open()
+        yield index
+    finally:
+        await index.close()
+
+
+@pytest.fixture
+def opened(address: str, namespace: str) -> Opened:
+    """Opens the index of the test, as often as need be, and closes it again."""
+    return functools.partial(opened_at, address, namespace=namespace)
+
+
+@pytest.fixture
+def contents(store: str, address: str, namespace: str) -> Callable[[], object]:
+    """Takes down, byte for byte, what a closed index has stored."""
+
+    def contents() -> object:
+        path = address.partition(":")[2]
+        if store == "file":
+            return Path(path).read_bytes()
+        with redis.Redis(unix_socket_path=path.removeprefix("//")) as client:
+            return {key: client.dump(key) for key in client.keys(f"shingleback:{{{namespace}}}:*")}
+
+    return contents
+
+
+# --- The verdict -------------------------------------------------------------------------------------
+
+
+@driven
+async def test_the_first_page_is_new(opened: Opened) -> None:
+    async with opened() as index:
+        assert await index.claim("a", "http://a/", page(0)) == Verdict("new")
+
+
+@driven
+async def test_a_duplicate_names_the_kept_page_and_how_near_it_is(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0xABC0))
+        verdict = await index.claim("b", "http://b/", page(0xABC3, changed=64))
+        assert verdict == Verdict(
+            "duplicate", of="http://a/", distance=2, resemblance=1 - 3 * 64 / 1024, of_simhash=0xABC0
+        )
+
+
+@driven
+async def test_a_real_page_in_capitals_and_with_another_comment_is_a_duplicate(opened: Opened) -> None:
+    story = "<p>It was a bright cold day in April, and the clocks were striking thirteen; " * 8
+    async with opened() as index:
+        await index.claim("a", "http://a/", DETECTOR.fingerprint(story))
+        verdict = await index.claim("b", "http://b/", DETECTOR.fingerprint(story.upper() + "<!-- 7 -->"))
+        assert (verdict.status, verdict.of, verdict.distance) == ("duplicate", "http://a/", 0)
+
+
+@driven
+async def test_a_page_beyond_max_distance_is_new(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        assert (await index.claim("b", "http://b/", page(0b0111))).status == "duplicate"
+        assert (await index.claim("c", "http://c/", page(0b1111))).status == "new"
+
+
+@driven
+async def test_a_page_of_too_little_resemblance_is_new_however_near(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        assert (await index.claim("b", "http://b/", page(0, changed=102))).status == "duplicate"
+        assert (await index.claim("c", "http://c/", page(0, changed=103))).status == "new"
+
+
+@driven
+async def test_min_resemblance_0_switches_the_second_stage_off(opened: Opened) -> None:
+    async with opened(Detector(max_distance=3, min_resemblance=0)) as index:
+        await index.claim("a", "http://a/", page(0))
+        verdict = await index.claim("b", "http://b/", page(0, changed=512))
+        assert (verdict.status, verdict.resemblance) == ("duplicate", 0.0)
+
+
+@driven
+async def test_min_resemblance_1_asks_for_equal_sketches(opened: Opened) -> None:
+    async with opened(Detector(max_distance=3, min_resemblance=1)) as index:
+        await index.claim("a", "http://a/", page(0))
+        assert (await index.claim("b", "http://b/", page(1, changed=0))).status == "duplicate"
+        assert (await index.claim("c", "http://c/", page(1, changed=1))).status == "new"
+
+
+@driven
+async def test_the_least_distance_is_named_before_the_most_resemblance(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("far", "http://far/", page(0b111000))
+        await index.claim("near", "http://near/", page(0b000001, changed=90))
+        assert (await index.claim("c", "http://c/", page(0))).of == "http://near/"
+
+
+@driven
+async def test_at_equal_distance_the_most_resemblance_is_named(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("less", "http://less/", page(0b000011, changed=20))
+        await index.claim("more", "http://more/", page(0b001100, changed=10))
+        await index.claim("least", "http://least/", page(0b110000, changed=30))
+        assert (await index.claim("d", "http://d/", page(0))).of == "http://more/"
+
+
+@driven
+async def test_of_pages_equally_near_the_earliest_is_named(opened: Opened) -> None:
+    async with opened() as index:
+        for other in range(8):  # so that the numbers of the two have one digit and two
+            await index.claim(f"other {other}", "http://other/", page(0xFF << 8 * other, changed=512))
+        await index.claim("earlier", "http://earlier/", page(0b000011))
+        for other in range(3):
+            await index.claim(f"more {other}", "http://other/", page(0xF0F << 8 * other, changed=256))
+        await index.claim("later", "http://later/", page(0b110000))
+        assert (await index.claim("c", "http://c/", page(0))).of == "http://earlier/"
+
+
+@driven
+async def test_duplicates_are_not_filed_so_that_pages_cannot_drift_away(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        assert (await index.claim("b", "http://b/", page(0b000111))).status == "duplicate"
+        assert (await index.claim("c", "http://c/", page(0b111111))).status == "new"
+        assert await index.count() == 2
+
+
+@pytest.mark.parametrize("simhash", [0, 1, 2**53 + 1, 2**63, 2**63 + 12345, ALL_BITS - 1, ALL_BITS], ids=hex)
+@driven
+async def test_no_bit_of_an_extreme_simhash_is_lost(opened: Opened, simhash: int) -> None:
+    async with opened(Detector(max_distance=1, min_resemblance=0)) as index:
+        await index.claim("a", "http://a/", page(simhash))
+        for bit in (0, 31, 32, 52, 53, 63):
+            verdict = await index.claim("b", "http://b/", page(simhash ^ 1 << bit))
+            assert (verdict.distance, verdict.of_simhash) == (1, simhash)
+        assert (await index.claim("c", "http://c/", page(simhash ^ 3))).status == "new"
+        assert (await index.claim("d", "http://d/", page(simhash ^ ALL_BITS))).status == "new"
+
+
+@pytest.mark.parametrize(
+    ("reason", "html"),
+    [
+        ("empty", "<!-- nothing --><title></title>"),
+        ("short", "<p>Not found"),
+        ("binary", b"\x89PNG\r\n\x1a\n" + bytes(range(32)) * 30),
+        ("truncated", "<div>" * 5000 + "some words " * 100),
+    ],
+)
+@driven
+async def test_a_page_that_cannot_be_judged_is_kept_and_not_filed(
+    opened: Opened, reason: str, html: bytes | str
+) -> None:
+    async with opened() as index:
+        for page_id in ("a", "b", "a"):
+            verdict = await index.claim(page_id, "http://a/", DETECTOR.fingerprint(html))
+            assert verdict == Verdict("unjudged", reason=reason)
+            await index.confirm(page_id)
+        assert await index.count() == 0
+
+
+@driven
+async def test_a_page_that_cannot_be_judged_is_no_duplicate_even_with_the_simhash_of_one(
+    opened: Opened,
+) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        verdict = await index.claim("b", "http://b/", replace(page(0), reason="short"))
+        assert verdict == Verdict("unjudged", reason="short")
+
+
+def planted(k: int, seed: int) -> Iterator[tuple[str, str, Fingerprint]]:
+    """Pages with neighbours planted at 0 to k + 2 bits, alike and less alike, in random order."""
+    rng = random.Random(seed)
+    pages = [
+        page(flip(centre, distance, rng), changed=rng.choice([0, 30, 60, 90, 120, 300]))
+        for centre in (rng.getrandbits(64) for _ in range(12))
+        for distance in (0, *range(k + 3))
+    ]
+    rng.shuffle(pages)
+    for number, fingerprint in enumerate(pages):
+        yield f"page {number}", f"http://example.org/{number}", fingerprint
+
+
+PLANS = [
+    (k, plans[place].size)
+    for k, plans in ((k, possible_plans(k)) for k in range(8))
+    for place in sorted({0, len(plans) // 2, len(plans) - 1})
+]
+
+
+@pytest.mark.parametrize(("k", "tables"), PLANS)
+@driven
+async def test_every_plan_gives_the_verdicts_of_comparing_all_pages(
+    opened: Opened, k: int, tables: int
+) -> None:
+    detector = Detector(max_distance=k, min_resemblance=0.7)
+    model = Model(detector)
+    async with opened(detector, tables=tables) as index:
+        for claim in planted(k, seed=100 * k + tables):
+            assert await index.claim(*claim) == model.claim(*claim)
+    assert index.plan == plan_for(tables, k)
+    assert 0 < len(model.kept) < 12 * (k + 4)
+
+
+SITES = {
+    "a.example.co.uk": "example.co.uk",
+    "b.example.co.uk": "example.co.uk",
+    "other.co.uk": "other.co.uk",
+    "example.org": "example.org",
+    "www.example.org:8080": "example.org",
+    "192.0.2.1": "192.0.2.1",
+    "192.0.2.2": "192.0.2.2",
+}
+GROUPS: dict[str, Callable[[str], object]] = {
+    "all": lambda url: None,
+    "host": lambda url: url.split("/")[2],
+    "site": lambda url: SITES[url.split("/")[2]],
+}
+
+
+def crawl(seed: int, claims: int) -> Iterator[tuple[str, ...]]:
+    """A random stream of verbs and their arguments: of three claims one is near an earlier page."""
+    rng = random.Random(seed)
+    earlier: list[Fingerprint] = [page(0)]
+    page_ids = ["never claimed"]
+    while claims:
+        chance = rng.random()
+        if chance < 0.2:
+            yield "confirm", rng.choice(page_ids[-20:])
+        elif chance < 0.3:
+            yield "release", rng.choice(page_ids[-20:])
+        else:
+            claims -= 1
+            old, new = flip(rng.choice(earlier).simhash, rng.randint(0, 5), rng), rng.getrandbits(64)
+            fingerprint = page(rng.choice([old, new]), changed=rng.choice([0, 30, 60, 90, 120, 300]))
+            page_id = rng.choice(page_ids) if rng.random() < 0.1 else f"page {claims}"
+            earlier.append(fingerprint)
+            page_ids.append(page_id)
+            yield "claim", page_id, f"http://{rng.choice(list(SITES))}/{claims}", fingerprint
+
+
+@pytest.mark.parametrize("scope", ["all", "host", "site"])
+@driven
+async def test_all_stores_agree_verdict_for_verdict(
+    scope: str, tmp_path: Path, redis_socket: Path, namespace: str
+) -> None:
+    addresses = ("memory:", f"file:{tmp_path / 'index.sqlite'}", f"unix://{redis_socket}")
+    model = Model(DETECTOR, GROUPS[scope])
+    seen: Counter[str] = Counter()
+    async with AsyncExitStack() as stack:
+        indexes = [
+            await stack.enter_async_context(opened_at(address, namespace=namespace, scope=scope))
+            for address in addresses
+        ]
+        for verb, *arguments in crawl(seed=7, claims=800):
+            right = getattr(model, verb)(*arguments)
+            for index in indexes:
+                assert await getattr(index, verb)(*arguments) == right, index.where
+            if right:
+                seen[right.status] += 1
+        for index in indexes:
+            assert await index.count() == len(model.kept)
+    assert seen.total() == 800
+    assert min(seen["new"], seen["same"], seen["duplicate"]) > 25, seen
+
+
+# --- The same page again -----------------------------------------------------------------------------
+
+
+@driven
+async def test_a_page_is_the_same_after_its_claim_and_after_its_confirmation(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        assert await index.claim("a", "http://a/", page(0)) == Verdict("same")
+        await index.confirm("a")
+        assert await index.claim("a", "http://a/", page(0)) == Verdict("same")
+        assert await index.count() == 1
+
+
+@PERSISTENT
+@driven
+async def test_a_confirmed_page_is_the_same_in_the_next_crawl(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.confirm("a")
+    async with opened() as index:
+        assert await index.claim("a", "http://a/", page(0)) == Verdict("same")
+
+
+@driven
+async def test_a_page_whose_content_changed_is_the_same_even_if_it_is_now_like_another(
+    opened: Opened,
+) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.claim("b", "http://b/", page(ALL_BITS))
+        for _ in range(2):
+            assert await index.claim("a", "http://a/", page(ALL_BITS)) == Verdict("same")
+            assert await index.claim("a", "http://a/", page(0xF0F0)) == Verdict("same")
+            await index.confirm("a")
+
+
+@driven
+async def test_pages_are_still_compared_with_what_a_page_was_when_it_was_kept(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.claim("a", "http://a/", page(ALL_BITS))
+        assert (await index.claim("b", "http://b/", page(1))).of == "http://a/"
+        assert (await index.claim("c", "http://c/", page(ALL_BITS))).status == "new"
+
+
+@driven
+async def test_a_duplicate_fetched_again_is_a_duplicate_again(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        for _ in range(3):
+            assert (await index.claim("b", "http://b/", page(1))).of == "http://a/"
+
+
+# --- Pending, done, released -------------------------------------------------------------------------
+
+
+@driven
+async def test_a_released_page_is_as_if_it_had_never_been_claimed(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.release("a")
+        assert await index.count() == 0
+        assert (await index.claim("twin", "http://twin/", page(0))).status == "new"
+        assert (await index.claim("a", "http://a/", page(0))).of == "http://twin/"
+
+
+@driven
+async def test_a_released_page_can_be_claimed_again(opened: Opened) -> None:
+    async with opened() as index:
+        for _ in range(3):
+            assert (await index.claim("a", "http://a/", page(0))).status == "new"
+            await index.release("a")
+        await index.claim("a", "http://a/new", page(0))
+        assert (await index.claim("twin", "http://twin/", page(0))).of == "http://a/new"
+        assert await index.count() == 1
+
+
+@driven
+async def test_a_release_takes_back_nothing_but_its_page(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.claim("b", "http://b/", page(ALL_BITS))
+        await index.release("a")
+        assert (await index.claim("c", "http://c/", page(ALL_BITS))).of == "http://b/"
+
+
+@driven
+async def test_the_release_of_a_confirmed_page_changes_nothing(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.confirm("a")
+        await index.release("a")
+        assert await index.claim("a", "http://a/", page(0)) == Verdict("same")
+        assert (await index.claim("twin", "http://twin/", page(0))).of == "http://a/"
+
+
+@driven
+async def test_a_confirmed_page_stays_done_when_it_is_fetched_again_and_fails(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.confirm("a")
+        await index.claim("a", "http://a/", page(0))  # the same, at once: the confirmation is on its way
+        await index.release("a")
+        assert (await index.claim("twin", "http://twin/", page(0))).of == "http://a/"
+
+
+@driven
+async def test_a_pending_page_fetched_again_with_other_content_can_be_released(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.claim("a", "http://a/", page(ALL_BITS))
+        await index.release("a")
+        assert await index.count() == 0
+        assert (await index.claim("b", "http://b/", page(0))).status == "new"
+        assert (await index.claim("c", "http://c/", page(ALL_BITS))).status == "new"
+
+
+@driven
+async def test_confirming_and_releasing_unknown_pages_is_harmless(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        for page_id in ("unknown", "", "\ud800", "nul\0"):
+            await index.confirm(page_id)
+            await index.release(page_id)
+        for _ in range(2):
+            await index.confirm("a")
+        assert await index.count() == 1
+        assert (await index.claim("twin", "http://twin/", page(0))).of == "http://a/"
+
+
+@driven
+async def test_a_duplicate_can_be_neither_confirmed_nor_released(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.claim("b", "http://b/", page(0b111))
+        await index.confirm("b")
+        await index.release("b")
+        assert await index.count() == 1
+        assert (await index.claim("b", "http://b/", page(0b111))).of == "http://a/"
+
+
+@driven
+async def test_a_claim_left_pending_is_released_when_the_index_is_closed(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+    async with opened() as index:
+        assert await index.count() == 0
+        assert (await index.claim("twin", "http://twin/", page(0))).status == "new"
+
+
+@PERSISTENT
+@driven
+async def test_confirmed_pages_judge_those_of_the_next_crawl(opened: Opened) -> None:
+    pages = [page(random.Random(number).getrandbits(64), changed=number) for number in range(100)]
+    async with opened() as index:
+        for number, fingerprint in enumerate(pages):
+            assert (await index.claim(str(number), f"http://{number}/", fingerprint)).status == "new"
+            await index.confirm(str(number))
+    async with opened() as index:
+        assert await index.count() == 100
+        for number, fingerprint in enumerate(pages):
+            near = replace(fingerprint, simhash=fingerprint.simhash ^ 1 << number % 64)
+            verdict = await index.claim(f"near {number}", "http://near/", near)
+            assert verdict == Verdict("duplicate", f"http://{number}/", 1, 1.0, None, fingerprint.simhash)
+
+
+@driven
+async def test_pages_confirmed_a_second_ago_and_just_now_shadow_alike(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("early", "http://early/", page(0))
+        await index.confirm("early")
+        await asyncio.sleep(1)  # written meanwhile
+        await index.claim("late", "http://late/", page(ALL_BITS))
+        await index.confirm("late")
+        assert (await index.claim("b", "http://b/", page(0))).of == "http://early/"
+        assert (await index.claim("c", "http://c/", page(ALL_BITS))).of == "http://late/"
+        assert await index.claim("early", "http://early/", page(0)) == Verdict("same")
+        assert await index.count() == 2
+
+
+@driven
+async def test_closing_twice_or_unopened_is_harmless(address: str, namespace: str) -> None:
+    index = open_index(address, DETECTOR, namespace=namespace)
+    await index.close()
+    await index.open()
+    await index.close()
+    await index.close()
+
+
+@driven
+async def test_a_closed_index_gives_no_wrong_verdict(opened: Opened) -> None:
+    async with opened() as index:
+        await index.claim("pending", "http://pending/", page(0))
+        await index.claim("done", "http://done/", page(ALL_BITS))
+        await index.confirm("done")
+    try:  # either it says that it is closed, or it starts from what is stored
+        verdicts = [
+            await index.claim("done", "http://done/", page(ALL_BITS)),
+            await index.claim("twin", "http://twin/", page(ALL_BITS)),
+            await index.claim("a", "http://a/", page(0)),
+            await index.claim("b", "http://b/", page(0xFFFFFFFF)),
+        ]
+    except DedupError:
+        return
+    finally:
+        await index.close()
+    forgotten, stored = Verdict("new"), Verdict("same")
+    assert verdicts[0] in (forgotten, stored)
+    assert verdicts[1] == Verdict("duplicate", "http://done/", 0, 1.0, None, ALL_BITS)
+    assert verdicts[2:] == [Verdict("new"), Verdict("new")]
+
+
+@driven
+async def test_a_closed_index_leaves_no_task_behind(opened: Opened) -> None:
+    async with opened() as index:
+        await asyncio.gather(*(index.claim(str(number), "http://a/", page(number)) for number in range(20)))
+        await index.confirm("0")
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@driven
+async def test_an_index_first_used_by_many_claims_at_once_leaves_no_task_behind(
+    address: str, namespace: str
+) -> None:
+    index = open_index(address, DETECTOR, namespace=namespace)
+    await asyncio.gather(*(index.claim(str(number), "http://a/", page(number)) for number in range(20)))
+    await index.close()
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+# --- Scope -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "other", "shared"),
+    [
+        ("http://example.org/a", "https://example.org/b?c#d", "all host site"),
+        ("http://example.org/", "http://user:password@EXAMPLE.org/", "all host site"),
+        ("http://example.org:8080/a", "http://example.org:8080/b", "all host site"),
+        ("http://a.example.org/", "http://b.example.org/", "all site"),
+        ("http://a.example.co.uk/", "http://b.example.co.uk/", "all site"),
+        ("http://a.example.org:8080/", "http://b.example.org/", "all site"),
+        ("http://example.co.uk/", "http://other.co.uk/", "all"),
+        ("http://example.org/", "http://example.com/", "all"),
+        ("http://192.0.2.1/a", "http://192.0.2.1/b", "all host site"),
+        ("http://192.0.2.1/", "http://192.0.2.2/", "all"),
+        ("http://[2001:db8::1]/", "http://[2001:db8::2]/", "all"),
+        ("http://localhost/", "http://intranet/", "all"),
+        ("http://räksmörgås.example/", "http://smörgås.example/", "all"),
+    ],
+)
+@pytest.mark.parametrize("scope", ["all", "host", "site"])
+@driven
+async def test_pages_are_compared_within_their_scope_only(
+    opened: Opened, scope: str, url: str, other: str, shared: str
+) -> None:
+    async with opened(scope=scope) as index:
+        await index.claim("a", url, page(5))
+        verdict = await index.claim("b", other, page(5))
+        assert verdict == (
+            Verdict("duplicate", url, 0, 1.0, None, 5) if scope in shared.split() else Verdict("new")
+        )
+
+
+@driven
+async def test_the_nearest_page_of_another_host_does_not_hide_one_of_the_same(opened: Opened) -> None:
+    async with opened(scope="host") as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.claim("b", "http://b/", page(1))
+        assert (await index.claim("c", "http://b/c", page(0))).of == "http://b/"
+
+
+BAD_URLS = [
+    "",
+    "http://[",
+    "http://[::1",
+    "http://]/",
+    "http://a:port/",
+    "http:///nothing",
+    "mailto:somebody",
+    "http://a/\nb",
+    "http://a\0b/",
+    "http://\ud800/",
+    "http://" + "a" * 300 + ".example/",
+    "http://a..example./",
+    "http://%zz/",
+    "http://\u202eexample.org/",
+    "http://xn--/",
+    "http://example.org/" + "x" * 100_000,
+    "http://" + "a." * 50_000 + "example/",
+]
+
+
+@pytest.mark.parametrize("scope", ["all", "host", "site"])
+@driven
+async def test_odd_urls_are_judged_like_others_and_come_back(opened: Opened, scope: str) -> None:
+    async with opened(scope=scope) as index:
+        for number, url in enumerate(BAD_URLS):
+            fingerprint = page(random.Random(number).getrandbits(64))
+            assert (await index.claim(f"{number}", url, fingerprint)).status == "new"
+            await index.confirm(f"{number}")
+            verdict = await index.claim(f"twin {number}", url, fingerprint)
+            assert (verdict.status, verdict.of) == ("duplicate", url.replace("\ud800", "?"))
+
+
+# --- Odd page ids ------------------------------------------------------------------------------------
+
+ODD_IDS = {
+    "empty": "",
+    "space": " ",
+    "two lines": "a\r\nb",
+    "NUL": "a\0b",
+    "a NUL and another tail": "a\0c",
+    "not ASCII": "Ω≈ç√ 🕷",
+    "lone surrogate": "\ud800",
+    "another lone surrogate": "\udfff",
+    "braces and colons": "shingleback:{x}:i:",
+    "SQL": "'); DROP TABLE pages; --",
+    "100 KB": "x" * 100_000,
+    "100 KB and another tail": "x" * 99_999 + "y",
+}
+
+
+@driven
+async def test_odd_page_ids_are_told_apart_and_come_back(opened: Opened, store: str) -> None:
+    async with opened() as index:
+        for number, (name, page_id) in enumerate(ODD_IDS.items()):
+            fingerprint = page(random.Random(number).getrandbits(64))
+            assert (await index.claim(page_id, "http://a/", fingerprint)).status == "new", name
+            assert (await index.claim(page_id, "http://a/", fingerprint)).status == "same", name
+            if number % 2:
+                await index.confirm(page_id)
+            else:
+                await index.release(page_id)
+        assert await index.count() == len(ODD_IDS) // 2
+    if store == "memory":
+        return
+    async with opened() as index:
+        for number, (name, page_id) in enumerate(ODD_IDS.items()):
+            verdict = await index.claim(page_id, "http://a/", page(random.Random(number).getrandbits(64)))
+            assert verdict.status == ("same" if number % 2 else "new"), name
+
+
+# --- Parameters --------------------------------------------------------------------------------------
+
+CHANGES: dict[str, Any] = {
+    "max_distance": 4,
+    "min_resemblance": 0.8,
+    "shingle_size": 5,
+    "min_tokens": 49,
+    "keep_urls": False,
+    "hash_key": "tiptoe",
+    "features.simhash_size": 2,
+    "features.simhash_urls": True,
+    "features.weights": "one",
+    "features.sketch_urls": False,
+    "features.slots": 1024,
+    "features.bits": 4,
+}
+
+
+def changed(name: str, value: object) -> Detector:
+    """The detector of these tests, with one parameter changed."""
+    group, _, option = name.rpartition(".")
+    if group == "features":
+        return replace(DETECTOR, features=replace(DETECTOR.features, **{option: value}))
+    return replace(DETECTOR, **{name: value})
+
+
+def test_every_parameter_of_a_detector_is_among_those_changed_below() -> None:
+    options = {option.name for option in fields(Detector) if option.init} - {"features"}
+    options |= {f"features.{option.name}" for option in fields(Features)}
+    assert options - set(CHANGES) == {"method"}  # of which there is only one
+
+
+@PERSISTENT
+@pytest.mark.parametrize("name", CHANGES)
+@driven
+async def test_an_index_of_other_parameters_is_refused_and_left_as_it_is(
+    opened: Opened, contents: Callable[[], object], name: str
+) -> None:
+    other = changed(name, CHANGES[name])
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.confirm("a")
+    before = contents()
+    with pytest.raises(IndexMismatchError) as refusal:
+        async with opened(other):
+            pass
+    assert contents() == before
+    text = str(refusal.value)
+    there, here = DETECTOR.parameters[name], other.parameters[name]
+    assert all(part in text for part in (f" {name} ", repr(there), repr(here), index.where)), text
+    assert "\n" not in text
+    assert "tiptoe" not in text
+    async with opened() as index:
+        assert (await index.claim("twin", "http://twin/", page(0))).of == "http://a/"
+
+
+@PERSISTENT
+@pytest.mark.parametrize(
+    ("name", "options", "there", "here"),
+    [("scope", {"scope": "host"}, "'all'", "'host'"), ("tables", {"tables": 10}, "'4'", "'5'")],
+)
+@driven
+async def test_another_scope_or_an_explicit_other_plan_is_refused(
+    opened: Opened,
+    contents: Callable[[], object],
+    name: str,
+    options: dict[str, Any],
+    there: str,
+    here: str,
+) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.confirm("a")
+    before = contents()
+    with pytest.raises(IndexMismatchError) as refusal:
+        async with opened(**options):
+            pass
+    assert contents() == before
+    assert all(part in str(refusal.value) for part in (f" {name} ", there, here))
+
+
+@PERSISTENT
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"expected_pages": 10}, {"expected_pages": 10**9}),
+        ({"expected_pages": 10**9}, {"expected_pages": 10}),
+        ({"tables": 20}, {}),
+        ({"tables": 10}, {"expected_pages": 10**12}),
+        ({}, {"tables": 4}),
+    ],
+    ids=str,
+)
+@driven
+async def test_another_guess_of_the_pages_to_come_changes_no_verdict(
+    opened: Opened, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    model = Model(DETECTOR)
+    claims = list(planted(k=3, seed=3))
+    for options, part in ((first, claims[:60]), (second, claims[60:])):
+        async with opened(**options) as index:
+            for claim in part:
+                assert await index.claim(*claim) == model.claim(*claim)
+                await index.confirm(claim[0])
+                model.confirm(claim[0])
+
+
+# --- Wrong options -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("SCOPE", "page", "'all', 'host', 'site'"),
+        ("SCOPE", None, "'all', 'host', 'site'"),
+        ("EXPECTED_PAGES", 0, "from 1 to"),
+        ("EXPECTED_PAGES", -1, "from 1 to"),
+        ("EXPECTED_PAGES", True, "a whole number"),
+        ("EXPECTED_PAGES", "x", "a whole number"),
+        ("EXPECTED_PAGES", 1e6, "a whole number"),
+        ("EXPECTED_PAGES", None, "a whole number"),
+        ("TABLES", 0, "a whole number"),
+        ("TABLES", -4, "a whole number"),
+        ("TABLES", True, "a whole number"),
+        ("TABLES", "4", "a whole number"),
+        ("TABLES", 5, "4, 10, 16, 20"),
+        ("NAMESPACE", "", "without braces"),
+        ("NAMESPACE", "a{b}", "without braces"),
+        ("NAMESPACE", "a}", "without braces"),
+        ("NAMESPACE", "a\nb", "printable"),
+        ("NAMESPACE", "\ud800", "printable"),
+        ("NAMESPACE", None, "printable"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_its_name_its_value_and_what_is_allowed(
+    address: str, name: str, value: object, allowed: str
+) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        open_index(address, DETECTOR, **{name.lower(): value})
+    text = str(refusal.value)
+    assert all(part in text for part in (f"{name} is {value!r}", allowed)), text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "memory",
+        "file",
+        "file:",
+        "memory:there",
+        "sqlite:x",
+        "http://host/",
+        "index.sqlite",
+        "redis",
+        "redis:/x",
+        "redis:host",
+        "redis://[",
+        "redis://host:port",
+        "redis://host:99999",
+        "FILE:x",
+        None,
+        7,
+    ],
+)
+def test_an_address_that_is_none_is_refused(address: Any) -> None:
+    with pytest.raises(SettingsError, match=r"^INDEX is ") as refusal:
+        open_index(address, DETECTOR)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "redis://user:tiptoe@host:port/0",
+        "redis://user:tiptoe@host:99999",
+        "redis://user:tiptoe@[",
+        "redis://user:tiptoe/through@host:6379",
+        "redis://user:tiptoe?through@host:6379",
+        "redis://user:tiptoe#through@host:6379",
+        "redis:user:tiptoe@host",
+        "redis:/user:tiptoe@host",
+        "Redis://user:tiptoe@host",
+        "http://user:tiptoe@host/",
+        "user:tiptoe@host:6379",
+        ":tiptoe@host",
+        "redis://host:1?password=tiptoe",
+        "unix:///socket?db=1&password=tiptoe",
+        "unix://user:tiptoe@/socket",
+        "redis://host:1?db=x&password=tiptoe",
+    ],
+)
+def test_a_password_is_shown_neither_by_an_error_nor_by_where(address: str) -> None:
+    try:
+        shown = open_index(address, DETECTOR).where
+    except SettingsError as error:
+        shown = "".join(traceback.format_exception(error))
+    assert "tiptoe" not in shown
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "redis://user:tiptoe@127.0.0.1:1/0",
+        "redis://:tiptoe@127.0.0.1:1",
+        "rediss://user:tiptoe@127.0.0.1:1",
+        "redis://127.0.0.1:1?password=tiptoe",
+        "unix://user:tiptoe@/no/such/socket",
+    ],
+)
+@driven
+async def test_a_password_is_not_shown_when_the_server_is_away(address: str) -> None:
+    index = open_index(address, DETECTOR)
+    with pytest.raises(DedupError) as failure:
+        await index.open()
+    await index.close()
+    assert "tiptoe" not in "".join(traceback.format_exception(failure.value))
+
+
+# --- At once -----------------------------------------------------------------------------------------
+
+
+@driven
+async def test_of_many_claims_of_one_content_at_once_exactly_one_is_new(address: str, namespace: str) -> None:
+    index = open_index(address, DETECTOR, namespace=namespace)
+    claims = (index.claim(str(number), f"http://{number}/", page(0)) for number in range(50))
+    verdicts = await asyncio.gather(*claims)
+    await index.close()
+    (kept,) = (number for number, verdict in enumerate(verdicts) if verdict.status == "new")
+    others = verdicts[:kept] + verdicts[kept + 1 :]
+    assert set(others) == {Verdict("duplicate", f"http://{kept}/", 0, 1.0, None, 0)}
+
+
+RACE = """
+import asyncio, json, multiprocessing, random, sys
+from dedup import Detector, open_index
+from dedup.detector import Fingerprint
+
+address, namespace, workers, rounds = *sys.argv[1:3], int(sys.argv[3]), int(sys.argv[4])
+
+async def race(worker):
+    rng = random.Random(11)  # the same in every worker
+    index = open_index(address, Detector(max_distance=3, min_resemblance=0.7), namespace=namespace)
+    await index.open()
+    verdicts = []
+    for number in range(rounds):
+        fingerprint = Fingerprint(rng.getrandbits(64), b"\\x55" * 128, tokens=100, links=0)
+        barrier.wait(60)
+        verdict = await index.claim(f"{number} by {worker}", f"http://{worker}/", fingerprint)
+        verdicts.append((verdict.status, verdict.of))
+    barrier.wait(60)
+    await index.close()
+    return verdicts
+
+def work(worker, results):
+    results.put((worker, asyncio.run(race(worker))))
+
+fork = multiprocessing.get_context("fork")
+barrier = fork.Barrier(workers)
+results = fork.SimpleQueue()
+for worker in range(workers):
+    fork.Process(target=work, args=(worker, results), daemon=True).start()
+print(json.dumps(dict(results.get() for _ in range(workers))))
+"""
+
+
+def test_of_eight_processes_that_claim_the_same_page_at_once_one_is_told_new(
+    redis_socket: Path, namespace: str
+) -> None:
+    workers, rounds = 8, 200
+    command = [sys.executable, "-c", RACE, f"unix://{redis_socket}", namespace, str(workers), str(rounds)]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    verdicts = json.loads(done.stdout)
+    for number in range(rounds):
+        told = {worker: tuple(verdicts[worker][number]) for worker in verdicts}
+        (kept,) = (worker for worker in told if told[worker] == ("new", None))
+        assert Counter(told.values()) == {("new", None): 1, ("duplicate", f"http://{kept}/"): workers - 1}
+
+
+# --- Anything at all ---------------------------------------------------------------------------------
+
+
+class Crawls(RuleBasedStateMachine):
+    """Crawls in any order of events, against the model.  A subclass says where the index is."""
+
+    store: str
+    redis_socket: Path | None
+
+    @initialize()
+    def start(self) -> None:
+        self.runner = asyncio.Runner()
+        self.folder = tempfile.mkdtemp(prefix="shingleback-")
+        self.namespace = f"test-{uuid.uuid4().hex[:12]}"
+        self.model = Model(DETECTOR)
+        self.pages = [page(0)]
+        self.page_ids: list[str] = []
+        self.open()
+
+    def open(self) -> None:
+        path = Path(self.folder, "index.sqlite")
+        address = {"memory": "memory:", "file": f"file:{path}", "redis": f"unix://{self.redis_socket}"}
+        self.index = open_index(address[self.store], DETECTOR, namespace=self.namespace)
+
+    def claim(self, page_id: str, fingerprint: Fingerprint) -> None:
+        url = f"http://example.org/{page_id}/{len(self.pages)}"
+        matches = self.model.matches(url, fingerprint)
+        right = self.model.claim(page_id, url, fingerprint)
+        verdict = self.runner.run(self.index.claim(page_id, url, fingerprint))
+        if right.status == "duplicate":  # reopening may change which of two equally near ones is earlier
+            ties = [match for match in matches if match.distance == right.distance]
+            assert verdict in [match for match in ties if match.resemblance == right.resemblance]
+        else:
+            assert verdict == right
+        self.pages.append(fingerprint)
+        self.page_ids.append(page_id)
+
+    @rule(simhash=st.integers(0, ALL_BITS), changed=st.sampled_from([0, 50, 110]))
+    def claim_an_unrelated_page(self, simhash: int, changed: int) -> None:
+        self.claim(f"page {len(self.pages)}", page(simhash, changed))
+
+    @rule(data=st.data(), bits=st.sets(st.integers(0, 63), max_size=5), changed=st.sampled_from([0, 50, 110]))
+    def claim_a_page_near_an_earlier_one(self, data: st.DataObject, bits: set[int], changed: int) -> None:
+        near = data.draw(st.sampled_from(self.pages)).simhash ^ sum(1 << bit for bit in bits)
+        self.claim(f"page {len(self.pages)}", page(near, changed))
+
+    @precondition(lambda self: self.page_ids)
+    @rule(data=st.data())
+    def claim_a_twin_of_an_earlier_one(self, data: st.DataObject) -> None:
+        self.claim(f"page {len(self.pages)}", data.draw(st.sampled_from(self.pages)))
+
+    @precondition(lambda self: self.page_ids)
+    @rule(data=st.data())
+    def claim_an_earlier_page_again(self, data: st.DataObject) -> None:
+        content = data.draw(st.sampled_from(self.pages))
+        self.claim(data.draw(st.sampled_from(self.page_ids[-4:])), content)
+
+    @precondition(lambda self: self.page_ids)
+    @rule(data=st.data())
+    def confirm(self, data: st.DataObject) -> None:
+        page_id = data.draw(st.sampled_from(self.page_ids[-4:]))
+        self.model.confirm(page_id)
+        self.runner.run(self.index.confirm(page_id))
+
+    @precondition(lambda self: self.page_ids)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        page_id = data.draw(st.sampled_from(self.page_ids[-4:]))
+        self.model.release(page_id)
+        self.runner.run(self.index.release(page_id))
+
+    @rule()
+    def close_and_reopen(self) -> None:
+        self.model.reopen(forget_all=self.store == "memory")
+        self.runner.run(self.index.close())
+        self.open()
+
+    @rule()
+    def count(self) -> None:
+        assert self.runner.run(self.index.count()) == len(self.model.kept)
+
+    def teardown(self) -> None:
+        if hasattr(self, "runner"):
+            self.runner.run(self.index.close())
+            self.runner.close()
+            shutil.rmtree(self.folder)
+
+
+def test_any_order_of_events_gives_the_verdicts_of_the_model(
+    store: str, request: pytest.FixtureRequest
+) -> None:
+    socket = request.getfixturevalue("redis_socket") if store == "redis" else None
+    machine = type("Crawls", (Crawls,), {"store": store, "redis_socket": socket})
+    steps = settings(max_examples=30, stateful_step_count=30)
+    run_state_machine_as_test(machine, settings=steps)

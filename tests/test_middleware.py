@@ -1,0 +1,982 @@
+"""The filter in real crawls of a tiny site: what is judged, what is dropped, what is kept when in doubt.
+
+Every test crawls over HTTP on loopback and in this process; one page at a time and in the order of the
+links, unless it says otherwise.
+"""
+
+import asyncio
+import json
+import logging
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import etree
+from parsel import Selector
+from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
+from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
+from twisted.python.failure import Failure
+
+from dedup import Detector
+from dedup.scrapy import Judgement, NearDuplicate, judgement
+from dedup.scrapy.settings import read_settings
+from dedup.scrapy.signals import near_duplicate
+
+ADDON = {"dedup.scrapy.Addon": 500}
+
+# --- A site: status, headers and body by path -------------------------------------------------------
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+def words(seed: object, count: int = 200) -> str:
+    """A text that is unlike that of any other seed."""
+    chance = random.Random(str(seed))
+    return " ".join(f"word{chance.randrange(100_000)}" for _ in range(count))
+
+
+def html(body: str | bytes, **headers: str) -> Answer:
+    """A page with nothing but this in it."""
+    data = body.encode() if isinstance(body, str) else body
+    return 200, {"Content-Type": "text/html; charset=utf-8"} | headers, data
+
+
+def page(seed: object, *links: str, more: str = "") -> Answer:
+    """A page of 200 words; pages of one seed are near-duplicates, whatever their links and ``more``."""
+    anchors = " ".join(f'<a href="{link}">more</a>' for link in links)
+    return html(f"<!DOCTYPE html><title>A page</title><p>{words(seed)} {more}</p>{anchors}")
+
+
+class Site:
+    """What a server answers, and what it was asked for."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.pages: dict[str, Answer] = {}
+        self.requests: list[str] = []
+        self.on_request: Callable[[str], None] = lambda path: None
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A site on loopback, still without pages."""
+    site = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 30
+        wbufsize = -1  # head and body in one write
+
+        def do_GET(self) -> None:
+            site.requests.append(self.path)
+            site.on_request(self.path)
+            status, headers, body = site.pages.get(self.path, (404, html("")[1], b"There is nothing"))
+            self.send_response(status)
+            for name, value in ({"Content-Length": str(len(body))} | headers).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+            self.close_connection = "Content-Length" in headers  # a false one: the body is cut short
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 64
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            site.url = f"http://127.0.0.1:{server.server_address[1]}"
+            yield site
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+# --- A spider, and what came of its crawl -----------------------------------------------------------
+
+
+class Walker(Spider):
+    """Follows every link, and notes what it is given."""
+
+    name = "walker"
+    starts: tuple[str, ...] = ("/",)
+
+    def __init__(self, url: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.url = url
+        self.judgements: dict[str, Judgement | None] = {}
+        self.flags: dict[str, list[str]] = {}
+        self.failures: list[Failure] = []
+
+    def path(self, response: Any) -> str:
+        return str(response.url.removeprefix(self.url))
+
+    def request(self, path: str, **options: Any) -> Request:
+        return Request(self.url + path, **{"callback": self.parse, "errback": self.failed} | options)
+
+    async def start(self) -> AsyncIterator[Request]:
+        for path in self.starts:
+            yield self.request(path)
+
+    def note(self, response: Any) -> dict[str, str]:
+        self.judgements[self.path(response)] = judgement(response)
+        self.flags[self.path(response)] = response.flags
+        return {"path": self.path(response)}
+
+    def links(self, response: Any) -> list[str]:
+        return list(response.css("a::attr(href)").getall())
+
+    def parse(self, response: Any) -> Any:
+        yield self.note(response)
+        for link in self.links(response):
+            yield self.request(link)
+
+    def failed(self, failure: Failure) -> None:
+        self.failures.append(failure)
+
+
+@dataclass
+class Crawl:
+    """What came of a crawl."""
+
+    spider: Any
+    stats: dict[str, Any]
+    requests: list[str]  # the paths that the site was asked for
+    records: list[dict[str, Any]]  # of the drop log
+    messages: list[logging.LogRecord]
+    seconds: float
+
+    @property
+    def verdicts(self) -> dict[str, str | None]:
+        """What callbacks were told, by path: "new", "unjudged: short" ...; None = not judged."""
+        return {
+            path: judged and ": ".join(filter(None, (judged.verdict.status, judged.verdict.reason)))
+            for path, judged in self.spider.judgements.items()
+        }
+
+    @property
+    def dropped(self) -> list[str]:
+        """Of which pages an errback was told that they are near-duplicates."""
+        errors = [failure.value for failure in self.spider.failures]
+        return [
+            error.url.removeprefix(self.spider.url) for error in errors if isinstance(error, NearDuplicate)
+        ]
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """The filter's own stats, but for its times."""
+        ours = {name.removeprefix("dedup/"): value for name, value in self.stats.items() if "dedup/" in name}
+        return {name: value for name, value in ours.items() if not name.startswith("seconds/")}
+
+    @property
+    def mishaps(self) -> list[str]:
+        """What was logged as an error or with a traceback."""
+        return [m.getMessage() for m in self.messages if m.levelno >= logging.ERROR or m.exc_info]
+
+
+Run = Callable[..., Crawl]
+
+
+@pytest.fixture
+def crawl(site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
+    """Crawls the site: ``crawl(pages, spider, SETTING=value, ...)``."""
+    log = tmp_path / "duplicates.jsonl"
+
+    def run(pages: dict[str, Answer], spider: type[Spider] = Walker, **settings: Any) -> Crawl:
+        defaults = {
+            "ADDONS": ADDON,
+            "DEDUP_INDEX": "memory:",
+            "DEDUP_LOG": str(log),
+            "CONCURRENT_REQUESTS": 1,
+            "DEPTH_PRIORITY": 1,
+            "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+        }
+        site.pages, site.requests = pages, []
+        caplog.clear()
+        caplog.set_level(logging.INFO)
+        crawler = get_crawler(spider, defaults | settings)
+        started = time.perf_counter()
+        asyncio.run(crawler.crawl_async(url=site.url))
+        seconds = time.perf_counter() - started
+        lines = log.read_text("ascii").splitlines() if log.exists() else []
+        records = [json.loads(line) for line in lines if line.endswith("}")]
+        messages = [message for message in caplog.records if message.name.startswith(("dedup", "scrapy"))]
+        return Crawl(crawler.spider, crawler.stats.get_stats(), site.requests, records, messages, seconds)
+
+    return run
+
+
+#: The front page links to a and b, which are near-duplicates; only b links to what is behind b.
+TWINS = {
+    "/": page("home", "/a", "/b"),
+    "/a": page("story", "/behind-a"),
+    "/b": page("story", "/behind-b", more="changed"),
+    "/behind-a": page("behind a"),
+    "/behind-b": page("behind b"),
+}
+
+
+def listening(told: Callable[..., None]) -> type[Walker]:
+    """A spider that connects a function to the filter's signal."""
+
+    class Listens(Walker):
+        @classmethod
+        def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
+            crawler.signals.connect(told, near_duplicate, weak=False)
+            return super().from_crawler(crawler, *args, **kwargs)
+
+    return Listens
+
+
+# --- What becomes of a near-duplicate ---------------------------------------------------------------
+
+
+def test_a_near_duplicate_is_dropped_and_its_links_are_never_followed(crawl: Run) -> None:
+    done = crawl(TWINS)
+    assert done.requests == ["/", "/a", "/b", "/behind-a"]
+    assert done.verdicts == {"/": "new", "/a": "new", "/behind-a": "new"}
+    assert done.stats["item_scraped_count"] == 3
+    assert done.figures["links_not_followed"] == 1
+    assert done.mishaps == []
+
+
+def test_the_errback_is_told_which_page_it_is_a_near_duplicate_of(crawl: Run, site: Site) -> None:
+    [failure] = crawl(TWINS).spider.failures
+    a, b = (Detector().fingerprint(TWINS[path][2], site.url + path) for path in ("/a", "/b"))
+    comparison = Detector().compare(a, b)
+    told = failure.value
+    assert isinstance(told, NearDuplicate)
+    assert isinstance(told, IgnoreRequest)
+    assert (told.url, told.duplicate_of) == (site.url + "/b", site.url + "/a")
+    assert told.distance == comparison.distance
+    assert told.resemblance == pytest.approx(comparison.resemblance, abs=0.0001)
+
+
+def test_the_record_of_a_drop_has_every_field(crawl: Run, site: Site) -> None:
+    [record] = crawl(TWINS).records
+    a, b = (Detector().fingerprint(TWINS[path][2], site.url + path) for path in ("/a", "/b"))
+    comparison = Detector().compare(a, b)
+    assert datetime.fromisoformat(record.pop("time")).tzinfo is not None
+    assert record == {
+        "url": site.url + "/b",
+        "duplicate_of": site.url + "/a",
+        "distance": comparison.distance,
+        "resemblance": round(comparison.resemblance or 0, 4),
+        "simhash": b.hex,
+        "duplicate_of_simhash": a.hex,
+        "tokens": b.tokens,
+        "links": 1,
+        "rule": "simhash",
+        "action": "drop",
+        "referer": site.url + "/",
+        "depth": 1,
+    }
+
+
+def test_whatever_a_url_holds_its_record_is_one_line_of_ascii(crawl: Run, tmp_path: Path) -> None:
+    nasty = "/b?" + "x" * 5_000 + "\u202e\u2028\x1b[2J\x07&é"
+    sent = Request("http://host" + nasty).url.removeprefix("http://host")
+    pages = {"/": page("home", "/a", nasty), "/a": page("story"), sent: page("story", more="b")}
+    done = crawl(pages, URLLENGTH_LIMIT=10_000)
+    assert len(done.dropped) == 1
+    [line] = (tmp_path / "duplicates.jsonl").read_bytes().splitlines()
+    assert all(32 <= byte < 127 for byte in line)
+    assert len(line) < 4096
+    [message] = [m.getMessage() for m in done.messages if m.getMessage().startswith("Dropped")]
+    assert message.isascii()
+    assert message.isprintable()
+
+
+def test_the_record_is_in_the_log_before_the_drop_takes_effect(crawl: Run, tmp_path: Path) -> None:
+    seen: dict[str, int] = {}
+
+    def look(who: str) -> None:
+        seen[who] = (tmp_path / "duplicates.jsonl").read_text().count("\n")
+
+    class Looks(listening(lambda: look("signal"))):  # type: ignore[misc]
+        def failed(self, failure: Failure) -> None:
+            look("errback")
+
+    crawl(TWINS, Looks)
+    assert seen == {"signal": 1, "errback": 1}
+
+
+def test_the_log_line_names_both_pages_and_their_distance(crawl: Run, site: Site) -> None:
+    done = crawl(TWINS)
+    [message] = [message for message in done.messages if message.getMessage().startswith("Dropped")]
+    [record] = done.records
+    assert message.levelno == logging.INFO
+    assert message.getMessage() == (
+        f"Dropped near-duplicate {site.url}/b of {site.url}/a "
+        f"(distance {record['distance']}, resemblance {record['resemblance']:.2f})"
+    )
+
+
+def test_a_signal_tells_of_each_near_duplicate(crawl: Run, site: Site) -> None:
+    told: list[Any] = []
+
+    def listener(response: Any, request: Request, record: dict[str, Any], spider: Spider) -> None:
+        told.append((response.url, request.url, record, spider))
+
+    done = crawl(TWINS, listening(listener))
+    assert told == [(site.url + "/b", site.url + "/b", done.records[0], done.spider)]
+
+
+def test_a_listener_that_fails_changes_nothing(crawl: Run) -> None:
+    def listener() -> None:
+        raise RuntimeError("a fault of the listener")
+
+    assert crawl(TWINS, listening(listener)).dropped == ["/b"]
+
+
+def test_nofollow_keeps_the_items_of_a_near_duplicate_but_not_its_links(crawl: Run) -> None:
+    done = crawl(TWINS, DEDUP_ACTION="nofollow")
+    assert done.requests == ["/", "/a", "/b", "/behind-a"]
+    assert done.verdicts == {"/": "new", "/a": "new", "/b": "duplicate", "/behind-a": "new"}
+    assert done.stats["item_scraped_count"] == 4
+    assert done.spider.flags["/b"] == ["near-duplicate"]
+    assert [record["action"] for record in done.records] == ["nofollow"]
+    assert done.figures["not_followed"] == 1
+    assert "dropped" not in done.figures
+
+
+def test_mark_changes_nothing_but_flag_log_and_stats(crawl: Run) -> None:
+    plain = crawl(TWINS, DEDUP_ENABLED=False)
+    marked = crawl(TWINS, DEDUP_ACTION="mark")
+    assert marked.requests == plain.requests
+    assert marked.stats["item_scraped_count"] == plain.stats["item_scraped_count"] == 5
+    assert marked.spider.failures == []
+    assert marked.spider.flags == plain.spider.flags | {"/b": ["near-duplicate"]}
+    assert [record["action"] for record in marked.records] == ["mark"]
+    assert marked.figures == {"pages": 5, "new": 4, "duplicate": 1, "marked": 1}
+
+
+def test_of_twins_fetched_at_once_exactly_one_is_kept(crawl: Run, address: str, namespace: str) -> None:
+    paths = [f"/{number}" for number in range(16)]
+    pages = {"/": page("home", *paths), **{path: page("twin", more=path) for path in paths}}
+    many = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
+    done = crawl(pages, DEDUP_INDEX=address, DEDUP_NAMESPACE=namespace, **many)
+    assert list(done.verdicts.values()) == ["new", "new"]
+    assert len(done.dropped) == 15
+    [kept] = done.verdicts.keys() - {"/"}
+    assert {record["duplicate_of"] for record in done.records} == {done.spider.url + kept}
+
+
+def test_a_page_may_be_a_duplicate_of_one_that_is_still_being_processed(crawl: Run) -> None:
+    class Waits(Walker):
+        async def parse(self, response: Any) -> Any:
+            yield self.note(response)
+            if self.path(response) == "/":
+                self.twin_dropped = asyncio.Event()
+            if self.path(response) == "/a":
+                await asyncio.wait_for(self.twin_dropped.wait(), timeout=10)
+            for link in self.links(response):
+                yield self.request(link)
+
+        def failed(self, failure: Failure) -> None:
+            super().failed(failure)
+            self.twin_dropped.set()
+
+    done = crawl(TWINS, Waits)
+    assert done.dropped == ["/b"]
+    assert done.requests == ["/", "/a", "/b", "/behind-a"]
+
+
+# --- Figures ----------------------------------------------------------------------------------------
+
+
+def test_the_stats_add_up(crawl: Run) -> None:
+    class FetchesTwice(Walker):
+        handle_httpstatus_list = (404,)
+
+        def parse(self, response: Any) -> Any:
+            if self.path(response) == "/last":
+                yield self.request("/a", dont_filter=True)
+            elif self.path(response) not in {"/notes.txt", "/missing"}:
+                yield from super().parse(response)
+
+    pages = {
+        "/a": page("story"),
+        "/b": page("story", more="b"),
+        "/c": page("story", "/a", "/more", more="c"),
+        "/short": html("<p>Not much to read here"),
+        "/empty": html(""),
+        "/notes.txt": (200, {"Content-Type": "text/plain"}, words("notes").encode()),
+        "/last": page("last"),
+    }
+    front = page("home", *pages, "/missing")
+    done = crawl({"/": front, **pages}, FetchesTwice, ROBOTSTXT_OBEY=True)
+    assert done.figures == {
+        "pages": 8,
+        "new": 3,
+        "same": 1,
+        "duplicate": 2,
+        "dropped": 2,
+        "links_not_followed": 2,
+        "unjudged": 2,
+        "unjudged/short": 1,
+        "unjudged/empty": 1,
+        "skipped": 3,
+        "skipped/status": 1,
+        "skipped/type": 1,
+        "skipped/no_callback": 1,
+    }
+    judged = sum(done.figures[status] for status in ("new", "same", "duplicate", "unjudged"))
+    assert judged == done.figures["pages"]
+    fetched = done.stats["downloader/response_count"]
+    assert fetched == done.figures["pages"] + done.figures["skipped"]
+
+
+def test_the_last_words_say_what_was_kept_and_dropped(crawl: Run, tmp_path: Path) -> None:
+    assert (
+        "Near-duplicate filter: 4 pages fetched and judged\n"
+        "  kept      3: 3 new\n"
+        "  dropped   1 near-duplicates; the 1 links on them were not followed\n"
+        f"  drop log  {tmp_path / 'duplicates.jsonl'}"
+    ) in [message.getMessage() for message in crawl(TWINS).messages]
+
+
+# --- Seeds, and pages that come again ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("action", ["drop", "nofollow"])
+def test_a_seed_is_never_dropped_and_its_links_are_followed(crawl: Run, action: str) -> None:
+    class TwoSeeds(Walker):
+        starts = ("/a", "/b")
+
+    done = crawl(TWINS, TwoSeeds, DEDUP_ACTION=action)
+    assert done.verdicts == {"/a": "new", "/b": "duplicate", "/behind-a": "new", "/behind-b": "new"}
+    assert [record["action"] for record in done.records] == ["mark"]
+
+
+def test_what_a_seed_links_to_is_no_seed_even_if_the_spider_copies_meta(crawl: Run) -> None:
+    class CopiesMeta(Walker):
+        def parse(self, response: Any) -> Any:
+            yield self.note(response)
+            for link in self.links(response):
+                yield self.request(link, meta=dict(response.meta))
+
+    assert crawl(TWINS, CopiesMeta).dropped == ["/b"]
+
+
+@pytest.mark.parametrize("store", ["file", "redis"], indirect=True)
+def test_a_second_crawl_finds_every_kept_page_the_same(crawl: Run, address: str, namespace: str) -> None:
+    first, second = (crawl(TWINS, DEDUP_INDEX=address, DEDUP_NAMESPACE=namespace) for _ in range(2))
+    assert second.verdicts == dict.fromkeys(first.verdicts, "same") == dict.fromkeys(second.verdicts, "same")
+    assert second.dropped == first.dropped == ["/b"]
+    assert second.figures["same"] == 3
+    assert "new" not in second.figures
+
+
+def test_pages_from_the_http_cache_are_judged_like_fresh_ones(crawl: Run, tmp_path: Path) -> None:
+    settings = {
+        "DEDUP_INDEX": f"file:{tmp_path / 'index.sqlite'}",
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path / "cache"),
+    }
+    crawl(TWINS, **settings)
+    again = crawl(TWINS, **settings)
+    assert again.requests == []
+    assert again.verdicts == {"/": "same", "/a": "same", "/behind-a": "same"}
+    assert again.dropped == ["/b"]
+
+
+def test_a_page_reached_by_two_redirects_is_not_its_own_duplicate(crawl: Run) -> None:
+    class Insists(Walker):
+        def links(self, response: Any) -> list[str]:
+            return []
+
+        async def start(self) -> AsyncIterator[Request]:
+            for path in ("/old", "/older"):
+                yield self.request(path, dont_filter=True, meta={"is_start_request": False})
+
+    moved = (302, {"Location": "/a"}, b"")
+    done = crawl({"/old": moved, "/older": moved, "/a": page("story")}, Insists)
+    assert done.requests == ["/old", "/a", "/older", "/a"]
+    assert (done.figures["new"], done.figures["same"], done.figures["pages"]) == (1, 1, 2)
+
+
+# --- What is not judged at all ----------------------------------------------------------------------
+
+
+def test_a_request_opts_out_by_its_meta(crawl: Run) -> None:
+    class OptsOut(Walker):
+        def request(self, path: str, **options: Any) -> Request:
+            return super().request(path, meta={"dedup": path != "/b"}, **options)
+
+    done = crawl(TWINS, OptsOut)
+    assert done.verdicts["/b"] is None
+    assert "/behind-b" in done.requests
+    assert done.figures["skipped/opted_out"] == 1
+
+
+def test_responses_that_are_no_pages_are_skipped(crawl: Run) -> None:
+    class TakesAll(Walker):
+        handle_httpstatus_list = (404, 500)
+
+        def parse(self, response: Any) -> Any:
+            yield self.note(response)
+            if self.path(response) == "/":
+                for kind in ("json", "xml", "text", "image", "missing", "broken"):
+                    for copy in "12":
+                        yield self.request(f"/{kind}{copy}")
+                for copy in "12":
+                    yield self.request(f"/form{copy}", method="POST")
+
+    text = words("all the same")
+    kinds = {
+        "json": (200, {"Content-Type": "application/json"}, json.dumps([text]).encode()),
+        "xml": (200, {"Content-Type": "application/xml"}, f"<?xml version='1.0'?><a>{text}</a>".encode()),
+        "text": (200, {"Content-Type": "text/plain"}, text.encode()),
+        "image": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" + bytes(100)),
+        "missing": (404, *page("gone")[1:]),
+        "broken": (500, *page("broken")[1:]),
+        "form": page("form"),
+    }
+    answers = {f"/{kind}{copy}": answer for kind, answer in kinds.items() for copy in "12"}
+    done = crawl({"/": page("home"), **answers}, TakesAll, RETRY_ENABLED=False)
+    assert done.verdicts == {"/": "new", **dict.fromkeys(answers)}
+    assert done.figures == {
+        "pages": 1,
+        "new": 1,
+        "skipped": 14,
+        "skipped/type": 8,
+        "skipped/status": 4,
+        "skipped/method": 2,
+    }
+
+
+def test_robots_txt_is_skipped_even_if_it_is_a_page(crawl: Run) -> None:
+    pages = {"/": page("home", "/a"), "/a": page("robots"), "/robots.txt": page("robots")}
+    done = crawl(pages, ROBOTSTXT_OBEY=True)
+    assert done.requests[0] == "/robots.txt"
+    assert done.verdicts == {"/": "new", "/a": "new"}
+    assert done.figures["skipped/no_callback"] == 1
+
+
+# --- What can't be judged is kept -------------------------------------------------------------------
+
+
+def test_pages_that_can_not_be_judged_are_kept(crawl: Run) -> None:
+    noise = random.Random(1).randbytes(5_000)
+    kinds: dict[str, tuple[str, Answer]] = {
+        "nothing": ("empty", html("")),
+        "white space and a comment": ("empty", html(" \n<!-- made at 12:05 -->\n")),
+        "only scripts": ("empty", html(f"<script>{words('script')}</script><style>{words('style')}</style>")),
+        "frames": ("empty", html('<frameset><frame src="/left"><frame src="/right"></frameset>')),
+        "an error message": ("short", html("<h1>Sorry</h1><p>Please enable JavaScript to see this page.")),
+        "random bytes": ("binary", html(noise)),
+        "an image": ("binary", html(b"\x89PNG\r\n\x1a\n" + bytes(1_000))),
+        "another charset": ("undecodable", html("б".encode("cp1251") * 500)),
+        "half of it": ("partial", html(f"<p>{words('half')}", **{"Content-Length": "9000"})),
+        "nested deeply": ("truncated", html("<div>" * 100_000 + words("deep") + "</div>" * 100_000)),
+        "open tags": ("truncated", html(f"<p>{words('top')}</p>" + "<b>" * 100_000 + words("below"))),
+    }
+    answers = {
+        f"/{kind.replace(' ', '-')}/{copy}": answer for kind, (_, answer) in kinds.items() for copy in "12"
+    }
+    done = crawl({"/": page("home", *answers), **answers}, DOWNLOAD_FAIL_ON_DATALOSS=False)
+    expected = [f"unjudged: {reason}" for reason, _ in kinds.values() for _ in "12"]
+    assert done.verdicts == {"/": "new", **dict(zip(answers, expected, strict=True))}
+    assert done.spider.failures == []
+    assert done.figures["unjudged"] == len(answers)
+    assert done.mishaps == []
+
+
+def test_a_page_of_ten_megabytes_is_judged_in_good_time(crawl: Run) -> None:
+    big = html("".join(f"<p>{words(number, 100)}</p>" for number in range(11_000)))
+    assert len(big[2]) > 10_000_000
+    done = crawl({"/": big})
+    assert done.verdicts == {"/": "new"}
+    assert done.stats["dedup/seconds/fingerprint"] < 10
+    assert done.mishaps == []
+
+
+def test_pages_that_differ_only_far_inside_are_not_taken_for_each_other(crawl: Run) -> None:
+    tops = {f"/{n}": html(f"<p>{words('top')}</p>" + "<div>" * 3_000 + words(n)) for n in range(4)}
+    done = crawl({"/": page("home", *tops), **tops})
+    assert done.dropped == []
+
+
+@pytest.mark.parametrize("label", ["zlib", "rot13", "hex", "undefined", "idna", "punycode"])
+def test_a_label_that_is_no_character_set_drops_no_page(crawl: Run, label: str) -> None:
+    class OnlyNotes(Walker):
+        def links(self, response: Any) -> list[str]:
+            return super().links(response) if self.path(response) == "/" else []  # response.text would raise
+
+    header = {"Content-Type": f"text/html; charset={label}"}
+    declared = f'<meta charset="{label}"><p>{words("é")} é'
+    pages = {
+        "/": page("home", "/header1", "/header2", "/meta1", "/meta2"),
+        "/header1": (200, header, f"<p>{words('é')} é".encode()),
+        "/header2": (200, header, f"<p>{words('é')} é".encode()),
+        "/meta1": (200, {"Content-Type": "text/html"}, declared.encode()),
+        "/meta2": (200, {"Content-Type": "text/html"}, declared.encode()),
+    }
+    done = crawl(pages, OnlyNotes, METAREFRESH_ENABLED=False)
+    assert done.verdicts == {"/": "new"} | dict.fromkeys(list(pages)[1:], "unjudged: undecodable")
+    assert done.mishaps == []
+    # With Scrapy's defaults its own MetaRefreshMiddleware fails on such a page before the filter sees it.
+    done = crawl(pages, OnlyNotes)
+    assert done.dropped == []
+    assert done.figures == {"pages": 1, "new": 1}
+    assert all(isinstance(failure.value, LookupError | ValueError) for failure in done.spider.failures)
+    assert len(done.spider.failures) == 4
+
+
+# --- What a page is to the spider -------------------------------------------------------------------
+
+
+def test_a_callback_can_ask_for_fingerprint_and_verdict(crawl: Run, site: Site) -> None:
+    judged = crawl(TWINS).spider.judgements["/a"]
+    assert judged.verdict.status == "new"
+    assert judged.fingerprint == Detector().fingerprint(TWINS["/a"][2], site.url + "/a", "utf-8")
+
+
+def test_the_spider_sees_the_tree_as_it_was(crawl: Run) -> None:
+    trees = []
+
+    class Serialises(Walker):
+        def parse(self, response: Any) -> Any:
+            trees.append((etree.tostring(response.selector.root), response.text))
+            return ()
+
+    odd = (
+        "<!DOCTYPE html><!-- first --><base href=/x/><script>one()</script><style>p {}</style>"
+        f"<noscript>no</noscript><template>t</template><?php echo ?><p>{words('odd')}<img src=a.png><a href=b>b"
+    )
+    crawl({"/": html(odd)}, Serialises)
+    [(tree, text)] = trees
+    assert tree == etree.tostring(Selector(text=text).root)
+
+
+# --- Confirmed when its output is handed over, released when the spider fails -----------------------
+
+
+def filed(path: Path) -> int:
+    """How many pages an index file holds."""
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("SELECT count(*) FROM pages").fetchone()[0])
+
+
+def test_a_page_is_filed_only_after_its_output_was_handed_over(crawl: Run, tmp_path: Path) -> None:
+    counts = []
+
+    class Slow(Walker):
+        async def parse(self, response: Any) -> Any:
+            yield self.note(response)
+            await asyncio.sleep(0.7)  # longer than confirmations wait to be written
+            counts.append(filed(tmp_path / "index.sqlite"))
+
+    crawl({"/": page("home")}, Slow, DEDUP_INDEX=f"file:{tmp_path / 'index.sqlite'}")
+    assert counts == [0]
+    assert filed(tmp_path / "index.sqlite") == 1
+
+
+class FailsAtOnce(Walker):
+    """Fails on page /a."""
+
+    def parse(self, response: Any) -> Any:
+        if self.path(response) == "/a":
+            raise RuntimeError("a fault of the spider")
+        return super().parse(response)
+
+
+class FailsLater(Walker):
+    """Fails on page /a, after an item."""
+
+    def parse(self, response: Any) -> Any:
+        yield {"first": "item"}
+        if self.path(response) == "/a":
+            raise RuntimeError("a fault of the spider")
+        yield from super().parse(response)
+
+
+class FailsAsynchronously(Walker):
+    """Fails on page /a, after an item and some waiting."""
+
+    async def parse(self, response: Any) -> Any:
+        yield self.note(response)
+        await asyncio.sleep(0)
+        if self.path(response) == "/a":
+            raise RuntimeError("a fault of the spider")
+        for link in self.links(response):
+            yield self.request(link)
+
+
+@pytest.mark.parametrize("spider", [FailsAtOnce, FailsLater, FailsAsynchronously])
+def test_a_page_on_which_the_spider_failed_shadows_no_other(
+    crawl: Run, site: Site, spider: type[Walker]
+) -> None:
+    site.on_request = lambda path: time.sleep(0.1 if path == "/b" else 0)  # a has failed by then
+    done = crawl(TWINS, spider)
+    assert done.verdicts["/b"] == "new"
+    assert "/behind-b" in done.requests
+    assert done.stats["spider_exceptions/RuntimeError"] == 1
+    assert done.dropped == []
+
+
+@pytest.mark.parametrize("store", ["file", "redis"], indirect=True)
+def test_a_page_that_no_callback_was_given_shadows_no_other(crawl: Run, address: str, namespace: str) -> None:
+    class FetchesInline(Walker):
+        async def parse(self, response: Any) -> Any:
+            inline = await self.crawler.engine.download_async(Request(self.url + "/a"))
+            yield self.note(inline)
+
+    settings = {"DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace}
+    assert crawl(TWINS, FetchesInline, **settings).verdicts == {"/a": "new"}
+    later = crawl({"/": TWINS["/"], "/b": TWINS["/b"]}, **settings)
+    assert later.verdicts == {"/": "same", "/b": "new"}
+
+
+def test_an_errback_that_fails_is_the_only_thing_in_the_log(crawl: Run) -> None:
+    class FailsInErrback(Walker):
+        def failed(self, failure: Failure) -> None:
+            raise RuntimeError("a fault of the spider")
+
+    done = crawl(TWINS, FailsInErrback)
+    assert len(done.mishaps) == 1
+    assert done.mishaps[0].startswith("Spider error processing")
+
+
+def test_a_start_that_fails_is_the_only_thing_in_the_log(crawl: Run) -> None:
+    class FailsAtStart(Walker):
+        async def start(self) -> AsyncIterator[Request]:
+            yield self.request("/")
+            raise RuntimeError("a fault of the spider")
+
+    done = crawl(TWINS, FailsAtStart)
+    assert done.verdicts == {"/": "new", "/a": "new", "/behind-a": "new"}
+    assert len(done.mishaps) == 1
+    assert done.mishaps[0].startswith("Error while reading start items and requests")
+
+
+# --- Switching it on and off ------------------------------------------------------------------------
+
+
+def test_it_can_be_switched_on_for_one_spider_by_its_custom_settings(crawl: Run) -> None:
+    class HasItsOwn(Walker):
+        custom_settings = {"ADDONS": ADDON, "DEDUP_ACTION": "mark"}  # noqa: RUF012 - that is how Scrapy has it
+
+    done = crawl(TWINS, HasItsOwn, ADDONS={}, DEDUP_ACTION="drop")
+    assert done.figures["marked"] == 1
+    assert "/behind-b" in done.requests
+
+
+def test_disabled_it_does_nothing(crawl: Run, tmp_path: Path) -> None:
+    index = tmp_path / "index.sqlite"
+    done = crawl(TWINS, DEDUP_ENABLED=False, DEDUP_INDEX=f"file:{index}", DEDUP_ACTION="nonsense")
+    assert done.verdicts == dict.fromkeys(TWINS)
+    assert done.figures == {}
+    assert done.mishaps == []
+    assert not any("dedup" in message.name for message in done.messages)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_scrapy_check_is_let_alone(crawl: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCRAPY_CHECK", "true")
+    assert crawl(TWINS).figures == {}
+
+
+def test_the_settings_reach_detector_and_index() -> None:
+    values = {
+        "max_distance": 4,
+        "min_resemblance": 0.5,
+        "shingle_size": 3,
+        "min_tokens": 9,
+        "keep_urls": False,
+        "hash_key": "a secret",
+    }
+    settings = Settings({f"DEDUP_{name.upper()}": str(value) for name, value in values.items()})
+    settings.setdict({"DEDUP_INDEX": "memory:", "DEDUP_SCOPE": "site", "DEDUP_EXPECTED_PAGES": "5000"})
+    options = read_settings(settings)
+    assert options.detector == Detector(**values)  # type: ignore[arg-type]
+    assert options.index.detector == options.detector
+    assert (options.index.scope, options.index.expected_pages) == ("site", 5000)
+
+
+def test_one_line_installs_it_in_a_foreign_project(crawl: Run, site: Site, tmp_path: Path) -> None:
+    def scrapy(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "scrapy", *arguments]
+        return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True, timeout=60)
+
+    scrapy("startproject", "foreign", cwd=tmp_path)
+    project = tmp_path / "foreign"
+    settings = project / "foreign" / "settings.py"
+    before = settings.read_text()
+    assert "ADDONS = {}" in before
+    settings.write_text(before.replace("ADDONS = {}", 'ADDONS = {"dedup.scrapy.Addon": 500}'))
+    (project / "foreign" / "spiders" / "tale.py").write_text(
+        "import scrapy\n"
+        "class Tale(scrapy.Spider):\n"
+        "    name = 'tale'\n"
+        f"    start_urls = ['{site.url}/']\n"
+        "    def parse(self, response):\n"
+        "        yield {'url': response.url}\n"
+        "        yield from response.follow_all(css='a')\n"
+    )
+    site.pages = TWINS
+    done = scrapy("crawl", "tale", "-O", "items.jsonl", "-s", "DOWNLOAD_DELAY=0", cwd=project)
+    items = [json.loads(line)["url"] for line in (project / "items.jsonl").read_text().splitlines()]
+    [record] = [json.loads(line) for line in (project / "duplicates.jsonl").read_text().splitlines()]
+    twins = {f"{site.url}/a", f"{site.url}/b"}
+    assert {record["url"], record["duplicate_of"]} == twins
+    assert len(items) == 3
+    assert record["url"] not in items
+    assert filed(project / ".scrapy" / "dedup" / "foreign.sqlite") == 3
+    assert "4 pages fetched and judged" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# --- When the log or the index fails ----------------------------------------------------------------
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_without_its_record_nothing_is_dropped(crawl: Run) -> None:
+    done = crawl(TWINS, DEDUP_LOG="/dev/full")
+    assert done.verdicts == dict.fromkeys(TWINS, "new") | {"/b": "unjudged: log"}
+    assert done.figures == {"pages": 5, "new": 4, "unjudged": 1, "unjudged/log": 1}
+    assert done.spider.flags["/b"] == []
+    [mishap] = done.mishaps
+    assert "the drop log can't be written" in mishap
+    assert not any(message.exc_info for message in done.messages)
+
+
+def test_a_torn_last_line_stays_apart(crawl: Run, tmp_path: Path) -> None:
+    torn = '{"time": "2026-11-'
+    (tmp_path / "duplicates.jsonl").write_text(torn)
+    done = crawl(TWINS)
+    assert (tmp_path / "duplicates.jsonl").read_text().splitlines()[0] == torn
+    assert [record["url"] for record in done.records] == [done.spider.url + "/b"]
+    crawl(TWINS)
+    assert (tmp_path / "duplicates.jsonl").read_text().count("\n") == 3
+
+
+class Redis:
+    """A redis-server that can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "redis.sock"
+        self.start()
+
+    def start(self) -> None:
+        server = shutil.which("redis-server") or shutil.which("valkey-server") or ""
+        command = [server, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.socket.parent)]
+        self._process = subprocess.Popen(
+            [*command, "--save", "", "--appendonly", "yes"], stdout=subprocess.DEVNULL
+        )
+        while not self.socket.exists():
+            time.sleep(0.01)
+            assert self._process.poll() is None
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self.socket.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def own_redis(redis_socket: Path) -> Iterator[Redis]:
+    """A Redis for one test alone (where there is one for all)."""
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        redis = Redis(Path(folder))
+        try:
+            yield redis
+        finally:
+            redis.kill()
+
+
+#: /3 is a near-duplicate of /1; the index goes away when /2 is asked for.
+OUTAGE = {
+    "/": page("home", "/1", "/2", "/3"),
+    "/1": page("story"),
+    "/2": page("another"),
+    "/3": page("story", "/behind-3", more="changed"),
+    "/behind-3": html("<p>The end"),
+}
+
+
+def at_page_2(action: Callable[[], None]) -> Callable[[str], None]:
+    return lambda path: action() if path == "/2" else None
+
+
+def test_keep_goes_on_without_the_index_and_drops_nothing(crawl: Run, site: Site, own_redis: Redis) -> None:
+    site.on_request = at_page_2(own_redis.kill)
+    done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{own_redis.socket}", DEDUP_ON_INDEX_FAILURE="keep")
+    assert done.verdicts == {
+        "/": "new",
+        "/1": "new",
+        "/2": "unjudged: index",
+        "/3": "unjudged: index",
+        "/behind-3": "unjudged: short",
+    }
+    assert done.figures == {
+        "pages": 5,
+        "new": 2,
+        "unjudged": 3,
+        "unjudged/index": 2,
+        "unjudged/short": 1,
+    }
+    assert done.stats["finish_reason"] == "finished"
+    assert done.mishaps == []
+
+
+def test_stop_ends_the_crawl_when_the_index_fails(crawl: Run, site: Site, own_redis: Redis) -> None:
+    site.on_request = at_page_2(own_redis.kill)
+    done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{own_redis.socket}", DEDUP_ON_INDEX_FAILURE="stop")
+    assert done.requests[:3] == ["/", "/1", "/2"]
+    assert "/behind-3" not in done.requests
+    assert done.verdicts["/2"] == "unjudged: index"
+    assert done.dropped == []
+    assert done.stats["finish_reason"] == "dedup_index_unavailable"
+
+
+def test_pause_waits_for_the_index_and_loses_nothing(crawl: Run, site: Site, own_redis: Redis) -> None:
+    def outage() -> None:
+        own_redis.kill()
+        threading.Timer(1.0, own_redis.start).start()
+
+    site.on_request = at_page_2(outage)
+    done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{own_redis.socket}", DEDUP_ON_INDEX_FAILURE="pause")
+    assert done.verdicts == {"/": "new", "/1": "new", "/2": "new"}
+    assert done.dropped == ["/3"]
+    assert done.figures["pages"] == 4
+    assert done.stats["dedup/seconds/paused"] > 0
+    assert done.mishaps == []
+
+
+def test_a_paused_crawl_can_still_be_closed(crawl: Run, site: Site, own_redis: Redis) -> None:
+    back = threading.Timer(12.0, own_redis.start)  # or a crawl that can't be closed would never end
+
+    def outage() -> None:
+        own_redis.kill()
+        back.start()
+
+    site.on_request = at_page_2(outage)
+    settings = {"DEDUP_ON_INDEX_FAILURE": "pause", "CLOSESPIDER_TIMEOUT": 1}
+    done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{own_redis.socket}", **settings)
+    back.cancel()
+    assert done.stats["finish_reason"] == "closespider_timeout"
+    assert done.seconds < 10
+    assert done.dropped == []

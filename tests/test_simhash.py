@@ -1,0 +1,204 @@
+"""The simhash against a loop over bits, values that must never change, and what it is good for."""
+
+import math
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup.detector import Detector, Features
+from dedup.shingles import hash_tokens
+from dedup.simhash import BITS, distance, distances, log_weights, simhash
+
+steady = settings(derandomize=True, database=None, deadline=None)
+
+HASH = st.integers(0, 2**64 - 1) | st.integers(0, 3) | st.sampled_from([2**63, 2**64 - 1])
+
+
+def oracle(hashes, weights):
+    """Charikar's fingerprint, bit by bit."""
+    if not hashes:
+        return None
+    fingerprint = 0
+    for bit in range(64):
+        component = sum(
+            weight if number >> bit & 1 else -weight for number, weight in zip(hashes, weights, strict=True)
+        )
+        if component > 0:
+            fingerprint |= 1 << bit
+    return fingerprint
+
+
+def array(numbers):
+    return np.array(numbers, np.uint64)
+
+
+# The algorithm ----------------------------------------------------------------------------------------
+
+
+@steady
+@given(st.lists(st.tuples(HASH, st.integers(1, 2**40)), max_size=40))
+def test_each_bit_is_the_sign_of_its_weighted_sum(features):
+    hashes, weights = [number for number, _ in features], [weight for _, weight in features]
+    assert simhash(array(hashes), np.array(weights, np.int64)) == oracle(hashes, weights)
+
+
+@steady
+@given(st.lists(HASH, max_size=40))
+def test_without_weights_every_feature_weighs_one(hashes):
+    assert simhash(array(hashes)) == oracle(hashes, [1] * len(hashes))
+
+
+@steady
+@given(st.lists(HASH, min_size=1, max_size=20), st.randoms(use_true_random=False))
+def test_the_order_of_features_does_not_matter(hashes, rng):
+    shuffled = rng.sample(hashes, len(hashes))
+    assert simhash(array(hashes)) == simhash(array(shuffled))
+
+
+@steady
+@given(HASH)
+def test_ties_give_0(number):
+    assert simhash(array([number, number ^ (2**64 - 1)])) == 0
+    assert simhash(array([number, 0, number ^ (2**64 - 1), 2**64 - 1]), np.array([7, 5, 7, 5])) == 0
+
+
+def test_no_features_have_no_fingerprint():
+    assert simhash(array([])) is None
+    assert simhash(array([]), np.array([], np.int64)) is None
+
+
+@pytest.mark.parametrize("number", [0, 1, 2**63, 2**64 - 1, 0x0123456789ABCDEF])
+def test_one_feature_is_its_own_fingerprint(number):
+    assert simhash(array([number])) == number
+
+
+def test_bit_63_of_the_hashes_is_bit_63_of_the_fingerprint():
+    assert simhash(array([1 << 63, 1 << 63, 1])) == 1 << 63
+
+
+# Distance ---------------------------------------------------------------------------------------------
+
+
+@steady
+@given(st.lists(HASH, max_size=20), HASH)
+def test_distance_counts_the_bits_that_differ(fingerprints, query):
+    expected = [sum(a >> bit & 1 != query >> bit & 1 for bit in range(64)) for a in fingerprints]
+    assert [distance(number, query) for number in fingerprints] == expected
+    assert distances(array(fingerprints), query).tolist() == expected
+
+
+def test_the_greatest_distance_is_64():
+    assert distance(0, 2**64 - 1) == distances(array([0]), 2**64 - 1)[0] == BITS
+
+
+# Weights ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 100, 4095])
+def test_log_weights_are_1_plus_the_logarithm_in_1024ths(count):
+    assert abs(log_weights(np.array([count]))[0] / 1024 - (1 + math.log(count))) <= 0.5 / 1024
+
+
+@pytest.mark.parametrize("count", [4096, 100_000, 2**40])
+def test_log_weights_end_at_4095(count):
+    assert log_weights(np.array([count])) == log_weights(np.array([4095]))
+
+
+def test_log_weights_never_shrink():
+    assert (np.diff(log_weights(np.arange(1, 5000))) >= 0).all()
+
+
+# Pages ------------------------------------------------------------------------------------------------
+
+STORM = """<html><head><title>Apache Storm</title></head><body><h1>Why use Storm?</h1>
+<p>Apache Storm is a free and open source distributed realtime computation system. It makes it easy to
+reliably process unbounded streams of data, doing for realtime processing what Hadoop did for batch.</p>
+<a href="/releases/current/index.html">Read the documentation</a></body></html>"""
+ZEITUNG = """<title>Straße gesperrt</title><p>In Zürich ist die Straße über die Brücke gesperrt. 東京の天気は晴れ。
+Погода в Москве: дождь. <img src="wetter.png"> สภาพอากาศ वर्षा <b>12 °C</b></p>"""
+GOLDEN = {"STORM": (STORM, "c7360cc537e3d879"), "ZEITUNG": (ZEITUNG, "6f48a6ea4c94fd8f")}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_fingerprints_of_two_pages(name):
+    page, fingerprint = GOLDEN[name]
+    assert Detector(min_tokens=1).fingerprint(page, "http://example.org/").hex == fingerprint
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
+def test_fingerprints_are_the_same_in_every_process(hash_seed):
+    program = "import sys; from dedup.detector import Detector; print(Detector(min_tokens=1).fingerprint(sys.argv[1]).hex)"
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", program, page],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONUTF8": "1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for page, _ in GOLDEN.values()
+    ]
+    assert found == [fingerprint for _, fingerprint in GOLDEN.values()]
+
+
+VOCABULARY = [f"word{number}" for number in range(5000)]
+
+
+def text(rng, length=300):
+    """Words with Zipf's frequencies, as in a language."""
+    return rng.choices(VOCABULARY, [1 / rank for rank in range(1, 5001)], k=length)
+
+
+def fingerprint(words, **features):
+    return Detector(features=Features(**features)).fingerprint("<p>" + " ".join(words)).simhash
+
+
+@pytest.mark.parametrize("weights", ["log", "count", "one"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_page_with_two_words_changed_is_near(weights, seed):
+    rng = random.Random(seed)
+    found = []
+    for _ in range(30):
+        page = text(rng)
+        other = page.copy()
+        for place in rng.sample(range(len(page)), 2):
+            other[place] = "changed"
+        found.append(distance(fingerprint(page, weights=weights), fingerprint(other, weights=weights)))
+    assert sum(found) / len(found) <= 3
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_pages_of_other_words_are_far(seed):
+    rng = random.Random(seed)
+    found = [
+        distance(
+            *(fingerprint([f"{side}{word}" for word in text(rng)]) for side in ("a", "b")),
+        )
+        for _ in range(30)
+    ]
+    assert 28 <= sum(found) / len(found) <= 36  # half of the bits
+    assert min(found) >= 16
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_pages_of_one_language_about_other_things_are_far(seed):
+    rng = random.Random(seed)
+    found = [distance(fingerprint(text(rng)), fingerprint(text(rng))) for _ in range(30)]
+    assert sum(found) / len(found) >= 16
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_one_word_100_000_times_does_not_drown_a_page(seed):
+    rng = random.Random(seed)
+    pages = [text(rng), text(rng)]
+    spam = hash_tokens(["spam"]).item()
+    drowned = [fingerprint([*page, *["spam"] * 100_000]) for page in pages]
+    assert distance(fingerprint(pages[0]), drowned[0]) < 16
+    assert distance(*drowned) >= 10
+    assert [fingerprint([*page, *["spam"] * 100_000], weights="count") for page in pages] == [spam, spam]

@@ -39,11 +39,11 @@ DEDUP_NAMESPACE = None
 DEDUP_MAX_DISTANCE = 6
 # Share of six-token shingles that near-duplicates have in common, 0 to 1.  Higher drops less; 0 turns
 # this second stage off, and pages that only share a template are dropped.
-DEDUP_MIN_RESEMBLANCE = 0.7
+DEDUP_MIN_RESEMBLANCE = 0.75
 # Tokens per shingle of the second stage.
 DEDUP_SHINGLE_SIZE = 6
 # Pages of fewer words are never judged, and always kept.
-DEDUP_MIN_TOKENS = 50
+DEDUP_MIN_TOKENS = 30
 # Whether the URLs of links and images count as part of a page.
 DEDUP_KEEP_URLS = True
 # Which pages are compared: "all", those of one "host", or of one "site" (registered domain).

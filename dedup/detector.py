@@ -30,7 +30,7 @@ class Features:
 
     simhash_size: int = 1  #: tokens per simhash feature
     simhash_urls: bool = False  #: whether URL tokens are simhash features
-    weights: str = "log"  #: of a simhash feature: "log" = 1 + ln(count), "count", or "one"
+    weights: str = "count"  #: of a simhash feature: "count", "log" = 1 + ln(count), or "one"
     sketch_urls: bool = True  #: whether URL tokens are part of the sketched shingles
     slots: int = 512  #: slots of the sketch, a power of two
     bits: int = 2  #: bits stored per slot
@@ -38,7 +38,7 @@ class Features:
     def __post_init__(self) -> None:
         _check("features.simhash_size", self.simhash_size, 1, 100)
         if self.weights not in {"log", "count", "one"}:
-            raise SettingsError(f"features.weights is {self.weights!r}; allowed: 'log', 'count', 'one'")
+            raise SettingsError(f"features.weights is {self.weights!r}; allowed: 'count', 'log', 'one'")
         if self.slots not in {64, 128, 256, 512, 1024, 2048}:
             raise SettingsError(f"features.slots is {self.slots!r}; allowed: a power of two, 64 to 2048")
         if self.bits not in minhash.WIDTHS:
@@ -88,9 +88,9 @@ class Detector:
     """
 
     max_distance: int = 6  #: k, in bits of 64
-    min_resemblance: float = 0.7  #: 0 to 1; 0 = no second stage
+    min_resemblance: float = 0.75  #: 0 to 1; 0 = no second stage
     shingle_size: int = 6  #: w, tokens per shingle of the sketch
-    min_tokens: int = 50  #: words that a page must have to be judged
+    min_tokens: int = 30  #: words that a page must have to be judged
     keep_urls: bool = True  #: whether the URLs of HREFs and IMGs are tokens
     hash_key: str = field(default="", repr=False)  #: a secret that makes fingerprints unforgeable
     method: str = "simhash"

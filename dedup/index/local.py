@@ -7,12 +7,14 @@ Claims are atomic because nothing in them awaits.  One process at a time holds a
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dedup.detector import Detector
+from dedup.errors import SettingsError
 from dedup.index.base import Entry, Index, Match, Verdict, nearest
 from dedup.index.confirmations import Confirmations
 from dedup.index.store import Store
@@ -110,6 +112,8 @@ class LocalIndex(Index):
 
     def __init__(self, path: str | None, detector: Detector, **options: Any) -> None:
         super().__init__(detector, **options)
+        if path is not None and Path(path).is_dir():
+            raise SettingsError(f"INDEX is 'file:{path}', which is a directory; it takes the path of a file")
         self._path = path
         self._store: Store | None = None
         self._live: dict[str, _Live] = {}  # by page id

@@ -20,7 +20,6 @@ from dedup.errors import (
     IndexCorruptError,
     IndexMismatchError,
     IndexUnavailableError,
-    SettingsError,
 )
 from dedup.index.base import Entry
 from dedup.shingles import Hashes
@@ -53,8 +52,9 @@ class Store:
         self, path: str, parameters: Mapping[str, str], check: Callable[[Mapping[str, str]], None]
     ) -> None:
         self.path = Path(path)
-        if self.path.is_dir():
-            raise SettingsError(f"INDEX is 'file:{path}', which is a directory; it takes the path of a file")
+        if self.path.exists():
+            with self._errors():  # before anything is created beside a file that is not ours
+                self._header()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(f"{path}.lock")

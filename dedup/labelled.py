@@ -1,0 +1,123 @@
+"""Input of the evaluation: files of labelled pairs, and collections with the resemblance of their pages."""
+
+import csv
+import gzip
+import html
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from dedup.errors import SettingsError
+
+__all__ = ["Collection", "Pair", "read_collection", "read_page", "read_pairs"]
+
+#: What labels may say, in lower case.
+_LABELS = {
+    **dict.fromkeys(("1", "true", "yes", "duplicate", "near-duplicate", "near"), True),
+    **dict.fromkeys(("0", "false", "no", "different", "distinct", "not-near"), False),
+}
+#: Bytes of a page that are read from a URL.
+MAX_PAGE = 16 * 1024 * 1024
+
+
+class Pair(NamedTuple):
+    """Two pages, each a path, a URL, HTML or text, and whether they are near-duplicates."""
+
+    a: str
+    b: str
+    near: bool
+
+
+class Collection(NamedTuple):
+    """Pages of a site, by path below a folder, and which of them resemble each other."""
+
+    paths: list[str]
+    truth: dict[int, dict[int, float]]  #: per page, resemblance of others; of at least .6
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """The pairs of a JSON Lines or CSV file with the fields ``a``, ``b`` and ``label``.
+
+    Raises `SettingsError` that names the line of what can't be read.
+    """
+    return list(_pairs(path))
+
+
+def _pairs(path: Path) -> Iterator[Pair]:
+    for number, row in _rows(path):
+        label = _LABELS.get(str(row.get("label", "")).strip().lower())
+        a, b = row.get("a"), row.get("b")
+        if label is None or not isinstance(a, str) or not isinstance(b, str):
+            raise SettingsError(
+                f"{path}, line {number}: each line needs the fields a, b (a path, URL, HTML or text each) and "
+                f"label (1, true, duplicate or 0, false, different), but it has {_shown(row)}"
+            )
+        yield Pair(a, b, label)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            if path.suffix.lower() == ".csv":
+                csv.field_size_limit(MAX_PAGE)
+                yield from enumerate(csv.DictReader(file), 2)
+                return
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    row = json.loads(line)
+                    yield number, row if isinstance(row, dict) else {"it": row}
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, csv.Error) as error:
+        raise SettingsError(f"{path} can't be read as labelled pairs: {error}") from None
+
+
+def _shown(row: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={str(value)[:30]!r}" for name, value in row.items()) or "none"
+
+
+def read_page(source: str, root: Path) -> tuple[bytes | str, str]:
+    """HTML and URL of a page given by URL, by HTML, by path (below ``root``), or by its text.
+
+    Raises `SettingsError` for a URL that can't be fetched.
+
+    >>> read_page("one < two", Path())
+    ('one &lt; two', '')
+    """
+    if source.startswith(("http://", "https://")):
+        try:
+            with urlopen(source, timeout=30) as answer:
+                return answer.read(MAX_PAGE), source
+        except (URLError, OSError, ValueError) as error:
+            raise SettingsError(f"{source} can't be fetched: {error}") from None
+    if len(source) < 4096 and "\n" not in source and "\0" not in source:
+        path = root / source
+        try:
+            if path.is_file():
+                return path.read_bytes(), f"http://localhost/{source}"
+        except OSError:
+            pass  # a text that is no possible path
+    if "<" in source and ">" in source:
+        return source, ""
+    return html.escape(source), ""
+
+
+def read_collection(pairs: Path) -> Collection:
+    """A collection from NAME.pairs.tsv.gz (a, b, resemblance; with a heading) and NAME.docs.txt.gz (paths)."""
+    docs = pairs.with_name(pairs.name.removesuffix(".pairs.tsv.gz") + ".docs.txt.gz")
+    try:
+        with gzip.open(docs, "rt", encoding="utf-8") as lines:
+            paths = [line.rstrip("\n").split("\t")[0] for line in lines if line.strip()]
+        position = {path: number for number, path in enumerate(paths)}
+        truth: dict[int, dict[int, float]] = defaultdict(dict)
+        with gzip.open(pairs, "rt", encoding="utf-8") as lines:
+            next(lines)
+            for line in lines:
+                a, b, resemblance = line.rstrip("\n").split("\t")
+                one, other = position[a], position[b]
+                truth[one][other] = truth[other][one] = float(resemblance)
+    except (OSError, EOFError, UnicodeDecodeError, ValueError, KeyError, StopIteration) as error:
+        raise SettingsError(f"{pairs} and {docs} can't be read as a collection: {error!r}") from None
+    return Collection(paths, dict(truth))

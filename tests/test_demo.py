@@ -1,0 +1,249 @@
+"""The demo site: its truth holds by the detector, with a margin, and a crawl of it ends."""
+
+import doctest
+import http.client
+import random
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from itertools import combinations, count, pairwise
+from urllib.error import HTTPError
+from urllib.parse import urljoin, urlsplit
+from urllib.request import urlopen
+
+import pytest
+
+import crawler.demo
+from crawler.demo import Site, serve
+from dedup import Detector
+from dedup.detector import Fingerprint
+from dedup.shingles import hash_tokens, resemblance, shingle_hashes
+
+HOST = "http://127.0.0.1:8000"
+VISITS = (1, 5000)
+DETECTOR = Detector()
+MISSING = "/articles/the-lost-chapter"
+PRIVATE = "/private/accounts"
+CARDS = {f"/staff/{name}" for name in ("anna", "bertil", "clara", "david", "edda")}
+
+
+@pytest.fixture(scope="module")
+def site() -> Site:
+    return Site()
+
+
+def html(site: Site, path: str, visit: int = 1) -> str:
+    status, content_type, body = site.render(path, visit)
+    assert (status, content_type) == (200, "text/html; charset=utf-8"), path
+    return body.decode()
+
+
+def links(page: str, path: str) -> list[str]:
+    """Addresses, without host, that a page's HREFs name."""
+    urls = [urlsplit(urljoin(HOST + path, href)) for href in re.findall(r'<a href="([^"]*)"', page)]
+    assert {url.netloc for url in urls} <= {urlsplit(HOST).netloc}
+    return [url.path + (f"?{url.query}" if url.query else "") for url in urls]
+
+
+def words(markup: str) -> list[str]:
+    return re.findall(r"\w+", re.sub(r"<[^>]*>", " ", markup).lower())
+
+
+def main(page: str) -> str:
+    return page.split("<main>")[1].split("</main>")[0]
+
+
+def fingerprint(site: Site, path: str, visit: int) -> Fingerprint:
+    return DETECTOR.fingerprint(site.render(path, visit)[2], HOST + path)
+
+
+def month(number: int) -> str:
+    return f"/calendar/{2026 + number // 12}/{number % 12 + 1:02}"
+
+
+def groups(site: Site) -> dict[str, list[str]]:
+    paths = defaultdict(list)
+    for path, content in site.truth.items():
+        paths[content].append(path)
+    return paths
+
+
+def test_docstring() -> None:
+    assert doctest.testmod(crawler.demo, optionflags=doctest.ELLIPSIS).failed == 0
+
+
+def test_truth_names_every_page(site: Site) -> None:
+    assert set(site.truth) == set(site.pages)
+    for path in site.truth:
+        html(site, path)
+    sizes = Counter(len(paths) for paths in groups(site).values())
+    # The calendar; the article with session ids; 13 articles thrice; sections and list 1 twice; the others.
+    assert sizes == {240: 1, 3 + 2 * 10: 1, 3: 13, 2: 3 + 1, 1: 8 + 4 + 5 + 5}
+    assert len(site.truth) - 240 - 20 + 1 == 73  # addresses, with the calendar counted once, sessions never
+    assert all(groups(site)["calendar"][n] == month(n) for n in range(240))
+
+
+def test_other_files(site: Site) -> None:
+    robots = b"User-agent: *\nDisallow: /private/\n"
+    assert site.render("/robots.txt", 1) == (200, "text/plain; charset=utf-8", robots)
+    assert site.render("/lamp.svg?7", 1)[:2] == (200, "image/svg+xml")
+    assert site.render(MISSING, 1)[0] == 404
+
+
+def test_the_same_seed_and_visit_give_the_same_bytes(site: Site) -> None:
+    again, other = Site(7), Site(8)
+    assert again.truth == site.truth
+    for path in ["/", "/articles/oil-and-wick", "/list?page=3", "/calendar/2031/07"]:
+        assert again.render(path, 9) == site.render(path, 9)
+        assert site.render(path, 10) != site.render(path, 9) != other.render(path, 9)
+
+
+def test_what_changes_at_each_request(site: Site) -> None:
+    """The order of adverts, the counter, the clock, the session id; all in the template."""
+    first, second = (html(site, "/", visit) for visit in VISITS)
+    assert main(first) == main(second)
+    asides, footers = (
+        [re.search(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[1] for page in (first, second)]  # type: ignore[index]
+        for tag in ("aside", "footer")
+    )
+    assert asides[0] != asides[1]
+    assert words(footers[0])[2] == "184224"
+    assert words(footers[1])[2] == "189223"
+    sids = {re.search(r"\?sid=(\w+)", html(site, "/shop/", visit))[1] for visit in range(300)}  # type: ignore[index]
+    assert sids == {path.partition("?sid=")[2] for path in site.truth if "?sid=" in path}
+    assert len(sids) == 10
+
+
+def test_articles_are_long_and_differ(site: Site) -> None:
+    articles = {
+        path: main(html(site, path)) for path in site.truth if re.fullmatch(r"/articles/[a-z0-9-]+", path)
+    }
+    assert len(articles) == 14
+    for path, body in articles.items():
+        text, page = len(words(body)), len(words(html(site, path)))
+        assert 250 <= text <= 600
+        assert (page - text) / page <= 0.25
+        assert main(html(site, "/mirror" + path)) == body
+    shingles = [shingle_hashes(hash_tokens(words(body)), 6) for body in articles.values()]
+    assert max(resemblance(a, b) for a, b in combinations(shingles, 2)) < 0.1
+
+
+@pytest.mark.parametrize("pattern", [r"/shop/.+", r"/list\?page=\d"])
+def test_look_alikes_have_enough_words_of_their_own(site: Site, pattern: str) -> None:
+    bodies = [main(html(site, path)) for path in site.truth if re.fullmatch(pattern, path)]
+    assert len(bodies) == (8 if "shop" in pattern else 5)
+    assert min(len(words(body)) for body in bodies) > 400
+    shingles = [shingle_hashes(hash_tokens(words(body)), 6) for body in bodies]
+    assert max(resemblance(a, b) for a, b in combinations(shingles, 2)) < 0.15
+
+
+def test_same_content_is_near_and_other_content_is_far(site: Site) -> None:
+    """All pages at two visits each, every eighth month of the calendar."""
+    paths = [path for path in site.truth if "calendar" not in path] + [month(n) for n in range(0, 240, 8)]
+    shown = [(path, visit + 3 * n) for n, path in enumerate(paths) for visit in VISITS]
+    pages = [(path, fingerprint(site, path, visit)) for path, visit in shown]
+    assert {path for path, fp in pages if fp.reason} == CARDS
+    for (path_a, a), (path_b, b) in combinations(pages, 2):
+        comparison = DETECTOR.compare(a, b)
+        assert comparison.distance is not None
+        assert comparison.resemblance is not None
+        if {path_a, path_b} & CARDS:  # too short to be judged, even against themselves
+            assert not comparison.duplicate, (path_a, path_b)
+        elif site.truth[path_a] == site.truth[path_b]:
+            assert comparison.duplicate, (path_a, path_b, comparison)
+            assert comparison.distance <= 4, (path_a, path_b, comparison)
+            assert comparison.resemblance >= 0.8, (path_a, path_b, comparison)
+        else:
+            assert not comparison.duplicate, (path_a, path_b, comparison)
+            assert comparison.resemblance <= 0.2, (path_a, path_b, comparison)
+
+
+def test_every_month_is_near_the_first_and_the_next(site: Site) -> None:
+    prints = [fingerprint(site, month(n), 3 * n) for n in range(240)]
+    for a, b in [*pairwise(prints), *((prints[0], fp) for fp in prints)]:
+        comparison = DETECTOR.compare(a, b)
+        assert comparison.duplicate
+        assert (comparison.distance or 0) <= 4
+
+
+def test_the_verdict_holds_at_any_visit(site: Site) -> None:
+    """What has several addresses is recognised whenever each is requested."""
+    chance = random.Random(1)
+    for content, paths in groups(site).items():
+        if len(paths) > 1:
+            chosen = [fingerprint(site, chance.choice(paths), chance.randrange(6000)) for _ in range(16)]
+            assert all(DETECTOR.compare(a, b).duplicate for a, b in combinations(chosen, 2)), content
+
+
+def test_every_link_leads_to_a_page(site: Site) -> None:
+    linked: Counter[str] = Counter()
+    for path in site.truth:
+        for visit in VISITS:
+            linked.update(set(links(html(site, path, visit), path)))
+    assert set(linked) - set(site.truth) == {MISSING}
+    assert linked[MISSING] == linked[PRIVATE] == len(VISITS)  # on one page
+    # Nothing is out of reach, but for session ids that nobody was given.
+    assert {path for path in set(site.truth) - set(linked) if "?sid=" not in path} == set()
+
+
+def walk(site: Site, new: Callable[[str, int], bool], take: Callable[[deque[str]], str]) -> list[str]:
+    """All addresses requested in a crawl that follows the links of the pages which are ``new``."""
+    frontier, seen, visits = deque(["/"]), {"/"}, count(1)
+    requested = []
+    while frontier:
+        path, visit = take(frontier), next(visits)
+        requested.append(path)
+        if path == MISSING or not new(path, visit):
+            continue
+        found = [link for link in links(html(site, path, visit), path) if link not in seen]
+        seen.update(found)
+        frontier.extend(dict.fromkeys(found))
+    return requested
+
+
+def test_a_crawl_without_a_filter_ends(site: Site) -> None:
+    requested = walk(site, lambda path, visit: True, deque.popleft)
+    assert 240 + 72 < len(requested) < 400
+    assert len([path for path in requested if path.startswith("/calendar/")]) == 240
+
+
+@pytest.mark.parametrize("take", [deque.popleft, deque.pop], ids=["breadth first", "depth first"])
+def test_a_crawl_with_the_filter_keeps_each_content_once(
+    site: Site, take: Callable[[deque[str]], str]
+) -> None:
+    kept: dict[str, Fingerprint] = {}
+
+    def new(path: str, visit: int) -> bool:
+        fp = fingerprint(site, path, visit)
+        if any(DETECTOR.compare(fp, other).duplicate for other in kept.values()):
+            return False
+        kept[path] = fp
+        return True
+
+    requested = walk(site, new, take)
+    assert sorted(site.truth[path] for path in kept) == sorted(set(site.truth.values()))
+    assert len([path for path in requested if path.startswith("/calendar/")]) <= 3
+    assert len(requested) < 100
+
+
+def test_serve_answers_over_http(site: Site) -> None:
+    with serve(site) as base:
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", base)
+        with urlopen(base, timeout=5) as answer:
+            assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+            assert answer.read() == site.render("/", 1)[2]
+        with urlopen(base + "robots.txt", timeout=5) as answer:
+            assert b"Disallow: /private/" in answer.read()
+        with pytest.raises(HTTPError, match="404"):
+            urlopen(urljoin(base, MISSING), timeout=5)
+        connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=5)
+        for path in ["/list?page=2", "/lamp.svg", "/staff/anna"]:  # on one connection
+            connection.request("GET", path)
+            response = connection.getresponse()
+            body = response.read()
+            assert (response.status, response.version) == (200, 11)
+            assert len(body) == int(response.headers["Content-Length"])
+            assert not response.will_close
+        connection.close()
+    with pytest.raises(OSError, match="refused"):
+        urlopen(base, timeout=5)

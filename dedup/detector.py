@@ -37,12 +37,11 @@ class Features:
 
     def __post_init__(self) -> None:
         _check("features.simhash_size", self.simhash_size, 1, 100)
-        if self.weights not in {"log", "count", "one"}:
-            raise SettingsError(f"features.weights is {self.weights!r}; allowed: 'count', 'log', 'one'")
-        if self.slots not in {64, 128, 256, 512, 1024, 2048}:
-            raise SettingsError(f"features.slots is {self.slots!r}; allowed: a power of two, 64 to 2048")
-        if self.bits not in minhash.WIDTHS:
-            raise SettingsError(f"features.bits is {self.bits!r}; allowed: 2, 4, 8")
+        _check_choice("features.simhash_urls", self.simhash_urls, (True, False))
+        _check_choice("features.weights", self.weights, ("count", "log", "one"))
+        _check_choice("features.sketch_urls", self.sketch_urls, (True, False))
+        _check_choice("features.slots", self.slots, (64, 128, 256, 512, 1024, 2048))
+        _check_choice("features.bits", self.bits, minhash.WIDTHS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +100,14 @@ class Detector:
         _check("MIN_RESEMBLANCE", self.min_resemblance, 0.0, 1.0)
         _check("SHINGLE_SIZE", self.shingle_size, 1, 100)
         _check("MIN_TOKENS", self.min_tokens, 0, 1_000_000)
-        if not isinstance(self.keep_urls, bool):
-            raise SettingsError(f"KEEP_URLS is {self.keep_urls!r}; allowed: True, False")
-        if not isinstance(self.hash_key, str):
-            raise SettingsError("HASH_KEY is not a string; allowed: any text, or '' for none")
-        if self.method != "simhash":
-            raise SettingsError(f"METHOD is {self.method!r}; allowed: 'simhash'")
+        _check_choice("KEEP_URLS", self.keep_urls, (True, False))
+        _check_choice("METHOD", self.method, ("simhash",))
+        if not isinstance(self.features, Features):
+            raise SettingsError(f"features is {self.features!r}; allowed: a dedup.Features")
+        try:
+            self.hash_key.encode()
+        except (AttributeError, UnicodeEncodeError):  # the value is a secret: not shown
+            raise SettingsError("HASH_KEY is not text; allowed: any text, or '' for none") from None
         object.__setattr__(self, "_seed", self._derive("tokens") if self.hash_key else 0)
         object.__setattr__(self, "_sketch_key", self._derive("sketch"))
 
@@ -156,7 +157,9 @@ class Detector:
         if self.keep_urls:
             is_url = np.fromiter(map(str.startswith, tokens, repeat("/")), np.bool_, len(tokens))
             words = hashes[~is_url]
-        reason = "short" if len(words) < self.min_tokens or len(words) == 0 else None
+            if len(words) == 0:
+                return Fingerprint(None, b"", len(tokens), page.links, "short")
+        reason = "short" if len(words) < self.min_tokens else None
         found = shingle_hashes(hashes if features.simhash_urls else words, features.simhash_size)
         weights = None
         if features.weights != "count":
@@ -190,3 +193,9 @@ def _check(name: str, value: object, low: float, high: float) -> None:
     if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
         what = "a whole number" if whole else "a number"
         raise SettingsError(f"{name} is {value!r}; allowed: {what} from {low} to {high}")
+
+
+def _check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    """One of a few values, of the same type."""
+    if not any(type(value) is type(choice) and value == choice for choice in allowed):
+        raise SettingsError(f"{name} is {value!r}; allowed: {', '.join(map(repr, allowed))}")

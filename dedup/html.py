@@ -20,6 +20,8 @@ The contract:
 >>> extract(parse(page), "http://example.org/a/").tokens
 ['storm', 'the', 'crawler', '/docs/?v=2', 'reads']
 
+Where markup is broken, words are what libxml2 makes of it: ``one</i>two`` is one word to it.
+
 This module does not know about fingerprints.  Everything here is linear in the size of the page, and
 no page makes it raise.
 """
@@ -27,11 +29,14 @@ no page makes it raise.
 import codecs
 import re
 import unicodedata
+import warnings
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import NamedTuple
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 from bs4 import BeautifulSoup, UnicodeDammit
+from bs4.exceptions import ParserRejectedMarkup
 from lxml import etree
 
 __all__ = ["Page", "decode", "extract", "is_url", "parse", "unreadable"]
@@ -54,16 +59,23 @@ SPACELESS = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 )
 #: Codecs of Python that are no character set of a page; punycode takes quadratic time.
-NOT_CHARSETS = ["punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"]
+NOT_CHARSETS = {"punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"}
+#: What a page can't truly say of itself in ASCII.
+NOT_DECLARED = ["utf-16", "utf-16le", "utf-16be", "utf-32", "utf-32le", "utf-32be"]
+#: Bytes in which a declaration is looked for, and an unknown encoding is guessed by.
+HEAD = 65_536
+#: Characters for which html.parser, which takes quadratic time on broken tags, may be asked.
+SECOND_OPINION = 4_096
 
 _SESSION = re.compile(
     r"(?:(?<=[?&;])|;)(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|sessionid|session_id|"
     r"sessid|sid|cfid|cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
     re.IGNORECASE,
 )
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_ASCII_TOKENS = re.compile(r"/\S+|\w+", re.ASCII)
+_ASCII_TOKENS = re.compile(r"/\S*|\w+", re.ASCII)
 
 
 class Page(NamedTuple):
@@ -83,16 +95,38 @@ def is_url(token: str) -> bool:
     return token.startswith("/")
 
 
-_ZERO_WIDTH = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]+")
+# Invisible characters, which vanish, and those that NFKC would turn into slashes.
+_INVISIBLE = re.compile(
+    "[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\uff0f\u2100\u2101\u2105\u2106]"
+)
 
 
 @cache
-def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Runs of combining marks over the limit, and tokens."""
+def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Runs of combining marks over the limit, in the basic plane and beyond, and tokens."""
     marks = "".join(chr(c) for c in range(0x300, 0x10000) if unicodedata.category(chr(c))[0] == "M")
     letter = rf"[^\W{SPACELESS}]"
-    tokens = rf"/\S+|[{SPACELESS}][{marks}]*|{letter}+(?:[{marks}]+{letter}*)*"
-    return re.compile(f"[{marks}]{{{MAX_MARKS + 1},}}"), re.compile(tokens)
+    tokens = rf"/\S*|[{SPACELESS}][{marks}]*|{letter}+(?:[{marks}]+{letter}*)*"
+    over = f"{{{MAX_MARKS + 1},}}"
+    # Halfwidth voicing marks are letters that become marks.
+    return (
+        re.compile(f"[{marks}\uff9e\uff9f]{over}"),
+        re.compile(f"[\U00010a01-\U0001e94a]{over}"),
+        re.compile(tokens),
+    )
+
+
+def _fold(text: str) -> str:
+    """NFKC, of text whose runs of combining marks are short, before and after."""
+    long_marks, beyond, _ = _unicode_patterns()
+    for _ in range(2):
+        text = long_marks.sub(_cut, beyond.sub(_cut, text))
+        text = unicodedata.normalize("NFKC", text)
+    return text
+
+
+def _cut(run: re.Match[str]) -> str:
+    return run[0][:MAX_MARKS]
 
 
 def split_tokens(text: str) -> list[str]:
@@ -105,14 +139,13 @@ def split_tokens(text: str) -> list[str]:
     """
     if text.isascii():
         return _ASCII_TOKENS.findall(text.lower())
-    long_marks, tokens = _unicode_patterns()
-    text = long_marks.sub(lambda run: run[0][:MAX_MARKS], _ZERO_WIDTH.sub("", text))
-    text = unicodedata.normalize("NFKC", text)
-    return tokens.findall(unicodedata.normalize("NFKC", text.casefold()))
+    text = _INVISIBLE.sub(lambda found: " " if found[0] in "\uff0f\u2100\u2101\u2105\u2106" else "", text)
+    return _unicode_patterns()[2].findall(_fold(_fold(text).casefold()))
 
 
 def decode(html: bytes | str, encoding: str | None = None) -> str:
-    """Text of a page: a BOM wins, then ``encoding``, then what the page declares, then detection.
+    """Text of a page: a BOM wins, then ``encoding``, then UTF-8 if it is that, then what the page declares,
+    then detection.
 
     Never raises: what is no character set is ignored, undecodable bytes become U+FFFD.
 
@@ -132,18 +165,20 @@ def decode(html: bytes | str, encoding: str | None = None) -> str:
             return html[len(bom) :].decode(codec, "replace")
     if encoding is not None and (charset := _charset(encoding)):
         return html.decode(charset, "replace")
-    if html.isascii():
-        return html.decode("ascii")
-    dammit = UnicodeDammit(html, is_html=True, exclude_encodings=NOT_CHARSETS)
-    return decode(dammit.unicode_markup or html.decode("utf-8", "replace"))
+    with suppress(UnicodeDecodeError):
+        return html.decode("utf-8")
+    head = html if len(html) <= HEAD else html[:HEAD].rpartition(b"<")[0]
+    excluded = [*NOT_DECLARED, *NOT_CHARSETS, *(name.replace("_", "-") for name in NOT_CHARSETS)]
+    guess = UnicodeDammit(head, is_html=True, exclude_encodings=excluded).original_encoding
+    return decode(html.decode(_charset(guess or "") or "windows-1252", "replace"))
 
 
 def _charset(label: str) -> str | None:
     """The Python codec of a character set's label; None if there is none."""
     try:
         name = codecs.lookup(label.strip()).name.replace("-", "_")
-        b"".decode(name)
-    except (LookupError, ValueError, UnicodeError):
+        b"<x/>".decode(name, "replace")  # zlib, hex and the like are no text encodings
+    except (LookupError, ValueError):
         return None
     return None if name in NOT_CHARSETS else name
 
@@ -169,13 +204,15 @@ def parse(text: str) -> etree._Element:
     """The lxml tree of a page, parsed as Scrapy's selectors do.
 
     Where lxml finds no body in a page that has some text (an unclosed comment or title swallows it),
-    html.parser gives a second opinion on its first 100,000 characters.
+    html.parser gives a second opinion on its first 4,096 characters.
     """
     root = _parse(text)
     if root.find("body") is None and root.find("frameset") is None and text.strip():
-        second = _parse(str(BeautifulSoup(text[:100_000], "html.parser")))
-        if second.find("body") is not None:
-            return second
+        with warnings.catch_warnings(), suppress(ParserRejectedMarkup):
+            warnings.simplefilter("ignore")
+            second = _parse(str(BeautifulSoup(text[:SECOND_OPINION], "html.parser")))
+            if second.find("body") is not None:
+                return second
     return root
 
 
@@ -196,7 +233,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
     """
     pieces: list[str] = []
     links: set[str] = set()
-    base = url
+    url = base = url if len(url) <= MAX_URL else ""
     open_elements: list[etree._Element] = []
     dropping = 0  # how many elements were open when a dropped one opened, itself included; 0 = none
 
@@ -227,7 +264,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
                 if attribute == "href":
                     links.add(token)
         elif tag == "base" and base == url and (value := node.get("href")):
-            base = _join(url, value)
+            base = _join(url, value) if len(value) <= MAX_URL else url
         text = node.text
         if text and not text.isspace():
             pieces.append(text.replace("/", " "))
@@ -272,17 +309,20 @@ def _resolve(value: str, base: str) -> str | None:
             return None
         joined = joined[scheme.end() :]
     joined = "%20".join(_SESSION.sub("", joined.partition("#")[0]).rstrip("?&").split())
+    if not joined.isascii():
+        joined = quote(joined, safe=_ASCII)  # so that folding can't break it up
     host, path = _split(joined)
     own_host, own_path = _split(base.partition(":")[2] or base)
     if host and host != own_host:
         return f"//{host}{path}"
-    folder = 0  # where the last folder that both paths share begins its content
-    for position, (a, b) in enumerate(zip(path.partition("?")[0], own_path, strict=False)):
-        if a != b:
+    own_folders = own_path.split("/")[:-1]
+    folders = path.partition("?")[0].split("/")[:-1]
+    shared = 0  # length of the folders that both have in common
+    for own, folder in zip(own_folders, folders, strict=False):
+        if own != folder:
             break
-        if a == "/":
-            folder = position
-    return path[folder:]
+        shared += len(folder) + 1
+    return path[shared - 1 :]
 
 
 def _split(address: str) -> tuple[str, str]:

@@ -7,10 +7,13 @@ The bits below may be cut again in the same way (a second level), for fewer cand
 
 The paper's designs for 64 bits, k = 3 and 2^34 fingerprints, section 3.1.1, by number of tables:
 
->>>
-20 (6,) 31 33 2
+>>> for tables in (20, 16, 10, 4):
+...     found = plan_for(tables, max_distance=3)
+...     prefixes = [table.prefix for table in found.tables]
+...     print(tables, found.levels, min(prefixes), max(prefixes), 2**34 >> min(prefixes))
+20 (6,) 31 33 8
 16 (4, 4) 28 28 64
-10 (5,) 25 26 256
+10 (5,) 25 26 512
 4 (4,) 16 16 262144
 """
 
@@ -145,8 +148,9 @@ def possible_plans(max_distance: int, bits: int = 64) -> tuple[Plan, ...]:
     [4, 10, 16, 20, 35, 40]
     """
     best: dict[int, tuple[int, Plan]] = {}
-    cuts = range(max_distance + 1, min(bits, max_distance + 6) + 1)
-    for levels in [(r,) for r in cuts] + list(product(cuts, cuts)):
+    once = range(max_distance + 1, bits + 1)
+    twice = once[:6]
+    for levels in [(r,) for r in once] + list(product(twice, twice)):
         found = Plan(bits, max_distance, levels)
         if found.size > MAX_TABLES or (max_distance == 0 and levels != (1,)):
             continue
@@ -191,7 +195,7 @@ def plan(max_distance: int, expected_pages: int) -> Plan:
 
 
 def _check_distance(max_distance: int) -> None:
-    if not 0 <= max_distance <= MAX_DISTANCE:
+    if not isinstance(max_distance, int) or not 0 <= max_distance <= MAX_DISTANCE:
         raise SettingsError(
             f"MAX_DISTANCE is {max_distance!r}, but tables are planned for 0 to {MAX_DISTANCE} bits only: "
             "further apart, chance alone begins to find matches"
@@ -214,7 +218,7 @@ def fewest_tables(bits: float, k: int, d: float, tau: float) -> float:
     if bits < 1:
         return inf
     best = inf
-    for blocks in range(k + 1, min(ceil(bits), 4 * k + 8) + 1):
+    for blocks in range(k + 1, ceil(bits) + 1):
         here = comb(blocks, k)
         if here < best:
             below = fewest_tables(bits * k / blocks, k, d - bits * (blocks - k) / blocks, tau)

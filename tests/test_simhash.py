@@ -122,29 +122,37 @@ reliably process unbounded streams of data, doing for realtime processing what H
 <a href="/releases/current/index.html">Read the documentation</a></body></html>"""
 ZEITUNG = """<title>Straße gesperrt</title><p>In Zürich ist die Straße über die Brücke gesperrt. 東京の天気は晴れ。
 Погода в Москве: дождь. <img src="wetter.png"> สภาพอากาศ वर्षा <b>12 °C</b></p>"""
-GOLDEN = {"STORM": (STORM, "c7360cc537e3d879"), "ZEITUNG": (ZEITUNG, "6f48a6ea4c94fd8f")}
+GOLDEN = {
+    "STORM log": (STORM, "log", "c7360cc537e3d879"),
+    "STORM count": (STORM, "count", "87160c8537e3d879"),
+    "STORM one": (STORM, "one", "c73604e137e3d858"),
+    "ZEITUNG log": (ZEITUNG, "log", "6f48a6ea4c94fd8f"),
+}
 
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_fingerprints_of_two_pages(name):
-    page, fingerprint = GOLDEN[name]
-    assert Detector(min_tokens=1).fingerprint(page, "http://example.org/").hex == fingerprint
+    page, weights, fingerprint = GOLDEN[name]
+    detector = Detector(min_tokens=1, features=Features(weights=weights))
+    assert detector.fingerprint(page, "http://example.org/").hex == fingerprint
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
 def test_fingerprints_are_the_same_in_every_process(hash_seed):
-    program = "import sys; from dedup.detector import Detector; print(Detector(min_tokens=1).fingerprint(sys.argv[1]).hex)"
-    found = [
-        subprocess.run(
-            [sys.executable, "-c", program, page],
-            env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONUTF8": "1"},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-        for page, _ in GOLDEN.values()
-    ]
-    assert found == [fingerprint for _, fingerprint in GOLDEN.values()]
+    page, weights, fingerprint = GOLDEN["ZEITUNG log"]
+    program = (
+        "import sys; from dedup.detector import Detector, Features;"
+        "detector = Detector(min_tokens=1, features=Features(weights=sys.argv[2]));"
+        "print(detector.fingerprint(sys.argv[1]).hex)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program, page, weights],
+        env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONUTF8": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == fingerprint
 
 
 VOCABULARY = [f"word{number}" for number in range(5000)]
@@ -155,8 +163,8 @@ def text(rng, length=300):
     return rng.choices(VOCABULARY, [1 / rank for rank in range(1, 5001)], k=length)
 
 
-def fingerprint(words, **features):
-    return Detector(features=Features(**features)).fingerprint("<p>" + " ".join(words)).simhash
+def fingerprint(words, weights="log"):
+    return Detector(features=Features(weights=weights)).fingerprint("<p>" + " ".join(words)).simhash
 
 
 @pytest.mark.parametrize("weights", ["log", "count", "one"])
@@ -169,7 +177,7 @@ def test_a_page_with_two_words_changed_is_near(weights, seed):
         other = page.copy()
         for place in rng.sample(range(len(page)), 2):
             other[place] = "changed"
-        found.append(distance(fingerprint(page, weights=weights), fingerprint(other, weights=weights)))
+        found.append(distance(fingerprint(page, weights), fingerprint(other, weights)))
     assert sum(found) / len(found) <= 3
 
 
@@ -194,11 +202,14 @@ def test_pages_of_one_language_about_other_things_are_far(seed):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_one_word_100_000_times_does_not_drown_a_page(seed):
+def test_one_word_100_000_times_does_not_drown_a_page_by_log_weights(seed):
     rng = random.Random(seed)
     pages = [text(rng), text(rng)]
-    spam = hash_tokens(["spam"]).item()
     drowned = [fingerprint([*page, *["spam"] * 100_000]) for page in pages]
     assert distance(fingerprint(pages[0]), drowned[0]) < 16
     assert distance(*drowned) >= 10
-    assert [fingerprint([*page, *["spam"] * 100_000], weights="count") for page in pages] == [spam, spam]
+
+
+def test_one_word_100_000_times_is_all_there_is_by_its_count():
+    page = [*text(random.Random(1)), *["spam"] * 100_000]
+    assert fingerprint(page, "count") == hash_tokens(["spam"]).item()

@@ -1,0 +1,433 @@
+"""What a Detector accepts, what it says of itself, and when it calls two pages duplicates."""
+
+import hashlib
+import random
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from dedup import html
+from dedup.detector import Comparison, Detector, Features, Fingerprint
+from dedup.errors import SettingsError
+
+steady = settings(derandomize=True, database=None, deadline=None)
+
+NAN = float("nan")
+SECRET = "correct horse battery staple"
+
+
+def page(seed, words=200, changed=0):
+    """A page of its own; some of its words changed."""
+    rng = random.Random(seed)
+    text = [f"{seed}w{rng.randrange(500)}" for _ in range(words)]
+    for place in random.Random(changed).sample(range(words), changed):
+        text[place] = f"changed{place}"
+    links = "".join(f'<a href="/{seed}/{number}.html">{seed}l{number}</a>' for number in range(5))
+    return f"<html><title>Page {seed}</title><body><p>{' '.join(text)}</p>{links}</body></html>"
+
+
+# Parameters -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entry", "changed"),
+    [
+        ("max_distance", {"max_distance": 1}),
+        ("min_resemblance", {"min_resemblance": 0.12}),
+        ("shingle_size", {"shingle_size": 9}),
+        ("min_tokens", {"min_tokens": 7}),
+        ("keep_urls", {"keep_urls": False}),
+        ("hash_key", {"hash_key": SECRET}),
+        ("features.simhash_size", {"features": Features(simhash_size=9)}),
+        ("features.simhash_urls", {"features": Features(simhash_urls=True)}),
+        ("features.weights", {"features": Features(weights="one")}),
+        ("features.sketch_urls", {"features": Features(sketch_urls=False)}),
+        ("features.slots", {"features": Features(slots=64)}),
+        ("features.bits", {"features": Features(bits=8)}),
+    ],
+)
+def test_a_setting_changes_its_own_parameter_and_no_other(entry, changed):
+    usual, other = Detector().parameters, Detector(**changed).parameters
+    assert usual.keys() == other.keys()
+    assert [name for name in usual if usual[name] != other[name]] == [entry]
+
+
+def test_every_setting_is_a_parameter():
+    assert set(Detector().parameters) == {
+        *("scheme", "method", "max_distance", "min_resemblance", "shingle_size", "min_tokens", "keep_urls"),
+        *("hash_key", "features.simhash_size", "features.simhash_urls", "features.weights"),
+        *("features.sketch_urls", "features.slots", "features.bits"),
+    }
+
+
+def test_parameters_are_strings():
+    assert all(isinstance(value, str) for value in Detector().parameters.values())
+
+
+def test_1_and_1_0_are_the_same_resemblance():
+    assert Detector(min_resemblance=1).parameters == Detector(min_resemblance=1.0).parameters
+
+
+def test_equal_settings_make_equal_detectors():
+    assert Detector(max_distance=3) == Detector(max_distance=3) != Detector(max_distance=4)
+
+
+# Wrong values -----------------------------------------------------------------------------------------
+
+WRONG = [
+    *product(
+        ["max_distance"],
+        [-1, 8, 3.5, 3.0, "3", True, None, NAN, float("inf"), [3]],
+        ["whole number from 0 to 7"],
+    ),
+    *product(
+        ["min_resemblance"], [-0.1, 1.1, NAN, float("inf"), "0.7", True, None], ["number from 0.0 to 1.0"]
+    ),
+    *product(["shingle_size"], [0, -1, 101, 6.0, "6", True, None, NAN], ["whole number from 1 to 100"]),
+    *product(
+        ["min_tokens"], [-1, 1_000_001, 50.0, "50", False, None, NAN], ["whole number from 0 to 1000000"]
+    ),
+    *product(["keep_urls"], [0, 1, "yes", None], ["True, False"]),
+    *product(["method"], ["minhash", "", "SimHash", None, 1, ["simhash"]], ["'simhash'"]),
+]
+WRONG_FEATURES = [
+    *product(["simhash_size"], [0, 101, 1.0, "1", True, None], ["whole number from 1 to 100"]),
+    *product(["weights"], ["tf", "", "LOG", None, 1], ["'count', 'log', 'one'"]),
+    *product(["slots"], [0, 1, 32, 63, 100, 4096, -64, "512", None], ["64, 128, 256, 512, 1024, 2048"]),
+    *product(["bits"], [0, 1, 3, 16, "2", None], ["2, 4, 8"]),
+]
+
+
+def refusal(name, value, build):
+    with pytest.raises(SettingsError) as error:
+        build(**{name: value})
+    return str(error.value)
+
+
+def complaints(name, value):
+    return f"{name} is {value!r}; allowed: "
+
+
+@pytest.mark.parametrize(("name", "value", "allowed"), WRONG)
+def test_a_wrong_setting_is_refused_with_its_name_its_value_and_what_is_allowed(name, value, allowed):
+    text = refusal(name, value, Detector)
+    assert text.startswith(complaints(name.upper(), value))
+    assert text.endswith(allowed)
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(("name", "value", "allowed"), WRONG_FEATURES)
+def test_a_wrong_feature_is_refused_with_its_name_its_value_and_what_is_allowed(name, value, allowed):
+    text = refusal(name, value, Features)
+    assert text.startswith(complaints(f"features.{name}", value))
+    assert text.endswith(allowed)
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("name", ["max_distance", "min_resemblance", "keep_urls", "method"])
+def test_a_value_of_two_lines_is_complained_of_in_one(name):
+    assert "\n" not in refusal(name, "a\nb", Detector)
+
+
+@pytest.mark.parametrize("key", [None, 5, b"correct horse", ["correct horse"]])
+def test_a_wrong_key_is_refused_without_telling_it(key):
+    text = refusal("hash_key", key, Detector)
+    assert text.startswith("HASH_KEY ")
+    assert repr(key) not in text
+
+
+def test_a_key_that_is_no_unicode_text_is_refused():
+    refusal("hash_key", "key\udcff", Detector)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *product(["max_distance"], [0, 7]),
+        *product(["min_resemblance"], [0, 1]),
+        *product(["shingle_size"], [1, 100]),
+        *product(["min_tokens"], [0, 1_000_000]),
+    ],
+)
+def test_the_ends_of_a_range_are_within_it(name, value):
+    detector = Detector(**{name: value})
+    assert detector.parameters[name] == str(float(value) if name == "min_resemblance" else value)
+    assert detector.fingerprint(page(1)).simhash is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *product(["slots"], [64, 128, 256, 512, 1024, 2048]),
+        *product(["bits"], [2, 4, 8]),
+        *product(["simhash_size"], [1, 100]),
+        *product(["weights"], ["log", "count", "one"]),
+        *product(["simhash_urls", "sketch_urls"], [True, False]),
+    ],
+)
+def test_every_feature_that_is_allowed_makes_fingerprints(name, value):
+    features = Features(**{name: value})
+    detector = Detector(features=features)
+    found = detector.fingerprint(page(1))
+    assert len(found.sketch) * 8 == features.slots * features.bits
+    assert detector.compare(found, found) == Comparison(0, 1.0, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *product(["slots"], [64.0, [64]]),
+        *product(["bits"], [2.0]),
+        *product(["weights"], [["log"]]),
+        *product(["simhash_urls", "sketch_urls"], ["no", None, 1]),
+    ],
+)
+def test_a_feature_of_a_wrong_type_is_refused(name, value):
+    refusal(name, value, Features)
+
+
+@pytest.mark.parametrize("features", [None, {}, "log"])
+def test_features_of_a_wrong_type_are_refused(features):
+    refusal("features", features, Detector)
+
+
+# The key ----------------------------------------------------------------------------------------------
+
+
+def test_a_key_changes_fingerprints():
+    usual, keyed, other = (Detector(hash_key=key).fingerprint(page(1)) for key in ("", SECRET, SECRET + "r"))
+    assert len({usual.simhash, keyed.simhash, other.simhash}) == 3
+    assert len({usual.sketch, keyed.sketch, other.sketch}) == 3
+
+
+def test_the_same_key_gives_the_same_fingerprints():
+    assert Detector(hash_key=SECRET).fingerprint(page(1)) == Detector(hash_key=SECRET).fingerprint(page(1))
+
+
+def test_a_key_leaves_verdicts_as_they_are():
+    usual, keyed = (
+        [detector.compare(*map(detector.fingerprint, pair)).duplicate for pair in product(PAGES, PAGES)]
+        for detector in (Detector(), Detector(hash_key=SECRET))
+    )
+    assert usual == keyed
+
+
+def test_a_key_is_never_shown():
+    detector = Detector(hash_key=SECRET)
+    shown = f"{detector!r} {detector} {detector.parameters} {detector.fingerprint(page(1))}"
+    assert SECRET not in shown
+    assert not any(word in shown for word in SECRET.split())
+
+
+# Fingerprints -----------------------------------------------------------------------------------------
+
+
+FEATURES = Features(simhash_size=1, simhash_urls=False, weights="log", sketch_urls=True, slots=512, bits=2)
+STORY = """<title>Storm</title><h1>Why use Storm?</h1><p>It is simple, and can be used with any language.
+<a href="/docs/">Read</a> <img src="flow.png"> 漢字 Straße &amp; more, more, more</p>"""
+
+
+@pytest.mark.parametrize(
+    ("key", "simhash", "sketch"),
+    [
+        ("", "c22864a168c2cfe3", "016d8b0e3939b9d1352f2d8d02977fa5"),
+        (SECRET, "769a0197f1df430b", "47c95639272d47779b634a3cfd6578d1"),
+    ],
+)
+def test_golden_fingerprints_of_a_page(key, simhash, sketch):
+    found = Detector(min_tokens=1, hash_key=key, shingle_size=6, features=FEATURES).fingerprint(
+        STORY, "http://example.org/"
+    )
+    assert (found.hex, hashlib.sha256(found.sketch).hexdigest()[:32]) == (simhash, sketch)
+    assert (found.tokens, found.links, found.reason) == (23, 1, None)
+
+
+def test_bytes_text_and_a_parsed_page_have_the_same_fingerprint():
+    text, url = page(1) + "<p>Käse</p>", "http://example.org/"
+    detector = Detector()
+    found = detector.fingerprint(text, url)
+    assert detector.fingerprint(text.encode(), url) == found
+    assert detector.fingerprint(text.encode("latin-1"), url, "latin-1") == found
+    assert detector.fingerprint_tree(html.parse(text), url) == found
+    assert detector.fingerprint_page(html.extract(html.parse(text), url)) == found
+
+
+def test_a_parsed_page_is_left_as_it_is():
+    root = html.parse(page(1))
+    before = etree.tostring(root)
+    Detector().fingerprint_tree(root)
+    assert etree.tostring(root) == before
+
+
+def test_a_fingerprint_counts_tokens_and_links():
+    found = Detector().fingerprint(page(1, words=100))
+    assert (found.tokens, found.links) == (2 + 100 + 10, 5)
+
+
+@pytest.mark.parametrize(
+    ("simhash", "digits"), [(None, None), (0, "0" * 16), (10, "0" * 15 + "a"), (2**64 - 1, "f" * 16)]
+)
+def test_a_simhash_has_16_hex_digits(simhash, digits):
+    assert Fingerprint(simhash, b"", 0, 0).hex == digits
+
+
+def test_without_urls_a_page_is_its_words():
+    linked, plain = page(1), page(1).replace("<a href", "<a name")
+    detector = Detector(keep_urls=False)
+    a, b = detector.fingerprint(linked), detector.fingerprint(plain)
+    assert (a.simhash, a.sketch, a.tokens) == (b.simhash, b.sketch, b.tokens)
+
+
+@pytest.mark.parametrize(
+    ("features", "same"),
+    [
+        (Features(simhash_urls=False, sketch_urls=True), (True, False)),
+        (Features(simhash_urls=True, sketch_urls=True), (False, False)),
+        (Features(simhash_urls=False, sketch_urls=False), (True, True)),
+        (Features(simhash_urls=True, sketch_urls=False), (False, True)),
+    ],
+)
+def test_urls_are_features_of_the_simhash_and_the_sketch_as_asked(features, same):
+    text = "<p>" + "".join(f"<a href='LINK{number}'>{number}</a> " for number in range(99))
+    a, b = (Detector(features=features).fingerprint(text.replace("LINK", name)) for name in ("x", "y"))
+    assert (a.simhash == b.simhash, a.sketch == b.sketch) == same
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_the_simhash_knows_the_order_of_words_only_by_its_size(size):
+    words = [f"word{number}" for number in range(60)]
+    detector = Detector(features=Features(simhash_size=size))
+    a, b = (detector.fingerprint("<p>" + " ".join(order)) for order in (words, words[::-1]))
+    assert (a.simhash == b.simhash) == (size == 1)
+
+
+def test_words_are_counted_towards_min_tokens_and_urls_are_not():
+    text = "<p>" + "word " * 9 + "<a href=x></a>" * 9
+    assert Detector(min_tokens=9).fingerprint(text).reason is None
+    assert Detector(min_tokens=10).fingerprint(text).reason == "short"
+
+
+def test_a_page_without_a_word_is_never_judged():
+    detector = Detector(min_tokens=0)
+    assert detector.fingerprint("<p>word").reason is None
+    assert detector.fingerprint("").reason == "empty"
+    assert detector.fingerprint("<a href=x></a>").reason == "short"
+
+
+@pytest.mark.parametrize("text", ["", "\0" * 99, "\ufffd" * 99, "<div>" * 9999, "<a href=x>"])
+def test_a_page_without_a_simhash_has_no_sketch(text):
+    found = Detector().fingerprint(text)
+    assert (found.simhash, found.sketch) == (None, b"")
+
+
+# Comparisons ------------------------------------------------------------------------------------------
+
+PAGES = [
+    page(1),
+    page(1, changed=1),
+    page(1, changed=20),
+    page(2),
+    page(1, words=60),
+    page(1, words=20),
+    "",
+    "<p>short",
+    "<a href=x>",
+    "<div>" * 9999 + page(1),
+    "\0" * 99,
+]
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        ("empty", ""),
+        ("empty", "<script>" + "word " * 99),
+        ("short", "<p>" + "word " * 49),
+        ("short", "<a href=x><img src=y>" * 99),
+        ("truncated", "<div>" * 9999 + "word " * 99),
+        ("binary", "\0" + "word " * 9),
+        ("undecodable", "\ufffd" * 99),
+    ],
+)
+def test_a_page_that_cannot_be_judged_is_not_even_a_duplicate_of_itself(reason, text):
+    detector = Detector(max_distance=7, min_resemblance=0, min_tokens=50)
+    found = detector.fingerprint(text)
+    assert found.reason == reason
+    assert not detector.compare(found, found).duplicate
+
+
+def test_pages_equal_down_to_where_the_parser_gave_up_are_no_duplicates():
+    detector = Detector()
+    a, b = (detector.fingerprint(page(1) + "<div>" * 9999 + page(seed)) for seed in (2, 3))
+    assert detector.compare(a, b) == Comparison(None, None, False)
+
+
+def test_a_page_of_too_few_words_is_compared_all_the_same():
+    detector = Detector()
+    short = detector.fingerprint("<p>Page not found")
+    assert detector.compare(short, short) == Comparison(0, 1.0, False)
+
+
+@pytest.mark.parametrize("text", PAGES[:5])
+def test_a_page_that_can_be_judged_is_a_duplicate_of_itself(text):
+    detector = Detector(max_distance=0, min_resemblance=1, min_tokens=50)
+    found = detector.fingerprint(text)
+    assert detector.compare(found, found) == Comparison(0, 1.0, True)
+
+
+@steady
+@given(st.sampled_from(PAGES), st.sampled_from(PAGES), st.integers(0, 7), st.floats(0, 1))
+def test_comparison_is_symmetric(a, b, max_distance, min_resemblance):
+    detector = Detector(max_distance=max_distance, min_resemblance=min_resemblance)
+    a, b = detector.fingerprint(a), detector.fingerprint(b)
+    assert detector.compare(a, b) == detector.compare(b, a)
+
+
+def test_a_duplicate_is_within_max_distance():
+    found = Detector().compare(*map(Detector().fingerprint, PAGES[:2]))
+    assert 0 < found.distance <= 7
+    for k in range(8):
+        detector = Detector(max_distance=k, min_resemblance=0)
+        assert detector.compare(*map(detector.fingerprint, PAGES[:2])).duplicate == (k >= found.distance)
+
+
+def test_a_duplicate_has_min_resemblance():
+    found = Detector().compare(*map(Detector().fingerprint, PAGES[:2]))
+    assert 0.8 < found.resemblance < 1
+    for least in (0, 0.5, found.resemblance, found.resemblance + 1e-9, 1):
+        detector = Detector(max_distance=7, min_resemblance=least)
+        assert detector.compare(*map(detector.fingerprint, PAGES[:2])).duplicate == (
+            least <= found.resemblance
+        )
+
+
+def test_the_same_words_in_another_order_are_no_duplicate():
+    words = [f"word{number}" for number in range(200)]
+    detector = Detector()
+    a, b = (detector.fingerprint("<p>" + " ".join(order)) for order in (words, words[::-1]))
+    found = detector.compare(a, b)
+    assert (found.distance, found.duplicate) == (0, False)
+    assert found.resemblance < 0.1
+
+
+def test_another_page_is_no_duplicate():
+    detector = Detector(max_distance=7, min_resemblance=0)
+    assert not detector.compare(detector.fingerprint(page(1)), detector.fingerprint(page(2))).duplicate
+
+
+@pytest.mark.parametrize(
+    "banner",
+    [
+        "<!-- served by host 7 at 12:05 -->",
+        "<script>track('12:05')</script>",
+        "<p>12:05</p>",
+        "<a href='?PHPSESSID=9f'>12</a>",
+    ],
+)
+def test_a_page_with_another_banner_is_a_duplicate(banner):
+    detector = Detector()
+    a, b = (detector.fingerprint(text) for text in (page(1), page(1).replace("<body>", "<body>" + banner)))
+    assert detector.compare(a, b).duplicate

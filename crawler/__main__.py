@@ -1,5 +1,6 @@
 """``make crawl``: crawls a site, or the bundled demo site, and says what came of it."""
 
+import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +20,7 @@ DEMO = Path("demo")
 
 def main(url: str) -> int:
     """Crawls ``url``, or the demo site if it is empty; the exit status."""
+    os.environ.setdefault("SCRAPY_SETTINGS_MODULE", "crawler.settings")  # from any folder
     settings = get_project_settings()
     with ExitStack() as stack:
         items = Path("pages.jsonl")

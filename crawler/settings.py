@@ -14,6 +14,8 @@ DOWNLOAD_DELAY = 1  # seconds between two requests to a host
 DOWNLOAD_TIMEOUT = 60  # seconds
 DOWNLOAD_MAXSIZE = 16 * 1024 * 1024  # bytes; Scrapy's default is 1 GiB
 DOWNLOAD_WARNSIZE = 4 * 1024 * 1024
+# A link must not make the crawler read a file of this machine, or speak anything but HTTP.
+DOWNLOAD_HANDLERS = {"data": None, "file": None, "ftp": None, "s3": None}
 DEPTH_LIMIT = 0  # links from the start; 0 = any
 CLOSESPIDER_PAGECOUNT = 0  # stop after so many kept pages; 0 = never
 

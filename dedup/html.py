@@ -31,13 +31,14 @@ import re
 import unicodedata
 import warnings
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
-from urllib.parse import quote, urljoin
 
 from bs4 import BeautifulSoup, UnicodeDammit
 from bs4.exceptions import ParserRejectedMarkup
 from lxml import etree
+
+from dedup.urls import MAX_URL, join, url_token
 
 __all__ = ["Page", "decode", "extract", "is_url", "parse", "unreadable"]
 
@@ -45,8 +46,6 @@ __all__ = ["Page", "decode", "extract", "is_url", "parse", "unreadable"]
 DROPPED = frozenset({"script", "style", "noscript", "template"})
 #: The attribute that holds a URL worth keeping, per element.
 URL_ATTRIBUTES = {"a": "href", "area": "href", "img": "src"}
-#: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
-MAX_URL = 2_000
 #: Unicode's stream-safe limit (UAX #15): longer runs of combining marks are cut, since normalising
 #: them takes quadratic time.
 MAX_MARKS = 30
@@ -67,15 +66,12 @@ HEAD = 65_536
 #: Characters for which html.parser, which takes quadratic time on broken tags, may be asked.
 SECOND_OPINION = 4_096
 
-_SESSION = re.compile(
-    r"(?:(?<=[?&;])|;)(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|sessionid|session_id|"
-    r"sessid|sid|cfid|cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
-    re.IGNORECASE,
-)
-_ASCII = "".join(map(chr, range(0x21, 0x7F)))
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _ASCII_TOKENS = re.compile(r"/\S*|\w+", re.ASCII)
+# Invisible characters, which vanish, and those that NFKC would turn into slashes.
+_INVISIBLE = re.compile(
+    "[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\uff0f\u2100\u2101\u2105\u2106]"
+)
 
 
 class Page(NamedTuple):
@@ -95,12 +91,6 @@ def is_url(token: str) -> bool:
     return token.startswith("/")
 
 
-# Invisible characters, which vanish, and those that NFKC would turn into slashes.
-_INVISIBLE = re.compile(
-    "[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\uff0f\u2100\u2101\u2105\u2106]"
-)
-
-
 @cache
 def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Runs of combining marks over the limit, in the basic plane and beyond, and tokens."""
@@ -116,13 +106,13 @@ def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[st
     )
 
 
-def _fold(text: str) -> str:
-    """NFKC, of text whose runs of combining marks are short, before and after."""
+def _normalise(text: str) -> str:
+    """NFKC, after cutting runs of combining marks to the limit."""
     long_marks, beyond, _ = _unicode_patterns()
-    for _ in range(2):
-        text = long_marks.sub(_cut, beyond.sub(_cut, text))
-        text = unicodedata.normalize("NFKC", text)
-    return text
+    text = long_marks.sub(_cut, text)
+    if len(text.encode("utf-16-le", "replace")) > 2 * len(text):  # characters beyond the basic plane
+        text = beyond.sub(_cut, text)
+    return unicodedata.normalize("NFKC", text)
 
 
 def _cut(run: re.Match[str]) -> str:
@@ -140,7 +130,7 @@ def split_tokens(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_TOKENS.findall(text.lower())
     text = _INVISIBLE.sub(lambda found: " " if found[0] in "\uff0f\u2100\u2101\u2105\u2106" else "", text)
-    return _unicode_patterns()[2].findall(_fold(_fold(text).casefold()))
+    return _unicode_patterns()[2].findall(_normalise(_normalise(text).casefold()))
 
 
 def decode(html: bytes | str, encoding: str | None = None) -> str:
@@ -264,7 +254,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
                 if attribute == "href":
                     links.add(token)
         elif tag == "base" and base == url and (value := node.get("href")):
-            base = _join(url, value) if len(value) <= MAX_URL else url
+            base = join(url, value) if len(value) <= MAX_URL else url
         text = node.text
         if text and not text.isspace():
             pieces.append(text.replace("/", " "))
@@ -278,64 +268,3 @@ def _truncated(root: etree._Element) -> bool:
     if parser is None:
         return False
     return any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log)
-
-
-def url_token(value: str, base: str) -> str | None:
-    """The URL token of an attribute's value on a page at ``base``; None if it is not kept.
-
-    >>> url_token("../b.html;jsessionid=1F?x=1#c", "http://Example.org/a/i.html")
-    '/b.html?x=1'
-    >>> {url_token(value, f"http://example.org/{version}/a/i.html")
-    ...  for version in ("v1", "v2") for value in ("b.html", f"/{version}/a/b.html")}
-    {'/b.html'}
-    >>> url_token("https://other.org/?utm_source=a&q=1", "http://example.org/")
-    '//other.org/?q=1'
-    >>> url_token("#top", "http://example.org/"), url_token("mailto:a@b.c", "http://example.org/")
-    (None, None)
-    """
-    value = value.strip()
-    if not value or value[0] == "#" or len(value) > MAX_URL:
-        return None
-    if value[0] != "?":  # all but a bare query resolve alike for every page of a folder: cache those
-        base = base[: base.rfind("/") + 1] if base.count("/") > 2 else base
-    return _resolve(value, base)
-
-
-@lru_cache(maxsize=1 << 14)
-def _resolve(value: str, base: str) -> str | None:
-    joined = _join(base, value)
-    if scheme := _SCHEME.match(joined):
-        if scheme[0].lower() not in {"http:", "https:"}:
-            return None
-        joined = joined[scheme.end() :]
-    joined = "%20".join(_SESSION.sub("", joined.partition("#")[0]).rstrip("?&").split())
-    if not joined.isascii():
-        joined = quote(joined, safe=_ASCII)  # so that folding can't break it up
-    host, path = _split(joined)
-    own_host, own_path = _split(base.partition(":")[2] or base)
-    if host and host != own_host:
-        return f"//{host}{path}"
-    own_folders = own_path.split("/")[:-1]
-    folders = path.partition("?")[0].split("/")[:-1]
-    shared = 0  # length of the folders that both have in common
-    for own, folder in zip(own_folders, folders, strict=False):
-        if own != folder:
-            break
-        shared += len(folder) + 1
-    return path[shared - 1 :]
-
-
-def _split(address: str) -> tuple[str, str]:
-    """Host, in lower case, and path of an address without scheme; the path starts with a slash."""
-    if not address.startswith("//"):
-        return "", address if address.startswith("/") else "/" + address
-    end = min((at for at in (address.find("/", 2), address.find("?", 2)) if at > 0), default=len(address))
-    path = address[end:]
-    return address[2:end].lower(), path if path.startswith("/") else "/" + path
-
-
-def _join(base: str, value: str) -> str:
-    try:
-        return urljoin(base, value)
-    except ValueError:  # an address such as http://[: it names no page, but it is a feature
-        return value

@@ -1,0 +1,81 @@
+"""URL tokens: what the address in an HREF or SRC says of a page, whatever mirror or version it is on.
+
+A token starts with a slash, which no word does.  The rules are in the contract of `dedup.html`.
+"""
+
+import re
+from functools import lru_cache
+from urllib.parse import quote, urljoin
+
+__all__ = ["MAX_URL", "join", "url_token"]
+
+#: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
+MAX_URL = 2_000
+_SESSION = re.compile(
+    r"(?:(?<=[?&;])|;)(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|sessionid|session_id|"
+    r"sessid|sid|cfid|cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
+    re.IGNORECASE,
+)
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
+def url_token(value: str, base: str) -> str | None:
+    """The URL token of an attribute's value on a page at ``base``; None if it is not kept.
+
+    >>> url_token("../b.html;jsessionid=1F?x=1#c", "http://Example.org/a/i.html")
+    '/b.html?x=1'
+    >>> {url_token(value, f"http://example.org/{version}/a/i.html")
+    ...  for version in ("v1", "v2") for value in ("b.html", f"/{version}/a/b.html")}
+    {'/b.html'}
+    >>> url_token("https://other.org/?utm_source=a&q=1", "http://example.org/")
+    '//other.org/?q=1'
+    >>> url_token("#top", "http://example.org/"), url_token("mailto:a@b.c", "http://example.org/")
+    (None, None)
+    """
+    value = value.strip()
+    if not value or value[0] == "#" or len(value) > MAX_URL:
+        return None
+    if value[0] != "?":  # all but a bare query resolve alike for every page of a folder: cache those
+        base = base[: base.rfind("/") + 1] if base.count("/") > 2 else base
+    return _resolve(value, base)
+
+
+@lru_cache(maxsize=1 << 14)
+def _resolve(value: str, base: str) -> str | None:
+    joined = join(base, value)
+    if scheme := _SCHEME.match(joined):
+        if scheme[0].lower() not in {"http:", "https:"}:
+            return None
+        joined = joined[scheme.end() :]
+    joined = "%20".join(_SESSION.sub("", joined.partition("#")[0]).rstrip("?&").split())
+    if not joined.isascii():
+        joined = quote(joined, safe=_ASCII)  # so that folding can't break it up
+    host, path = _split(joined)
+    own_host, own_path = _split(base.partition(":")[2] or base)
+    if host and host != own_host:
+        return f"//{host}{path}"
+    own_folders = own_path.split("/")[:-1]
+    folders = path.partition("?")[0].split("/")[:-1]
+    shared = 0  # length of the folders that both have in common
+    for own, folder in zip(own_folders, folders, strict=False):
+        if own != folder:
+            break
+        shared += len(folder) + 1
+    return path[shared - 1 :]
+
+
+def _split(address: str) -> tuple[str, str]:
+    """Host, in lower case, and path of an address without scheme; the path starts with a slash."""
+    if not address.startswith("//"):
+        return "", address if address.startswith("/") else "/" + address
+    end = min((at for at in (address.find("/", 2), address.find("?", 2)) if at > 0), default=len(address))
+    path = address[end:]
+    return address[2:end].lower(), path if path.startswith("/") else "/" + path
+
+
+def join(base: str, value: str) -> str:
+    try:
+        return urljoin(base, value)
+    except ValueError:  # an address such as http://[: it names no page, but it is a feature
+        return value

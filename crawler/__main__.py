@@ -27,8 +27,8 @@ def main(url: str) -> int:
         if not url:
             DEMO.mkdir(exist_ok=True)
             items, log, index = (DEMO / name for name in ("pages.jsonl", "duplicates.jsonl", "index.sqlite"))
-            for old in DEMO.glob("*.*"):
-                old.unlink()
+            for old in (items, log, *DEMO.glob(f"{index.name}*")):
+                old.unlink(missing_ok=True)
             demo: dict[str, Any] = {
                 "DEDUP_INDEX": f"file:{index}",
                 "DEDUP_LOG": str(log),

@@ -292,7 +292,10 @@ def serve(site: Site, port: int = 0) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             """Quiet."""
 
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # the default of 5 makes a crawler wait
+
+    with Server(("127.0.0.1", port), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}/"

@@ -60,5 +60,8 @@ DEDUP_METHOD = "simhash"
 DEDUP_LOG = "duplicates.jsonl"
 # When the index can't be reached: "keep" pages unjudged, "pause" until it is back, "stop" the crawl.
 DEDUP_ON_INDEX_FAILURE = "keep"
+# Share of the drops, 0 to 1, that are checked again by exact resemblance: one more download each, and the
+# rate of wrong drops in the stats (dedup/audit/).
+DEDUP_AUDIT = 0.0
 # A secret: with it, nobody can make a page that looks like a duplicate of another.
 DEDUP_HASH_KEY = os.environ.get("DEDUP_HASH_KEY", "")

@@ -15,7 +15,7 @@ from lxml import etree
 
 from dedup import html, minhash, simhash
 from dedup.errors import SettingsError
-from dedup.shingles import hash_tokens, shingle_hashes
+from dedup.shingles import Hashes, hash_tokens, shingle_hashes
 from dedup.tables import MAX_DISTANCE
 
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
@@ -152,13 +152,9 @@ class Detector:
         if page.truncated or not tokens:
             nothing = "truncated" if page.truncated else "empty"
             return Fingerprint(None, b"", len(tokens), page.links, nothing)
-        hashes = hash_tokens(tokens, self._seed)
-        words = hashes
-        if self.keep_urls:
-            is_url = np.fromiter(map(str.startswith, tokens, repeat("/")), np.bool_, len(tokens))
-            words = hashes[~is_url]
-            if len(words) == 0:
-                return Fingerprint(None, b"", len(tokens), page.links, "short")
+        hashes, words = self._hashes(tokens)
+        if len(words) == 0:
+            return Fingerprint(None, b"", len(tokens), page.links, "short")
         reason = "short" if len(words) < self.min_tokens else None
         found = shingle_hashes(hashes if features.simhash_urls else words, features.simhash_size)
         weights = None
@@ -173,6 +169,19 @@ class Detector:
             page.links,
             reason,
         )
+
+    def _hashes(self, tokens: list[str]) -> tuple[Hashes, Hashes]:
+        """Hashes of all tokens, and of the words among them."""
+        hashes = hash_tokens(tokens, self._seed)
+        if not self.keep_urls:
+            return hashes, hashes
+        is_url = np.fromiter(map(str.startswith, tokens, repeat("/")), np.bool_, len(tokens))
+        return hashes, hashes[~is_url]
+
+    def shingles(self, page: html.Page) -> Hashes:
+        """The shingles that a sketch samples, all of them: uint64, shape (n,)."""
+        hashes, words = self._hashes(page.tokens)
+        return shingle_hashes(hashes if self.features.sketch_urls else words, self.shingle_size)
 
     def compare(self, a: Fingerprint, b: Fingerprint) -> Comparison:
         """How near two pages are; pages that can't be judged are never duplicates."""

@@ -69,5 +69,3 @@ def address(store: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
 def namespace() -> str:
     """A namespace that no other test uses."""
     return f"test-{uuid.uuid4().hex[:12]}"
-
-

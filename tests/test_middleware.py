@@ -32,10 +32,10 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
-from dedup import Detector
+from dedup import DedupError, Detector
 from dedup.scrapy import Judgement, NearDuplicate, judgement
 from dedup.scrapy.settings import read_settings
-from dedup.scrapy.signals import near_duplicate
+from dedup.scrapy.signals import filter_failed, near_duplicate
 
 ADDON = {"dedup.scrapy.Addon": 500}
 
@@ -237,13 +237,13 @@ TWINS = {
 }
 
 
-def listening(told: Callable[..., None]) -> type[Walker]:
-    """A spider that connects a function to the filter's signal."""
+def listening(told: Callable[..., None], signal: object = near_duplicate) -> type[Walker]:
+    """A spider that connects a function to a signal of the filter."""
 
     class Listens(Walker):
         @classmethod
         def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
-            crawler.signals.connect(told, near_duplicate, weak=False)
+            crawler.signals.connect(told, signal, weak=False)
             return super().from_crawler(crawler, *args, **kwargs)
 
     return Listens
@@ -609,7 +609,7 @@ def test_a_page_of_ten_megabytes_is_judged_in_good_time(crawl: Run) -> None:
     assert len(big[2]) > 10_000_000
     done = crawl({"/": big})
     assert done.verdicts == {"/": "new"}
-    assert done.stats["dedup/seconds/fingerprint"] < 10
+    assert done.stats["dedup/seconds/fingerprint"] < 5
     assert done.mishaps == []
 
 
@@ -943,13 +943,16 @@ def test_keep_goes_on_without_the_index_and_drops_nothing(crawl: Run, site: Site
 
 
 def test_stop_ends_the_crawl_when_the_index_fails(crawl: Run, site: Site, own_redis: Redis) -> None:
+    told: list[DedupError] = []
     site.on_request = at_page_2(own_redis.kill)
-    done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{own_redis.socket}", DEDUP_ON_INDEX_FAILURE="stop")
+    settings = {"DEDUP_INDEX": f"unix://{own_redis.socket}", "DEDUP_ON_INDEX_FAILURE": "stop"}
+    done = crawl(OUTAGE, listening(lambda error: told.append(error), filter_failed), **settings)
     assert done.requests[:3] == ["/", "/1", "/2"]
     assert "/behind-3" not in done.requests
     assert done.verdicts["/2"] == "unjudged: index"
     assert done.dropped == []
     assert done.stats["finish_reason"] == "dedup_index_unavailable"
+    assert [error.exit_status for error in told] == [3]
 
 
 def test_pause_waits_for_the_index_and_loses_nothing(crawl: Run, site: Site, own_redis: Redis) -> None:

@@ -28,10 +28,14 @@ class SiteSpider(Spider):
     name = "site"
 
     def __init__(self, start: str = "", allow: str = "", deny: str = "", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__()
         self.wrong: SettingsError | None = None
         self.start_urls: list[str] = []
         try:
+            if kwargs:
+                raise SettingsError(
+                    f"{', '.join(kwargs)} is no argument of this spider; allowed: start, allow, deny"
+                )
             self.start_urls = _start_urls(start)
             self.allowed_domains = sorted({urlsplit(url).hostname or "" for url in self.start_urls})
             self._links = LinkExtractor(allow=_regex("allow", allow), deny=_regex("deny", deny))
@@ -74,18 +78,20 @@ class SiteSpider(Spider):
 
 
 def _start_urls(start: str) -> list[str]:
-    urls = [url.strip() for url in re.split(r",(?=\s*https?://)", start) if url.strip()]
+    urls = [url.strip() for url in re.split(r",(?=\s*\w+://)", start) if url.strip()]
     if not urls:
         raise SettingsError("start is missing; give one or more URLs: -a start=https://example.org/")
+    safe = []
     for url in urls:
         try:
-            parts = urlsplit(url)
-            usable = parts.scheme in {"http", "https"} and parts.hostname
+            safe.append(Request(url).url)  # escapes, and turns the host into ASCII
+            parts = urlsplit(safe[-1])
+            usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
         except ValueError:
             usable = False
         if not usable:
             raise SettingsError(f"start is {url!r}; allowed: http:// or https:// URLs, separated by commas")
-    return urls
+    return safe
 
 
 def _regex(name: str, pattern: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from dedup.detector import Detector
 from dedup.errors import SettingsError
-from dedup.index.base import Entry, Index, Verdict
+from dedup.index.base import ADDRESSES, Entry, Index, Verdict, redact
 
 __all__ = ["Entry", "Index", "Verdict", "open_index"]
 
@@ -31,10 +31,11 @@ def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **
     unjudged None None short
     """
     if not isinstance(address, str):
-        raise SettingsError(f"INDEX is {address!r}; allowed: {_ALLOWED}")
+        raise SettingsError(f"INDEX is {address!r}; allowed: {ADDRESSES}")
     scheme, colon, rest = address.partition(":")
-    if not colon or scheme not in {"memory", "file", "redis", "rediss", "unix"}:
-        raise SettingsError(f"INDEX is {_redact(address)!r}; allowed: {_ALLOWED}")
+    known = scheme in {"memory", "file"} or (scheme in {"redis", "rediss", "unix"} and rest[:2] == "//")
+    if not colon or not known:
+        raise SettingsError(f"INDEX is {redact(address)!r}; allowed: {ADDRESSES}")
     if (
         not isinstance(namespace, str)
         or not namespace
@@ -53,12 +54,3 @@ def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **
     from dedup.index.redis import RedisIndex
 
     return RedisIndex(address, namespace, detector, **options)
-
-
-_ALLOWED = "'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"
-
-
-def _redact(address: str) -> str:
-    """An address without what stands before an @."""
-    before, at, after = address.rpartition("@")
-    return f"{before.partition('//')[0]}//***@{after}" if at else address

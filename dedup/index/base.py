@@ -9,6 +9,7 @@ An index knows pages and their fingerprints; whether a candidate counts comes fr
 * The nearest page wins: least distance, then most resemblance, then the earlier page.
 """
 
+import asyncio
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -21,14 +22,16 @@ from uuid import uuid4
 import tldextract
 
 from dedup.detector import Detector, Fingerprint
-from dedup.errors import IndexMismatchError, SettingsError
-from dedup.tables import Plan, plan, plan_for
+from dedup.errors import IndexCorruptError, IndexMismatchError, SettingsError
+from dedup.tables import Plan, plan, plan_for, possible_plans
 
-__all__ = ["SCOPES", "Entry", "Index", "Status", "Verdict", "nearest"]
+__all__ = ["ADDRESSES", "SCOPES", "Entry", "Index", "Status", "Verdict", "nearest", "redact"]
 
 #: Changes whenever stored entries would be read differently.
 FORMAT = 1
 SCOPES = ("all", "host", "site")
+#: What an index can be, for messages.
+ADDRESSES = "'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"
 
 Status = Literal["new", "same", "duplicate", "unjudged"]
 
@@ -116,6 +119,7 @@ class Index(ABC):
         )
         self._tables_asked = tables is not None
         self._opened = False
+        self._opening = asyncio.Lock()
 
     @property
     @abstractmethod
@@ -127,9 +131,10 @@ class Index(ABC):
 
         Raises `IndexUnavailableError`, `IndexMismatchError` or `IndexCorruptError`.
         """
-        if not self._opened:
-            await self._open()
-            self._opened = True
+        async with self._opening:
+            if not self._opened:
+                await self._open()
+                self._opened = True
 
     async def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
         """Judges a page and, if it is new, files it as pending, in one step.
@@ -186,8 +191,11 @@ class Index(ABC):
                     f"the index {self.where} was built with other parameters: {name} is {there} there "
                     f"and {value!r} here; use the same settings, or another DEDUP_INDEX or DEDUP_NAMESPACE"
                 )
-        levels = tuple(int(blocks) for blocks in wanted["tables"].split("."))
-        self.plan = Plan(self.plan.bits, self.plan.max_distance, levels)
+        for found in possible_plans(self.plan.max_distance):
+            if ".".join(map(str, found.levels)) == wanted["tables"]:
+                self.plan = found
+                return
+        raise IndexCorruptError(f"the index {self.where} is damaged: its table plan is {wanted['tables']!r}")
 
 
 @lru_cache(maxsize=1 << 12)
@@ -213,3 +221,15 @@ def scope_mask(scope: str, url: str) -> int:
     if scope == "site":
         host = _split_site(host).top_domain_under_public_suffix or host
     return _mask_of(host)
+
+
+def redact(address: str) -> str:
+    """An address without user, password and options, fit to be printed.
+
+    >>> redact("redis://user:secret@host:6379/0?password=secret"), redact(":secret@host")
+    ('redis://host:6379/0', 'host')
+    """
+    before, at, after = address.rpartition("@")
+    scheme, slashes, _ = before.partition("://")
+    shown = f"{scheme}{slashes}{after}" if at and slashes else after
+    return shown.partition("?")[0]

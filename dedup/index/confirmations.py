@@ -21,8 +21,12 @@ class Confirmations(Generic[T]):
     def __init__(self, write: Callable[[list[T]], Awaitable[None]]) -> None:
         self._write = write
         self._waiting: list[T] = []
+        self._writing: list[T] = []
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+
+    def __contains__(self, item: T) -> bool:
+        return item in self._waiting or item in self._writing
 
     def add(self, item: T) -> None:
         """Will be written within `PATIENCE`; if that fails, with the next ones, or by `close`."""
@@ -40,12 +44,15 @@ class Confirmations(Generic[T]):
         """Writes what is waiting; raises what ``write`` raises, and then keeps it."""
         async with self._lock:
             batch, self._waiting = self._waiting, []
+            self._writing = batch
             if batch:
                 try:
                     await self._write(batch)
                 except DedupError:
                     self._waiting = batch + self._waiting
                     raise
+                finally:
+                    self._writing = []
 
     async def close(self) -> None:
         """Writes what is waiting, for the last time."""

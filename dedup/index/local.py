@@ -6,18 +6,18 @@ Claims are atomic because nothing in them awaits.  One process at a time holds a
 """
 
 import asyncio
+import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dedup.detector import Detector
-from dedup.errors import SettingsError
+from dedup.errors import IndexCorruptError, SettingsError
 from dedup.index.base import Entry, Index, Match, Verdict, nearest
 from dedup.index.confirmations import Confirmations
-from dedup.index.store import Store
+from dedup.index.store import Store, printable
 from dedup.minhash import resemblances
 from dedup.shingles import Hashes
 from dedup.simhash import distance, distances
@@ -112,8 +112,10 @@ class LocalIndex(Index):
 
     def __init__(self, path: str | None, detector: Detector, **options: Any) -> None:
         super().__init__(detector, **options)
-        if path is not None and Path(path).is_dir():
-            raise SettingsError(f"INDEX is 'file:{path}', which is a directory; it takes the path of a file")
+        if path is not None and os.path.isdir(path):
+            raise SettingsError(
+                f"INDEX is 'file:{printable(path)}', which is a directory; it takes the path of a file"
+            )
         self._path = path
         self._store: Store | None = None
         self._live: dict[str, _Live] = {}  # by page id
@@ -123,13 +125,18 @@ class LocalIndex(Index):
 
     @property
     def where(self) -> str:
-        return "memory:" if self._path is None else f"file:{self._path}"
+        return "memory:" if self._path is None else f"file:{printable(self._path)}"
 
     async def _open(self) -> None:
         keys = None
         if self._path is not None:
             self._store = Store(self._path, self.parameters, self.adopt)
-            keys, self._rows = self._store.load()
+            try:
+                keys, self._rows = self._store.load()
+                self._store.hold()
+            except BaseException:
+                self._store.close()
+                raise
         self._tables = SortedTables(self.plan, keys)
 
     async def _claim(self, entry: Entry) -> Verdict:
@@ -138,6 +145,8 @@ class LocalIndex(Index):
         filed: dict[int, Entry] = {}
         for number in self._tables.within(entry.key, self.detector.max_distance):
             other = self._entry(number)
+            if other is not None and other.page_id == entry.page_id:
+                return Verdict("same")
             if other is not None and other.scope == entry.scope:
                 filed[number] = other
         found = nearest(self._matches(entry, filed), self.detector.min_resemblance)
@@ -152,6 +161,8 @@ class LocalIndex(Index):
     def _matches(self, entry: Entry, filed: dict[int, Entry]) -> list[Match]:
         if not filed:
             return []
+        if any(len(other.sketch) != len(entry.sketch) for other in filed.values()):
+            raise IndexCorruptError(f"the index {self.where} is damaged: a sketch has a wrong length")
         stored = np.frombuffer(b"".join(other.sketch for other in filed.values()), np.uint64)
         alike = resemblances(stored.reshape(len(filed), -1), entry.sketch, self.detector.features.bits)
         return [
@@ -173,6 +184,7 @@ class LocalIndex(Index):
         live.done = True
         if self._store is not None:
             self._confirmations.add(live)
+            await asyncio.sleep(0)
 
     async def _write(self, batch: list[_Live]) -> None:
         """Writes to the file, in another thread; meanwhile the pages are still looked up here."""
@@ -198,5 +210,8 @@ class LocalIndex(Index):
         try:
             await self._confirmations.close()
         finally:
+            self._live.clear()
+            self._by_number.clear()
+            self._rows.clear()
             if self._store is not None:
                 self._store.close()

@@ -8,10 +8,11 @@ import asyncio
 import hashlib
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import Any
+from uuid import uuid4
 
 import redis.asyncio as aioredis
 from redis import exceptions
@@ -20,7 +21,7 @@ from redis.backoff import ExponentialBackoff
 
 from dedup.detector import Detector
 from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError, SettingsError
-from dedup.index.base import Entry, Index, Verdict
+from dedup.index.base import ADDRESSES, Entry, Index, Verdict, redact
 from dedup.index.confirmations import Confirmations
 from dedup.minhash import estimate
 from dedup.simhash import distance
@@ -35,7 +36,9 @@ BUCKET_PAGES = 64
 #: Connections of one crawler; further claims wait for one.
 CONNECTIONS = 16
 #: Seconds to wait for a connection, an answer, a free connection of the pool.
-TIMEOUT = 5.0
+TIMEOUT = 2.0
+#: Seconds for one call in all, retries included.
+DEADLINE = 4.0
 #: A run that has not been heard of for this long is dead: its pending claims don't count.
 LEASE_MS = 60_000
 #: Pages confirmed by one call of the script.
@@ -54,13 +57,17 @@ class RedisIndex(Index):
                 timeout=TIMEOUT,
                 socket_timeout=TIMEOUT,
                 socket_connect_timeout=TIMEOUT,
-                retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
+                retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 2),
                 retry_on_error=[exceptions.ConnectionError, exceptions.TimeoutError],
             )
-        except (ValueError, TypeError) as error:
-            raise SettingsError(f"INDEX is not a valid address of Redis: {error}") from None
-        before, at, after = address.rpartition("@")
-        self._where = f"{before.partition('//')[0]}//{after}" if at else address
+            if self._pool.connection_kwargs.get("decode_responses"):
+                raise ValueError
+            self._pool.make_connection()  # type: ignore[no-untyped-call]  # checks the options that the address names
+        except (ValueError, TypeError, exceptions.RedisError):  # whose text may hold the password
+            raise SettingsError(
+                f"INDEX is {redact(address)!r}, which is wrong, or has wrong options; allowed: {ADDRESSES}"
+            ) from None
+        self._where = redact(address)
         self._prefix = f"shingleback:{{{namespace}}}:"
         self._namespace = namespace
         self._client = aioredis.Redis(connection_pool=self._pool)
@@ -75,7 +82,7 @@ class RedisIndex(Index):
         return f"{self._prefix}{name}".encode()
 
     def _id_key(self, page_id: str) -> bytes:
-        digest = hashlib.blake2b(page_id.encode("utf-8", "replace"), digest_size=16).digest()
+        digest = hashlib.blake2b(page_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         return self._key("i:") + digest
 
     async def _open(self) -> None:
@@ -84,8 +91,9 @@ class RedisIndex(Index):
             for verb in ("open", "claim", "confirm", "release", "renew")
         }
         with self._errors():
-            await self._check_server()
-            stored = await self._open_header()
+            async with asyncio.timeout(2 * DEADLINE):
+                await self._check_server()
+                stored = await self._open_header()
         self.adopt(stored)
         self._digest = stored["digest"]
         self._bucket_bits = int(stored["bucket_bits"])
@@ -114,7 +122,10 @@ class RedisIndex(Index):
     async def _open_header(self) -> dict[str, str]:
         bits = math.ceil(math.log2(max(1, self.expected_pages / BUCKET_PAGES)))
         prefix = min(table.prefix for table in self.plan.tables)
-        wanted = self.parameters | {"bucket_bits": str(min(max(MIN_PREFIX, bits), prefix))}
+        wanted = self.parameters | {
+            "bucket_bits": str(min(max(MIN_PREFIX, bits), prefix)),
+            "created": uuid4().hex,
+        }
         digest = hashlib.blake2b(repr(sorted(wanted.items())).encode(), digest_size=8).hexdigest()
         flat = [text for item in (wanted | {"digest": digest}).items() for text in item]
         try:
@@ -159,11 +170,11 @@ class RedisIndex(Index):
         ]
         for _, low, high, own in probes:
             arguments += (low, high, own)
-        with self._errors():
-            reply = await self._scripts["claim"](keys=keys + [probe[0] for probe in probes], args=arguments)
+        reply = await self._call("claim", keys + [probe[0] for probe in probes], arguments)
         match reply:
             case [b"new"] | [b"same"]:
-                self._pending[entry.page_id] = entry
+                if entry.page_id not in self._confirmations:
+                    self._pending.setdefault(entry.page_id, entry)
                 return Verdict("new" if reply == [b"new"] else "same")
             case [b"duplicate", int(_), int(either), int(both), int(equal), bytes(record)]:
                 of = unpack(record)
@@ -171,7 +182,7 @@ class RedisIndex(Index):
                 alike = estimate(either, both, equal, bits=detector.features.bits)
                 return Verdict("duplicate", of.url, apart, alike, of_simhash=of.simhash)
             case [b"gone"]:
-                raise IndexUnavailableError(
+                raise IndexMismatchError(
                     f"the index {self.where} has vanished or was replaced while it was in use"
                 )
         raise IndexUnavailableError(f"{self._where} gave an answer that is none of an index")
@@ -182,10 +193,9 @@ class RedisIndex(Index):
         self._confirmations.add(page_id)
 
     async def _write(self, batch: list[str]) -> None:
-        with self._errors():
-            for start in range(0, len(batch), CONFIRM_PAGES):
-                some = batch[start : start + CONFIRM_PAGES]
-                await self._scripts["confirm"](keys=[self._key("pending"), *map(self._id_key, some)])
+        for start in range(0, len(batch), CONFIRM_PAGES):
+            some = batch[start : start + CONFIRM_PAGES]
+            await self._call("confirm", [self._key("pending"), *map(self._id_key, some)])
 
     async def release(self, page_id: str) -> None:
         entry = self._pending.pop(page_id, None)
@@ -193,8 +203,7 @@ class RedisIndex(Index):
             return
         keys = [self._key("pending"), self._key("released"), self._id_key(page_id)]
         keys += [probe[0] for probe in self._probes(entry)]
-        with self._errors():
-            await self._scripts["release"](keys=keys, args=[self.run, self._key("p:")])
+        await self._call("release", keys, [self.run, self._key("p:")])
 
     async def count(self) -> int:
         await self.open()
@@ -205,8 +214,8 @@ class RedisIndex(Index):
     async def _keep_lease(self) -> None:
         while True:
             await asyncio.sleep(LEASE_MS / 3000)
-            with suppress(DedupError), self._errors():
-                await self._scripts["renew"](keys=[self._key("runs")], args=[self.run, LEASE_MS])
+            with suppress(DedupError):
+                await self._call("renew", [self._key("runs")], [self.run, LEASE_MS])
 
     async def close(self) -> None:
         try:
@@ -215,12 +224,17 @@ class RedisIndex(Index):
                 await self._confirmations.close()
                 for page_id in list(self._pending):
                     await self.release(page_id)
-                with self._errors():
-                    await self._scripts["renew"](keys=[self._key("runs")], args=[self.run, 0])
+                await self._call("renew", [self._key("runs")], [self.run, 0])
         finally:
             self._opened = False
             await self._client.aclose()
             await self._pool.disconnect()
+
+    async def _call(self, verb: str, keys: list[bytes], arguments: Sequence[Any] = ()) -> Any:
+        """What a script answers; raises `IndexUnavailableError` if it doesn't in time."""
+        with self._errors():
+            async with asyncio.timeout(DEADLINE):
+                return await self._scripts[verb](keys=keys, args=arguments)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -241,13 +255,13 @@ def pack(entry: Entry) -> bytes:
     >>> unpack(pack(entry)) == entry
     True
     """
-    page_id = entry.page_id.encode("utf-8", "replace")
+    page_id = entry.page_id.encode("utf-8", "surrogatepass")
     return b"".join(
         (
             entry.simhash.to_bytes(8, "big"),
             entry.scope.to_bytes(8, "big"),
             len(entry.sketch).to_bytes(2, "big") + entry.sketch,
-            len(page_id).to_bytes(2, "big") + page_id,
+            len(page_id).to_bytes(4, "big") + page_id,
             entry.url.encode("utf-8", "replace"),
         )
     )
@@ -257,7 +271,7 @@ def unpack(record: bytes) -> Entry:
     """The entry of a record."""
     simhash, scope = (int.from_bytes(record[at : at + 8], "big") for at in (0, 8))
     after_sketch = 18 + int.from_bytes(record[16:18], "big")
-    start = after_sketch + 2
+    start = after_sketch + 4
     end = start + int.from_bytes(record[after_sketch:start], "big")
-    page_id, url = record[start:end].decode(), record[end:].decode()
+    page_id, url = record[start:end].decode(errors="replace"), record[end:].decode(errors="replace")
     return Entry(page_id, url, simhash, scope, record[18:after_sketch])

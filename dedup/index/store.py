@@ -45,27 +45,37 @@ CREATE TABLE pages (
 """
 
 
+def printable(path: str) -> str:
+    """A path on one line."""
+    return path if path.isprintable() else ascii(path)[1:-1]
+
+
+def _stored(page_id: str) -> str:
+    return page_id.encode("utf-8", "backslashreplace").decode()
+
+
 class Store:
     """An open file.  Raises `DedupError`s only; reading is done in the caller's thread, writing in any."""
 
     def __init__(
         self, path: str, parameters: Mapping[str, str], check: Callable[[Mapping[str, str]], None]
     ) -> None:
-        self.path = Path(path)
-        if self.path.exists():
-            with self._errors():  # before anything is created beside a file that is not ours
+        self.name = printable(path)
+        with self._errors():
+            self.path = Path(os.path.realpath(path))
+            if self.path.exists():  # before anything is created beside a file that is not ours
                 self._header()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(f"{path}.lock")
+            self._lock = FileLock(f"{self.path}.lock")
             self._lock.acquire(timeout=0)
         except Timeout:
             raise IndexUnavailableError(
-                f"the index file:{path} is in use by another crawl{self._holder()}; "
+                f"the index file:{self.name} is in use by another crawl{self._holder()}; "
                 "wait for it, or use a redis:// index, which crawls can share"
             ) from None
         except (OSError, ValueError) as error:
-            raise IndexUnavailableError(f"the index file:{path} can't be opened: {error}") from None
+            raise IndexUnavailableError(f"the index file:{self.name} can't be opened: {error!r}") from None
         try:
             with self._errors():
                 if not self.path.exists():
@@ -73,11 +83,14 @@ class Store:
                 check(self._header())
                 self._reader = self._connect()
                 self._writer = self._connect()
-                with self._writer:
-                    self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
-        except DedupError:
+        except BaseException:
             self._lock.release()
             raise
+
+    def hold(self) -> None:
+        """Says who holds the file."""
+        with self._errors(), self._writer:
+            self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, check_same_thread=False, timeout=5)
@@ -89,6 +102,8 @@ class Store:
         """A new file appears under its name only when it is complete."""
         fresh = self.path.with_name(self.path.name + ".new")
         fresh.unlink(missing_ok=True)
+        for left in ("-wal", "-shm"):  # of an index that was deleted
+            self.path.with_name(self.path.name + left).unlink(missing_ok=True)
         with closing(sqlite3.connect(fresh)) as connection, connection:
             connection.executescript(_SCHEMA)
             connection.executemany("INSERT INTO header VALUES (?, ?)", parameters.items())
@@ -97,13 +112,19 @@ class Store:
     def _header(self) -> dict[str, str]:
         """What the file says of itself, read without writing to it."""
         if self.path.stat().st_size == 0:
-            raise IndexCorruptError(f"the index file:{self.path} is an empty file; delete it to start anew")
+            raise IndexCorruptError(f"the index file:{self.name} is an empty file; delete it to start anew")
+        with self.path.open("rb") as file:
+            start = file.read(18)
+        if start.startswith(b"SQLite format 3\0") and self.path.stat().st_size % (
+            int.from_bytes(start[16:18], "big") or 4096
+        ):
+            raise IndexCorruptError(f"the index file:{self.name} is cut short")
         uri = self.path.resolve().as_uri() + "?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             (application_id,) = connection.execute("PRAGMA application_id").fetchone()
             if application_id != APPLICATION_ID:
                 raise IndexMismatchError(
-                    f"the file {self.path} is an SQLite database, but not an index of ours; "
+                    f"the file {self.name} is an SQLite database, but not an index of ours; "
                     "give DEDUP_INDEX another path"
                 )
             return dict(connection.execute("SELECT name, value FROM header"))
@@ -121,20 +142,27 @@ class Store:
             yield
         except sqlite3.OperationalError as error:
             if "no such" in str(error):
-                raise IndexCorruptError(f"the index file:{self.path} is incomplete: {error}") from None
-            raise IndexUnavailableError(f"the index file:{self.path} can't be used: {error}") from None
+                raise IndexCorruptError(f"the index file:{self.name} is incomplete: {error}") from None
+            raise IndexUnavailableError(f"the index file:{self.name} can't be used: {error}") from None
         except sqlite3.DatabaseError as error:
             if "not a database" in str(error):
-                message = f"the file {self.path} is not an index of ours; give DEDUP_INDEX another path"
+                message = f"the file {self.name} is not an index of ours; give DEDUP_INDEX another path"
                 raise IndexMismatchError(message) from None
-            raise IndexCorruptError(f"the index file:{self.path} is damaged: {error}") from None
-        except OSError as error:
-            raise IndexUnavailableError(f"the index file:{self.path} can't be opened: {error}") from None
+            raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+        except UnicodeDecodeError as error:
+            raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+        except (OSError, ValueError) as error:
+            raise IndexUnavailableError(f"the index file:{self.name} can't be opened: {error!r}") from None
 
     def load(self) -> tuple[Hashes, list[int]]:
         """Keys of all pages, uint64, shape (n,), and their rows."""
         with self._errors():
             rows = self._reader.execute("SELECT number, simhash, scope FROM pages ORDER BY number").fetchall()
+        for _, simhash, scope in rows:
+            if not (
+                isinstance(simhash, bytes) and isinstance(scope, bytes) and len(simhash) == len(scope) == 8
+            ):
+                raise IndexCorruptError(f"the index file:{self.name} is damaged: a page has no simhash")
         simhashes = np.frombuffer(b"".join(simhash for _, simhash, _ in rows), ">u8")
         scopes = np.frombuffer(b"".join(scope for _, _, scope in rows), ">u8")
         return (simhashes ^ scopes).astype(np.uint64), [number for number, _, _ in rows]
@@ -143,7 +171,7 @@ class Store:
         """Whether a page is in the file."""
         with self._errors():
             query = "SELECT 1 FROM pages WHERE page_id = ?"
-            return self._reader.execute(query, (page_id,)).fetchone() is not None
+            return self._reader.execute(query, (_stored(page_id),)).fetchone() is not None
 
     def entry(self, row: int) -> Entry | None:
         """The entry in a row; None if it is not there."""
@@ -153,6 +181,8 @@ class Store:
         if found is None:
             return None
         page_id, url, simhash, scope, sketch = found
+        if not (isinstance(sketch, bytes) and isinstance(simhash, bytes) and isinstance(scope, bytes)):
+            raise IndexCorruptError(f"the index file:{self.name} is damaged: a page has no sketch")
         return Entry(page_id, url, int.from_bytes(simhash, "big"), int.from_bytes(scope, "big"), sketch)
 
     def add(self, entries: list[Entry], run: str) -> list[int]:
@@ -167,7 +197,7 @@ class Store:
                 self._writer.execute(
                     insert,
                     (
-                        entry.page_id,
+                        _stored(entry.page_id),
                         entry.url,
                         entry.simhash.to_bytes(8, "big"),
                         entry.scope.to_bytes(8, "big"),

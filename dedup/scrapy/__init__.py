@@ -1,19 +1,7 @@
 """The filter in Scrapy: an add-on, its middlewares, settings, drop log, signals and commands."""
 
-from typing import TYPE_CHECKING, Any
-
 from dedup.scrapy.addon import Addon
+from dedup.scrapy.judgement import Judgement, NearDuplicate, judgement
+from dedup.scrapy.signals import filter_failed, near_duplicate, refuse
 
-if TYPE_CHECKING:
-    from dedup.scrapy.middleware import Judgement, NearDuplicate, judgement, refuse
-
-__all__ = ["Addon", "Judgement", "NearDuplicate", "judgement", "refuse"]
-
-
-def __getattr__(name: str) -> Any:
-    # Late, so that `scrapy --help` doesn't wait for numpy.
-    if name in __all__:
-        from dedup.scrapy import middleware
-
-        return getattr(middleware, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["Addon", "Judgement", "NearDuplicate", "filter_failed", "judgement", "near_duplicate", "refuse"]

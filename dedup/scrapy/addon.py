@@ -15,7 +15,8 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy; a project that has given them other places keeps those."""
-        from dedup.scrapy.middleware import ConfirmMiddleware, NearDuplicateMiddleware
+        from dedup.scrapy.confirm import ConfirmMiddleware
+        from dedup.scrapy.middleware import NearDuplicateMiddleware
 
         for name, middleware, order in (
             ("DOWNLOADER_MIDDLEWARES", NearDuplicateMiddleware, DOWNLOADER_ORDER),

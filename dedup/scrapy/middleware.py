@@ -1,4 +1,4 @@
-"""The filter as Scrapy middlewares: one judges pages in the downloader, one confirms them afterwards.
+"""The filter in the downloader: judges each page before any spider sees it.
 
 The law: when not certain, keep.  Nothing here raises into the crawl but `NearDuplicate`; a page is
 dropped only with a verdict, and only after its record is in the drop log.
@@ -8,14 +8,12 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import CloseSpider, IgnoreRequest, NotConfigured
+from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import is_asyncio_available
@@ -24,63 +22,21 @@ from twisted.python.failure import Failure
 
 from dedup import html
 from dedup.detector import Fingerprint
-from dedup.errors import DedupError, SettingsError
+from dedup.errors import DedupError, IndexUnavailableError, SettingsError
 from dedup.index import Verdict
+from dedup.scrapy.audit import Audit
 from dedup.scrapy.droplog import DropLog
+from dedup.scrapy.judgement import FLAG, Judgement, NearDuplicate, remember
 from dedup.scrapy.settings import Options, is_enabled, read_settings
-from dedup.scrapy.signals import filter_failed, near_duplicate
+from dedup.scrapy.signals import filter_failed, near_duplicate, refuse
 from dedup.scrapy.summary import summary
 
-__all__ = [
-    "ConfirmMiddleware",
-    "Judgement",
-    "NearDuplicate",
-    "NearDuplicateMiddleware",
-    "judgement",
-    "refuse",
-]
+__all__ = ["NearDuplicateMiddleware", "is_seed"]
 
 logger = logging.getLogger(__name__)
 
-#: Put into the flags of a near-duplicate that is not dropped.
-FLAG = "near-duplicate"
 #: Seconds between two attempts while ON_INDEX_FAILURE is "pause": the first, the longest.
 PAUSE_SECONDS = (0.5, 15.0)
-
-_T = TypeVar("_T")
-
-
-class NearDuplicate(IgnoreRequest):
-    """Handed to the errback of a request whose page was dropped."""
-
-    def __init__(self, url: str, duplicate_of: str, distance: int, resemblance: float) -> None:
-        super().__init__(f"{url} is a near-duplicate of {duplicate_of} ({distance} bits apart)")
-        self.url = url
-        self.duplicate_of = duplicate_of
-        self.distance = distance
-        self.resemblance = resemblance
-
-
-class Judgement(NamedTuple):
-    """What the filter made of a page."""
-
-    fingerprint: Fingerprint
-    verdict: Verdict
-
-
-_judgements: WeakKeyDictionary[Response, Judgement] = WeakKeyDictionary()
-
-
-def judgement(response: Response) -> Judgement | None:
-    """What the filter made of a response, for callbacks; None if it was not judged."""
-    return _judgements.get(response)
-
-
-def refuse(crawler: Crawler, error: DedupError) -> CloseSpider:
-    """Says in one line why a crawl can't go on; what a ``spider_opened`` handler then raises."""
-    logger.error("Crawl refused: %s", error, extra={"spider": crawler.spider})
-    crawler.signals.send_catch_log(filter_failed, error=error)
-    return CloseSpider(error.reason)
 
 
 class NearDuplicateMiddleware:
@@ -88,6 +44,7 @@ class NearDuplicateMiddleware:
 
     options: Options
     log: DropLog
+    audit: Audit
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -118,10 +75,15 @@ class NearDuplicateMiddleware:
                     "'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default"
                 )
             self.options = read_settings(self.crawler.settings)
+            self.audit = Audit(self.crawler, self.options.detector, self.options.audit)
             self.log = DropLog(self.options.log, spider.name)
             await self.options.index.open()
             filed = await self.options.index.count()
-        except DedupError as error:
+        except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
+            if hasattr(self, "log"):
+                self.log.close()
+            if not isinstance(error, DedupError):
+                error = DedupError(f"the filter can't start: {type(error).__name__}: {_safe(str(error))}")
             raise refuse(self.crawler, error) from None
         self.ready = True
         index = self.options.index
@@ -146,7 +108,7 @@ class NearDuplicateMiddleware:
         action = ""
         if verdict.status == "duplicate":
             # A seed is never dropped: everything is reached from it.
-            action = "mark" if request.meta.get("is_start_request") else self.options.action
+            action = "mark" if is_seed(request) else self.options.action
             record = self._record(request, response, fingerprint, verdict, action)
             try:
                 self.log.write(record)
@@ -155,7 +117,7 @@ class NearDuplicateMiddleware:
                 verdict = Verdict("unjudged", reason="log")
         self._count("pages")
         self._count(verdict.status, verdict.reason)
-        _judgements[response] = Judgement(fingerprint, verdict)
+        remember(response, Judgement(fingerprint, verdict))
         if verdict.status != "duplicate":
             return response
         return self._act(request, response, record, action)
@@ -190,7 +152,8 @@ class NearDuplicateMiddleware:
 
     def _fingerprint(self, response: Response) -> Fingerprint:
         assert isinstance(response, HtmlResponse)
-        if {"partial", "dataloss"} & set(response.flags):
+        # "partial" in the flags only says that the server gave no length.
+        if {"dataloss", "download_stopped"} & set(response.flags):
             return Fingerprint(None, b"", 0, 0, "partial")
         try:
             text = response.text
@@ -209,9 +172,10 @@ class NearDuplicateMiddleware:
             except DedupError as error:
                 policy = self.options.on_index_failure
                 logger.warning("No verdict on %s: %s (%s)", _safe(url), error, policy)
-                if policy == "stop":
+                hopeless = policy == "pause" and not isinstance(error, IndexUnavailableError)
+                if policy == "stop" or hopeless:
                     self._stop(error)
-                if policy != "pause" or not self.crawler.crawling:
+                if policy != "pause" or self._closing():
                     return Verdict("unjudged", reason="index")
             except Exception:
                 logger.exception("Kept %s: it can't be claimed", _safe(url))
@@ -219,6 +183,11 @@ class NearDuplicateMiddleware:
             await asyncio.sleep(pause)
             self._spend("paused", pause)
             pause = min(2 * pause, longest)
+
+    def _closing(self) -> bool:
+        # Scrapy has no public way to tell that a crawl is about to end.
+        slot = getattr(self.crawler.engine, "_slot", None)
+        return self._stopping or not self.crawler.crawling or getattr(slot, "closing", None) is not None
 
     def _stop(self, error: DedupError) -> None:
         if not self._stopping:
@@ -264,6 +233,8 @@ class NearDuplicateMiddleware:
         self.crawler.signals.send_catch_log(
             near_duplicate, response=response, request=request, record=record, spider=self.crawler.spider
         )
+        if action == "drop" and self.audit.picks(url) and isinstance(response, HtmlResponse):
+            self._spawn(self.audit.check(_safe(url), self.audit.shingles(response), of))
         if action == "drop":
             raise NearDuplicate(url, of, record["distance"], record["resemblance"])
         return response
@@ -300,10 +271,11 @@ class NearDuplicateMiddleware:
         except DedupError as error:
             logger.warning("%s", error, extra={"spider": self.crawler.spider})
 
-    def spider_error(self, failure: Failure, response: Response, spider: Spider) -> None:
-        """A callback that raised at once has no output to wait for."""
-        if self.ready and response.request is not None:
-            self._spawn(self.failed(response.request))
+    def spider_error(self, failure: Failure, response: Response | None, spider: Spider) -> None:
+        """The spider failed on a page, or (no response) before any."""
+        request = getattr(response, "request", None)
+        if self.ready and request is not None:
+            self._spawn(self.failed(request))
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -315,43 +287,16 @@ class NearDuplicateMiddleware:
         if not self.ready:
             return
         self.ready = False
+        self.audit.close()
         await self._tell(self.options.index.close())
         self.log.close()
         text = summary(self.crawler.stats.get_stats(), str(self.log.path))
         logger.info("Near-duplicate filter: %s", text, extra={"spider": spider})
 
 
-class ConfirmMiddleware:
-    """Tells the filter when a page's output has been handed over; keeps the links of "nofollow" pages."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> "ConfirmMiddleware":
-        """Called by Scrapy."""
-        if not is_enabled(crawler.settings):
-            raise NotConfigured
-        return cls(crawler)
-
-    async def process_spider_output(self, response: Response, result: AsyncIterator[_T]) -> AsyncIterator[_T]:
-        """Passes the output on, then confirms the page."""
-        judge = self.crawler.get_downloader_middleware(NearDuplicateMiddleware)
-        request = response.request
-        if judge is None or not judge.ready or request is None:
-            async for output in result:
-                yield output
-            return
-        nofollow = FLAG in response.flags and judge.options.action == "nofollow"
-        nofollow = nofollow and not request.meta.get("is_start_request")
-        try:
-            async for output in result:
-                if not (nofollow and isinstance(output, Request)):
-                    yield output
-        except Exception:
-            await judge.failed(request)
-            raise
-        await judge.handed_over(request)
+def is_seed(request: Request) -> bool:
+    """Whether a request is a start request, and not one that copied the meta of one."""
+    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
 
 def _safe(text: str) -> str:

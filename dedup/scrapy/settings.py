@@ -5,11 +5,13 @@ crawl get the same answer.
 """
 
 import difflib
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
@@ -39,6 +41,7 @@ DEFAULTS: dict[str, Any] = {
     "METHOD": _detector.method,
     "LOG": "duplicates.jsonl",
     "ON_INDEX_FAILURE": "keep",
+    "AUDIT": 0.0,
     "HASH_KEY": _detector.hash_key,
 }
 _CHOICES = {"ACTION": ("drop", "nofollow", "mark"), "ON_INDEX_FAILURE": ("keep", "pause", "stop")}
@@ -54,6 +57,7 @@ class Options:
     action: str
     log: str
     on_index_failure: str
+    audit: float
 
 
 def _flag(value: object) -> bool:
@@ -68,10 +72,11 @@ def _number(value: object) -> object:
     return float(value) if isinstance(value, str) else value
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
+def _text(value: Any) -> str:
+    text = os.fspath(value)
+    if not isinstance(text, str):
         raise TypeError
-    return value
+    return text
 
 
 #: How a value, which is a string if it comes from the command line, is read.
@@ -80,7 +85,7 @@ _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     **dict.fromkeys(
         ("MAX_DISTANCE", "SHINGLE_SIZE", "MIN_TOKENS", "EXPECTED_PAGES", "TABLES"), (_whole, "a whole number")
     ),
-    "MIN_RESEMBLANCE": (_number, "a number from 0 to 1"),
+    **dict.fromkeys(("MIN_RESEMBLANCE", "AUDIT"), (_number, "a number from 0 to 1")),
     **dict.fromkeys(
         ("ACTION", "INDEX", "NAMESPACE", "SCOPE", "METHOD", "LOG", "ON_INDEX_FAILURE", "HASH_KEY"),
         (_text, "text"),
@@ -116,15 +121,17 @@ def read_settings(settings: BaseSettings) -> Options:
     """
     for name in settings:
         if isinstance(name, str) and name.startswith(PREFIX) and name.removeprefix(PREFIX) not in DEFAULTS:
-            known = [PREFIX + known for known in DEFAULTS]
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(known)}"
+            near = difflib.get_close_matches(name.removeprefix(PREFIX), DEFAULTS, n=1)
+            known = ", ".join(PREFIX + known for known in DEFAULTS)
+            hint = f"did you mean {PREFIX}{near[0]}?" if near else f"the settings are {known}"
             raise SettingsError(f"{name} is no setting of ours; {hint}")
     values = {name: _read(settings, name) for name in DEFAULTS}
+    audit = values["AUDIT"]
+    if isinstance(audit, bool) or not isinstance(audit, int | float) or not 0 <= audit <= 1:
+        raise SettingsError(f"{PREFIX}AUDIT is {audit!r}; allowed: a number from 0 to 1")
     namespace = values["NAMESPACE"] or settings.get("BOT_NAME") or "dedup"
-    address = (
-        values["INDEX"] or f"file:{data_path('dedup')}/{re.sub(r'[^A-Za-z0-9._-]', '_', namespace)}.sqlite"
-    )
+    file_name = re.sub(r"[^A-Za-z0-9._-]", "_", namespace)
+    address = values["INDEX"] or f"file:{_folder()}/{file_name}.sqlite"
     fields = (
         "max_distance",
         "min_resemblance",
@@ -140,4 +147,12 @@ def read_settings(settings: BaseSettings) -> Options:
         index = open_index(address, detector, namespace=namespace, **options)
     except SettingsError as error:
         raise SettingsError(PREFIX + str(error)) from None
-    return Options(detector, index, values["ACTION"], values["LOG"], values["ON_INDEX_FAILURE"])
+    return Options(detector, index, values["ACTION"], values["LOG"], values["ON_INDEX_FAILURE"], audit)
+
+
+def _folder() -> str:
+    """Where the project, or without one this folder, keeps its indexes."""
+    try:
+        return str(data_path("dedup"))
+    except NotConfigured:
+        return ".scrapy/dedup"

@@ -8,7 +8,7 @@
 --   ...:header        hash: name -> value of every parameter, and digest, a hash of them all
 --   ...:i:<16 bytes>  string: number of the page with this page id (BLAKE2b of the id)
 --   ...:p:<number>    string, the record of a page: simhash (8 bytes, big-endian), scope (8), length of
---                     the sketch (2), sketch, length of the page id (2), page id, URL
+--                     the sketch (2), sketch, length of the page id (4), page id, URL
 --   ...:t:<table>:<bucket>  sorted set, one per top BUCKET_BITS bits of the permuted simhash XOR scope;
 --                     score = the bits below (at most 53, exact in a double), member = number.  Small
 --                     ones, of up to 128 entries, are listpacks: 17 bytes a page and table.
@@ -48,6 +48,11 @@ end
 
 local function sketch_of(stored)
   return stored:sub(19, 18 + struct.unpack('>I2', stored, 17))
+end
+
+local function id_of(stored)
+  local at = 19 + struct.unpack('>I2', stored, 17)
+  return stored:sub(at, at + 3 + struct.unpack('>I4', stored, at))
 end
 
 local own_words = {}
@@ -109,6 +114,7 @@ for i = 1, #found do
   if alive(candidate) then
     local stored = redis.call('GET', pages .. candidate)
     if stored and stored:sub(9, 16) == record:sub(9, 16) then
+      if id_of(stored) == id_of(record) then return {'same'} end
       local either, both, equal = match_counts(sketch_of(stored))
       local values = 2 ^ width - 1
       local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))

@@ -1,0 +1,46 @@
+"""What the filter made of a page, as callbacks and errbacks see it."""
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+
+from dedup.detector import Fingerprint
+from dedup.index import Verdict
+
+__all__ = ["FLAG", "Judgement", "NearDuplicate", "judgement", "remember"]
+
+#: Put into the flags of a near-duplicate that is not dropped.
+FLAG = "near-duplicate"
+
+
+class NearDuplicate(IgnoreRequest):
+    """Handed to the errback of a request whose page was dropped."""
+
+    def __init__(self, url: str, duplicate_of: str, distance: int, resemblance: float) -> None:
+        super().__init__(f"{url} is a near-duplicate of {duplicate_of} ({distance} bits apart)")
+        self.url = url
+        self.duplicate_of = duplicate_of
+        self.distance = distance
+        self.resemblance = resemblance
+
+
+class Judgement(NamedTuple):
+    """What the filter made of a page."""
+
+    fingerprint: Fingerprint
+    verdict: Verdict
+
+
+_judgements: WeakKeyDictionary[Response, Judgement] = WeakKeyDictionary()
+
+
+def judgement(response: Response) -> Judgement | None:
+    """What the filter made of a response, for callbacks; None if it was not judged."""
+    return _judgements.get(response)
+
+
+def remember(response: Response, judged: Judgement) -> None:
+    """Keeps a judgement for as long as its response lives (responses take no attributes)."""
+    _judgements[response] = judged

@@ -1,0 +1,466 @@
+"""A crawl with a wrong setting, argument, index or log does not begin: one line says what is wrong.
+
+Each test runs ``scrapy crawl site`` and looks at its exit status, at what it printed, and at whether the
+site was asked for anything.
+"""
+
+import json
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from asyncio import run
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from crawler.demo import serve
+from dedup import Detector, SettingsError, open_index
+from dedup.scrapy.settings import DEFAULTS, read_settings
+
+ROOT = Path(__file__).parents[1]
+
+# --- Running scrapy ---------------------------------------------------------------------------------
+
+#: Runs command lines of scrapy, each in a fork: what takes long, to import and to tidy up, is done once.
+RUNNER = """
+import json, os, sys
+import scrapy.cmdline, scrapy.core.downloader.handlers.http11, scrapy.extensions.remote_control
+import crawler.spiders.site, dedup.index.local, dedup.index.redis, dedup.scrapy.middleware
+for line in sys.stdin:
+    arguments, output = json.loads(line)
+    child = os.fork()
+    if not child:
+        file = os.open(output, os.O_WRONLY | os.O_CREAT)
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        sys.argv = ["scrapy", *arguments]
+        try:
+            scrapy.cmdline.execute()
+        except SystemExit as end:
+            sys.stdout.flush()
+            os._exit(end.code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@dataclass
+class Ended:
+    """How a command line ended."""
+
+    status: int
+    output: str
+    seconds: float
+    requests: list[str]
+
+    @property
+    def complaint(self) -> str:
+        """The one line that says what is wrong, of a crawl that made no request and shows no traceback."""
+        assert self.requests == []
+        assert "Traceback" not in self.output
+        [line] = [line for line in self.output.splitlines() if " ERROR: " in line]
+        assert "Crawl refused: " in line
+        return line
+
+
+Crawl = Callable[..., Ended]
+
+
+@pytest.fixture(scope="module")
+def scrapy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., tuple[int, str]]]:
+    """Runs scrapy in the project's folder; status and output."""
+    folder, numbers = tmp_path_factory.mktemp("scrapy"), count()
+    command = [sys.executable, "-c", RUNNER]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as runner:
+        assert runner.stdin
+        assert runner.stdout
+        stdin, stdout = runner.stdin, runner.stdout
+
+        def scrapy(*arguments: str) -> tuple[int, str]:
+            output = folder / str(next(numbers))
+            print(json.dumps([arguments, str(output)]), file=stdin, flush=True)
+            return int(stdout.readline()), output.read_text()
+
+        yield scrapy
+
+
+class Site:
+    """Has only one page, and notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+
+    def render(self, path: str, visit: int) -> tuple[int, str, bytes]:
+        self.requests.append(path)
+        return 200, "text/html", b"<p>Welcome"
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[tuple[str, Site]]:
+    site = Site()
+    with serve(site) as url:  # type: ignore[arg-type]
+        yield url, site
+
+
+@pytest.fixture
+def crawl(scrapy: Callable[..., tuple[int, str]], site: tuple[str, Site], tmp_path: Path) -> Crawl:
+    """Crawls the site: ``crawl("-a", "allow=...", SETTING=value, ...)``."""
+    url, asked = site
+
+    def crawl(*arguments: str, **settings: object) -> Ended:
+        defaults = {"DEDUP_INDEX": "memory:", "DEDUP_LOG": tmp_path / "duplicates.jsonl", "DOWNLOAD_DELAY": 0}
+        command = ["crawl", "site", *(arguments or ("-a", f"start={url}"))]
+        for name, value in (defaults | settings).items():
+            command += ["-s", f"{name}={value}"]
+        asked.requests.clear()
+        started = time.monotonic()
+        status, output = scrapy(*command)
+        return Ended(status, output, time.monotonic() - started, list(asked.requests))
+
+    return crawl
+
+
+def test_with_nothing_wrong_the_crawl_begins(crawl: Crawl) -> None:
+    done = crawl()
+    assert done.status == 0
+    assert done.requests == ["/robots.txt", "/"]
+    assert "ERROR" not in done.output
+
+
+# --- Settings: exit status 2 ------------------------------------------------------------------------
+
+ADDRESSES = "'memory:', 'file:PATH', 'redis://HOST:PORT/DB'"
+#: Setting -> wrong values, and what the complaint says of those that are allowed.
+WRONG = {
+    "ENABLED": (["maybe", "", "2"], "True, False"),
+    "ACTION": (["delete", "", "DROP"], "'drop', 'nofollow', 'mark'"),
+    "INDEX": (["postgres://host/db", "crawl.sqlite", "redis://host:port/", "redis://host:99999/"], ADDRESSES),
+    "NAMESPACE": (["my{crawl}", "a\nb"], "printable text without braces"),
+    "MAX_DISTANCE": (["8", "-1", "3.5", "three", ""], "a whole number from 0 to 7"),
+    "MIN_RESEMBLANCE": (["1.5", "-0.1", "nan", "high", ""], "a number from 0"),
+    "SHINGLE_SIZE": (["0", "101", "six", ""], "a whole number from 1 to 100"),
+    "MIN_TOKENS": (["-1", "1e3", "few", ""], "a whole number from 0 to 1000000"),
+    "KEEP_URLS": (["sometimes", "", "2"], "True, False"),
+    "SCOPE": (["planet", ""], "'all', 'host', 'site'"),
+    "EXPECTED_PAGES": (["0", "1e6", "10000000000000", ""], "a whole number from 1 to"),
+    "TABLES": (["0", "four", "2.5"], "a whole number from 1"),
+    "METHOD": (["magic", ""], "'simhash'"),
+    "ON_INDEX_FAILURE": (["panic", ""], "'keep', 'pause', 'stop'"),
+}
+EVERY_WRONG = [(name, value, allowed) for name, (values, allowed) in WRONG.items() for value in values]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_crawl_with_a_wrong_value_does_not_begin(crawl: Crawl, name: str) -> None:
+    [value, *_], allowed = WRONG[name]
+    done = crawl(**{f"DEDUP_{name}": value})
+    assert f"DEDUP_{name} is " in done.complaint
+    assert value in done.complaint
+    assert allowed in done.complaint
+    assert done.status == 2
+
+
+@pytest.mark.parametrize(("name", "value", "allowed"), EVERY_WRONG)
+def test_a_wrong_value_is_named_with_what_is_allowed(name: str, value: str, allowed: str) -> None:
+    with pytest.raises(SettingsError, match=f"^DEDUP_{name} is ") as caught:
+        read_settings(Settings({"DEDUP_INDEX": "memory:", f"DEDUP_{name}": value}))
+    assert repr(value)[1:-1] in str(caught.value)
+    assert allowed in str(caught.value)
+
+
+@pytest.mark.parametrize("index", ["memory:here", "file:", "redis://127.0.0.1:1/0?colour=red"])
+def test_an_index_with_a_part_too_many_or_too_few_is_refused(crawl: Crawl, index: str) -> None:
+    done = crawl(DEDUP_INDEX=index)
+    assert f"DEDUP_INDEX is '{index.partition('?')[0]}'" in done.complaint
+    assert done.status == 2
+
+
+def test_a_number_of_tables_that_no_cutting_gives_is_refused_with_those_that_are_possible(
+    crawl: Crawl,
+) -> None:
+    done = crawl(DEDUP_TABLES=5, DEDUP_MAX_DISTANCE=3)
+    assert "DEDUP_TABLES is 5, but for MAX_DISTANCE 3" in done.complaint
+    assert "4, 10, 16, 20" in done.complaint
+    assert done.status == 2
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_no_setting_takes_a_value_of_a_wrong_type(name: str) -> None:
+    for wrong in (b"bytes", [3], {"a": 1}, object()):
+        with pytest.raises(SettingsError, match=f"^DEDUP_{name} is .*; allowed: .") as caught:
+            read_settings(Settings({"DEDUP_INDEX": "memory:", f"DEDUP_{name}": wrong}))
+        assert "\n" not in str(caught.value)
+
+
+def test_the_hash_key_is_never_shown() -> None:
+    with pytest.raises(SettingsError, match="DEDUP_HASH_KEY is not text") as caught:
+        read_settings(Settings({"DEDUP_INDEX": "memory:", "DEDUP_HASH_KEY": 7391}))
+    assert "7391" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("DEDUP_MAX_DISTNCE", "did you mean DEDUP_MAX_DISTANCE?"),
+        ("DEDUP_INDEX_URL", "did you mean DEDUP_INDEX?"),
+        ("DEDUP_on_index_failure", "DEDUP_ON_INDEX_FAILURE"),
+        ("DEDUP_XYZZY", "the settings are DEDUP_ENABLED, DEDUP_ACTION"),
+    ],
+)
+def test_an_unknown_setting_is_refused_with_the_nearest_name(crawl: Crawl, wrong: str, right: str) -> None:
+    done = crawl(**{wrong: "3"})
+    assert f"{wrong} is no setting of ours" in done.complaint
+    assert right in done.complaint
+    assert done.status == 2
+
+
+def test_a_reactor_that_can_not_wait_for_redis_is_refused(crawl: Crawl) -> None:
+    done = crawl(TWISTED_REACTOR="twisted.internet.epollreactor.EPollReactor")
+    assert "TWISTED_REACTOR is 'twisted.internet.epollreactor.EPollReactor'" in done.complaint
+    assert "AsyncioSelectorReactor" in done.complaint
+    assert done.status == 2
+
+
+@pytest.mark.parametrize("where", ["a directory", "below a file", "no name", "no format"])
+def test_a_log_that_can_not_be_written_is_refused(crawl: Crawl, tmp_path: Path, where: str) -> None:
+    (tmp_path / "file").touch()
+    log = {
+        "a directory": str(tmp_path),
+        "below a file": str(tmp_path / "file" / "log.jsonl"),
+        "no name": "",
+        "no format": str(tmp_path / "100%.jsonl"),
+    }[where]
+    done = crawl(DEDUP_LOG=log)
+    assert f"DEDUP_LOG is {log!r}, which can't be written" in done.complaint
+    assert done.status == 2
+
+
+# --- Arguments of the spider: exit status 2 ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "",
+        " , ",
+        "example.org",
+        "ftp://example.org/",
+        "http://",
+        "http:///path",
+        "http://[",
+        "http://127.0.0.1:99999/",
+        "http://127.0.0.1:port/",
+    ],
+)
+def test_a_start_that_is_no_url_is_refused(crawl: Crawl, start: str) -> None:
+    done = crawl("-a", f"start={start}")
+    assert "start is " in done.complaint
+    assert "https://" in done.complaint
+    assert done.status == 2
+
+
+def test_no_start_at_all_is_refused(crawl: Crawl) -> None:
+    done = crawl("-a", "allow=x")
+    assert "start is missing" in done.complaint
+    assert done.status == 2
+
+
+@pytest.mark.parametrize("argument", ["allow", "deny"])
+def test_a_pattern_that_is_no_regular_expression_is_refused(
+    crawl: Crawl, site: tuple[str, Site], argument: str
+) -> None:
+    done = crawl("-a", f"start={site[0]}", "-a", f"{argument}=(unclosed")
+    assert f"{argument} is '(unclosed', which is no regular expression" in done.complaint
+    assert done.status == 2
+
+
+# --- Index files ------------------------------------------------------------------------------------
+
+
+def test_a_directory_is_no_index(crawl: Crawl, tmp_path: Path) -> None:
+    done = crawl(DEDUP_INDEX=f"file:{tmp_path}")
+    assert f"DEDUP_INDEX is 'file:{tmp_path}', which is a directory" in done.complaint
+    assert done.status == 2
+
+
+def test_an_index_that_another_crawl_holds_is_refused_naming_its_process(
+    crawl: Crawl, tmp_path: Path
+) -> None:
+    address = f"file:{tmp_path / 'index.sqlite'}"
+
+    async def while_it_is_held() -> Ended:
+        index = open_index(address, Detector())
+        await index.open()
+        try:
+            return crawl(DEDUP_INDEX=address)
+        finally:
+            await index.close()
+
+    done = run(while_it_is_held())
+    assert f"{address} is in use by another crawl (process {os.getpid()})" in done.complaint
+    assert done.status == 3
+    assert crawl(DEDUP_INDEX=address).status == 0  # now that it is free
+
+
+@contextmanager
+def unchanged(path: Path) -> Iterator[None]:
+    """What is refused is left as it is."""
+    before = path.read_bytes()
+    yield
+    assert path.read_bytes() == before
+
+
+def foreign_database(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE header (name TEXT, value TEXT)")
+
+
+@pytest.mark.parametrize(
+    ("make", "status", "complaint"),
+    [
+        (lambda path: path.write_text("A shopping list.\n" * 100), 4, "is not an index of ours"),
+        (
+            lambda path: path.write_bytes(b"\x1f\x8b\x08\x00" + bytes(range(256)) * 20),
+            4,
+            "is not an index of ours",
+        ),
+        (foreign_database, 4, "is an SQLite database, but not an index of ours"),
+        (lambda path: path.touch(), 5, "is an empty file; delete it to start anew"),
+    ],
+    ids=["a text", "an archive", "another database", "an empty file"],
+)
+def test_a_file_that_is_no_index_of_ours_is_refused_and_left_as_it_is(
+    crawl: Crawl, tmp_path: Path, make: Callable[[Path], Any], status: int, complaint: str
+) -> None:
+    path = tmp_path / "index.sqlite"
+    make(path)
+    with unchanged(path):
+        done = crawl(DEDUP_INDEX=f"file:{path}")
+    assert str(path) in done.complaint
+    assert complaint in done.complaint
+    assert done.status == status
+
+
+def test_a_damaged_index_is_refused_and_left_as_it_is(crawl: Crawl, tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    assert crawl(DEDUP_INDEX=f"file:{path}").status == 0
+    path.write_bytes(path.read_bytes()[:5_000])
+    with unchanged(path):
+        done = crawl(DEDUP_INDEX=f"file:{path}")
+    assert str(path) in done.complaint
+    assert done.status == 5
+
+
+def test_a_file_name_that_is_too_long_is_refused(crawl: Crawl, tmp_path: Path) -> None:
+    done = crawl(DEDUP_INDEX=f"file:{tmp_path / ('x' * 300)}")
+    assert "x" * 300 in done.complaint
+    assert done.status in {2, 3}
+
+
+@pytest.mark.parametrize("store", ["file", "redis"], indirect=True)
+def test_an_index_built_with_other_parameters_is_refused_naming_field_and_both_values(
+    crawl: Crawl, address: str, namespace: str
+) -> None:
+    index = {"DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace}
+    assert crawl(DEDUP_SHINGLE_SIZE=6, **index).status == 0
+    done = crawl(DEDUP_SHINGLE_SIZE=5, **index)
+    assert "shingle_size is '6' there and '5' here" in done.complaint
+    assert address in done.complaint
+    assert done.status == 4
+    done = crawl(DEDUP_HASH_KEY="a secret", **index)
+    assert "hash_key is " in done.complaint
+    assert "a secret" not in done.output
+    assert done.status == 4
+    assert crawl(DEDUP_SHINGLE_SIZE=6, **index).status == 0
+
+
+# --- Redis ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def locked_redis(redis_socket: Path) -> Iterator[Path]:
+    """A Redis with the password "sesame" that evicts keys (where there is a Redis at all)."""
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        path = Path(folder, "redis.sock")
+        server = which("redis-server") or which("valkey-server") or ""
+        options = {"port": 0, "unixsocket": path, "dir": folder, "requirepass": "sesame"}
+        options |= {"save": "", "maxmemory-policy": "allkeys-lru"}
+        command = [server, *(text for name, value in options.items() for text in (f"--{name}", str(value)))]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+            while not path.exists():
+                assert process.poll() is None
+                time.sleep(0.01)
+            yield path
+            process.kill()
+
+
+def test_a_redis_that_is_not_there_is_refused_soon(crawl: Crawl) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # nobody listens
+        address = f"redis://127.0.0.1:{unused.getsockname()[1]}/0"
+        done = crawl(DEDUP_INDEX=address)
+    assert f"the index {address} can't be reached" in done.complaint
+    assert done.status == 3
+    assert done.seconds < 10
+
+
+def test_a_redis_that_never_answers_is_refused_soon(crawl: Crawl) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+        done = crawl(DEDUP_INDEX=address)
+    assert f"the index {address} can't be reached" in done.complaint
+    assert done.status == 3
+    assert done.seconds < 10
+
+
+def test_a_redis_that_evicts_keys_is_refused(crawl: Crawl, locked_redis: Path) -> None:
+    done = crawl(DEDUP_INDEX=f"unix://:sesame@{locked_redis}")
+    assert f"unix://{locked_redis} has maxmemory-policy 'allkeys-lru'" in done.complaint
+    assert "noeviction" in done.complaint
+    assert "sesame" not in done.output
+    assert done.status == 4
+
+
+@pytest.mark.parametrize("user", [":wrongpassword@", "nobody:wrongpassword@", ""])
+def test_a_redis_that_refuses_the_password_is_refused_without_showing_it(
+    crawl: Crawl, locked_redis: Path, user: str
+) -> None:
+    done = crawl(DEDUP_INDEX=f"unix://{user}{locked_redis}")
+    assert str(locked_redis) in done.complaint
+    assert "wrongpassword" not in done.output
+    assert done.status == 3
+
+
+@pytest.mark.parametrize(
+    "address", ["redis://:wrongpassword@host:port/", "postgres://me:wrongpassword@host/"]
+)
+def test_a_wrong_address_is_refused_without_showing_its_password(crawl: Crawl, address: str) -> None:
+    done = crawl(DEDUP_INDEX=address)
+    assert "DEDUP_INDEX is" in done.complaint
+    assert "wrongpassword" not in done.output
+    assert done.status == 2
+
+
+# --- Commands that are no crawl ---------------------------------------------------------------------
+
+
+def test_scrapy_fetch_leaves_the_index_alone(
+    scrapy: Callable[..., tuple[int, str]], site: tuple[str, Site], tmp_path: Path
+) -> None:
+    index, log = tmp_path / "index.sqlite", tmp_path / "duplicates.jsonl"
+    status, output = scrapy("fetch", site[0], "-s", f"DEDUP_INDEX=file:{index}", "-s", f"DEDUP_LOG={log}")
+    assert status == 0
+    assert "<p>Welcome" in output
+    assert list(tmp_path.iterdir()) == []

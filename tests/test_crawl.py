@@ -1,0 +1,358 @@
+"""The spider `site` from the command line, against the demo site, whose truth is known."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from crawler import settings
+from crawler.demo import Site, serve
+from crawler.spiders.site import SiteSpider
+from dedup.scrapy.settings import DEFAULTS
+
+ROOT = Path(__file__).parents[1]
+#: Contents that no crawl may keep: robots.txt forbids their only page.
+HIDDEN = {"accounts"}
+
+
+class Recorded(Site):
+    """The demo site; knows which paths it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[str] = []
+
+    def render(self, path: str, visit: int) -> tuple[int, str, bytes]:
+        self.requests.append(path)
+        return super().render(path, visit)
+
+
+class Pages:
+    """A site of a few pages of our own."""
+
+    def __init__(self, pages: dict[str, str] | None = None) -> None:
+        self.pages = pages or {}
+        self.requests: list[str] = []
+
+    def render(self, path: str, visit: int) -> tuple[int, str, bytes]:
+        self.requests.append(path)
+        return 200 if path in self.pages else 404, "text/html", self.pages.get(path, "").encode()
+
+
+@dataclass
+class Crawl:
+    """What came of a crawl."""
+
+    url: str
+    status: int
+    log: str
+    items: list[dict[str, Any]]
+    records: list[dict[str, Any]]
+
+    @property
+    def kept(self) -> set[str]:
+        """The paths of the items."""
+        return {self.path(item["url"]) for item in self.items}
+
+    @property
+    def dropped(self) -> set[str]:
+        """The paths in the drop log."""
+        return {self.path(record["url"]) for record in self.records}
+
+    def path(self, url: str) -> str:
+        assert url.startswith(self.url)
+        return "/" + url.removeprefix(self.url)
+
+    def count(self, name: str) -> int:
+        """One of the filter's stats."""
+        found = re.search(rf"'dedup/{name}': (\d+)", self.log)
+        return int(found[1]) if found else 0
+
+
+class Process:
+    """A running ``scrapy crawl site``."""
+
+    def __init__(self, url: str, folder: Path, *arguments: str, **settings: object) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._url, self._folder = url, folder
+        values: dict[str, object] = {
+            "DOWNLOAD_DELAY": 0,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+            "DEDUP_INDEX": "memory:",
+            "DEDUP_LOG": folder / "duplicates.jsonl",
+            "LOG_FILE": folder / "log",
+        } | settings
+        self._log = Path(str(values["DEDUP_LOG"]))
+        command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"start={url}", *arguments]
+        command += ["-O", str(folder / "pages.jsonl")]
+        for name, value in values.items():
+            command += ["-s", f"{name}={value}"]
+        self._process = subprocess.Popen(command, cwd=ROOT)
+
+    def done(self) -> Crawl:
+        status = self._process.wait(timeout=60)
+        log = (self._folder / "log").read_text()
+        return Crawl(self._url, status, log, read(self._folder / "pages.jsonl"), read(self._log))
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("ascii").splitlines()]
+
+
+def contents(site: Site, paths: Iterable[str]) -> Counter[str]:
+    """How often each content is among these pages."""
+    return Counter(site.truth[path] for path in paths)
+
+
+def every_content_once(site: Site) -> Counter[str]:
+    return Counter(set(site.truth.values()) - HIDDEN)
+
+
+# --- One crawl after another ------------------------------------------------------------------------
+
+
+@dataclass
+class Run:
+    """A crawl of a site that is still being served, so that it can be crawled again."""
+
+    site: Recorded
+    settings: dict[str, object]
+    done: Crawl
+
+
+@pytest.fixture(scope="module")
+def first_runs(redis_socket: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
+    """A crawl with each kind of index, one page at a time."""
+    folder = tmp_path_factory.mktemp("first")
+    indexes = {
+        "memory": "memory:",
+        "file": f"file:{folder / 'index.sqlite'}",
+        "redis": f"unix://{redis_socket}",
+    }
+    with ExitStack() as stack:
+
+        def run(store: str) -> Run:
+            site = Recorded()
+            url = stack.enter_context(serve(site))
+            settings: dict[str, object] = {"DEDUP_INDEX": indexes[store], "DEDUP_NAMESPACE": uuid4().hex}
+            return Run(site, settings, Process(url, folder / store, CONCURRENT_REQUESTS=1, **settings).done())
+
+        with ThreadPoolExecutor(2) as pool:
+            yield dict(zip(indexes, pool.map(run, indexes), strict=True))
+
+
+@pytest.fixture
+def run(first_runs: dict[str, Run], store: str) -> Run:
+    """The crawl with each kind of index in turn."""
+    return first_runs[store]
+
+
+def test_every_content_is_kept_exactly_once(run: Run) -> None:
+    assert run.done.status == 0
+    assert contents(run.site, run.done.kept) == every_content_once(run.site)
+    assert len(run.done.items) == len(run.done.kept)
+    assert "ERROR" not in run.done.log
+    assert "Traceback" not in run.done.log
+
+
+def test_pages_that_only_look_alike_or_are_short_are_all_kept(run: Run) -> None:
+    folders = ("/shop/", "/staff/", "/list?page=")
+    alike = {path for path in run.site.pages if path.startswith(folders)}
+    assert len(alike) >= 20
+    assert alike - {"/list?page=1"} <= run.done.kept  # which is the same as /list
+    assert run.done.count("unjudged/short") >= 5
+
+
+def test_an_endless_calendar_is_left_at_its_second_page(run: Run) -> None:
+    months = {path for path in run.site.requests if path.startswith("/calendar/")}
+    assert months == {"/calendar/2026/01", "/calendar/2026/02"}
+
+
+def test_robots_txt_is_obeyed(run: Run) -> None:
+    assert run.site.requests[0] == "/robots.txt"
+    assert not any(path.startswith("/private/") for path in run.site.requests)
+
+
+def test_every_drop_is_on_record_and_was_a_duplicate(run: Run) -> None:
+    done, truth = run.done, run.site.truth
+    assert len(done.records) == done.count("dropped") == done.count("duplicate") > 0
+    for record in done.records:
+        kept = done.path(record["duplicate_of"])
+        assert kept in done.kept
+        assert truth[done.path(record["url"])] == truth[kept]
+    assert done.count("pages") == len(done.items) + len(done.records)
+    assert len(run.site.requests) == done.count("pages") + done.count("skipped")
+
+
+def test_an_item_tells_of_its_page(run: Run) -> None:
+    for item in run.done.items:
+        assert list(item) == ["url", "status", "title", "depth", "fingerprint", "fetched"]
+        path = run.done.path(item["url"])
+        assert item["status"] == 200
+        assert f"<title>{item['title']}</title>" in run.site.render(path, 1)[2].decode()
+        assert (item["depth"] == 0) == (path == "/")
+        assert re.fullmatch("[0-9a-f]{16}", item["fingerprint"])
+        assert datetime.fromisoformat(item["fetched"]).utcoffset() is not None
+
+
+def test_the_three_stores_keep_the_same_pages(first_runs: dict[str, Run]) -> None:
+    memory, file, redis = (run.done.kept for run in first_runs.values())
+    assert memory == file == redis
+
+
+def test_every_content_is_kept_exactly_once_when_many_are_fetched_at_a_time(tmp_path: Path) -> None:
+    site = Site()
+    with serve(site) as url:
+        done = Process(url, tmp_path, CONCURRENT_REQUESTS=16).done()
+    assert contents(site, done.kept) == every_content_once(site)
+
+
+@pytest.mark.parametrize("store", ["file", "redis"], indirect=True)
+def test_a_second_run_keeps_and_drops_the_same_pages(run: Run, tmp_path: Path) -> None:
+    def without_session_ids(paths: set[str]) -> set[str]:
+        """The one article that is linked under session ids has another URL in each run."""
+        return {path for path in paths if "the-keepers-log" not in path}
+
+    first, second = run.done, Process(run.done.url, tmp_path, **run.settings).done()
+    assert without_session_ids(second.kept) == without_session_ids(first.kept)
+    assert without_session_ids(second.dropped) == without_session_ids(first.dropped)
+    assert second.count("new") == 0
+    assert second.count("same") + second.count("unjudged") == len(second.items)
+
+
+# --- Two crawlers, one index ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_two_crawlers_on_one_index_keep_every_content_exactly_once(
+    redis_socket: Path, tmp_path: Path, rounds: int
+) -> None:
+    start = threading.Barrier(2, timeout=30)
+
+    class StartsBothAtOnce(Site):
+        def render(self, path: str, visit: int) -> tuple[int, str, bytes]:
+            if path == "/":
+                start.wait()
+            return super().render(path, visit)
+
+    for number in range(rounds):
+        site, log = StartsBothAtOnce(), tmp_path / f"{number}.jsonl"
+        settings = {"DEDUP_INDEX": f"unix://{redis_socket}", "DEDUP_NAMESPACE": uuid4().hex, "DEDUP_LOG": log}
+        with serve(site) as url:
+            both = [Process(url, tmp_path / f"{number}-{name}", **settings) for name in "ab"]
+            a, b = (process.done() for process in both)
+        assert contents(site, a.kept | b.kept) == every_content_once(site)
+        assert a.count("new") + b.count("new") + a.count("unjudged") == len(a.kept | b.kept)
+        assert a.count("dropped") > 0
+        assert b.count("dropped") > 0
+        assert len(read(log)) == a.count("dropped") + b.count("dropped")
+        assert [done.status for done in (a, b)] == [0, 0]
+        assert "ERROR" not in a.log + b.log
+
+
+# --- Where it goes ----------------------------------------------------------------------------------
+
+
+def test_allow_and_deny_choose_the_links_that_are_followed(tmp_path: Path) -> None:
+    site = Recorded()
+    with serve(site) as url:
+        done = Process(url, tmp_path, "-a", "allow=/(keepers|articles)/", "-a", r"deny=fog|\?sid=").done()
+    assert done.status == 0
+    assert {path for path in site.requests if not re.search("/(keepers|articles)/", path)} == {
+        "/robots.txt",
+        "/",
+    }
+    assert {"/", "/keepers/", "/articles/the-great-lens"} <= set(site.requests)
+    assert not any("fog" in path or "sid" in path for path in site.requests)
+
+
+def test_it_stays_on_the_hosts_of_the_start(tmp_path: Path) -> None:
+    site = Pages()
+    with serve(site) as url:
+        elsewhere = url.replace("127.0.0.1", "localhost")
+        site.pages |= {
+            "/": f"<title>Front</title><a href='{elsewhere}elsewhere'>x</a> <a href=near>y</a>",
+            "/near": "<title>Near</title>",
+            "/elsewhere": "<title>Elsewhere</title>",
+        }
+        done = Process(url, tmp_path).done()
+    assert done.kept == {"/", "/near"}
+    assert sorted(site.requests) == ["/", "/near", "/robots.txt"]
+
+
+def test_a_link_can_not_make_it_read_a_file_of_this_machine(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.html"
+    secret.write_text("<title>Secret</title>")
+    site = Pages({"/": f"<title>Front</title><a href='file://127.0.0.1{secret}'>x</a> <a href=/near>y</a>"})
+    site.pages["/near"] = "<title>Near</title>"
+    with serve(site) as url:
+        done = Process(url, tmp_path).done()
+    assert [item["title"] for item in done.items] == ["Front", "Near"]
+
+
+def test_a_start_host_beyond_ascii_is_recognised_in_its_own_links() -> None:
+    assert SiteSpider(start="http://Bücher.example/").allowed_domains == ["xn--bcher-kva.example"]
+
+
+def test_the_settings_of_the_project_show_the_defaults() -> None:
+    from_environment = {"INDEX", "HASH_KEY"}
+    shown = {name.removeprefix("DEDUP_"): value for name, value in vars(settings).items() if "DEDUP_" in name}
+    assert shown.keys() == DEFAULTS.keys()
+    for name in shown.keys() - from_environment:
+        assert shown[name] == DEFAULTS[name], name
+
+
+# --- python -m crawler ------------------------------------------------------------------------------
+
+
+def run_module(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "crawler", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+
+
+SUMMARY = re.compile(
+    r"http://127\.0\.0\.1:\d+/: (\d+) pages fetched and judged.*\n"
+    r"  kept +(\d+): .*\n"
+    r"  dropped +(\d+) near-duplicates.*\n"
+    r"  drop log +(.*)\n"
+    r"  items +(.*)\n"
+)
+
+
+def test_the_module_crawls_the_demo_site_and_says_what_came_of_it(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    for part in ("crawler", "dedup"):
+        shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "scrapy.cfg", copy)
+    done = run_module(cwd=copy)
+    assert done.returncode == 0
+    found = SUMMARY.search(done.stdout)
+    assert found
+    pages, kept, dropped = (int(figure) for figure in found.groups()[:3])
+    assert pages == kept + dropped
+    assert kept == len(every_content_once(Site())) == len(read(copy / found[5]))
+    assert dropped == len(read(copy / found[4])) > 0
+    assert "Traceback" not in done.stderr
+
+
+def test_the_module_works_in_any_folder(tmp_path: Path) -> None:
+    text = "<p>" + " ".join(f"word{number}" for number in range(200))
+    with serve(Pages({"/": "<a href=/copy>copy</a>" + text, "/copy": text})) as url:
+        done = run_module(url, cwd=tmp_path)
+    assert done.returncode == 0
+    found = SUMMARY.search(done.stdout)
+    assert found
+    assert found.groups()[:3] == ("2", "1", "1")

@@ -1,0 +1,637 @@
+"""What only the index in a file has: its lock, its damages, what survives a kill; and the sorted tables."""
+
+import asyncio
+import functools
+import gzip
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dedup.detector import Detector, Fingerprint
+from dedup.errors import (
+    DedupError,
+    IndexCorruptError,
+    IndexMismatchError,
+    IndexUnavailableError,
+    SettingsError,
+)
+from dedup.index import Index, open_index
+from dedup.index.local import SortedTables
+from dedup.simhash import distances
+from dedup.tables import plan_for
+
+DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
+
+
+def page(simhash: int) -> Fingerprint:
+    """A page of that simhash; their sketches are all alike."""
+    return Fingerprint(simhash, b"\x55" * 128, tokens=100, links=0)
+
+
+Claim = tuple[str, str, Fingerprint]
+
+
+def pages(number: int, name: str = "page", seed: int = 1) -> list[Claim]:
+    """Claims of unrelated pages."""
+    rng = random.Random(seed)
+    return [(f"{name} {n}", f"http://example.org/{n}", page(rng.getrandbits(64))) for n in range(number)]
+
+
+def twin_of(claim: Claim) -> Claim:
+    """A claim of the same content elsewhere."""
+    return f"twin of {claim[0]}", f"{claim[1]}/twin", claim[2]
+
+
+def driven(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """A test that is a coroutine, run to its end."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
+
+
+def index_in(path: Path) -> Index:
+    """The index in a file; to be closed."""
+    return open_index(f"file:{path}", DETECTOR)
+
+
+async def open_and_close(path: Path) -> None:
+    """Raises what that raises."""
+    index = index_in(path)
+    try:
+        await index.open()
+    finally:
+        await index.close()
+
+
+def try_to_open(path: Path) -> None:
+    """Raises what opening raises."""
+    asyncio.run(open_and_close(path))
+
+
+async def fill(path: Path, claims: list[Claim]) -> None:
+    """Makes an index, or adds to it."""
+    index = index_in(path)
+    for claim in claims:
+        await index.claim(*claim)
+        await index.confirm(claim[0])
+    await index.close()
+
+
+def change(path: Path, statement: str) -> None:
+    """Changes the database behind the back of the index."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where there is no index yet."""
+    return tmp_path / "index.sqlite"
+
+
+@pytest.fixture
+def filled(path: Path) -> Path:
+    """An index of 50 pages."""
+    asyncio.run(fill(path, pages(50)))
+    return path
+
+
+# --- Where it may be -----------------------------------------------------------------------------------
+
+
+def test_a_missing_folder_is_created(tmp_path: Path) -> None:
+    path = tmp_path / "one" / "and another" / "index.sqlite"
+    try_to_open(path)
+    assert path.is_file()
+
+
+def test_a_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="directory") as refusal:
+        try_to_open(tmp_path)
+    assert str(tmp_path) in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a b.sqlite", "what?mode=rw", "100%41#.sqlite", "päge 🕷", "-rf", "a\nb", os.fsdecode(b"\xff\xfe")],
+    ids=ascii,
+)
+@driven
+async def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+    (claim,) = pages(1)
+    await fill(tmp_path / name, [claim])
+    index = index_in(tmp_path / name)
+    try:
+        assert (await index.claim(*claim)).status == "same"
+        with pytest.raises(IndexUnavailableError) as refusal:
+            await open_and_close(tmp_path / name)
+        assert "\n" not in str(refusal.value)
+    finally:
+        await index.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 300, "a\0b", "file/below", "pipe"], ids=["long", "NUL", "below", "pipe"]
+)
+def test_a_path_that_no_index_can_have_is_an_error_of_ours(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DedupError):
+        try_to_open(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a directory", "an empty file", "text"])
+def test_an_error_is_one_line_even_if_the_path_is_not(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a\ndirectory").mkdir()
+    (tmp_path / "an\nempty\nfile").touch()
+    (tmp_path / "text").write_text("text" * 1000)
+    with pytest.raises(DedupError) as refusal:
+        try_to_open(tmp_path / name.replace(" ", "\n"))
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_symbolic_link_to_a_file_that_is_yet_to_be_made_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "index.sqlite")
+    try_to_open(tmp_path / "link")
+    assert (tmp_path / "elsewhere" / "index.sqlite").is_file()
+
+
+@contextmanager
+def read_only(path: Path) -> Iterator[None]:
+    """Skips the test for those who may write to anything."""
+    mode = path.stat().st_mode
+    path.chmod(mode & ~0o222)
+    try:
+        if os.access(path, os.W_OK):
+            pytest.skip("root may write to what is read-only")
+        yield
+    finally:
+        path.chmod(mode)
+
+
+def test_a_file_that_is_read_only_is_refused(filled: Path) -> None:
+    before = filled.read_bytes()
+    with read_only(filled), pytest.raises(IndexUnavailableError, match=filled.name):
+        try_to_open(filled)
+    assert filled.read_bytes() == before
+
+
+def test_a_folder_that_is_read_only_is_refused(path: Path) -> None:
+    with read_only(path.parent), pytest.raises(IndexUnavailableError, match=path.name):
+        try_to_open(path)
+
+
+# --- One crawl at a time -------------------------------------------------------------------------------
+
+HOLD = """
+import asyncio, sys
+from dedup import Detector, open_index
+asyncio.run(open_index(sys.argv[1], Detector(max_distance=3, min_resemblance=0.7)).open())
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def another_process(script: str, *arguments: object, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A running Python, killed at the end."""
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def holder(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process, which has the index open."""
+    with another_process(HOLD, f"file:{path}", stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"open\n"
+        yield process
+
+
+def test_an_index_that_another_process_has_open_is_refused_at_once_naming_that_process(path: Path) -> None:
+    with holder(path) as process:
+        start = time.monotonic()
+        with pytest.raises(IndexUnavailableError) as refusal:
+            try_to_open(path)
+        assert time.monotonic() - start < 2
+        text = str(refusal.value)
+        assert f"process {process.pid}" in text
+        assert f"file:{path}" in text
+        assert "\n" not in text
+
+
+def test_the_index_of_a_process_that_was_killed_is_free(path: Path) -> None:
+    with holder(path) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        try_to_open(path)
+
+
+@driven
+async def test_an_index_can_be_open_once_only_within_a_process_too(filled: Path) -> None:
+    index = index_in(filled)
+    await index.open()
+    for _ in range(2):
+        with pytest.raises(IndexUnavailableError, match=f"process {os.getpid()}"):
+            await open_and_close(filled)
+    await index.close()
+    await open_and_close(filled)
+
+
+@pytest.mark.parametrize("name", ["folder/../index.sqlite", "link to folder/index.sqlite", "link"])
+def test_an_index_that_is_open_is_refused_by_another_name_too(filled: Path, name: str) -> None:
+    (filled.parent / "folder").mkdir()
+    (filled.parent / "link to folder").symlink_to(filled.parent)
+    (filled.parent / "link").symlink_to(filled)
+    with holder(filled), pytest.raises(IndexUnavailableError):
+        try_to_open(filled.parent / name)
+
+
+# --- Files that are not ours, or damaged ---------------------------------------------------------------
+
+
+def test_an_empty_file_is_refused_and_left(path: Path) -> None:
+    path.touch()
+    for _ in range(2):  # the refused file isn't held either
+        with pytest.raises(IndexCorruptError, match="empty"):
+            try_to_open(path)
+    assert path.read_bytes() == b""
+
+
+FOREIGN: dict[str, Callable[[Path], object]] = {
+    "one byte": lambda path: path.write_bytes(b"\0"),
+    "99 random bytes": lambda path: path.write_bytes(random.Random(1).randbytes(99)),
+    "a megabyte of random bytes": lambda path: path.write_bytes(random.Random(2).randbytes(1 << 20)),
+    "zeros": lambda path: path.write_bytes(bytes(8192)),
+    "text": lambda path: path.write_text("This is no index.\n" * 1000),
+    "a drop log": lambda path: path.write_text(json.dumps({"url": "http://a/", "distance": 1}) + "\n"),
+    "gzip": lambda path: path.write_bytes(gzip.compress(random.Random(3).randbytes(5000))),
+    "another database": lambda path: change(path, "CREATE TABLE header (name TEXT, value TEXT)"),
+}
+
+
+@pytest.mark.parametrize("content", FOREIGN)
+def test_a_file_of_something_else_is_refused_and_left_byte_for_byte(path: Path, content: str) -> None:
+    FOREIGN[content](path)
+    before = path.read_bytes()
+    for _ in range(2):
+        with pytest.raises(IndexMismatchError) as refusal:
+            try_to_open(path)
+        assert str(path) in str(refusal.value)
+    assert path.read_bytes() == before
+
+
+DAMAGE = {
+    "a short simhash": "UPDATE pages SET simhash = x'00' WHERE number = 7",
+    "a long simhash": "UPDATE pages SET simhash = zeroblob(16) WHERE number = 7",
+    "a simhash of text": "UPDATE pages SET simhash = '01234567' WHERE number = 7",
+    "a short scope": "UPDATE pages SET scope = x'' WHERE number = 7",
+    "a plan of no number": "UPDATE header SET value = 'x' WHERE name = 'tables'",
+    "a plan of no block": "UPDATE header SET value = '0' WHERE name = 'tables'",
+    "a plan of fewer blocks than bits that may differ": "UPDATE header SET value = '2' WHERE name = 'tables'",
+    "no pages": "DROP TABLE pages",
+    "no header": "DROP TABLE header",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damage_seen_at_once_is_refused_and_the_file_left(filled: Path, damage: str) -> None:
+    change(filled, DAMAGE[damage])
+    before = filled.read_bytes()
+    with pytest.raises((IndexCorruptError, IndexMismatchError)) as refusal:
+        try_to_open(filled)
+    assert str(filled) in str(refusal.value)
+    assert filled.read_bytes() == before
+
+
+def test_a_refused_file_is_not_held(filled: Path) -> None:
+    change(filled, DAMAGE["no pages"])
+    for _ in range(2):
+        with pytest.raises(IndexCorruptError):
+            try_to_open(filled)
+
+
+@pytest.mark.parametrize("sketch", ["x''", "x'55'", "zeroblob(256)", "'text'", "7"])
+@driven
+async def test_a_damaged_sketch_is_an_error_of_ours_or_no_match(filled: Path, sketch: str) -> None:
+    change(filled, f"UPDATE pages SET sketch = {sketch}")
+    index = index_in(filled)
+    try:
+        with suppress(IndexCorruptError):
+            assert (await index.claim(*twin_of(pages(1)[0]))).status == "new"
+    finally:
+        await index.close()
+
+
+def examine(path: Path, content: bytes) -> str:
+    """Uses a damaged copy of an index of 50 pages like any other; what came of it.
+
+    Raises what is not an error of ours; asserts that no page is dropped that should not be.
+    """
+
+    async def use() -> str:
+        index = index_in(path)
+        outcome = "opened"
+        try:
+            await index.open()
+            for claim, stranger in zip(pages(50), pages(50, "stranger", seed=2), strict=True):
+                for asked, wrong in (claim, "duplicate"), (twin_of(claim), "same"), (stranger, "duplicate"):
+                    with suppress(DedupError):
+                        verdict = await index.claim(*asked)
+                        assert verdict.status != wrong, (asked, verdict)
+        except DedupError:
+            outcome = "refused"
+        finally:
+            with suppress(DedupError):
+                await index.close()
+        return outcome
+
+    path.write_bytes(content)
+    outcome = asyncio.run(use())
+    if outcome == "refused":
+        assert path.read_bytes() == content
+    return outcome
+
+
+def test_a_file_cut_short_is_refused(filled: Path) -> None:
+    content = filled.read_bytes()
+    for size in [*range(512, len(content), 1024), len(content) - 1]:
+        copy = filled.with_name(f"cut to {size} bytes")
+        assert examine(copy, content[:size]) == "refused", copy
+
+
+@pytest.mark.parametrize("damage", ["a byte", "16 bytes", "a page of noise", "a page of zeros"])
+def test_a_damaged_file_is_refused_or_no_page_is_dropped_wrongly(filled: Path, damage: str) -> None:
+    content = filled.read_bytes()
+    outcomes: Counter[str] = Counter()
+    for seed in range(40):
+        rng = random.Random(seed)
+        damaged = bytearray(content)
+        start = rng.randrange(len(content) - 16)
+        if damage == "a byte":
+            damaged[start] ^= rng.randrange(1, 256)
+        elif damage == "16 bytes":
+            damaged[start : start + 16] = rng.randbytes(16)
+        else:
+            start -= start % 4096
+            damaged[start : start + 4096] = rng.randbytes(4096) if "noise" in damage else bytes(4096)
+        try:
+            outcomes[examine(filled.with_name(f"damaged by {seed}"), bytes(damaged))] += 1
+        except Exception as error:
+            error.add_note(f"after damage by seed {seed}, at {start}")
+            raise
+    assert outcomes["refused"] > 0
+
+
+def test_a_page_whose_id_is_damaged_in_one_place_is_not_its_own_duplicate(filled: Path) -> None:
+    content = filled.read_bytes()
+    places = [match.start() for match in re.finditer(b"page 17", content)]
+    assert len(places) == 2  # in its row, and in the list of all page ids
+    for place in places:
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        assert examine(filled.with_name(f"damaged at {place}"), bytes(damaged)) == "opened"
+
+
+# --- What survives -------------------------------------------------------------------------------------
+
+CRAWL = """
+import asyncio, random, sys, time
+from dedup import Detector, open_index
+from dedup.detector import Fingerprint
+
+async def crawl():
+    index = open_index(sys.argv[1], Detector(max_distance=3, min_resemblance=0.7))
+    rng = random.Random(1)
+    number = 0
+    while True:
+        page = Fingerprint(rng.getrandbits(64), b"\\x55" * 128, tokens=100, links=0)
+        await index.claim(f"page {number}", f"http://example.org/{number}", page)
+        if number % 3:
+            await index.confirm(f"page {number}")
+        print(number, time.monotonic(), flush=True)
+        number += 1
+        await asyncio.sleep(0.002)
+
+asyncio.run(crawl())
+"""
+
+
+def wait_for(path: Path, size: int = 1) -> None:
+    """Until another process has written that much to a file."""
+    for _ in range(3000):
+        if path.exists() and path.stat().st_size >= size:
+            return
+        time.sleep(0.01)
+    pytest.fail(f"{path} does not grow")
+
+
+async def recover(path: Path, killed: float) -> int:
+    """Checks what a killed crawl has left; how many pages it had confirmed a second before."""
+    *lines, _ = (path.parent / "log").read_text().split("\n")  # the last may be torn
+    index = index_in(path)
+    kept = 0
+    for claim, line in zip(pages(len(lines)), lines, strict=True):
+        number, confirmed = line.split()
+        if not int(number) % 3:
+            assert (await index.claim(*twin_of(claim))).status == "new", f"{claim[0]} was pending"
+        elif float(confirmed) < killed - 1:
+            assert (await index.claim(*claim)).status == "same", f"{claim[0]} was lost"
+            assert (await index.claim(*twin_of(claim))).of == claim[1]
+            kept += 1
+    await index.close()
+    return kept
+
+
+def test_what_was_confirmed_a_second_before_a_kill_is_kept_and_what_was_pending_shadows_nothing(
+    tmp_path: Path,
+) -> None:
+    killed = {}
+    with ExitStack() as stack:
+        crawls = []
+        for name in ("before", "while", "after"):
+            path = tmp_path / name / "index.sqlite"
+            path.parent.mkdir()
+            log = stack.enter_context((path.parent / "log").open("wb"))
+            crawls.append((path, stack.enter_context(another_process(CRAWL, f"file:{path}", stdout=log))))
+        for path, _ in crawls:
+            wait_for(path.parent / "log")
+        time.sleep(1.3)
+        for path, process in crawls:  # a batch is written every half second
+            assert process.poll() is None
+            process.send_signal(signal.SIGKILL)
+            killed[path] = time.monotonic()
+            time.sleep(0.2)
+    for path, moment in killed.items():
+        assert asyncio.run(recover(path, moment)) > 10
+
+
+@driven
+async def test_confirmations_are_written_even_while_the_caller_does_not_wait_for_anything(path: Path) -> None:
+    index = index_in(path)
+    rng = random.Random(1)
+    end = time.monotonic() + 2  # twice as long as they may take
+    while time.monotonic() < end:
+        page_id = f"{rng.getrandbits(64)}"
+        await index.claim(page_id, "http://example.org/", page(int(page_id)))
+        await index.confirm(page_id)
+    with closing(sqlite3.connect(path)) as other:
+        (written,) = other.execute("SELECT count(*) FROM pages").fetchone()
+    await index.close()
+    assert written > 0
+
+
+def test_a_log_left_beside_a_deleted_index_is_not_taken_for_that_of_the_next(path: Path) -> None:
+    with path.with_suffix(".log").open("wb") as log, another_process(CRAWL, f"file:{path}", stdout=log):
+        wait_for(Path(f"{path}-wal"), 4096 * 20)
+    path.unlink()
+
+    async def crawl_again() -> None:
+        index = index_in(path)
+        try:
+            assert await index.count() == 0  # not the pages of the deleted one
+            for claim in pages(10):
+                assert (await index.claim(*claim)).status == "new"
+                await index.confirm(claim[0])
+        finally:
+            await index.close()
+        await fill(path, pages(10))
+
+    asyncio.run(crawl_again())
+
+
+FULL = """
+import asyncio, random, resource, signal, sys
+from dedup import Detector, open_index
+from dedup.detector import Fingerprint
+from dedup.errors import DedupError
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+async def crawl():
+    index = open_index(sys.argv[1], Detector(max_distance=3, min_resemblance=0.7))
+    rng = random.Random(1)
+    await index.open()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    for number in range(5000):
+        page = Fingerprint(rng.getrandbits(64), b"\\x55" * 128, tokens=100, links=0)
+        await index.claim(f"page {number}", f"http://example.org/{number}", page)
+        await index.confirm(f"page {number}")
+        await asyncio.sleep(0)
+    try:
+        await index.close()
+    except DedupError as error:
+        print(type(error).__name__, error)
+
+asyncio.run(crawl())
+"""
+
+
+def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_an_index_that_opens(path: Path) -> None:
+    with another_process(FULL, f"file:{path}", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        printed, errors = process.communicate(timeout=60)
+    assert errors == b""
+    assert printed.startswith(b"Index")
+    assert str(path).encode() in printed
+
+    async def reopen() -> None:
+        index = index_in(path)
+        number = await index.count()
+        assert number < 5000
+        for claim in pages(5000)[:number]:  # whole batches, in their order
+            assert (await index.claim(*claim)).status == "same"
+        await index.close()
+
+    asyncio.run(reopen())
+
+
+@driven
+async def test_pages_of_many_crawls_add_up(path: Path) -> None:
+    claims = pages(5000)
+    for start in range(0, 5000, 1000):
+        await fill(path, claims[start : start + 1000])
+    index = index_in(path)
+    assert await index.count() == 5000
+    for claim in claims[::50]:
+        assert (await index.claim(*claim)).status == "same"
+        assert (await index.claim(*twin_of(claim))).of == claim[1]
+    await index.close()
+
+
+# --- The sorted tables ---------------------------------------------------------------------------------
+
+PLANS = pytest.mark.parametrize(
+    ("k", "tables"), [(0, 1), (1, 2), (2, 9), (3, 4), (3, 16), (4, 15), (5, 21), (6, 28), (7, 64)]
+)
+
+
+def random_keys(number: int, seed: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Keys of which many are near to, and some equal to, others."""
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(0, 2**64, number, np.uint64)
+    for _ in range(8):
+        near = rng.random(number) < 0.5
+        flipped = np.uint64(1) << rng.integers(0, 64, number, np.uint64)
+        keys[near] = (keys[rng.permutation(number) // 4] ^ flipped)[near]
+    keys[::100] = keys[0]
+    return keys
+
+
+@PLANS
+def test_tables_stay_sorted_and_whole_through_all_their_merges(k: int, tables: int) -> None:
+    keys = random_keys(12_000, seed=k)
+    filed = SortedTables(plan_for(tables, k), keys[:3000].copy())
+    for number, key in enumerate(keys[3000:].tolist(), 3000):
+        assert filed.add(key) == number
+        if number % 1500 == 0:
+            filed.check()
+    filed.check()
+    assert filed.size == len(keys)
+
+
+@PLANS
+def test_tables_find_what_a_scan_of_all_keys_finds(k: int, tables: int) -> None:
+    keys = random_keys(20_000, seed=10 + k)
+    filed = SortedTables(plan_for(tables, k), keys[:10_000].copy())
+    for key in keys[10_000:].tolist():
+        filed.add(key)
+    rng = random.Random(k)
+    found = 0
+    for number in range(300):
+        query = int(keys[rng.randrange(len(keys))])
+        for bit in rng.sample(range(64), number % (k + 3)):
+            query ^= 1 << bit
+        for distance in {k, k // 2}:
+            right = np.flatnonzero(distances(keys, query) <= distance).tolist()
+            assert filed.within(query, distance) == right
+            found += len(right)
+    assert found > 100
+
+
+def test_tables_of_nothing_find_nothing() -> None:
+    filed = SortedTables(plan_for(4, 3))
+    filed.check()
+    assert filed.within(0, 3) == []

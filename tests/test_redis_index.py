@@ -1,0 +1,720 @@
+"""What only the index in Redis has: servers it refuses, replies that get lost, runs that die, its keys."""
+
+import asyncio
+import functools
+import logging
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from dedup.detector import Detector, Fingerprint
+from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError
+from dedup.index import Index, Verdict, open_index
+from dedup.tables import possible_plans
+from tests.conftest import start_redis
+
+DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
+ALL_BITS = 2**64 - 1
+
+
+def page(simhash: int) -> Fingerprint:
+    """A page of that simhash; their sketches are all alike."""
+    return Fingerprint(simhash, b"\x55" * 128, tokens=100, links=0)
+
+
+def driven(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """A test that is a coroutine, run to its end."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
+
+
+@asynccontextmanager
+async def opened(address: str, namespace: str = "test", **options: Any) -> AsyncIterator[Index]:
+    """An index, closed at the end."""
+    index = open_index(address, options.pop("detector", DETECTOR), namespace=namespace, **options)
+    try:
+        await index.open()
+        yield index
+    finally:
+        with suppress(IndexUnavailableError):  # of a server that is gone by now
+            await index.close()
+
+
+async def try_to_open(address: str) -> None:
+    """Raises what opening raises."""
+    async with opened(address):
+        pass
+
+
+class Server:
+    """A Redis for one test alone, which may treat it as it likes."""
+
+    def __init__(self, program: str, folder: Path) -> None:
+        self.socket = folder / "redis.sock"
+        self.address = f"unix://{self.socket}"
+        self.program = program
+        self.start()
+
+    def start(self, *options: str) -> None:
+        self.process = start_redis(self.program, self.socket, *options)
+        self.client = redis.Redis(unix_socket_path=str(self.socket))
+
+    def stop(self) -> None:
+        self.client.close()
+        self.process.kill()
+        self.process.wait()
+        self.socket.unlink(missing_ok=True)
+
+    def contents(self) -> dict[bytes, bytes]:
+        """Every key, and its value byte for byte."""
+        return {key: self.client.dump(key) for key in self.client.scan_iter(count=1000)}
+
+
+@pytest.fixture
+def server(redis_socket: Path) -> Iterator[Server]:
+    """A server of one's own; skipped or an error where there is none, like `redis_socket`."""
+    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    assert program
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        server = Server(program, Path(folder))
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@pytest.fixture
+def address(redis_socket: Path) -> str:
+    """The address of the server that is shared with all tests."""
+    return f"unix://{redis_socket}"
+
+
+# --- Servers that are refused --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "allkeys-lru",
+        "allkeys-lfu",
+        "allkeys-random",
+        "volatile-lru",
+        "volatile-lfu",
+        "volatile-random",
+        "volatile-ttl",
+    ],
+)
+@driven
+async def test_a_server_that_may_evict_keys_is_refused(server: Server, policy: str) -> None:
+    server.client.config_set("maxmemory-policy", policy)
+    with pytest.raises(IndexMismatchError) as refusal:
+        await try_to_open(server.address)
+    text = str(refusal.value)
+    assert all(part in text for part in ("maxmemory-policy", repr(policy), "noeviction", str(server.socket)))
+    assert "\n" not in text
+    assert server.contents() == {}
+    server.client.config_set("maxmemory-policy", "noeviction")
+    await try_to_open(server.address)
+
+
+@pytest.mark.parametrize(
+    "address", ["redis://127.0.0.1:1/0", "unix:///no/such/socket"], ids=["closed port", "missing socket"]
+)
+@driven
+async def test_a_server_that_is_not_there_is_an_error_within_seconds(address: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(IndexUnavailableError) as failure:
+        await try_to_open(address)
+    assert time.monotonic() - start < 4
+    assert address in str(failure.value)
+    assert "\n" not in str(failure.value)
+
+
+@driven
+async def test_a_wrong_password_is_an_error_that_does_not_show_it(server: Server) -> None:
+    server.client.config_set("requirepass", "tiptoe")
+    users = (":flatfoot@", "somebody:flatfoot@", "")
+    refusals = (try_to_open(f"unix://{user}{server.socket}") for user in users)
+    for refusal in await asyncio.gather(*refusals, return_exceptions=True):
+        assert isinstance(refusal, IndexUnavailableError)
+        assert str(server.socket) in str(refusal)
+        assert "\n" not in str(refusal)
+        assert "flatfoot" not in str(refusal)
+    async with opened(f"unix://:tiptoe@{server.socket}") as index:
+        assert (await index.claim("a", "http://a/", page(0))).status == "new"
+        assert "tiptoe" not in index.where
+
+
+@pytest.mark.parametrize(
+    "option", ["foo=1", "decode_responses=True", "db=99", "max_connections=0", "protocol=7", "timeout=x"]
+)
+@driven
+async def test_options_in_an_address_never_raise_what_is_not_an_error_of_ours(
+    server: Server, option: str
+) -> None:
+    with suppress(DedupError):
+        async with opened(f"{server.address}?{option}") as index:
+            assert (await index.claim("a", "http://a/", page(0))).status == "new"
+            assert (await index.claim("b", "http://b/", page(0))).of == "http://a/"
+
+
+FOREIGN: dict[str, Callable[[redis.Redis, str], object]] = {
+    "string": lambda client, key: client.set(key, "text"),
+    "list": lambda client, key: client.rpush(key, "format", "1"),
+    "set": lambda client, key: client.sadd(key, "format"),
+    "sorted set": lambda client, key: client.zadd(key, {"format": 1}),
+    "another hash": lambda client, key: client.hset(key, "format", "1"),
+    "a hash of bytes": lambda client, key: client.hset(key, b"\xff\xfe", b"\xff"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@driven
+async def test_another_key_in_the_place_of_the_header_is_refused_and_left(server: Server, kind: str) -> None:
+    FOREIGN[kind](server.client, "shingleback:{test}:header")
+    before = server.contents()
+    with pytest.raises(IndexMismatchError) as refusal:
+        await try_to_open(server.address)
+    assert "shingleback:{test}:header" in str(refusal.value)
+    assert server.contents() == before
+
+
+@driven
+async def test_a_server_that_does_not_show_its_policy_is_warned_of(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.client.execute_command("ACL", "SETUSER", "crawler", "on", ">tiptoe", "~*", "+@all", "-info")
+    async with opened(f"unix://crawler:tiptoe@{server.socket}") as index:
+        assert (await index.claim("a", "http://a/", page(0))).status == "new"
+    assert "maxmemory-policy" in caplog.text
+    assert "tiptoe" not in caplog.text
+
+
+@driven
+async def test_a_server_that_forgets_all_when_it_crashes_is_warned_of(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.client.config_set("appendonly", "no")
+    await try_to_open(server.address)
+    assert "appendonly" in caplog.text
+
+
+@driven
+async def test_nothing_is_printed_or_logged(
+    address: str, namespace: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with opened(address, namespace) as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.claim("b", "http://b/", page(0))
+        await index.confirm("a")
+    assert capfd.readouterr() == ("", "")
+    assert caplog.text == ""
+
+
+# --- Servers that change in mid-run --------------------------------------------------------------------
+
+
+@driven
+async def test_an_index_deleted_in_mid_run_is_noticed_by_the_next_claim(server: Server) -> None:
+    async with opened(server.address) as index:
+        await index.claim("a", "http://a/", page(0))
+        server.client.flushall()
+        for page_id in ("a", "b", "c"):
+            with pytest.raises(IndexMismatchError):
+                await index.claim(page_id, f"http://{page_id}/", page(ALL_BITS))
+        assert not server.client.keys("*:t:*")
+
+
+@driven
+async def test_an_index_deleted_and_made_anew_in_mid_run_is_noticed_by_the_next_claim(server: Server) -> None:
+    async with opened(server.address) as index:
+        await index.claim("a", "http://a/", page(0))
+        server.client.flushall()
+        async with opened(server.address) as another:
+            await another.claim("x", "http://x/", page(1))
+            with pytest.raises(IndexMismatchError):
+                await index.claim("b", "http://b/", page(ALL_BITS))
+
+
+@driven
+async def test_scripts_flushed_in_mid_run_are_loaded_again(server: Server) -> None:
+    async with opened(server.address) as index:
+        for number in range(10):
+            server.client.script_flush()
+            assert (await index.claim(f"{number}", "http://a/", page(0xFF << number * 5))).status == "new"
+            server.client.script_flush()
+            if number % 2:
+                await index.release(f"{number}")
+            else:
+                await index.confirm(f"{number}")
+        assert await index.count() == 5
+
+
+@driven
+async def test_connections_closed_by_the_server_are_opened_again(server: Server) -> None:
+    async with opened(server.address) as index:
+        for number in range(5):
+            server.client.client_kill_filter(_type="normal", skipme=True)
+            verdict = await index.claim(f"{number}", f"http://{number}/", page(0))
+            assert verdict.of == (None if number == 0 else "http://0/")
+
+
+@driven
+async def test_a_server_that_is_killed_and_comes_back_has_kept_every_claim(server: Server) -> None:
+    async with opened(server.address) as index:
+        for number in range(8):
+            await index.claim(f"{number}", f"http://{number}/", page(0xFF << 8 * number))
+            if number % 2:
+                await index.confirm(f"{number}")
+        server.stop()
+        start = time.monotonic()
+        with pytest.raises(IndexUnavailableError):
+            await index.claim("a", "http://a/", page(0))
+        assert time.monotonic() - start < 4
+        server.start()
+        for number in range(8):
+            assert (await index.claim(f"{number}", "http://a/", page(0xFF << 8 * number))).status == "same"
+            twin = await index.claim("twin", "http://twin/", page(0xFF << 8 * number))
+            assert twin.of == f"http://{number}/"
+        assert (await index.claim("a", "http://a/", page(0))).status == "new"
+
+
+@driven
+async def test_confirmations_that_could_not_be_written_are_written_when_the_server_is_back(
+    server: Server,
+) -> None:
+    async with opened(server.address) as index:
+        await index.claim("a", "http://a/", page(0))
+        server.stop()
+        await index.confirm("a")
+        await asyncio.sleep(1.5)  # meanwhile a first attempt has failed
+        server.start()
+    async with opened(server.address) as index:
+        assert (await index.claim("twin", "http://twin/", page(0))).of == "http://a/"
+
+
+@driven
+async def test_a_server_out_of_memory_files_no_half_pages_and_goes_on_when_it_has_more(
+    server: Server,
+) -> None:
+    async with opened(server.address) as index:
+        await index.claim("a", "http://a/", page(0))
+        before = server.contents()
+        server.client.config_set("maxmemory", "1mb")
+        with pytest.raises(IndexUnavailableError):
+            await index.claim("b", "http://b/", page(ALL_BITS))
+        assert server.contents() == before
+        server.client.config_set("maxmemory", "0")
+        assert (await index.claim("b", "http://b/", page(ALL_BITS))).status == "new"
+
+
+@pytest.mark.parametrize("key", ["pending", "runs", "sequence", "t:0:0", "t:3:0", "p:1"])
+@driven
+async def test_a_key_of_another_type_gives_an_error_or_keeps_the_page(server: Server, key: str) -> None:
+    async with opened(server.address) as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.confirm("a")
+    async with opened(server.address) as index:
+        server.client.delete(f"shingleback:{{test}}:{key}")
+        server.client.rpush(f"shingleback:{{test}}:{key}", "x")
+        with suppress(IndexUnavailableError):
+            assert (await index.claim("b", "http://b/", page(0))).of in (None, "http://a/")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda record: b"", id="empty"),
+        pytest.param(lambda record: record[:17], id="cut before the sketch"),
+        pytest.param(lambda record: record[:60], id="cut in the sketch"),
+        pytest.param(lambda record: record[:147], id="cut before the page id"),
+        pytest.param(lambda record: record[:-3] + b"\xff\xfe\xfd", id="a URL that is not UTF-8"),
+        pytest.param(lambda record: record[:16] + b"\xff\xff" + record[18:], id="a sketch of 65,535 bytes"),
+        pytest.param(lambda record: record[:16] + b"\0\0" + record[18:], id="a sketch of none"),
+    ],
+)
+@driven
+async def test_a_damaged_record_gives_an_error_of_ours_or_keeps_the_page(
+    server: Server, damage: Callable[[bytes], bytes]
+) -> None:
+    async with opened(server.address) as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.confirm("a")
+        record = server.client.get("shingleback:{test}:p:1")
+        server.client.set("shingleback:{test}:p:1", damage(record))
+        with suppress(DedupError):
+            assert (await index.claim("b", "http://b/", page(0))).distance in (None, 0)
+
+
+@driven
+async def test_a_page_whose_id_was_lost_is_not_its_own_duplicate(server: Server) -> None:
+    async with opened(server.address) as index:
+        await index.claim("a", "http://a/", page(0))
+        await index.confirm("a")
+        server.client.delete(*server.client.keys("shingleback:{test}:i:*"))
+        assert (await index.claim("a", "http://a/", page(0))).status in ("same", "new")
+
+
+# --- Replies that are lost -----------------------------------------------------------------------------
+
+
+class Proxy:
+    """Passes on what client and server say, or cuts the connection instead, at one of two moments."""
+
+    def __init__(self, server: Path, socket: Path) -> None:
+        self.server = server
+        self.socket = socket
+        self.requests_to_lose = 0
+        self.replies_to_lose = 0
+        self.reply_bytes = 0  # how many bytes of a lost reply still arrive
+
+    def vanish(self) -> None:
+        """Lets no more connections in."""
+        self.socket.rename(self.socket.with_suffix(".away"))
+
+    def reappear(self) -> None:
+        self.socket.with_suffix(".away").rename(self.socket)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_unix_connection(self.server)
+
+        async def pass_requests() -> None:
+            while request := await reader.read(1 << 16):
+                if self.requests_to_lose:
+                    self.requests_to_lose -= 1
+                    return
+                server_writer.write(request)
+
+        async def pass_replies() -> None:
+            while reply := await server_reader.read(1 << 16):
+                if self.replies_to_lose:
+                    self.replies_to_lose -= 1
+                    writer.write(reply[: self.reply_bytes])
+                    return
+                writer.write(reply)
+
+        ways = [asyncio.ensure_future(pass_requests()), asyncio.ensure_future(pass_replies())]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in ways:
+                task.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            for stream in (writer, server_writer):
+                stream.close()
+                with suppress(ConnectionError):
+                    await stream.wait_closed()
+
+
+@asynccontextmanager
+async def cut_off(server: Path, namespace: str) -> AsyncIterator[tuple[Index, Proxy]]:
+    """An index that talks to the server through a proxy."""
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        proxy = Proxy(server, Path(folder, "proxy.sock"))
+        async with await asyncio.start_unix_server(proxy.serve, proxy.socket):
+            async with opened(f"unix://{proxy.socket}", namespace) as index:
+                await index.claim("first", "http://first/", page(0x0F0F0F0F))  # loads the script
+                await index.release("first")
+                yield index, proxy
+            await asyncio.sleep(0.05)  # the proxy sees its connections end
+
+
+@driven
+async def test_a_claim_whose_reply_was_lost_is_never_a_duplicate_of_itself(
+    redis_socket: Path, namespace: str
+) -> None:
+    async def claim_and_lose_the_reply(crawl: int) -> None:
+        rng = random.Random(crawl)
+        async with cut_off(redis_socket, f"{namespace}-{crawl}") as (index, proxy):
+            for trial in range(10):
+                simhash = rng.getrandbits(64)
+                proxy.replies_to_lose, proxy.reply_bytes = 1, trial  # of *1\r\n$3\r\nnew\r\n
+                verdict = await index.claim(f"{trial}", f"http://{trial}/", page(simhash))
+                assert (proxy.replies_to_lose, verdict) == (0, Verdict("same"))
+                twin = await index.claim(f"twin of {trial}", "http://twin/", page(simhash))
+                assert twin.of == f"http://{trial}/"
+                await index.confirm(f"{trial}")
+
+    await asyncio.gather(*(claim_and_lose_the_reply(crawl) for crawl in range(5)))
+
+
+@driven
+async def test_a_claim_whose_request_was_lost_is_new(redis_socket: Path, namespace: str) -> None:
+    async with cut_off(redis_socket, namespace) as (index, proxy):
+        for trial in range(5):
+            proxy.requests_to_lose = 1
+            verdict = await index.claim(f"{trial}", f"http://{trial}/", page(0xFF << 8 * trial))
+            assert (proxy.requests_to_lose, verdict) == (0, Verdict("new"))
+
+
+@driven
+async def test_a_page_that_was_claimed_without_ever_hearing_of_it_is_the_same_when_claimed_again(
+    redis_socket: Path, namespace: str
+) -> None:
+    async with cut_off(redis_socket, namespace) as (index, proxy):
+        proxy.replies_to_lose = 1
+        proxy.vanish()
+        with pytest.raises(IndexUnavailableError):
+            await index.claim("a", "http://a/", page(0))
+        proxy.reappear()
+        assert (await index.claim("a", "http://a/", page(0))).status == "same"
+        await index.release("a")
+        assert (await index.claim("b", "http://b/", page(0))).status == "new"
+
+
+@driven
+async def test_a_release_or_confirmation_whose_reply_was_lost_happens_once(
+    redis_socket: Path, namespace: str
+) -> None:
+    async with cut_off(redis_socket, namespace) as (index, proxy):
+        for page_id in ("a", "b"):
+            await index.claim(page_id, f"http://{page_id}/", page(0 if page_id == "a" else ALL_BITS))
+        proxy.replies_to_lose = 1
+        await index.release("a")
+        assert await index.count() == 1
+        await index.confirm("b")
+        proxy.replies_to_lose = 1
+    async with opened(f"unix://{redis_socket}", namespace) as index:
+        assert await index.count() == 1
+        assert (await index.claim("twin", "http://twin/", page(ALL_BITS))).of == "http://b/"
+
+
+# --- Runs that live and die ----------------------------------------------------------------------------
+
+CLAIM = """
+import asyncio, sys
+from dedup import Detector, open_index
+from dedup.detector import Fingerprint
+
+async def claim():
+    detector = Detector(max_distance=3, min_resemblance=0.7)
+    index = open_index(sys.argv[1], detector, namespace=sys.argv[2])
+    for page_id, simhash in (("pending", 0), ("done", 2**64 - 1)):
+        fingerprint = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0)
+        await index.claim(page_id, f"http://{page_id}/", fingerprint)
+    await index.confirm("done")
+    await asyncio.sleep(0.8)
+    print(index.run, flush=True)
+    await asyncio.sleep(1000)
+
+asyncio.run(claim())
+"""
+
+
+def run_and_kill(address: str, namespace: str) -> str:
+    """The id of a run that died with one page pending and one done."""
+    command = [sys.executable, "-c", CLAIM, address, namespace]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        run = process.stdout.readline().decode().strip()
+        process.kill()
+    return run
+
+
+@driven
+async def test_pending_claims_of_a_killed_run_count_until_its_lease_ends_and_not_after(
+    redis_socket: Path, address: str, namespace: str
+) -> None:
+    run = run_and_kill(address, namespace)
+    async with opened(address, namespace) as index:
+        assert (await index.claim("twin", "http://twin/", page(0))).of == "http://pending/"
+        with redis.Redis(unix_socket_path=str(redis_socket)) as client:
+            changed = client.zadd(f"shingleback:{{{namespace}}}:runs", {run: 1}, xx=True, ch=True)
+        assert changed == 1  # its lease ended in 1970
+        assert (await index.claim("pending", "http://pending/", page(0))).status == "same"
+        await index.release("pending")
+        assert (await index.claim("twin", "http://twin/", page(0))).status == "new"
+        assert (await index.claim("another", "http://another/", page(ALL_BITS))).of == "http://done/"
+
+
+@driven
+async def test_a_page_left_pending_by_a_dead_run_is_the_same_when_it_is_fetched_again(
+    redis_socket: Path, address: str, namespace: str
+) -> None:
+    async with opened(address, namespace) as dead, opened(address, namespace) as index:
+        await dead.claim("a", "http://a/", page(0))
+        with redis.Redis(unix_socket_path=str(redis_socket)) as client:
+            client.zadd(f"shingleback:{{{namespace}}}:runs", {dead.run: 1})
+        assert (await index.claim("twin", "http://twin/", page(0))).status == "new"
+        assert (await index.claim("a", "http://a/", page(0))).status == "same"  # a keep too many, no drop
+        await index.confirm("a")
+        assert (await index.claim("third", "http://third/", page(0))).of == "http://a/"
+
+
+@driven
+async def test_a_pending_claim_of_a_live_run_shadows_its_twin_in_another(
+    address: str, namespace: str
+) -> None:
+    async with opened(address, namespace) as one, opened(address, namespace) as another:
+        await one.claim("a", "http://a/", page(0))
+        assert (await another.claim("twin", "http://twin/", page(0))).of == "http://a/"
+        await one.release("a")
+        assert (await another.claim("twin", "http://twin/", page(0))).status == "new"
+        assert (await one.claim("a", "http://a/", page(0))).of == "http://twin/"
+
+
+@driven
+async def test_a_run_that_claims_nothing_for_longer_than_its_lease_stays_alive(
+    address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.redis.LEASE_MS", 600)
+    async with opened(address, namespace) as one, opened(address, namespace) as another:
+        await one.claim("a", "http://a/", page(0))
+        await asyncio.sleep(1.3)
+        assert (await another.claim("twin", "http://twin/", page(0))).of == "http://a/"
+
+
+@driven
+async def test_a_run_that_closes_leaves_nothing_pending_and_no_lease(
+    redis_socket: Path, address: str, namespace: str
+) -> None:
+    async with opened(address, namespace) as index:
+        for number in range(8):
+            await index.claim(f"{number}", f"http://{number}/", page(0xFF << 8 * number))
+            if number % 2:
+                await index.confirm(f"{number}")
+    with redis.Redis(unix_socket_path=str(redis_socket)) as client:
+        assert client.exists(f"shingleback:{{{namespace}}}:pending") == 0
+        assert client.exists(f"shingleback:{{{namespace}}}:runs") == 0
+
+
+@driven
+async def test_a_page_that_two_runs_claim_belongs_to_the_later_one(address: str, namespace: str) -> None:
+    async with opened(address, namespace) as one, opened(address, namespace) as another:
+        await one.claim("a", "http://a/", page(0))
+        assert (await another.claim("a", "http://a/", page(0))).status == "same"
+        await one.release("a")  # not its any more
+        assert (await one.claim("twin", "http://twin/", page(0))).of == "http://a/"
+        await another.release("a")
+        assert (await one.claim("twin", "http://twin/", page(0))).status == "new"
+
+
+@driven
+async def test_a_page_that_two_runs_claim_is_done_when_either_confirms_it(
+    address: str, namespace: str
+) -> None:
+    async with opened(address, namespace) as one:
+        async with opened(address, namespace) as another:
+            await one.claim("a", "http://a/", page(0))
+            await another.claim("a", "http://a/", page(0))
+            await one.confirm("a")
+            await asyncio.sleep(0.8)
+            await another.release("a")
+        assert (await one.claim("twin", "http://twin/", page(0))).of == "http://a/"
+
+
+# --- Keys ----------------------------------------------------------------------------------------------
+
+DOCUMENTED = re.compile(
+    rb"shingleback:\{test\}:(header|sequence|released|pending|runs|i:.{16}|p:\d+|t:\d+:[0-9a-f]+)", re.DOTALL
+)
+
+
+@driven
+async def test_every_key_is_a_documented_one_and_foreign_keys_are_left(server: Server) -> None:
+    for number in range(100):
+        server.client.set(f"foreign:{number}", number)
+        server.client.zadd(f"t:{number}", {f"{number}": number})
+        server.client.hset(f"shingleback:{{other}}:{number}", "name", "value")
+    server.client.set("shingleback:test:header", "not ours")
+    server.client.set("shingleback:{test", "not ours")
+    before = server.contents()
+    async with opened(server.address) as index:
+        for number in range(64):
+            await index.claim(f"page\n{number}", "http://a/", page(0x5F << number & ALL_BITS))
+            await (index.confirm if number % 2 else index.release)(f"page\n{number}")
+        during = server.contents()
+    after = server.contents()
+    assert {key: during[key] for key in before} == {key: after[key] for key in before} == before
+    ours = (during.keys() | after.keys()) - before.keys()
+    assert len(ours) > 64
+    assert [key for key in ours if not DOCUMENTED.fullmatch(key)] == []
+    assert {server.client.ttl(key) for key in after} == {-1}
+
+
+@driven
+async def test_all_keys_of_an_index_lie_in_one_slot_of_a_cluster(server: Server) -> None:
+    async with opened(server.address, "my crawl") as index:
+        await index.claim("a", "http://a/", page(0))
+        assert len({redis.crc.key_slot(key) for key in server.contents()}) == 1
+
+
+@driven
+async def test_namespaces_are_separate_indexes(address: str, namespace: str) -> None:
+    async with opened(address, namespace) as one, opened(address, f"{namespace}:2") as another:
+        await one.claim("a", "http://a/", page(0))
+        assert await another.count() == 0
+        assert (await another.claim("twin", "http://twin/", page(0))).status == "new"
+        assert (await another.claim("a", "http://a/", page(0))).of == "http://twin/"
+
+
+@pytest.mark.parametrize("again", [None, 0, ALL_BITS], ids=["once", "and the same again", "changed"])
+@driven
+async def test_a_release_leaves_no_key_of_its_page(server: Server, again: int | None) -> None:
+    async with opened(server.address) as index:
+        await index.claim("kept", "http://kept/", page(0xFFFF0000))
+        await index.confirm("kept")
+    async with opened(server.address) as index:
+        before = server.contents().keys()
+        await index.claim("a", "http://a/", page(0))
+        if again is not None:
+            await index.claim("a", "http://a/", page(again))
+        await index.release("a")
+        added = {b"shingleback:{test}:released", b"shingleback:{test}:runs"}
+        assert server.contents().keys() - before == added
+
+
+@driven
+async def test_buckets_stay_small_at_the_expected_number_of_pages(server: Server) -> None:
+    rng = random.Random(6)
+    async with opened(server.address, expected_pages=3000) as index:
+        for start in range(0, 3000, 100):
+            claims = [(f"{n}", f"http://{n}/", page(rng.getrandbits(64))) for n in range(start, start + 100)]
+            verdicts = await asyncio.gather(*(index.claim(*claim) for claim in claims))
+            assert set(verdicts) == {Verdict("new")}
+        buckets = list(server.client.scan_iter("shingleback:{test}:t:*", count=1000))
+        with server.client.pipeline(transaction=False) as pipeline:
+            for bucket in buckets:
+                pipeline.object("encoding", bucket)
+            assert set(pipeline.execute()) == {b"listpack"}
+        assert 2000 < len(buckets) <= len(index.plan.tables) * 2**11
+
+
+@pytest.mark.parametrize("k", range(8))
+@driven
+async def test_neighbours_at_the_full_distance_are_found_by_every_plan_and_cut_into_buckets(
+    address: str, namespace: str, k: int
+) -> None:
+    rng = random.Random(k)
+    plans = possible_plans(k)
+    planted = 250 // len(plans) + 1  # 2,000 over all distances
+    for plan in plans:
+        for expected_pages in (1, 10**12):  # as few bucket bits as can be, and as many
+            options = {"detector": Detector(max_distance=k, min_resemblance=0), "tables": plan.size}
+            name = f"{namespace}-{plan.size}-{expected_pages}"
+            async with opened(address, name, expected_pages=expected_pages, **options) as index:
+                keys = [rng.getrandbits(64) for _ in range(planted // 2 + 1)]
+                for key in keys:
+                    await index.claim(f"{key}", f"http://{key}/", page(key))
+                for key in keys:
+                    near = key
+                    for bit in rng.sample(range(64), k):
+                        near ^= 1 << bit
+                    verdict = await index.claim(f"near {key}", "http://near/", page(near))
+                    assert verdict == Verdict("duplicate", f"http://{key}/", k, 1.0, None, key)

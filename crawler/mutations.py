@@ -118,8 +118,8 @@ class _Page:
     def links(self) -> list[HtmlElement]:
         return [link for link in _LINKS(self.body) if _AWAY.match(link.get("href"))]
 
-    def menu(self) -> list[HtmlElement]:
-        """Neighbours in some list of links, as many as may be changed; [] if there are none."""
+    def menu(self, least: int = 0) -> list[HtmlElement]:
+        """Neighbours in some list of links, of as many tokens as may be changed; [] if there are none."""
         menus: dict[HtmlElement, list[HtmlElement]] = {}
         for link in self.links():
             around = (box for box in link.iterancestors() if box.tag not in {"li", "span", "td", "b", "i"})
@@ -127,9 +127,9 @@ class _Page:
         for box, menu in self.rng.sample(list(menus.items()), len(menus)):
             if _size(box) > 2 * sum(map(_size, menu)):
                 continue  # links in a text
-            some = menu[self.rng.randrange(len(menu)) :]
+            some = menu[self.rng.randrange(max(1, len(menu) - 1)) :]
             costs = accumulate(map(_size, some))
-            some = [link for link, cost in zip(some, costs, strict=True) if cost <= self.left]
+            some = [link for link, cost in zip(some, costs, strict=True) if cost <= max(self.left, least)]
             if len({(link.text_content(), link.get("href")) for link in some}) > 1:
                 return some
         return []
@@ -234,7 +234,7 @@ def _mark(links: list[HtmlElement], mark: str) -> None:
 @_mutation
 def navigation(page: _Page) -> None:
     """Neighbours in a menu, in another order."""
-    links = page.menu()
+    links = page.menu(least=8)  # two, mostly
     for _ in links[:3]:
         _rearrange(links, page.rng.sample(links, len(links)))
 

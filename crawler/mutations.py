@@ -1,8 +1,8 @@
-"""Test cases for the verdict: how pages change and stay the same, and how different pages look alike.
+"""Test cases for the verdict: how pages change and stay the same (see `crawler.lookalikes` for the others).
 
 `MUTATIONS` turn the HTML of any page into that of a near-duplicate: at most ``share`` of its tokens (words
 of the visible text, URLs of links and images) are added, removed, replaced or moved, at least one; how many
-is drawn uniformly.  `NEGATIVES` make pairs that are no near-duplicates.  Equal seeds give equal pages.
+is drawn uniformly.  Equal seeds give equal pages.
 
 >>> page = '<p>In 1884</p><p>a gale</p><nav><a href="/a">A</a> <a href="/b">B</a></nav>'
 >>> for name, mutation in MUTATIONS.items():
@@ -16,9 +16,6 @@ related_links: ...<nav><a href="/chopavertam">chopavertam</a> <a href="/michocho
 boilerplate: <div class="mirror">Mirror of the original</div>......
 truncated: <p>In 1884</p><p>…</p><nav><a href="/a">…</a> <a href="/b">…</a></nav>
 paragraphs_swapped: <p>a gale</p><p>In 1884</p>...
->>> left, right = NEGATIVES["calendars"](random.Random(3))
->>> left.count("<td>"), right.count("<td>"), left == right
-(31, 31, False)
 """
 
 import random
@@ -31,12 +28,12 @@ from typing import Any
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, fragment_fromstring
 
-__all__ = ["MUTATIONS", "NEGATIVES", "Mutation", "Negative"]
+from crawler.prose import Prose, address
+
+__all__ = ["MUTATIONS", "Mutation"]
 
 Mutation = Callable[..., str]  #: of html, rng, share = .05
-Negative = Callable[[random.Random], tuple[str, str]]
 MUTATIONS: dict[str, Mutation] = {}
-NEGATIVES: dict[str, Negative] = {}
 
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")  # Thai, Han and the like: every letter a word
@@ -50,46 +47,6 @@ _MONTH = rf"\b(?:{'|'.join(_MONTHS)})[a-z]*"
 _DATED = re.compile(rf"\d+\.? {_MONTH}(?: \d+)?\b|{_MONTH} \d+(?:, \d+)?\b|\b\d+(?:[T:./,-]\d+)*Z?\b")
 _SESSIONS = (";jsessionid=", "PHPSESSID=", "sid=", "session_id=", "sessionid=", "osCsid=", "zenid=", "CFID=")
 _MIRROR = "Mirror of the original site, updated every night by volunteers. Report broken links to its keeper."
-_COMMON = (
-    "the of and to in a is that for it was on with as are by at from this be or an which not have has but "
-    "they its one all can more when were will there their if out about then so into only over such"
-)
-_SYLLABLES = "ba ce dor fi gan hul ka len mi nor pa quo ris so tam ul ver wy zan bri cho dre flo gra"
-
-
-class _Prose:
-    """Endless text of common English words and a vocabulary of its own, which follows Zipf's law.
-
-    >>> len(_Prose(random.Random(1)).text(20).split())
-    20
-    """
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        common, syllables = _COMMON.split(), _SYLLABLES.split()
-        own = ["".join(rng.choices(syllables, k=rng.randint(2, 4))) for _ in range(rng.randint(80, 900))]
-        weights = [1 / (at + 1) for at in range(len(common))] + [3 / (at + 9) for at in range(len(own))]
-        self.words, self._weights = common + own, list(accumulate(weights))
-
-    def text(self, count: int) -> str:
-        """So many words, in sentences."""
-        words = self.rng.choices(self.words, cum_weights=self._weights, k=count)
-        start = 0
-        while start < count:
-            end = min(start + self.rng.randint(5, 18), count)
-            words[start], words[end - 1] = words[start].capitalize(), words[end - 1] + "."
-            start = end
-        return " ".join(words)
-
-    def blocks(self, count: int, block: str = "<p>{}</p>", longest: int = 90) -> str:
-        """About so many words, in blocks."""
-        sizes = [self.rng.randint(5, longest) for _ in range(1 + 2 * count // longest)]
-        return "\n".join(block.format(self.text(size)) for size in sizes)
-
-    def links(self, count: int, longest: int) -> str:
-        """A list of links, of so many words at most."""
-        titles = [self.text(self.rng.randint(1, longest))[:-1] for _ in range(count)]
-        return " ".join(f'<li><a href="{_address(title)}">{title}</a></li>' for title in titles)
 
 
 class _Page:
@@ -104,7 +61,7 @@ class _Page:
             self.root = document_fromstring("<p></p>")
         body = self.root.find("body")
         self.body: HtmlElement = etree.SubElement(self.root, "body") if body is None else body
-        self.rng, self.prose = rng, _Prose(rng)
+        self.rng, self.prose = rng, Prose(rng)
         self.left = max(1, int(rng.uniform(0, share) * _size(self.root)))
 
     def html(self) -> str:
@@ -143,10 +100,6 @@ class _Page:
             self.body.append(block)
         else:
             after.addnext(block)
-
-
-def _address(title: str) -> str:
-    return "/" + "-".join(title.lower().split())
 
 
 def _size(top: HtmlElement) -> int:
@@ -245,7 +198,7 @@ def related_links(page: _Page) -> None:
     for link in page.menu():
         title = page.prose.text(max(1, len(_WORD.findall(link.text_content()))))[:-1]
         link[:], link.text = [], title
-        link.set("href", _address(title))
+        link.set("href", address(title))
 
 
 @_mutation
@@ -279,98 +232,3 @@ def paragraphs_swapped(page: _Page) -> None:
             pairs = []
     for _, a, b in sorted(pairs, key=lambda pair: pair[0])[:1]:
         _rearrange([a, b], [b, a])
-
-
-def _negative(pair: Negative) -> Negative:
-    return NEGATIVES.setdefault(pair.__name__, pair)
-
-
-def _site(rng: random.Random) -> tuple[_Prose, Callable[..., str], int]:
-    """A language, the template of a site around a page, and how many words a page has."""
-    prose = _Prose(rng)
-    menu = prose.links(rng.randint(3, 25), 3)
-    aside, foot = prose.text(rng.randint(5, 80)), prose.text(rng.randint(5, 40))
-
-    def page(*body: str) -> str:
-        return (
-            f"<!DOCTYPE html><html><head><title>{prose.text(4)}</title></head><body><ul>{menu}</ul>"
-            f"<main>{' '.join(body)}</main><aside>{aside}</aside><footer>{foot}</footer></body></html>"
-        )
-
-    return prose, page, int(60 * 2 ** rng.uniform(0, 5.3))
-
-
-@_negative
-def same_template(rng: random.Random) -> tuple[str, str]:
-    """Two articles of a site."""
-    prose, page, size = _site(rng)
-    return page(prose.blocks(size)), page(prose.blocks(size))
-
-
-@_negative
-def product_variants(rng: random.Random) -> tuple[str, str]:
-    """Two products of a shop: the same labels and conditions, other values and descriptions."""
-    prose, page, size = _site(rng)
-    labels = [prose.text(2) for _ in range(rng.randint(3, 15))]
-    terms = prose.text(size // rng.randint(2, 5))
-
-    def variant() -> str:
-        rows = [f"<tr><th>{label}</th><td>{prose.text(1)} {rng.randint(1, 99)}</td></tr>" for label in labels]
-        return page(f"<table>{''.join(rows)}</table>", prose.blocks(size), f"<p>{terms}</p>")
-
-    return variant(), variant()
-
-
-@_negative
-def paginated_lists(rng: random.Random) -> tuple[str, str]:
-    """Two pages of a list: the same introduction and pager, other entries."""
-    prose, page, size = _site(rng)
-    intro, first, words = prose.text(rng.randint(5, 40)), rng.randint(1, 8), rng.randint(6, 40)
-    pager = " ".join(f'<a href="/list?page={number}">{number}</a>' for number in range(1, 11))
-    left, right = (
-        page(f"<p>{intro} Page {number} of 10</p><ol>{prose.blocks(size, '<li>{}</li>', words)}</ol>{pager}")
-        for number in (first, first + 1)
-    )
-    return left, right
-
-
-@_negative
-def calendars(rng: random.Random) -> tuple[str, str]:
-    """Two months of a calendar: the same days and regular events, other events."""
-    prose, page, size = _site(rng)
-    weekly = [prose.text(rng.randint(1, 4)) for _ in range(7)]
-
-    def month() -> str:
-        events = [prose.text(rng.randint(1, 2 + size // 31)) for _ in range(31)]
-        days = [f"<td>{day + 1} {weekly[day % 7]} {event}</td>" for day, event in enumerate(events)]
-        return page(f"<h1>{rng.choice(_MONTHS)}</h1><table><tr>{'</tr><tr>'.join(days)}</tr></table>")
-
-    return month(), month()
-
-
-@_negative
-def error_pages(rng: random.Random) -> tuple[str, str]:
-    """A page that says, with status 200, that there is none and suggests others; and a page of that site."""
-    prose, page, size = _site(rng)
-    sorry = f"Sorry, {_address(prose.text(3))} was not found or has moved. Did you look for one of these?"
-    return page(f"<p>{sorry}</p><ul>{prose.links(5 + size // 20, 6)}</ul>"), page(prose.blocks(size))
-
-
-@_negative
-def login_walls(rng: random.Random) -> tuple[str, str]:
-    """A teaser before a wall of text that asks to log in; and another teaser, or what is behind the wall."""
-    prose, page, size = _site(rng)
-    teaser, wall = prose.blocks(size // 2), f"<form>Log in to read on. {prose.text(size // 3)}<input></form>"
-    other = page(prose.blocks(size // 2), wall) if rng.random() < 0.5 else page(teaser, prose.blocks(size))
-    return page(teaser, wall), other
-
-
-@_negative
-def translated_pages(rng: random.Random) -> tuple[str, str]:
-    """A page and its translation: the same menu, structure, names and numbers."""
-    prose, page, size = _site(rng)
-    original = page(prose.blocks(size), f"<p>{rng.randint(2, 99)} {prose.text(3)} {rng.randint(2, 99)}</p>")
-    foreign = {word: word[::-1] + rng.choice(["a", "en", "os", "ir"]) for word in prose.words}
-    head, main, rest = original.partition("<main>")
-    words = re.split(r"(<[^>]*>|\W+)", rest)
-    return original, head + main + "".join(foreign.get(word, word) for word in words)

@@ -1,9 +1,8 @@
-"""Mutations are found, negatives are not, by the defaults of the detector; the bounds are the issue's.
+"""Mutations are found, negatives are not, by the defaults of the detector.
 
 SHINGLEBACK_PAGES names a folder of real pages (\\*.html), 200 of which are then mutated as well.
 """
 
-import doctest
 import os
 import random
 from collections import Counter, defaultdict
@@ -15,9 +14,9 @@ from statistics import fmean
 
 import pytest
 
-import crawler.mutations
 from crawler.demo import Site
-from crawler.mutations import MUTATIONS, NEGATIVES
+from crawler.lookalikes import NEGATIVES
+from crawler.mutations import MUTATIONS
 from dedup import Detector
 from dedup.detector import Comparison
 from dedup.html import decode, extract, parse
@@ -96,10 +95,6 @@ def table(rows: Iterable[Row]) -> dict[str, float]:
     return recalls
 
 
-def test_docstrings() -> None:
-    assert doctest.testmod(crawler.mutations, optionflags=doctest.ELLIPSIS).failed == 0
-
-
 def test_pages_are_varied() -> None:
     sizes = sorted(len(tokens(*page)) for page in pages())
     assert len(sizes) >= 40
@@ -146,7 +141,7 @@ def test_share_bounds_the_change(name: str) -> None:
         assert changed(before, tokens(mutant, url)) <= share + 1 / len(before)
 
 
-#: Not among the mutations that the issue names, and beyond the detector's reach: see its own test.
+#: Not among the mutations of every day, and beyond the detector's reach: see its own test.
 BEYOND = "private_ids"
 
 

@@ -2,7 +2,7 @@
 
 A seeded sample of the drops is checked again: the kept page is fetched once more, and the full sets of
 shingles of both pages are compared, where the verdict had only their sketches.  A drop is wrong when their
-exact resemblance is below MIN_RESEMBLANCE.
+exact resemblance is below MIN_RESEMBLANCE, or below one half where that is less.
 """
 
 import hashlib
@@ -20,6 +20,9 @@ from dedup.shingles import Hashes, resemblance
 __all__ = ["Audit"]
 
 logger = logging.getLogger(__name__)
+
+#: Whatever the settings allow, pages that share less than this are not the same.
+LEAST = 0.5
 
 
 class Audit:
@@ -60,7 +63,7 @@ class Audit:
             return
         exact = resemblance(shingles, self.shingles(kept))
         stats.inc_value("dedup/audit/checked")
-        if exact < self._detector.min_resemblance:
+        if exact < max(self._detector.min_resemblance, LEAST):
             stats.inc_value("dedup/audit/wrong")
             logger.warning("Audit: the drop of %s was wrong, its resemblance with %s is %.3f", url, of, exact)
 

@@ -19,7 +19,7 @@
 local header, page_id, sequence, runs, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local run, max_distance, min_resemblance = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
 local width, pages, record = tonumber(ARGV[6]), ARGV[7], ARGV[8]
-local band, bor, bnot, bxor, rshift = bit.band, bit.bor, bit.bnot, bit.bxor, bit.rshift
+local band, bor, bxor, rshift = bit.band, bit.bor, bit.bxor, bit.rshift
 local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT = 6, 3, 9
 local PROBE_LIMIT = 1000 -- entries read per table: bounds the time that a flooded bucket can take
 
@@ -55,22 +55,31 @@ local function id_of(stored)
   return stored:sub(at, at + 3 + struct.unpack('>I4', stored, at))
 end
 
-local own_words = {}
+local function sum_of_pairs(x) -- of the sixteen 2-bit fields of a word
+  x = band(x, 0x33333333) + band(rshift(x, 2), 0x33333333)
+  x = band(x, 0x0f0f0f0f) + band(rshift(x, 4), 0x0f0f0f0f)
+  x = x + rshift(x, 8)
+  return band(x + rshift(x, 16), 0xff)
+end
+
+local own_sketch, own_words = sketch_of(record), {}
 local function match_counts(sketch) -- slots filled on either side, on both, on both and equal
+  if sketch == own_sketch then return 1, 1, 1 end
   if #own_words == 0 then
-    local own = sketch_of(record)
-    for at = 1, #own, 4 do own_words[#own_words + 1] = struct.unpack('<I4', own, at) end
+    for at = 1, #own_sketch, 4 do own_words[#own_words + 1] = struct.unpack('<I4', own_sketch, at) end
   end
-  local either, both, equal = 0, 0, 0
-  for i = 1, #own_words do
-    local theirs = struct.unpack('<I4', sketch, 4 * i - 3)
-    local a, b = lanes(theirs), lanes(own_words[i])
-    local filled = band(a, b)
-    either = either + popcount(bor(a, b))
-    both = both + popcount(filled)
-    equal = equal + popcount(band(filled, bnot(lanes(bxor(theirs, own_words[i])))))
+  local either, both, differ = 0, 0, 0
+  for first = 1, #own_words, 3 do
+    local e, f, d = 0, 0, 0 -- lanes of three words add up within 2 bits
+    for i = first, math.min(first + 2, #own_words) do
+      local theirs = struct.unpack('<I4', sketch, 4 * i - 3)
+      local a, b = lanes(theirs), lanes(own_words[i])
+      local filled = band(a, b)
+      e, f, d = e + bor(a, b), f + filled, d + band(filled, lanes(bxor(theirs, own_words[i])))
+    end
+    either, both, differ = either + sum_of_pairs(e), both + sum_of_pairs(f), differ + sum_of_pairs(d)
   end
-  return either, both, equal
+  return either, both, both - differ
 end
 
 if redis.call('HGET', header, 'digest') ~= ARGV[1] then return {'gone'} end

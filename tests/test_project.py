@@ -1,0 +1,74 @@
+"""What is written about the project is true: settings, exports, scripts, and no secret dependence."""
+
+import re
+import runpy
+import subprocess
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from dedup.scrapy.settings import DEFAULTS
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(
+    str(path.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__init__")
+    for package in ("dedup", "crawler")
+    for path in (ROOT / package).rglob("*.py")
+    if path.stem != "__main__"
+)
+
+
+def test_the_readme_names_every_setting_with_its_default() -> None:
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| (.+?) \|", (ROOT / "README.md").read_text(), re.MULTILINE))
+    assert rows.keys() == DEFAULTS.keys()
+    for name, shown in rows.items():
+        if DEFAULTS[name] is not None:  # a sentence says what None stands for
+            plain = type(DEFAULTS[name]) is int
+            assert shown.strip("`").replace('"', "'") == (
+                f"{DEFAULTS[name]:_}" if plain else repr(DEFAULTS[name])
+            )
+
+
+def test_the_project_shows_every_setting_with_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DEDUP_INDEX", raising=False)
+    monkeypatch.delenv("DEDUP_HASH_KEY", raising=False)
+    shown = runpy.run_path(str(ROOT / "crawler" / "settings.py"))
+    assert {name: shown[f"DEDUP_{name}"] for name in DEFAULTS} == DEFAULTS
+
+
+def test_the_index_can_be_named_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEDUP_INDEX", "redis://redis:6379/0")
+    shown = runpy.run_path(str(ROOT / "crawler" / "settings.py"))
+    assert shown["DEDUP_INDEX"] == "redis://redis:6379/0"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_a_module_exports_is_there(name: str) -> None:
+    module = import_module(name)
+    for exported in getattr(module, "__all__", []):
+        assert hasattr(module, exported)
+    assert module.__doc__ or not getattr(module, "__all__", [])
+
+
+def test_commands_are_there_and_load_late() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for target in project["entry-points"]["scrapy.commands"].values():
+        module, name = target.split(":")
+        assert hasattr(import_module(module), name)
+
+
+def test_scripts_are_sound() -> None:
+    subprocess.run(["bash", "-n", ROOT / ".ci" / "run"], check=True)
+    makefile = (ROOT / "Makefile").read_text()
+    for target in ("crawl", "test", "check"):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+def test_the_lua_scripts_are_installed_with_the_package() -> None:
+    from importlib.resources import files
+
+    for verb in ("open", "claim", "confirm", "release", "renew"):
+        script = files("dedup.index").joinpath(f"lua/{verb}.lua").read_text()
+        assert script.startswith(f"-- {verb}(KEYS = ")

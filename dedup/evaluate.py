@@ -15,10 +15,20 @@ import numpy.typing as npt
 
 from dedup.detector import Detector, Fingerprint
 from dedup.minhash import resemblances
-from dedup.shingles import Hashes
+from dedup.shingles import Hashes, resemblance
 from dedup.simhash import distances
 
-__all__ = ["Inline", "Pairs", "Scores", "Stream", "measure", "score_pairs", "wilson"]
+__all__ = [
+    "Inline",
+    "Pairs",
+    "Scores",
+    "SketchError",
+    "Stream",
+    "measure",
+    "score_pairs",
+    "sketch_error",
+    "wilson",
+]
 
 #: Resemblance of pages that are surely near-duplicates, and below which they surely are not.
 NEAR, FAR = 0.9, 0.7
@@ -182,3 +192,43 @@ def measure(of: npt.NDArray[np.int64], truth: Truth) -> Inline:
             false += best < FAR
             grey += FAR <= best < NEAR
     return Inline(len(of), drops, false, grey, could, missed)
+
+
+class SketchError(NamedTuple):
+    """How far the sketch is from the truth on pairs of an exact resemblance of at least .5."""
+
+    pairs: int
+    error: float  #: mean of |estimated - exact|
+    bias: float  #: mean of estimated - exact
+    agreement: float  #: share of pairs on which both are on the same side of the threshold
+
+
+def sketch_error(
+    sketches: Sequence[bytes],
+    shingles: Sequence[Hashes],
+    pairs: Sequence[tuple[int, int]],
+    detector: Detector,
+) -> SketchError:
+    """Compares estimated with exact resemblance of pairs of pages, given by position.
+
+    >>> detector = Detector()
+    >>> sets = [np.arange(start, start + 900, dtype=np.uint64) for start in (0, 100)]
+    >>> from dedup.minhash import sketch
+    >>> made = [sketch(some, detector.features.slots, detector.features.bits) for some in sets]
+    >>> sketch_error(made, sets, [(0, 1)], detector)
+    SketchError(pairs=1, error=0.0..., bias=..., agreement=1.0)
+    """
+    differences, agreed = [], 0
+    for a, b in pairs:
+        exact = resemblance(shingles[a], shingles[b])
+        if exact < 0.5:
+            continue
+        stored = np.frombuffer(sketches[a], np.uint64).reshape(1, -1)
+        estimated = float(resemblances(stored, sketches[b], detector.features.bits)[0])
+        differences.append(estimated - exact)
+        agreed += (estimated >= detector.min_resemblance) == (exact >= detector.min_resemblance)
+    errors = np.array(differences or [0.0])
+    count = len(differences)
+    return SketchError(
+        count, float(abs(errors).mean()), float(errors.mean()), agreed / count if count else 1.0
+    )

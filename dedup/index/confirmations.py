@@ -20,17 +20,18 @@ class Confirmations(Generic[T]):
 
     def __init__(self, write: Callable[[list[T]], Awaitable[None]]) -> None:
         self._write = write
-        self._waiting: list[T] = []
-        self._writing: list[T] = []
+        self._waiting: dict[T, None] = {}  # a set that keeps its order
+        self._writing: dict[T, None] = {}
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     def __contains__(self, item: T) -> bool:
+        """Whether an item is not yet written."""
         return item in self._waiting or item in self._writing
 
     def add(self, item: T) -> None:
         """Will be written within `PATIENCE`; if that fails, with the next ones, or by `close`."""
-        self._waiting.append(item)
+        self._waiting[item] = None
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._flush_soon())
 
@@ -43,16 +44,16 @@ class Confirmations(Generic[T]):
     async def flush(self) -> None:
         """Writes what is waiting; raises what ``write`` raises, and then keeps it."""
         async with self._lock:
-            batch, self._waiting = self._waiting, []
+            batch, self._waiting = self._waiting, {}
             self._writing = batch
             if batch:
                 try:
-                    await self._write(batch)
+                    await self._write(list(batch))
                 except DedupError:
-                    self._waiting = batch + self._waiting
+                    self._waiting = batch | self._waiting
                     raise
                 finally:
-                    self._writing = []
+                    self._writing = {}
 
     async def close(self) -> None:
         """Writes what is waiting, for the last time."""

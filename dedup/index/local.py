@@ -98,7 +98,7 @@ class SortedTables:
             assert np.array_equal(permuted, values), "a table holds a key that is not its page's"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Live:
     """An entry that is not (yet) in the file."""
 

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -82,6 +83,8 @@ class NearDuplicateMiddleware:
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if hasattr(self, "log"):
                 self.log.close()
+                with suppress(Exception):
+                    await self.options.index.close()
             if not isinstance(error, DedupError):
                 error = DedupError(f"the filter can't start: {type(error).__name__}: {_safe(str(error))}")
             raise refuse(self.crawler, error) from None

@@ -97,6 +97,7 @@ class RedisIndex(Index):
         self.adopt(stored)
         self._digest = stored["digest"]
         self._bucket_bits = int(stored["bucket_bits"])
+        await self._call("renew", [self._key("runs")], [self.run, LEASE_MS])
         self._lease = asyncio.create_task(self._keep_lease())
 
     async def _check_server(self) -> None:
@@ -161,7 +162,6 @@ class RedisIndex(Index):
         arguments: list[Any] = [
             self._digest,
             self.run,
-            LEASE_MS,
             detector.max_distance,
             repr(float(detector.min_resemblance)),
             detector.features.bits,

@@ -1,5 +1,5 @@
 -- claim(KEYS = {header, page id, sequence, runs, pending, bucket of table 1, 2, ...},
---       ARGV = {digest, run, lease, max distance, min resemblance, sketch bits, prefix of pages, record,
+--       ARGV = {digest, run, max distance, min resemblance, sketch bits, prefix of pages, record,
 --               then per table: lowest score, highest score, own score})
 --   -> {'new'} | {'same'} | {'gone'} | {'duplicate', distance, either, both, equal, record of the page}
 -- Judges a page and files it if it is new: atomic, one round trip.  All reads come before any write.
@@ -17,10 +17,10 @@
 --   ...:pending       hash: number -> run, of every claim that is not confirmed
 --   ...:runs          sorted set: run -> when its lease ends, in ms of this server's clock
 local header, page_id, sequence, runs, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local run, max_distance, min_resemblance = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
-local width, pages, record = tonumber(ARGV[6]), ARGV[7], ARGV[8]
+local run, max_distance, min_resemblance = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local width, pages, record = tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local band, bor, bxor, rshift = bit.band, bit.bor, bit.bxor, bit.rshift
-local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT = 6, 3, 9
+local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT = 6, 3, 8
 local PROBE_LIMIT = 1000 -- entries read per table: bounds the time that a flooded bucket can take
 
 local function popcount(x)
@@ -36,15 +36,19 @@ local function differing_bits(a, b) -- of two whole numbers below 2^53
   return popcount(bxor(a_low, b_low)) + popcount(bxor((a - a_low) / 4294967296, (b - b_low) / 4294967296))
 end
 
-local LANES = ({[2] = 0x55555555, [4] = 0x11111111, [8] = 0x01010101})[width]
-local function lanes(word) -- 1 in every lane of `width` bits that is not 0; see dedup.minhash
-  local shift = 1
-  while shift < width do
-    word = bor(word, rshift(word, shift))
-    shift = shift * 2
-  end
-  return band(word, LANES)
-end
+-- 1 in every lane of `width` bits that is not 0; see dedup.minhash
+local lanes = ({
+  [2] = function(x) return band(bor(x, rshift(x, 1)), 0x55555555) end,
+  [4] = function(x)
+    x = bor(x, rshift(x, 1))
+    return band(bor(x, rshift(x, 2)), 0x11111111)
+  end,
+  [8] = function(x)
+    x = bor(x, rshift(x, 1))
+    x = bor(x, rshift(x, 2))
+    return band(bor(x, rshift(x, 4)), 0x01010101)
+  end,
+})[width]
 
 local function sketch_of(stored)
   return stored:sub(19, 18 + struct.unpack('>I2', stored, 17))
@@ -62,18 +66,21 @@ local function sum_of_pairs(x) -- of the sixteen 2-bit fields of a word
   return band(x + rshift(x, 16), 0xff)
 end
 
-local own_sketch, own_words = sketch_of(record), {}
+local own_sketch, own_words, own_lanes = sketch_of(record), {}, {}
 local function match_counts(sketch) -- slots filled on either side, on both, on both and equal
   if sketch == own_sketch then return 1, 1, 1 end
   if #own_words == 0 then
-    for at = 1, #own_sketch, 4 do own_words[#own_words + 1] = struct.unpack('<I4', own_sketch, at) end
+    for i = 1, #own_sketch / 4 do
+      own_words[i] = struct.unpack('<I4', own_sketch, 4 * i - 3)
+      own_lanes[i] = lanes(own_words[i])
+    end
   end
   local either, both, differ = 0, 0, 0
   for first = 1, #own_words, 3 do
     local e, f, d = 0, 0, 0 -- lanes of three words add up within 2 bits
     for i = first, math.min(first + 2, #own_words) do
       local theirs = struct.unpack('<I4', sketch, 4 * i - 3)
-      local a, b = lanes(theirs), lanes(own_words[i])
+      local a, b = lanes(theirs), own_lanes[i]
       local filled = band(a, b)
       e, f, d = e + bor(a, b), f + filled, d + band(filled, lanes(bxor(theirs, own_words[i])))
     end
@@ -83,12 +90,8 @@ local function match_counts(sketch) -- slots filled on either side, on both, on 
 end
 
 if redis.call('HGET', header, 'digest') ~= ARGV[1] then return {'gone'} end
-local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-
 local number = redis.call('GET', page_id)
 if number then
-  redis.call('ZADD', runs, now + ARGV[3], run)
   if redis.call('HEXISTS', pending, number) == 1 then redis.call('HSET', pending, number, run) end
   return {'same'}
 end
@@ -97,7 +100,8 @@ local function alive(candidate) -- done, or pending in a run whose lease has not
   local owner = redis.call('HGET', pending, candidate)
   if not owner or owner == run then return true end
   local lease = redis.call('ZSCORE', runs, owner)
-  return lease and tonumber(lease) > now
+  local clock = redis.call('TIME')
+  return lease and tonumber(lease) > clock[1] * 1000 + math.floor(clock[2] / 1000)
 end
 
 local seen, found = {}, {}
@@ -133,7 +137,6 @@ for i = 1, #found do
     end
   end
 end
-redis.call('ZADD', runs, now + ARGV[3], run)
 if best then return best.reply end
 
 number = redis.call('INCR', sequence)

@@ -60,6 +60,9 @@ class Command(ScrapyCommand):
             action="store_true",
             help="compare a collection's sketches with exact resemblance, too",
         )
+        parser.add_argument(
+            "--quick", action="store_true", help="a collection by the settings' thresholds only"
+        )
         parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
         parser.add_argument(
             "--figure", type=Path, metavar="FILE", help="draw them (.svg, .png; needs matplotlib)"

@@ -69,7 +69,7 @@ def evaluate_pairs(path: Path, detector: Detector, opts: argparse.Namespace) -> 
             ]
             for row in rows
         ],
-        mark=lambda row: row[:2] == [detector.max_distance, detector.min_resemblance],
+        mark=lambda row: tuple(row[:2]) == (detector.max_distance, detector.min_resemblance),
     )
     result = {"pairs": len(labelled), "parameters": detector.parameters, "rows": rows}
     if opts.figure:
@@ -105,7 +105,12 @@ def evaluate_collection(
     print(
         f"{stream.size:,} pages, order of seed {opts.seed}, {int((~stream.judged).sum()):,} that can't be judged"
     )
-    sweep = [(k, r) for r in sorted({0.0, detector.min_resemblance}) for k in range(1, 11)]
+    own = (detector.max_distance, detector.min_resemblance)
+    sweep = (
+        [own]
+        if opts.quick
+        else [(k, r) for r in sorted({0.0, detector.min_resemblance}) for k in range(1, 11)]
+    )
     rows: list[dict[str, Any]] = []
     for k, resemblance in track(sweep, "Thresholds", console=output.bar()):
         inline = measure(stream.filter(k, resemblance), truth)
@@ -137,7 +142,7 @@ def evaluate_collection(
             ]
             for row in rows
         ],
-        mark=lambda row: row[:2] == [detector.max_distance, detector.min_resemblance],
+        mark=lambda row: tuple(row[:2]) == own,
     )
     if opts.sketch:
         pairs = sorted((a, b) for a, others in truth.items() for b in others if a < b)

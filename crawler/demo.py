@@ -23,6 +23,8 @@ from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from string import Template
 
+from crawler.mutations import MUTATIONS
+
 __all__ = ["Site", "serve"]
 
 _MONTHS = 240  # pages of the calendar
@@ -209,7 +211,10 @@ class Site:
             "clock": f"{datetime(2026, 5, 4, 9, 30) + timedelta(seconds=7 * visit):%Y%m%dT%H%M%SZ}",
             "sid": chance.choice(self._sids),
         }
-        return 200, _HTML, self.pages[path].substitute(values).encode()
+        page = self.pages[path].substitute(values)
+        if path.startswith("/mirror/articles/"):  # a mirror says that it is one
+            page = MUTATIONS["boilerplate"](page, random.Random(path.partition("?")[0]))
+        return 200, _HTML, page.encode()
 
     def _writer(self, name: str, *own: str) -> _Writer:
         return _Writer(f"{self._seed} {_EDITION} {name}", *own)

@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
+from twisted.python.failure import Failure
 
 from crawler.items import PageItem
 from dedup import SettingsError
@@ -57,7 +59,12 @@ class SiteSpider(Spider):
     async def start(self) -> AsyncIterator[Request]:
         """The start URLs; unlike Scrapy's default, a link to one of them doesn't fetch it again."""
         for url in self.start_urls:
-            yield Request(url)
+            yield Request(url, errback=self.failed)
+
+    def failed(self, failure: Failure) -> None:
+        """One line for a page that can't be had; what was filtered has been logged elsewhere."""
+        if not isinstance(failure.value, IgnoreRequest):
+            self.logger.error("%s: %s", getattr(failure, "request", ""), failure.getErrorMessage())
 
     def parse(self, response: Response) -> Iterator[PageItem | Request]:
         """A page: an item, and its links."""
@@ -74,7 +81,7 @@ class SiteSpider(Spider):
             fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         for link in self._links.extract_links(response):
-            yield Request(link.url)
+            yield Request(link.url, errback=self.failed)
 
 
 def _start_urls(start: str) -> list[str]:

@@ -137,10 +137,17 @@ class Detector:
 
     def fingerprint(self, page: bytes | str, url: str = "", encoding: str | None = None) -> Fingerprint:
         """The fingerprint of a page's HTML; ``encoding`` is what its server said of it."""
+        tokens, reason = self.read(page, url, encoding)
+        return Fingerprint(None, b"", 0, 0, reason) if reason else self.fingerprint_page(tokens)
+
+    def read(
+        self, page: bytes | str, url: str = "", encoding: str | None = None
+    ) -> tuple[html.Page, str | None]:
+        """The tokens of a page's HTML, or why it is none ("binary", "undecodable")."""
         text = html.decode(page, encoding)
         if reason := html.unreadable(text):
-            return Fingerprint(None, b"", 0, 0, reason)
-        return self.fingerprint_tree(html.parse(text), url)
+            return html.Page([], 0, False), reason
+        return html.extract(html.parse(text), url, self.keep_urls), None
 
     def fingerprint_tree(self, root: etree._Element, url: str = "") -> Fingerprint:
         """The fingerprint of a parsed page; the tree is left as it is.  O(size of the page)."""

@@ -14,7 +14,6 @@ from rich.progress import track
 from dedup.detector import Detector, Fingerprint
 from dedup.errors import SettingsError
 from dedup.evaluate import Stream, measure, score_pairs, sketch_error, wilson
-from dedup.html import decode, extract, parse
 from dedup.index import open_index
 from dedup.labelled import read_collection, read_page, read_pairs
 from dedup.scrapy.commands import output
@@ -100,7 +99,7 @@ def evaluate_collection(
         html, url = read_page(name, opts.root)
         fingerprints.append(detector.fingerprint(html, url))
         if opts.sketch:
-            shingles.append(detector.shingles(extract(parse(decode(html)), url, detector.keep_urls)))
+            shingles.append(detector.shingles(detector.read(html, url)[0]))
     stream = Stream(fingerprints, detector.features.bits)
     print(
         f"{stream.size:,} pages, order of seed {opts.seed}, {int((~stream.judged).sum()):,} that can't be judged"

@@ -1,0 +1,115 @@
+"""`scrapy compare A B`: how near two pages are, and which rule decides."""
+
+import argparse
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+__all__ = ["Command"]
+
+#: Tokens that are shown of those that only one page has.
+SHOWN = 20
+
+
+class Command(ScrapyCommand):
+    """Exit status 0: near-duplicates; 1: different; 2: a page or a setting is wrong."""
+
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 (as Scrapy declares it)
+
+    def syntax(self) -> str:
+        """The arguments."""
+        return "[options] A B"
+
+    def short_desc(self) -> str:
+        """For the list of commands."""
+        return "Compare two pages as the near-duplicate filter does"
+
+    def long_desc(self) -> str:
+        """For --help."""
+        return (
+            "A and B are a URL or a path each. Shows tokens, distance, resemblance (estimated and exact), the "
+            "verdict by the project's settings and the rule that decides, and the tokens that only one page has. "
+            "Exit status: 0 near-duplicates, 1 different, 2 a page can't be read or a setting is wrong."
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Reads, compares, prints."""
+        from dedup.errors import DedupError
+
+        if len(args) != 2:
+            raise UsageError("compare takes two pages: A B")
+        try:
+            self.exitcode = 0 if self._compare(*args) else 1
+        except DedupError as error:
+            print(f"compare: {error}")
+            self.exitcode = error.exit_status
+
+    def _compare(self, a: str, b: str) -> bool:
+        from dedup.scrapy.settings import read_settings
+        from dedup.shingles import containment, resemblance
+
+        assert self.settings is not None
+        self.settings.set("DEDUP_INDEX", "memory:", "cmdline")
+        detector = read_settings(self.settings).detector
+        sources = [_read(name, source) for name, source in (("A", a), ("B", b))]
+        pages = [detector.read(*source)[0] for source in sources]
+        fingerprints = [detector.fingerprint(*source) for source in sources]
+        for name, source, page, found in zip("AB", (a, b), pages, fingerprints, strict=True):
+            why = f", can't be judged: {found.reason}" if found.reason else ""
+            print(f"{name:12} {source}: {len(page.tokens):,} tokens{why}")
+        compared = detector.compare(*fingerprints)
+        if compared.distance is not None and compared.resemblance is not None:
+            for name, fingerprint in zip("AB", fingerprints, strict=True):
+                print(f"simhash {name}    {fingerprint.simhash:064b}")
+            differing = (fingerprints[0].simhash or 0) ^ (fingerprints[1].simhash or 0)
+            print(f"distance     {differing:064b}".replace("0", ".").replace("1", "^"))
+            sets = [detector.shingles(page) for page in pages]
+            print(f"             {compared.distance} bits (near: up to {detector.max_distance})")
+            print(
+                f"resemblance  {compared.resemblance:.4f} by the sketches, {resemblance(*sets):.4f} exact "
+                f"(near: from {detector.min_resemblance:g})"
+            )
+            print(
+                f"containment  {containment(*sets):.4f} of A is in B, {containment(*sets[::-1]):.4f} of B is in A"
+            )
+        print(
+            f"verdict      {'near-duplicates' if compared.duplicate else 'different'}: {self._rule(detector, compared)}"
+        )
+        bags = [Counter(page.tokens) for page in pages]
+        for name, only in (("A", bags[0] - bags[1]), ("B", bags[1] - bags[0])):
+            if only:
+                some = " ".join(token for token, _ in only.most_common(SHOWN))
+                more = f" ... {len(only) - SHOWN:,} more" if len(only) > SHOWN else ""
+                print(f"only in {name}    {ascii(some)[1:-1] if not some.isprintable() else some}{more}")
+        return compared.duplicate
+
+    @staticmethod
+    def _rule(detector: Any, compared: Any) -> str:
+        if compared.duplicate:
+            return "distance and resemblance both say so"
+        if compared.distance is None:
+            return "a page has nothing to be compared"
+        if compared.distance > detector.max_distance:
+            return "the simhashes are too far apart"
+        if compared.resemblance < detector.min_resemblance:
+            return "too few shingles in common"
+        return "a page is too short to be judged"
+
+
+def _read(name: str, source: str) -> tuple[bytes | str, str]:
+    """HTML and URL of a page."""
+    from dedup.errors import SettingsError
+    from dedup.labelled import read_page
+
+    if not source.startswith(("http://", "https://")):
+        try:
+            there = Path(source).is_file()
+        except OSError:
+            there = False
+        if not there:
+            raise SettingsError(f"{name} is {source!r}, which is no file; allowed: a path, or a http(s) URL")
+    return read_page(source, Path())

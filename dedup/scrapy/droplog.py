@@ -5,10 +5,16 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from scrapy import Request
+from scrapy.http import Response
+
+from dedup.detector import Fingerprint
 from dedup.errors import SettingsError
+from dedup.index import Verdict
 
-__all__ = ["DropLog"]
+__all__ = ["DropLog", "drop_record"]
 
 #: Texts, which strangers choose, are cut to this many characters: a line stays one small write.
 MAX_TEXT = 2_000
@@ -46,3 +52,25 @@ class DropLog:
     def close(self) -> None:
         """Lets go of the file."""
         os.close(self._file)
+
+
+def drop_record(
+    request: Request, response: Response, fingerprint: Fingerprint, verdict: Verdict, rule: str, action: str
+) -> dict[str, Any]:
+    """What the log says of a page that is a near-duplicate."""
+    referer = request.headers.get("Referer")
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "url": response.url,
+        "duplicate_of": verdict.of,
+        "distance": verdict.distance,
+        "resemblance": round(verdict.resemblance or 0.0, 4),
+        "simhash": fingerprint.hex,
+        "duplicate_of_simhash": f"{verdict.of_simhash or 0:016x}",
+        "tokens": fingerprint.tokens,
+        "links": fingerprint.links,
+        "rule": rule,
+        "action": action,
+        "referer": referer.decode("ascii", "replace") if referer else None,
+        "depth": request.meta.get("depth", 0),
+    }

@@ -9,7 +9,6 @@ import logging
 import os
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any
 
 from scrapy import Request, Spider, signals
@@ -26,7 +25,7 @@ from dedup.detector import Fingerprint
 from dedup.errors import DedupError, IndexUnavailableError, SettingsError
 from dedup.index import Verdict
 from dedup.scrapy.audit import Audit
-from dedup.scrapy.droplog import DropLog
+from dedup.scrapy.droplog import DropLog, drop_record
 from dedup.scrapy.judgement import FLAG, Judgement, NearDuplicate, remember
 from dedup.scrapy.settings import Options, is_enabled, read_settings
 from dedup.scrapy.signals import filter_failed, near_duplicate, refuse
@@ -112,7 +111,8 @@ class NearDuplicateMiddleware:
         if verdict.status == "duplicate":
             # A seed is never dropped: everything is reached from it.
             action = "mark" if is_seed(request) else self.options.action
-            record = self._record(request, response, fingerprint, verdict, action)
+            rule = self.options.detector.method
+            record = drop_record(request, response, fingerprint, verdict, rule, action)
             try:
                 self.log.write(record)
             except OSError as error:
@@ -197,26 +197,6 @@ class NearDuplicateMiddleware:
             self._stopping = True
             self.crawler.signals.send_catch_log(filter_failed, error=error)
             self._spawn(self.crawler.engine.close_spider_async(reason=error.reason))
-
-    def _record(
-        self, request: Request, response: Response, fingerprint: Fingerprint, verdict: Verdict, action: str
-    ) -> dict[str, Any]:
-        referer = request.headers.get("Referer")
-        return {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "url": response.url,
-            "duplicate_of": verdict.of,
-            "distance": verdict.distance,
-            "resemblance": round(verdict.resemblance or 0.0, 4),
-            "simhash": fingerprint.hex,
-            "duplicate_of_simhash": f"{verdict.of_simhash or 0:016x}",
-            "tokens": fingerprint.tokens,
-            "links": fingerprint.links,
-            "rule": self.options.detector.method,
-            "action": action,
-            "referer": referer.decode("ascii", "replace") if referer else None,
-            "depth": request.meta.get("depth", 0),
-        }
 
     def _act(self, request: Request, response: Response, record: dict[str, Any], action: str) -> Response:
         url, of = record["url"], record["duplicate_of"]

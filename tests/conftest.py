@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
 
 # Deterministic: the same examples in every run.
 settings.register_profile("shingleback", derandomize=True, deadline=None)
@@ -34,6 +37,12 @@ def redis_socket() -> Iterator[Path]:
         finally:
             process.kill()
             process.wait()
+
+
+def scrapy(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """A command of Scrapy, run in the project."""
+    command = [sys.executable, "-m", "scrapy", *map(str, arguments)]
+    return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120)
 
 
 def start_redis(server: str, socket: Path, *options: str) -> subprocess.Popen[bytes]:

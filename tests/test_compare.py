@@ -1,20 +1,17 @@
 """`scrapy compare`: what it says of two pages, and its exit status."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from crawler.demo import Site, serve
-
-ROOT = Path(__file__).parents[1]
+from tests.conftest import scrapy
 
 
 def compare(*arguments: object) -> subprocess.CompletedProcess[str]:
     """`scrapy compare` in the project."""
-    command = [sys.executable, "-m", "scrapy", "compare", *map(str, arguments)]
-    return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    return scrapy("compare", *arguments)
 
 
 @pytest.fixture(scope="module")

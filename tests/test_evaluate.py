@@ -5,7 +5,6 @@ import gzip
 import json
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +18,12 @@ from crawler.spiders.site import SiteSpider
 from dedup import Detector, Fingerprint, SettingsError, open_index
 from dedup.evaluate import Stream, measure, score_pairs, wilson
 from dedup.labelled import read_collection, read_page, read_pairs
-
-ROOT = Path(__file__).parents[1]
+from tests.conftest import scrapy
 
 
 def evaluate(*arguments: object) -> subprocess.CompletedProcess[str]:
     """`scrapy evaluate` in the project."""
-    command = [sys.executable, "-m", "scrapy", "evaluate", *map(str, arguments)]
-    return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return scrapy("evaluate", *arguments)
 
 
 @pytest.fixture(scope="module")

@@ -103,9 +103,8 @@ class Index(ABC):
     ) -> None:
         if scope not in SCOPES:
             raise SettingsError(f"SCOPE is {scope!r}; allowed: 'all', 'host', 'site'")
-        for name, value in (("EXPECTED_PAGES", expected_pages), ("TABLES", tables)):
-            if value is None and name == "TABLES":
-                continue
+        numbers = {"EXPECTED_PAGES": expected_pages} | ({} if tables is None else {"TABLES": tables})
+        for name, value in numbers.items():
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**12:
                 raise SettingsError(f"{name} is {value!r}; allowed: a whole number from 1 to {10**12}")
         self.detector = detector

@@ -157,7 +157,7 @@ def rows(pairs: Path, root: Path) -> Iterator[str]:
     yield f"{'rule':46} {'drops':>6} {'precision':>10} {'recall':>8} {'F1':>8} {'s':>7}"
     detector = Detector()
     started = time.perf_counter()
-    stream = Stream([detector.fingerprint_page(page) for page in pages], detector.features.bits)
+    stream = Stream([detector.fingerprint_page(page) for page in pages], detector)
     of = stream.filter(detector.max_distance, detector.min_resemblance)
     ours = f"Shingleback, k = {detector.max_distance}, resemblance >= {detector.min_resemblance}"
     yield line(ours, measure(of, truth), time.perf_counter() - started)

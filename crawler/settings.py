@@ -54,8 +54,13 @@ DEDUP_SCOPE = "all"
 DEDUP_EXPECTED_PAGES = 1_000_000
 # Number of permuted tables; None = planned from the two values above it.  With k = 3: 4, 10, 16, 20 ...
 DEDUP_TABLES = None
-# How candidates are found.
+# How candidates are found: "simhash", "minhash" (LSH bands) or "supershingle".
 DEDUP_METHOD = "simhash"
+# Of "minhash": the share of pages of MIN_RESEMBLANCE that the bands are planned to find.
+DEDUP_RECALL = 0.99
+# Of "supershingle": min-hashes in each of six, and how many of the six must be equal (Bing: 5 and 4).
+DEDUP_SUPERSHINGLE_SIZE = 14
+DEDUP_MEGASHINGLE_SIZE = 2
 # The log of dropped pages, JSON Lines; %(name)s (spider) and %(time)s are filled in.
 DEDUP_LOG = "duplicates.jsonl"
 # When the index can't be reached: "keep" pages unjudged, "pause" until it is back, "stop" the crawl.

@@ -1,27 +1,35 @@
 """Detector: options checked once; page -> Fingerprint; two Fingerprints -> Comparison.
 
-The verdict in one line: a near-duplicate is within ``max_distance`` bits of simhash **and** has at least
-``min_resemblance`` in common by the sketches of its shingles.  The simhash of the words finds candidates
-cheaply; the sketch of the six-token shingles, AltaVista's features, confirms.
+The verdict in one line: a near-duplicate is a candidate by ``method`` **and** has at least
+``min_resemblance`` in common by the sketches of its shingles.  The method finds candidates cheaply; the
+sketch of the six-token shingles, AltaVista's features, confirms.  Candidates are, by "simhash", pages within
+``max_distance`` bits of simhash; by "minhash", pages that share a band of min-hashes; by "supershingle",
+pages that share a megashingle (`dedup.bands`).
 """
 
 import hashlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import repeat
+from operator import eq
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
 from dedup import html, minhash, simhash
+from dedup.bands import Bands, Megashingles, plan_bands
 from dedup.errors import SettingsError
 from dedup.shingles import Hashes, hash_tokens, shingle_hashes
-from dedup.tables import MAX_DISTANCE
+from dedup.tables import MAX_DISTANCE, Plan, exact_plan, plan, plan_for
 
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 
 #: Changes whenever the same page would get another fingerprint; stored with every index.
-SCHEME = 1
+SCHEME = 2
+METHODS = ("simhash", "minhash", "supershingle")
+#: Fingerprints that a detector remembers, by the digest of their tokens (about 500 bytes each).
+REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,8 @@ class Fingerprint:
     tokens: int  #: words and URLs that were found
     links: int  #: different URLs among its HREFs
     reason: str | None = None  #: why it can't be judged: empty, short, truncated, binary, undecodable
+    digest: int = 0  #: 64 bits of BLAKE2b of the tokens; equal pages have equal digests
+    bands: tuple[int, ...] = ()  #: 64 bits each: bands, or megashingles, where the method has them
 
     @property
     def hex(self) -> str | None:
@@ -92,7 +102,10 @@ class Detector:
     min_tokens: int = 30  #: words that a page must have to be judged
     keep_urls: bool = True  #: whether the URLs of HREFs and IMGs are tokens
     hash_key: str = field(default="", repr=False)  #: a secret that makes fingerprints unforgeable
-    method: str = "simhash"
+    method: str = "simhash"  #: "simhash", "minhash" or "supershingle"
+    recall: float = 0.99  #: of method "minhash": share of pages of min_resemblance that the bands must find
+    supershingle_size: int = 14  #: k, min-hashes per supershingle; 5 is Bing's variant
+    megashingle_size: int = 2  #: supershingles of six that have to be equal; 4 is Bing's variant
     features: Features = field(default_factory=Features)
 
     def __post_init__(self) -> None:
@@ -101,23 +114,61 @@ class Detector:
         _check("SHINGLE_SIZE", self.shingle_size, 1, 100)
         _check("MIN_TOKENS", self.min_tokens, 0, 1_000_000)
         _check_choice("KEEP_URLS", self.keep_urls, (True, False))
-        _check_choice("METHOD", self.method, ("simhash",))
+        _check_choice("METHOD", self.method, METHODS)
+        _check("RECALL", self.recall, 0.5, 0.9999)
+        _check("SUPERSHINGLE_SIZE", self.supershingle_size, 1, 64)
+        _check("MEGASHINGLE_SIZE", self.megashingle_size, 1, 6)
         if not isinstance(self.features, Features):
             raise SettingsError(f"features is {self.features!r}; allowed: a dedup.Features")
         try:
             self.hash_key.encode()
         except (AttributeError, UnicodeEncodeError):  # the value is a secret: not shown
             raise SettingsError("HASH_KEY is not text; allowed: any text, or '' for none") from None
-        object.__setattr__(self, "_seed", self._derive("tokens") if self.hash_key else 0)
-        object.__setattr__(self, "_sketch_key", self._derive("sketch"))
+        _ = self.banding  # raises if it can't be planned
 
-    _seed: int = field(init=False, repr=False, compare=False, default=0)
-    _sketch_key: int = field(init=False, repr=False, compare=False, default=0)
+    @cached_property
+    def banding(self) -> Bands | Megashingles | None:
+        """Which bands a page gets; None where it is found by its simhash."""
+        if self.method == "minhash":
+            return plan_bands(self.min_resemblance, self.recall)
+        if self.method == "supershingle":
+            return Megashingles(self.supershingle_size, self.megashingle_size)
+        return None
 
-    def _derive(self, purpose: str) -> int:
-        key = hashlib.blake2b(self.hash_key.encode(), digest_size=32).digest()
-        digest = hashlib.blake2b(purpose.encode(), key=key, digest_size=8).digest()
-        return int.from_bytes(digest, "big")
+    def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
+        """The tables in which a page is filed, ``tables`` of them if that is asked for.
+
+        Raises `SettingsError` for a number of tables that can't be had.
+        """
+        if self.banding is None:
+            return (
+                plan(self.max_distance, expected_pages)
+                if tables is None
+                else plan_for(tables, self.max_distance)
+            )
+        if tables is not None:
+            raise SettingsError(
+                f"TABLES is {tables!r}, but METHOD {self.method!r} has a table for each of its keys: "
+                f"{self.banding}; leave TABLES out"
+            )
+        return exact_plan(self.banding.count)
+
+    @property
+    def radius(self) -> int:
+        """How far from a page's key its candidates may be, in bits."""
+        return self.max_distance if self.banding is None else 0
+
+    @cached_property
+    def _keys(self) -> dict[str, int]:
+        """What makes hashes ours alone, by their purpose."""
+        secret = hashlib.blake2b(self.hash_key.encode(), digest_size=32).digest()
+        purposes = ("check", "digest", "signature", "sketch", "tokens")
+        keys = {purpose: _digest(purpose.encode(), secret) for purpose in purposes}
+        return keys if self.hash_key else keys | {"tokens": 0}
+
+    @cached_property
+    def _known(self) -> dict[int, Fingerprint]:
+        return {}
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -125,14 +176,17 @@ class Detector:
         values: dict[str, Any] = {
             "scheme": SCHEME,
             "method": self.method,
-            "max_distance": self.max_distance,
             "min_resemblance": float(self.min_resemblance),
             "shingle_size": self.shingle_size,
             "min_tokens": self.min_tokens,
             "keep_urls": self.keep_urls,
-            "hash_key": f"{self._derive('check'):016x}",
+            "hash_key": f"{self._keys['check']:016x}",
             **{f"features.{name}": value for name, value in asdict(self.features).items()},
         }
+        if self.banding is None:
+            values["max_distance"] = self.max_distance
+        else:
+            values["bands"] = self.banding
         return {name: str(value) for name, value in values.items()}
 
     def fingerprint(self, page: bytes | str, url: str = "", encoding: str | None = None) -> Fingerprint:
@@ -154,14 +208,23 @@ class Detector:
         return self.fingerprint_page(html.extract(root, url, self.keep_urls))
 
     def fingerprint_page(self, page: html.Page) -> Fingerprint:
-        """The fingerprint of a page's tokens."""
-        tokens, features = page.tokens, self.features
+        """The fingerprint of a page's tokens; of a page equal to one seen before, nothing is computed."""
+        tokens = page.tokens
         if page.truncated or not tokens:
             nothing = "truncated" if page.truncated else "empty"
             return Fingerprint(None, b"", len(tokens), page.links, nothing)
+        digest = _digest("\0".join(tokens).encode(), self._keys["digest"].to_bytes(8, "big"))
+        found = self._known.pop(digest, None) or self._compute(tokens, digest)
+        self._known[digest] = found  # now the last to be forgotten
+        if len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]
+        return replace(found, links=page.links)
+
+    def _compute(self, tokens: list[str], digest: int) -> Fingerprint:
+        features = self.features
         hashes, words = self._hashes(tokens)
         if len(words) == 0:
-            return Fingerprint(None, b"", len(tokens), page.links, "short")
+            return Fingerprint(None, b"", len(tokens), 0, "short")
         reason = "short" if len(words) < self.min_tokens else None
         found = shingle_hashes(hashes if features.simhash_urls else words, features.simhash_size)
         weights = None
@@ -171,15 +234,22 @@ class Detector:
         shingles = shingle_hashes(hashes if features.sketch_urls else words, self.shingle_size)
         return Fingerprint(
             simhash.simhash(found, weights),
-            minhash.sketch(shingles, features.slots, features.bits, self._sketch_key),
+            minhash.sketch(shingles, features.slots, features.bits, self._keys["sketch"]),
             len(tokens),
-            page.links,
+            0,
             reason,
+            digest,
+            self._bands(shingles),
         )
+
+    def _bands(self, shingles: Hashes) -> tuple[int, ...]:
+        if self.banding is None:
+            return ()
+        return self.banding.keys(minhash.signature(shingles, self.banding.selectors, self._keys["signature"]))
 
     def _hashes(self, tokens: list[str]) -> tuple[Hashes, Hashes]:
         """Hashes of all tokens, and of the words among them."""
-        hashes = hash_tokens(tokens, self._seed)
+        hashes = hash_tokens(tokens, self._keys["tokens"])
         if not self.keep_urls:
             return hashes, hashes
         is_url = np.fromiter(map(str.startswith, tokens, repeat("/")), np.bool_, len(tokens))
@@ -198,8 +268,20 @@ class Detector:
         stored = np.frombuffer(a.sketch, np.uint64).reshape(1, -1)
         resemblance = float(minhash.resemblances(stored, b.sketch, self.features.bits)[0])
         judged = a.reason is None and b.reason is None
-        near = distance <= self.max_distance and resemblance >= self.min_resemblance
+        near = self.is_candidate(a, b) and resemblance >= self.min_resemblance
         return Comparison(distance, resemblance, judged and near)
+
+    def is_candidate(self, a: Fingerprint, b: Fingerprint) -> bool:
+        """Whether the method finds one page when it looks for the other; both have a simhash."""
+        assert a.simhash is not None
+        assert b.simhash is not None
+        if self.banding is None:
+            return simhash.distance(a.simhash, b.simhash) <= self.max_distance
+        return any(map(eq, a.bands, b.bands))
+
+
+def _digest(octets: bytes, key: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(octets, key=key, digest_size=8).digest(), "big")
 
 
 def _check(name: str, value: object, low: float, high: float) -> None:

@@ -82,7 +82,7 @@ class Scores(NamedTuple):
 class Pairs(NamedTuple):
     """Labelled pairs, reduced to what a rule looks at; arrays of shape (n,)."""
 
-    distance: npt.NDArray[np.int64]  #: of the simhashes; 65 where a page can't be judged
+    distance: npt.NDArray[np.int64]  #: of the keys (0 for a band shared); 65 where a page can't be found
     resemblance: npt.NDArray[np.float64]  #: estimated by the sketches
     near: npt.NDArray[np.bool_]  #: the label
 
@@ -101,8 +101,10 @@ def score_pairs(detector: Detector, pages: Sequence[tuple[Fingerprint, Fingerpri
     distance, resemblance = [], []
     for a, b, _ in pages:
         compared = detector.compare(a, b)
-        judged = a.reason is None and b.reason is None and compared.distance is not None
-        distance.append(compared.distance if judged and compared.distance is not None else 65)
+        apart = 65 if a.reason or b.reason or compared.distance is None else compared.distance
+        if detector.banding is not None and apart <= 64:
+            apart = 0 if detector.is_candidate(a, b) else 65
+        distance.append(apart)
         resemblance.append(compared.resemblance or 0.0)
     return Pairs(
         np.array(distance), np.array(resemblance), np.array([near for _, _, near in pages], np.bool_)
@@ -112,23 +114,28 @@ def score_pairs(detector: Detector, pages: Sequence[tuple[Fingerprint, Fingerpri
 class Stream:
     """Fingerprints of pages in the order in which a crawl meets them."""
 
-    def __init__(self, fingerprints: Sequence[Fingerprint], bits: int) -> None:
+    def __init__(self, fingerprints: Sequence[Fingerprint], detector: Detector) -> None:
         self.size = len(fingerprints)
-        self._bits = bits
+        self._detector = detector
         self._fingerprints = fingerprints
         self.judged = np.array(
             [fp.reason is None and fp.simhash is not None for fp in fingerprints], np.bool_
         )
         self.simhashes: Hashes = np.array([fp.simhash or 0 for fp in fingerprints], np.uint64)
+        self._digests: Hashes = np.array([fp.digest for fp in fingerprints], np.uint64)
         width = max((len(fp.sketch) for fp in fingerprints), default=8)
         sketches = b"".join(fp.sketch.ljust(width, b"\0") for fp in fingerprints)
         self._sketches = np.frombuffer(sketches, np.uint64).reshape(self.size, -1)
+        count = 0 if detector.banding is None else detector.banding.count
+        self._bands: Hashes = np.array([fp.bands or (0,) * count for fp in fingerprints], np.uint64).reshape(
+            self.size, count
+        )
 
     def filter(self, max_distance: int, min_resemblance: float) -> npt.NDArray[np.int64]:
         """What the filter does with each page, by brute force: int64, shape (n,).
 
         The position of the kept page that a dropped one duplicates, or -1 for a page that is kept.  O(n^2)
-        very cheap steps, so any ``max_distance`` will do.
+        very cheap steps, so any ``max_distance`` will do; it is of no account where the method has bands.
         """
         of = np.full(self.size, -1, np.int64)
         filed = np.empty(self.size, np.int64)
@@ -137,14 +144,19 @@ class Stream:
             if not self.judged[page]:
                 continue
             kept = filed[:count]
-            apart = distances(self.simhashes[kept], int(self.simhashes[page]))
+            if self._detector.banding is None:
+                apart = distances(self.simhashes[kept], int(self.simhashes[page]))
+            else:
+                apart = (self._bands[kept] != self._bands[page]).all(axis=1).astype(np.uint8) * 65
             close = np.flatnonzero(apart <= max_distance)
             if len(close):
                 sketch = self._fingerprints[page].sketch
-                alike = resemblances(self._sketches[kept[close]], sketch, self._bits)
+                alike = resemblances(self._sketches[kept[close]], sketch, self._detector.features.bits)
                 good = alike >= min_resemblance
                 if good.any():
-                    order = np.lexsort((kept[close], -alike, apart[close], ~good))
+                    # Equal pages first, whatever else is as near.
+                    other = self._digests[kept[close]] != self._digests[page]
+                    order = np.lexsort((kept[close], other, -alike, apart[close], ~good))
                     of[page] = kept[close[order[0]]]
                     continue
             filed[count] = page

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TypeVar
 from dedup.errors import SettingsError
 from dedup.shingles import Hashes
 
-__all__ = ["Plan", "Table", "fewest_tables", "plan", "plan_for", "possible_plans"]
+__all__ = ["DIGESTS", "Plan", "Table", "exact_plan", "fewest_tables", "plan", "plan_for", "possible_plans"]
 
 #: Prefixes are at least this long: Redis keeps the bits below the first 11 as an exact double.
 MIN_PREFIX = 11
@@ -44,11 +44,15 @@ _T = TypeVar("_T", int, Hashes)
 
 
 class Table(NamedTuple):
-    """One permutation of the bits, as moves of whole blocks, and how many top bits are its prefix."""
+    """One permutation of the bits, as moves of whole blocks, and how many top bits are its prefix.
+
+    What it permutes is one of a page's keys: the simhash, or a band; its prefix may be the whole of it.
+    """
 
     moves: tuple[tuple[int, int, int], ...]  #: (shift right, mask, shift left) of each run of bits
     prefix: int  #: p, in bits
     bits: int  #: f, the width of a fingerprint
+    column: int = 1  #: which of a page's keys it holds; 0 is the digest, held by `DIGESTS` alone
 
     def permute(self, fingerprint: _T) -> _T:
         """The permuted fingerprint, of an int or of each of uint64, shape (n,).  O(blocks) each.
@@ -69,25 +73,30 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The tables for one width, distance and cutting; equal levels make equal tables, everywhere."""
+    """The tables for one width, distance and cutting; equal levels make equal tables, everywhere.
+
+    They are made for each of ``columns`` keys: one simhash, or a page's bands.
+    """
 
     bits: int  #: f, the width of a fingerprint
     max_distance: int  #: k
     levels: tuple[int, ...]  #: r, the number of blocks, at each level
+    columns: int = 1
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
-        """One table per choice of blocks at every level."""
+        """One table per column and choice of blocks at every level."""
         every_bit = tuple(range(self.bits - 1, -1, -1))
         return tuple(
-            Table(_moves(order, self.bits), prefix, self.bits)
+            Table(_moves(order, self.bits), prefix, self.bits, column)
+            for column in range(1, self.columns + 1)
             for order, prefix in _orders(every_bit, self.max_distance, self.levels)
         )
 
     @property
     def size(self) -> int:
-        """Number of tables: the product of C(r, k) over the levels."""
-        return prod(comb(blocks, self.max_distance) for blocks in self.levels)
+        """Number of tables: the product of C(r, k) over the levels, for each column."""
+        return self.columns * prod(comb(blocks, self.max_distance) for blocks in self.levels)
 
     def candidates(self, pages: float) -> float:
         """How many unrelated fingerprints a query is expected to meet among ``pages`` of them."""
@@ -138,6 +147,19 @@ def _moves(order: tuple[int, ...], bits: int) -> tuple[tuple[int, int, int], ...
             moves.append((order[end - 1], (1 << (end - start)) - 1, bits - end))
             start = end
     return tuple(moves)
+
+
+def exact_plan(columns: int, bits: int = 64) -> Plan:
+    """One table for each of so many keys, which pages share exactly or not at all.
+
+    >>> [(table.prefix, table.column) for table in exact_plan(2).tables]
+    [(64, 1), (64, 2)]
+    """
+    return Plan(bits, 0, (1,), columns)
+
+
+#: The table of the digests, of every method.
+DIGESTS = exact_plan(1).tables[0]._replace(column=0)
 
 
 @cache

@@ -91,7 +91,11 @@ WRONG = [
         ["min_tokens"], [-1, 1_000_001, 50.0, "50", False, None, NAN], ["whole number from 0 to 1000000"]
     ),
     *product(["keep_urls"], [0, 1, "yes", None], ["True, False"]),
-    *product(["method"], ["minhash", "", "SimHash", None, 1, ["simhash"]], ["'simhash'"]),
+    *product(
+        ["method"],
+        ["min-hash", "", "SimHash", None, 1, ["simhash"]],
+        ["'simhash', 'minhash', 'supershingle'"],
+    ),
 ]
 WRONG_FEATURES = [
     *product(["simhash_size"], [0, 101, 1.0, "1", True, None], ["whole number from 1 to 100"]),

@@ -75,16 +75,11 @@ def test_wilson_holds_the_share_and_narrows() -> None:
 def test_the_filter_of_a_stream_gives_the_verdicts_of_an_index() -> None:
     rng = random.Random(3)
     stored = [rng.getrandbits(64) for _ in range(60)]
-    fingerprints = [
-        Fingerprint(
-            rng.choice(stored) ^ (1 << rng.randrange(64)) ^ (1 << rng.randrange(64)),
-            rng.choice(sketches),
-            99,
-            0,
-        )
-        for sketches in [[rng.randbytes(128) for _ in range(3)]]
-        for _ in range(400)
-    ]
+    sketches = [rng.randbytes(128) for _ in range(3)]
+    fingerprints = []
+    for _ in range(400):
+        simhash = rng.choice(stored) ^ (1 << rng.randrange(64)) ^ (1 << rng.randrange(64))
+        fingerprints.append(Fingerprint(simhash, rng.choice(sketches), 99, 0, digest=simhash))
     fingerprints[7] = Fingerprint(None, b"", 0, 0, "empty")
     detector = Detector(max_distance=4, min_resemblance=0.5)
 
@@ -94,7 +89,7 @@ def test_the_filter_of_a_stream_gives_the_verdicts_of_an_index() -> None:
         await index.close()
         return [int(verdict.of) if verdict.of else -1 for verdict in verdicts]
 
-    assert Stream(fingerprints, detector.features.bits).filter(4, 0.5).tolist() == asyncio.run(claims())
+    assert Stream(fingerprints, detector).filter(4, 0.5).tolist() == asyncio.run(claims())
 
 
 def test_a_pair_with_a_page_that_cannot_be_judged_is_never_called_duplicate() -> None:

@@ -39,7 +39,7 @@ DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
 
 def page(simhash: int) -> Fingerprint:
     """A page of that simhash; their sketches are all alike."""
-    return Fingerprint(simhash, b"\x55" * 128, tokens=100, links=0)
+    return Fingerprint(simhash, b"\x55" * 128, tokens=100, links=0, digest=simhash)
 
 
 Claim = tuple[str, str, Fingerprint]
@@ -428,7 +428,8 @@ async def crawl():
     rng = random.Random(1)
     number = 0
     while True:
-        page = Fingerprint(rng.getrandbits(64), b"\\x55" * 128, tokens=100, links=0)
+        simhash = rng.getrandbits(64)
+        page = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0, digest=simhash)
         await index.claim(f"page {number}", f"http://example.org/{number}", page)
         if number % 3:
             await index.confirm(f"page {number}")
@@ -537,7 +538,8 @@ async def crawl():
     await index.open()
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
     for number in range(5000):
-        page = Fingerprint(rng.getrandbits(64), b"\\x55" * 128, tokens=100, links=0)
+        simhash = rng.getrandbits(64)
+        page = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0, digest=simhash)
         await index.claim(f"page {number}", f"http://example.org/{number}", page)
         await index.confirm(f"page {number}")
         await asyncio.sleep(0)
@@ -600,12 +602,17 @@ def random_keys(number: int, seed: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
     return keys
 
 
+def with_digests(keys: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Two columns: a digest (here the key with one bit flipped) and the key."""
+    return np.column_stack((keys ^ np.uint64(1), keys))
+
+
 @PLANS
 def test_tables_stay_sorted_and_whole_through_all_their_merges(k: int, tables: int) -> None:
     keys = random_keys(12_000, seed=k)
-    filed = SortedTables(plan_for(tables, k), keys[:3000].copy())
+    filed = SortedTables(plan_for(tables, k), with_digests(keys[:3000]))
     for number, key in enumerate(keys[3000:].tolist(), 3000):
-        assert filed.add(key) == number
+        assert filed.add((key ^ 1, key)) == number
         if number % 1500 == 0:
             filed.check()
     filed.check()
@@ -615,9 +622,9 @@ def test_tables_stay_sorted_and_whole_through_all_their_merges(k: int, tables: i
 @PLANS
 def test_tables_find_what_a_scan_of_all_keys_finds(k: int, tables: int) -> None:
     keys = random_keys(20_000, seed=10 + k)
-    filed = SortedTables(plan_for(tables, k), keys[:10_000].copy())
+    filed = SortedTables(plan_for(tables, k), with_digests(keys[:10_000]))
     for key in keys[10_000:].tolist():
-        filed.add(key)
+        filed.add((key ^ 1, key))
     rng = random.Random(k)
     found = 0
     for number in range(300):
@@ -626,7 +633,10 @@ def test_tables_find_what_a_scan_of_all_keys_finds(k: int, tables: int) -> None:
             query ^= 1 << bit
         for distance in {k, k // 2}:
             right = np.flatnonzero(distances(keys, query) <= distance).tolist()
-            assert filed.within(query, distance) == right
+            apart = distances(keys[right], query).tolist()
+            assert filed.within((0, query), distance) == [
+                n for _, n in sorted(zip(apart, right, strict=True))
+            ]
             found += len(right)
     assert found > 100
 
@@ -634,4 +644,4 @@ def test_tables_find_what_a_scan_of_all_keys_finds(k: int, tables: int) -> None:
 def test_tables_of_nothing_find_nothing() -> None:
     filed = SortedTables(plan_for(4, 3))
     filed.check()
-    assert filed.within(0, 3) == []
+    assert (filed.within((0, 0), 3), filed.equal(0)) == ([], [])

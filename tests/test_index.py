@@ -57,7 +57,7 @@ def sketch(changed: int = 0) -> bytes:
 
 def page(simhash: int, changed: int = 0) -> Fingerprint:
     """A page that can be judged."""
-    return Fingerprint(simhash, sketch(changed), tokens=100, links=0)
+    return Fingerprint(simhash, sketch(changed), tokens=100, links=0, digest=simhash)
 
 
 def flip(simhash: int, bits: int, rng: random.Random) -> int:
@@ -85,7 +85,16 @@ class Model:
                 seen = self.detector.compare(other, fingerprint)
                 if seen.duplicate:
                     found.append(
-                        Verdict("duplicate", other_url, seen.distance, seen.resemblance, None, other.simhash)
+                        Verdict(
+                            "duplicate",
+                            other_url,
+                            seen.distance,
+                            seen.resemblance,
+                            of_simhash=other.simhash,
+                            rule="exact"
+                            if replace(other, tokens=fingerprint.tokens) == fingerprint
+                            else self.detector.method,
+                        )
                     )
         return sorted(found, key=lambda match: (match.distance, -match.resemblance))  # a stable sort
 
@@ -167,7 +176,12 @@ async def test_a_duplicate_names_the_kept_page_and_how_near_it_is(opened: Opened
         await index.claim("a", "http://a/", page(0xABC0))
         verdict = await index.claim("b", "http://b/", page(0xABC3, changed=64))
         assert verdict == Verdict(
-            "duplicate", of="http://a/", distance=2, resemblance=1 - 3 * 64 / 1024, of_simhash=0xABC0
+            "duplicate",
+            of="http://a/",
+            distance=2,
+            resemblance=1 - 3 * 64 / 1024,
+            of_simhash=0xABC0,
+            rule="simhash",
         )
 
 
@@ -550,9 +564,11 @@ async def test_confirmed_pages_judge_those_of_the_next_crawl(opened: Opened) -> 
     async with opened() as index:
         assert await index.count() == 100
         for number, fingerprint in enumerate(pages):
-            near = replace(fingerprint, simhash=fingerprint.simhash ^ 1 << number % 64)
+            near = replace(fingerprint, simhash=fingerprint.simhash ^ 1 << number % 64, digest=0)
             verdict = await index.claim(f"near {number}", "http://near/", near)
-            assert verdict == Verdict("duplicate", f"http://{number}/", 1, 1.0, None, fingerprint.simhash)
+            assert verdict == Verdict(
+                "duplicate", f"http://{number}/", 1, 1.0, of_simhash=fingerprint.simhash, rule="simhash"
+            )
 
 
 @PERSISTENT
@@ -598,7 +614,7 @@ async def test_a_closed_index_gives_no_wrong_verdict(opened: Opened) -> None:
         await index.close()
     forgotten, stored = Verdict("new"), Verdict("same")
     assert verdicts[0] in (forgotten, stored)
-    assert verdicts[1] == Verdict("duplicate", "http://done/", 0, 1.0, None, ALL_BITS)
+    assert verdicts[1] == Verdict("duplicate", "http://done/", 0, 1.0, of_simhash=ALL_BITS, rule="exact")
     assert verdicts[2:] == [Verdict("new"), Verdict("new")]
 
 
@@ -651,7 +667,7 @@ async def test_pages_are_compared_within_their_scope_only(opened: Opened, scope:
             fingerprint = page(random.Random(number).getrandbits(64))
             await index.claim(f"{number}", url, fingerprint)
             verdict = await index.claim(f"other {number}", other, fingerprint)
-            right = Verdict("duplicate", url, 0, 1.0, None, fingerprint.simhash)
+            right = Verdict("duplicate", url, 0, 1.0, of_simhash=fingerprint.simhash, rule="exact")
             assert verdict == (right if scope in shared.split() else Verdict("new")), (url, other)
 
 
@@ -755,6 +771,7 @@ CHANGES: dict[str, Any] = {
     "min_tokens": 49,
     "keep_urls": False,
     "hash_key": "tiptoe",
+    "method": "minhash",
     "features.simhash_size": 2,
     "features.simhash_urls": True,
     "features.weights": "one",
@@ -775,7 +792,8 @@ def changed(name: str, value: object) -> Detector:
 def test_every_parameter_of_a_detector_is_among_those_changed_below() -> None:
     options = {option.name for option in fields(Detector) if option.init} - {"features"}
     options |= {f"features.{option.name}" for option in fields(Features)}
-    assert options - set(CHANGES) == {"method"}  # of which there is only one
+    of_other_methods = {"recall", "supershingle_size", "megashingle_size"}  # see test_methods.py
+    assert options - set(CHANGES) == of_other_methods
 
 
 @PERSISTENT
@@ -977,7 +995,7 @@ async def test_of_many_claims_of_one_content_at_once_exactly_one_is_new(address:
     await index.close()
     (kept,) = (number for number, verdict in enumerate(verdicts) if verdict.status == "new")
     others = verdicts[:kept] + verdicts[kept + 1 :]
-    assert set(others) == {Verdict("duplicate", f"http://{kept}/", 0, 1.0, None, 0)}
+    assert set(others) == {Verdict("duplicate", f"http://{kept}/", 0, 1.0, of_simhash=0, rule="exact")}
 
 
 RACE = """
@@ -993,7 +1011,8 @@ async def race(worker):
     await index.open()
     verdicts = []
     for number in range(rounds):
-        fingerprint = Fingerprint(rng.getrandbits(64), b"\\x55" * 128, tokens=100, links=0)
+        simhash = rng.getrandbits(64)
+        fingerprint = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0, digest=simhash)
         barrier.wait(60)
         verdict = await index.claim(f"{number} by {worker}", f"http://{worker}/", fingerprint)
         verdicts.append((verdict.status, verdict.of))

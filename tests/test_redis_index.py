@@ -30,7 +30,7 @@ ALL_BITS = 2**64 - 1
 
 def page(simhash: int) -> Fingerprint:
     """A page of that simhash; their sketches are all alike."""
-    return Fingerprint(simhash, b"\x55" * 128, tokens=100, links=0)
+    return Fingerprint(simhash, b"\x55" * 128, tokens=100, links=0, digest=simhash)
 
 
 def driven(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
@@ -506,7 +506,7 @@ async def claim():
     detector = Detector(max_distance=3, min_resemblance=0.7)
     index = open_index(sys.argv[1], detector, namespace=sys.argv[2])
     for page_id, simhash in (("pending", 0), ("done", 2**64 - 1)):
-        fingerprint = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0)
+        fingerprint = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0, digest=simhash)
         await index.claim(page_id, f"http://{page_id}/", fingerprint)
     await index.confirm("done")
     await asyncio.sleep(0.8)
@@ -716,4 +716,11 @@ async def test_neighbours_at_the_full_distance_are_found_by_every_plan_and_cut_i
                     for bit in rng.sample(range(64), k):
                         near ^= 1 << bit
                     verdict = await index.claim(f"near {key}", "http://near/", page(near))
-                    assert verdict == Verdict("duplicate", f"http://{key}/", k, 1.0, None, key)
+                    assert verdict == Verdict(
+                        "duplicate",
+                        f"http://{key}/",
+                        k,
+                        1.0,
+                        of_simhash=key,
+                        rule="simhash" if k else "exact",
+                    )

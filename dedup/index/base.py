@@ -11,6 +11,7 @@ An index knows pages and their fingerprints; whether a candidate counts comes fr
 
 import asyncio
 import hashlib
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,12 +24,16 @@ import tldextract
 
 from dedup.detector import Detector, Fingerprint
 from dedup.errors import IndexCorruptError, IndexMismatchError, SettingsError
-from dedup.tables import Plan, plan, plan_for, possible_plans
+from dedup.simhash import distance
+from dedup.tables import possible_plans
 
 __all__ = ["ADDRESSES", "SCOPES", "Entry", "Index", "Status", "Verdict", "nearest", "redact"]
 
 #: Changes whenever stored entries would be read differently.
-FORMAT = 1
+FORMAT = 2
+#: Candidates whose sketches are compared per page at most, the nearest first: bounds what a flood of
+#: pages alike can cost.
+MAX_COMPARED = 500
 SCOPES = ("all", "host", "site")
 #: What an index can be, for messages.
 ADDRESSES = "'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"
@@ -49,28 +54,33 @@ class Verdict:
     resemblance: float | None = None  #: estimated, 0..1
     reason: str | None = None  #: why it is unjudged
     of_simhash: int | None = None  #: simhash of the kept page
+    rule: str | None = None  #: what found it: "exact" (equal tokens), or the detector's method
 
 
 class Entry(NamedTuple):
-    """A page as it is filed.  ``simhash ^ scope`` is what the tables hold: pages of one scope keep
-    their distances, pages of different scopes are as far apart as unrelated ones."""
+    """A page as it is filed."""
 
     page_id: str
     url: str
     simhash: int
     scope: int
+    digest: int
+    bands: tuple[int, ...]  #: () where pages are found by their simhashes
     sketch: bytes
+    filed: int  #: when, in seconds since 1970
+    run: str  #: by which run, 32 hex digits
 
     @property
-    def key(self) -> int:
-        """What the tables hold."""
-        return self.simhash ^ self.scope
+    def keys(self) -> tuple[int, ...]:
+        """What the tables hold, by column.  With the scope mixed in, pages of one scope keep their
+        distances, and pages of different scopes are as far apart as unrelated ones."""
+        return tuple(key ^ self.scope for key in (self.digest, *(self.bands or (self.simhash,))))
 
 
 class Match(NamedTuple):
     """A filed page that a claim duplicates; the nearest one has the least (distance, -resemblance, number)."""
 
-    distance: int
+    distance: int  #: of the keys; 0 for exact ones
     resemblance: float
     number: int
 
@@ -111,11 +121,7 @@ class Index(ABC):
         self.scope = scope
         self.expected_pages = expected_pages
         self.run = uuid4().hex
-        self.plan: Plan = (
-            plan(detector.max_distance, expected_pages)
-            if tables is None
-            else plan_for(tables, detector.max_distance)
-        )
+        self.plan = detector.plan(expected_pages, tables)
         self._tables_asked = tables is not None
         self._opened = False
         self._opening = asyncio.Lock()
@@ -144,8 +150,26 @@ class Index(ABC):
             return Verdict("unjudged", reason=fingerprint.reason)
         await self.open()
         url = url.encode("utf-8", "replace").decode()  # lone surrogates can't be stored
-        scope = scope_mask(self.scope, url)
-        return await self._claim(Entry(page_id, url, fingerprint.simhash, scope, fingerprint.sketch))
+        return await self._claim(
+            Entry(
+                page_id,
+                url,
+                fingerprint.simhash,
+                scope_mask(self.scope, url),
+                fingerprint.digest,
+                fingerprint.bands,
+                fingerprint.sketch,
+                int(time.time()),
+                self.run,
+            )
+        )
+
+    def _duplicate(self, entry: Entry, of: Entry, resemblance: float) -> Verdict:
+        """The verdict that names a filed page."""
+        equal = (of.digest, of.sketch) == (entry.digest, entry.sketch)
+        rule = "exact" if equal else self.detector.method
+        apart = distance(entry.simhash, of.simhash)
+        return Verdict("duplicate", of.url, apart, resemblance, of_simhash=of.simhash, rule=rule)
 
     @abstractmethod
     async def confirm(self, page_id: str) -> None:
@@ -160,6 +184,10 @@ class Index(ABC):
         """Writes what is confirmed, releases what is still pending, lets go of the store."""
 
     @abstractmethod
+    async def find(self, page_id: str) -> Entry | None:
+        """A page as it is filed, pending ones included; None if it is not."""
+
+    @abstractmethod
     async def count(self) -> int:
         """How many pages are filed, pending ones included."""
 
@@ -168,6 +196,14 @@ class Index(ABC):
 
     @abstractmethod
     async def _claim(self, entry: Entry) -> Verdict: ...
+
+    def describe(self) -> str:
+        """How pages are found here, in one line."""
+        banding = self.detector.banding
+        if banding is None:
+            return self.plan.describe(self.expected_pages)
+        least = self.detector.min_resemblance
+        return f"{banding}: a page of resemblance {least:g} is found with probability {banding.probability(least):.4f}"
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -190,7 +226,7 @@ class Index(ABC):
                     f"the index {self.where} was built with other parameters: {name} is {there} there "
                     f"and {value!r} here; use the same settings, or another DEDUP_INDEX or DEDUP_NAMESPACE"
                 )
-        for found in possible_plans(self.plan.max_distance):
+        for found in (self.plan, *possible_plans(self.plan.max_distance)):
             if ".".join(map(str, found.levels)) == wanted["tables"]:
                 self.plan = found
                 return

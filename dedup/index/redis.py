@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import logging
 import math
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -24,8 +25,7 @@ from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError, 
 from dedup.index.base import ADDRESSES, Entry, Index, Verdict, redact
 from dedup.index.confirmations import Confirmations
 from dedup.minhash import estimate
-from dedup.simhash import distance
-from dedup.tables import MIN_PREFIX
+from dedup.tables import DIGESTS, MIN_PREFIX
 
 __all__ = ["RedisIndex"]
 
@@ -149,8 +149,9 @@ class RedisIndex(Index):
         """Per table: the bucket's key, the lowest and highest score of the prefix, the entry's own score."""
         below = 64 - self._bucket_bits
         rest = (1 << below) - 1
-        for number, table in enumerate(self.plan.tables):
-            permuted = table.permute(entry.key)
+        keys = entry.keys
+        for number, table in enumerate((DIGESTS, *self.plan.tables)):
+            permuted = table.permute(keys[table.column])
             low, high = table.prefix_range(permuted)
             yield self._key(f"t:{number}:{permuted >> below:x}"), low & rest, high & rest, permuted & rest
 
@@ -162,7 +163,7 @@ class RedisIndex(Index):
         arguments: list[Any] = [
             self._digest,
             self.run,
-            detector.max_distance,
+            detector.radius,
             repr(float(detector.min_resemblance)),
             detector.features.bits,
             self._key("p:"),
@@ -176,11 +177,9 @@ class RedisIndex(Index):
                 if entry.page_id not in self._confirmations:
                     self._pending.setdefault(entry.page_id, entry)
                 return Verdict("new" if reply == [b"new"] else "same")
-            case [b"duplicate", int(_), int(either), int(both), int(equal), bytes(record)]:
-                of = unpack(record)
-                apart = distance(entry.simhash, of.simhash)
+            case [b"duplicate", int(either), int(both), int(equal), bytes(record)]:
                 alike = estimate(either, both, equal, bits=detector.features.bits)
-                return Verdict("duplicate", of.url, apart, alike, of_simhash=of.simhash)
+                return self._duplicate(entry, unpack(record), alike)
             case [b"gone"]:
                 raise IndexMismatchError(
                     f"the index {self.where} has vanished or was replaced while it was in use"
@@ -204,6 +203,13 @@ class RedisIndex(Index):
         keys = [self._key("pending"), self._key("released"), self._id_key(page_id)]
         keys += [probe[0] for probe in self._probes(entry)]
         await self._call("release", keys, [self.run, self._key("p:")])
+
+    async def find(self, page_id: str) -> Entry | None:
+        await self.open()
+        with self._errors():
+            number = await self._client.get(self._id_key(page_id))
+            record = number and await self._client.get(self._key("p:") + number)
+        return unpack(record) if record else None
 
     async def count(self) -> int:
         await self.open()
@@ -248,18 +254,23 @@ class RedisIndex(Index):
             raise IndexUnavailableError(f"the index {self._where} can't be reached: {what}") from None
 
 
+#: Simhash, scope, digest, filed, run, number of bands.
+_HEAD = struct.Struct(">QQQI16sB")
+
+
 def pack(entry: Entry) -> bytes:
     """The record of an entry, as described in claim.lua.
 
-    >>> entry = Entry("id", "http://example.org/", 1, 2, b"sketch")
+    >>> entry = Entry("id", "http://example.org/", 1, 2, 3, (4, 5), b"sketch", 1_800_000_000, "0f" * 16)
     >>> unpack(pack(entry)) == entry
     True
     """
     page_id = entry.page_id.encode("utf-8", "surrogatepass")
+    numbers = entry.simhash, entry.scope, entry.digest, entry.filed
     return b"".join(
         (
-            entry.simhash.to_bytes(8, "big"),
-            entry.scope.to_bytes(8, "big"),
+            _HEAD.pack(*numbers, bytes.fromhex(entry.run), len(entry.bands)),
+            b"".join(band.to_bytes(8, "big") for band in entry.bands),
             len(entry.sketch).to_bytes(2, "big") + entry.sketch,
             len(page_id).to_bytes(4, "big") + page_id,
             entry.url.encode("utf-8", "replace"),
@@ -269,9 +280,19 @@ def pack(entry: Entry) -> bytes:
 
 def unpack(record: bytes) -> Entry:
     """The entry of a record."""
-    simhash, scope = (int.from_bytes(record[at : at + 8], "big") for at in (0, 8))
-    after_sketch = 18 + int.from_bytes(record[16:18], "big")
-    start = after_sketch + 4
-    end = start + int.from_bytes(record[after_sketch:start], "big")
-    page_id, url = record[start:end].decode(errors="replace"), record[end:].decode(errors="replace")
-    return Entry(page_id, url, simhash, scope, record[18:after_sketch])
+    simhash, scope, digest, filed, run, count = _HEAD.unpack_from(record)
+    bands = struct.unpack_from(f">{count}Q", record, _HEAD.size)
+    at = _HEAD.size + 8 * count
+    sketch = _counted(record, at, 2)
+    at += 2 + len(sketch)
+    page_id = _counted(record, at, 4)
+    url = record[at + 4 + len(page_id) :].decode(errors="replace")
+    return Entry(
+        page_id.decode(errors="replace"), url, simhash, scope, digest, bands, sketch, filed, run.hex()
+    )
+
+
+def _counted(record: bytes, at: int, width: int) -> bytes:
+    """The bytes that a length of so many bytes announces."""
+    start = at + width
+    return record[start : start + int.from_bytes(record[at:start], "big")]

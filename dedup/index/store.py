@@ -7,7 +7,6 @@ damaged, is refused and left as it is.
 
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -30,19 +29,22 @@ __all__ = ["Store"]
 APPLICATION_ID = 0x5368696E
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE pages (
     number INTEGER PRIMARY KEY,     -- in the order of confirmation
     page_id TEXT NOT NULL UNIQUE,
     url TEXT NOT NULL,
     simhash BLOB NOT NULL,          -- 8 bytes, big-endian
-    scope BLOB NOT NULL,            -- 8 bytes, big-endian; the tables hold simhash XOR scope
+    scope BLOB NOT NULL,            -- 8 bytes, big-endian; the tables hold each key XOR scope
+    digest BLOB NOT NULL,           -- of its tokens, 8 bytes, big-endian
+    bands BLOB NOT NULL,            -- 8 bytes each, big-endian; empty where simhashes are looked up
     sketch BLOB NOT NULL,
-    run TEXT NOT NULL,              -- the run that confirmed it
-    confirmed REAL NOT NULL         -- seconds since 1970
+    filed INTEGER NOT NULL,         -- when it was claimed, in seconds since 1970
+    run TEXT NOT NULL               -- by which run
 );
 """
+_COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run"
 
 
 def printable(path: str) -> str:
@@ -52,6 +54,22 @@ def printable(path: str) -> str:
 
 def _stored(page_id: str) -> str:
     return page_id.encode("utf-8", "backslashreplace").decode()
+
+
+def _number(blob: bytes) -> int:
+    return int.from_bytes(blob, "big")
+
+
+def _numbers(blob: bytes) -> tuple[int, ...]:
+    return tuple(_number(blob[at : at + 8]) for at in range(0, len(blob), 8))
+
+
+def _row(entry: Entry) -> tuple[object, ...]:
+    """A page in the order of the columns."""
+    keys = (entry.simhash, entry.scope, entry.digest)
+    blobs = [key.to_bytes(8, "big") for key in keys]
+    bands = b"".join(band.to_bytes(8, "big") for band in entry.bands)
+    return (_stored(entry.page_id), entry.url, *blobs, bands, entry.sketch, entry.filed, entry.run)
 
 
 class Store:
@@ -154,18 +172,24 @@ class Store:
         except (OSError, ValueError) as error:
             raise IndexUnavailableError(f"the index file:{self.name} can't be opened: {error!r}") from None
 
-    def load(self) -> tuple[Hashes, list[int]]:
-        """Keys of all pages, uint64, shape (n,), and their rows."""
+    def load(self, columns: int) -> tuple[Hashes, list[int]]:
+        """Keys of all pages, uint64, shape (n, 1 + columns), and their rows."""
         with self._errors():
-            rows = self._reader.execute("SELECT number, simhash, scope FROM pages ORDER BY number").fetchall()
-        for _, simhash, scope in rows:
-            if not (
-                isinstance(simhash, bytes) and isinstance(scope, bytes) and len(simhash) == len(scope) == 8
+            query = "SELECT number, scope, digest, simhash, bands FROM pages ORDER BY number"
+            rows = self._reader.execute(query).fetchall()
+        keys = bytearray()
+        scopes = bytearray()
+        for _, scope, digest, simhash, bands in rows:
+            found = (scope, digest, simhash, bands)
+            if not all(isinstance(blob, bytes) for blob in found) or (
+                [8, 8, 8, 8 * columns] != [*map(len, found[:3]), len(bands or simhash)]
             ):
-                raise IndexCorruptError(f"the index file:{self.name} is damaged: a page has no simhash")
-        simhashes = np.frombuffer(b"".join(simhash for _, simhash, _ in rows), ">u8")
-        scopes = np.frombuffer(b"".join(scope for _, _, scope in rows), ">u8")
-        return (simhashes ^ scopes).astype(np.uint64), [number for number, _, _ in rows]
+                raise IndexCorruptError(f"the index file:{self.name} is damaged: a page has no keys")
+            scopes += scope
+            keys += digest + (bands or simhash)
+        table = np.frombuffer(keys, ">u8").reshape(len(rows), 1 + columns)
+        table = table ^ np.frombuffer(scopes, ">u8")[:, np.newaxis]
+        return table.astype(np.uint64), [number for number, *_ in rows]
 
     def holds(self, page_id: str) -> bool:
         """Whether a page is in the file."""
@@ -175,40 +199,31 @@ class Store:
 
     def entry(self, row: int) -> Entry | None:
         """The entry in a row; None if it is not there."""
+        return self._find("number", row)
+
+    def find(self, page_id: str) -> Entry | None:
+        """The entry of a page; None if it is not there."""
+        return self._find("page_id", _stored(page_id))
+
+    def _find(self, column: str, value: object) -> Entry | None:
         with self._errors():
-            query = "SELECT page_id, url, simhash, scope, sketch FROM pages WHERE number = ?"
-            found = self._reader.execute(query, (row,)).fetchone()
+            query = f"SELECT {_COLUMNS} FROM pages WHERE {column} = ?"
+            found = self._reader.execute(query, (value,)).fetchone()
         if found is None:
             return None
-        page_id, url, simhash, scope, sketch = found
-        if not (isinstance(sketch, bytes) and isinstance(simhash, bytes) and isinstance(scope, bytes)):
+        page_id, url, *blobs, filed, run = found
+        if not all(isinstance(blob, bytes) for blob in blobs):
             raise IndexCorruptError(f"the index file:{self.name} is damaged: a page has no sketch")
-        return Entry(page_id, url, int.from_bytes(simhash, "big"), int.from_bytes(scope, "big"), sketch)
-
-    def add(self, entries: list[Entry], run: str) -> list[int]:
-        """Writes entries in one transaction; their rows."""
-        insert = (
-            "INSERT INTO pages (page_id, url, simhash, scope, sketch, run, confirmed) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)"
+        simhash, scope, digest, bands, sketch = blobs
+        return Entry(
+            page_id, url, *map(_number, (simhash, scope, digest)), _numbers(bands), sketch, filed, run
         )
-        now = time.time()
+
+    def add(self, entries: list[Entry]) -> list[int]:
+        """Writes entries in one transaction; their rows."""
+        insert = f"INSERT INTO pages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         with self._errors(), self._writer:
-            return [
-                self._writer.execute(
-                    insert,
-                    (
-                        _stored(entry.page_id),
-                        entry.url,
-                        entry.simhash.to_bytes(8, "big"),
-                        entry.scope.to_bytes(8, "big"),
-                        entry.sketch,
-                        run,
-                        now,
-                    ),
-                ).lastrowid
-                or 0
-                for entry in entries
-            ]
+            return [self._writer.execute(insert, _row(entry)).lastrowid or 0 for entry in entries]
 
     def count(self) -> int:
         """How many pages the file holds."""

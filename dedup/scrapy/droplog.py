@@ -55,7 +55,7 @@ class DropLog:
 
 
 def drop_record(
-    request: Request, response: Response, fingerprint: Fingerprint, verdict: Verdict, rule: str, action: str
+    request: Request, response: Response, fingerprint: Fingerprint, verdict: Verdict, action: str
 ) -> dict[str, Any]:
     """What the log says of a page that is a near-duplicate."""
     referer = request.headers.get("Referer")
@@ -69,7 +69,7 @@ def drop_record(
         "duplicate_of_simhash": f"{verdict.of_simhash or 0:016x}",
         "tokens": fingerprint.tokens,
         "links": fingerprint.links,
-        "rule": rule,
+        "rule": verdict.rule,
         "action": action,
         "referer": referer.decode("ascii", "replace") if referer else None,
         "depth": request.meta.get("depth", 0),

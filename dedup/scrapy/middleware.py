@@ -95,7 +95,7 @@ class NearDuplicateMiddleware:
             self.log.path,
             index.where,
             f"{filed:,}",
-            index.plan.describe(max(filed, index.expected_pages)),
+            index.describe(),
             extra={"spider": spider},
         )
 
@@ -111,8 +111,7 @@ class NearDuplicateMiddleware:
         if verdict.status == "duplicate":
             # A seed is never dropped: everything is reached from it.
             action = "mark" if is_seed(request) else self.options.action
-            rule = self.options.detector.method
-            record = drop_record(request, response, fingerprint, verdict, rule, action)
+            record = drop_record(request, response, fingerprint, verdict, action)
             try:
                 self.log.write(record)
             except OSError as error:

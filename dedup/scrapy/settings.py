@@ -39,6 +39,9 @@ DEFAULTS: dict[str, Any] = {
     "EXPECTED_PAGES": 1_000_000,
     "TABLES": None,
     "METHOD": _detector.method,
+    "RECALL": _detector.recall,
+    "SUPERSHINGLE_SIZE": _detector.supershingle_size,
+    "MEGASHINGLE_SIZE": _detector.megashingle_size,
     "LOG": "duplicates.jsonl",
     "ON_INDEX_FAILURE": "keep",
     "AUDIT": 0.0,
@@ -83,9 +86,18 @@ def _text(value: Any) -> str:
 _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     **dict.fromkeys(("ENABLED", "KEEP_URLS"), (_flag, "True, False")),
     **dict.fromkeys(
-        ("MAX_DISTANCE", "SHINGLE_SIZE", "MIN_TOKENS", "EXPECTED_PAGES", "TABLES"), (_whole, "a whole number")
+        (
+            "MAX_DISTANCE",
+            "SHINGLE_SIZE",
+            "MIN_TOKENS",
+            "EXPECTED_PAGES",
+            "TABLES",
+            "SUPERSHINGLE_SIZE",
+            "MEGASHINGLE_SIZE",
+        ),
+        (_whole, "a whole number"),
     ),
-    **dict.fromkeys(("MIN_RESEMBLANCE", "AUDIT"), (_number, "a number from 0 to 1")),
+    **dict.fromkeys(("MIN_RESEMBLANCE", "RECALL", "AUDIT"), (_number, "a number from 0 to 1")),
     **dict.fromkeys(
         ("ACTION", "INDEX", "NAMESPACE", "SCOPE", "METHOD", "LOG", "ON_INDEX_FAILURE", "HASH_KEY"),
         (_text, "text"),
@@ -140,6 +152,9 @@ def read_settings(settings: BaseSettings) -> Options:
         "keep_urls",
         "hash_key",
         "method",
+        "recall",
+        "supershingle_size",
+        "megashingle_size",
     )
     try:
         detector = Detector(**{field: values[field.upper()] for field in fields})

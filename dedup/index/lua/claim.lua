@@ -1,27 +1,30 @@
--- claim(KEYS = {header, page id, sequence, runs, pending, bucket of table 1, 2, ...},
---       ARGV = {digest, run, max distance, min resemblance, sketch bits, prefix of pages, record,
+-- claim(KEYS = {header, page id, sequence, runs, pending, bucket of table 0, 1, 2, ...},
+--       ARGV = {digest of the header, run, radius, min resemblance, sketch bits, prefix of pages, record,
 --               then per table: lowest score, highest score, own score})
---   -> {'new'} | {'same'} | {'gone'} | {'duplicate', distance, either, both, equal, record of the page}
+--   -> {'new'} | {'same'} | {'gone'} | {'duplicate', either, both, equal, record of the page}
 -- Judges a page and files it if it is new: atomic, one round trip.  All reads come before any write.
 --
 -- Every key of an index starts with shingleback:{NAMESPACE}: (the braces put them into one cluster slot).
 --   ...:header        hash: name -> value of every parameter, and digest, a hash of them all
 --   ...:i:<16 bytes>  string: number of the page with this page id (BLAKE2b of the id)
---   ...:p:<number>    string, the record of a page: simhash (8 bytes, big-endian), scope (8), length of
---                     the sketch (2), sketch, length of the page id (4), page id, URL
---   ...:t:<table>:<bucket>  sorted set, one per top BUCKET_BITS bits of the permuted simhash XOR scope;
---                     score = the bits below (at most 53, exact in a double), member = number.  Small
---                     ones, of up to 128 entries, are listpacks: 17 bytes a page and table.
+--   ...:p:<number>    string, the record of a page: simhash (8 bytes, big-endian), scope (8), digest of
+--                     its tokens (8), seconds since 1970 (4), run (16), number of bands (1), bands (8
+--                     each), length of the sketch (2), sketch, length of the page id (4), page id, URL
+--   ...:t:<table>:<bucket>  sorted set, one per top BUCKET_BITS bits of a permuted key XOR scope; score =
+--                     the bits below (at most 53, exact in a double), member = number.  Small ones,
+--                     of up to 128 entries, are listpacks: 17 bytes a page and table.  The key is the
+--                     digest in table 0; in the others the simhash, or one of the bands in each.
 --   ...:sequence      counter: the last number given out
 --   ...:released      counter: how many of them were taken back
 --   ...:pending       hash: number -> run, of every claim that is not confirmed
 --   ...:runs          sorted set: run -> when its lease ends, in ms of this server's clock
 local header, page_id, sequence, runs, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local run, max_distance, min_resemblance = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local run, radius, min_resemblance = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local width, pages, record = tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local band, bor, bxor, rshift = bit.band, bit.bor, bit.bxor, bit.rshift
 local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT = 6, 3, 8
-local PROBE_LIMIT = 1000 -- entries read per table: bounds the time that a flooded bucket can take
+local PROBE_LIMIT = 1000 -- entries read per table, and
+local MAX_COMPARED = 500 -- sketches compared: bound the time that a flood of pages alike can take
 
 local function popcount(x)
   x = x - band(rshift(x, 1), 0x55555555)
@@ -51,11 +54,13 @@ local lanes = ({
 })[width]
 
 local function sketch_of(stored)
-  return stored:sub(19, 18 + struct.unpack('>I2', stored, 17))
+  local at = 46 + 8 * stored:byte(45)
+  return stored:sub(at + 2, at + 1 + struct.unpack('>I2', stored, at))
 end
 
 local function id_of(stored)
-  local at = 19 + struct.unpack('>I2', stored, 17)
+  local at = 46 + 8 * stored:byte(45)
+  at = at + 2 + struct.unpack('>I2', stored, at)
   return stored:sub(at, at + 3 + struct.unpack('>I4', stored, at))
 end
 
@@ -104,36 +109,62 @@ local function alive(candidate) -- done, or pending in a run whose lease has not
   return lease and tonumber(lease) > clock[1] * 1000 + math.floor(clock[2] / 1000)
 end
 
-local seen, found = {}, {}
-for table = 0, #KEYS - FIRST_TABLE do
+local function candidate_record(candidate) -- of a page that counts, in this scope
+  if not alive(candidate) then return nil end
+  local stored = redis.call('GET', pages .. candidate)
+  return stored and stored:sub(9, 16) == record:sub(9, 16) and stored
+end
+
+local function probe(table) -- members and scores that share the prefix, and the own score
   local at = FIRST_ARGUMENT + PER_TABLE * table
-  local own = tonumber(ARGV[at + 2])
   local near = redis.call('ZRANGEBYSCORE', KEYS[FIRST_TABLE + table], ARGV[at], ARGV[at + 1],
                           'WITHSCORES', 'LIMIT', 0, PROBE_LIMIT)
+  return near, tonumber(ARGV[at + 2])
+end
+
+local equal_digests = probe(0)
+for i = 1, #equal_digests, 2 do
+  local stored = candidate_record(equal_digests[i])
+  if stored and id_of(stored) == id_of(record) then return {'same'} end
+  if stored and sketch_of(stored) == own_sketch then return {'duplicate', 1, 1, 1, stored} end
+end
+
+local shared, found = {}, {} -- shared: in how many tables a candidate was met
+for table = 1, #KEYS - FIRST_TABLE do
+  local near, own = probe(table)
   for i = 1, #near, 2 do
-    if not seen[near[i]] then
-      seen[near[i]] = true
+    local candidate = near[i]
+    if shared[candidate] then
+      shared[candidate] = shared[candidate] + 1
+    else
       local distance = differing_bits(own, tonumber(near[i + 1]))
-      if distance <= max_distance then found[#found + 1] = {distance, tonumber(near[i])} end
+      if distance <= radius then
+        shared[candidate] = 1
+        found[#found + 1] = {distance, tonumber(candidate), candidate}
+      end
     end
   end
 end
-table.sort(found, function(a, b) return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2]) end)
+table.sort(found, function(a, b)
+  if a[1] ~= b[1] then return a[1] < b[1] end
+  if radius == 0 and shared[a[3]] ~= shared[b[3]] then return shared[a[3]] > shared[b[3]] end
+  return a[2] < b[2]
+end)
 
 local best
-for i = 1, #found do
+for i = 1, math.min(#found, MAX_COMPARED) do
   local distance, candidate = found[i][1], found[i][2]
   if best and best.distance < distance then break end
-  if alive(candidate) then
-    local stored = redis.call('GET', pages .. candidate)
-    if stored and stored:sub(9, 16) == record:sub(9, 16) then
-      if id_of(stored) == id_of(record) then return {'same'} end
-      local either, both, equal = match_counts(sketch_of(stored))
-      local values = 2 ^ width - 1
-      local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
-      if resemblance >= min_resemblance and (not best or resemblance > best.resemblance) then
-        best = {distance = distance, resemblance = resemblance, reply = {'duplicate', distance, either, both, equal, stored}}
-      end
+  local stored = candidate_record(found[i][3])
+  if stored then
+    if id_of(stored) == id_of(record) then return {'same'} end
+    local either, both, equal = match_counts(sketch_of(stored))
+    local values = 2 ^ width - 1
+    local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
+    if resemblance >= min_resemblance and (not best or resemblance > best.resemblance
+        or (resemblance == best.resemblance and candidate < best.candidate)) then
+      best = {distance = distance, resemblance = resemblance, candidate = candidate,
+              reply = {'duplicate', either, both, equal, stored}}
     end
   end
 end

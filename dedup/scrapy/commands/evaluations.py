@@ -100,7 +100,7 @@ def evaluate_collection(
         fingerprints.append(detector.fingerprint(html, url))
         if opts.sketch:
             shingles.append(detector.shingles(detector.read(html, url)[0]))
-    stream = Stream(fingerprints, detector.features.bits)
+    stream = Stream(fingerprints, detector)
     print(
         f"{stream.size:,} pages, order of seed {opts.seed}, {int((~stream.judged).sum()):,} that can't be judged"
     )

@@ -91,7 +91,7 @@ class InvertedIndex:
         self._postings: dict[int, list[int]] = {}
 
     def add(self, name: str, sample: Hashes) -> None:
-        """Files a document, even if its name is there already.  O(n); one of an empty sample is never found."""
+        """Files a document, even if its name is there already; without a sample it is never found.  O(n)."""
         for shingle in set(sample.tolist()):
             self._postings.setdefault(shingle, []).append(len(self._names))
         self._names.append(name)

@@ -35,10 +35,11 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         """For --help."""
         return (
-            "A and B are a URL or a path each. Shows tokens, distance, resemblance (Jaccard; estimated and exact), "
-            "containment, Dice, resemblance by characters, what samples of the shingles say (0 mod m, winnowing), "
-            "the verdict by the project's settings and the rule that decides, and the tokens that only one has. "
-            "Exit status: 0 near-duplicates, 1 different, 2 a page can't be read or a setting is wrong."
+            "A and B are a URL or a path each. Shows tokens, distance, resemblance (Jaccard; estimated and "
+            "exact), containment, Dice, resemblance by characters, what samples of the shingles say (0 mod m, "
+            "winnowing), the verdict by the project's settings and the rule that decides, and the tokens that "
+            "only one page has. Exit status: 0 near-duplicates, 1 different, 2 a page can't be read or a "
+            "setting is wrong."
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-__all__ = ["Hashes", "containment", "hash_tokens", "mix", "resemblance", "shingle_hashes"]
+__all__ = ["Hashes", "containment", "dice", "hash_tokens", "mix", "resemblance", "shingle_hashes"]
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -25,6 +25,12 @@ def hash_tokens(tokens: Sequence[str], seed: int = 0) -> Hashes:
 
     >>> [hex(h) for h in hash_tokens(["storm", "crawler"]).tolist()]
     ['0x8a5e0a9570a5cbef', '0xed919a2642107e0']
+
+    Of a string, each character is a token, and its shingles are those of characters:
+
+    >>> texts = "The dog which chased the cat", "The dog that chased the cat"
+    >>> resemblance(*(shingle_hashes(hash_tokens(text), 3) for text in texts))
+    0.6
     """
     octets = map(str.encode, tokens)
     digests = map(xxhash.xxh3_64_intdigest, octets, repeat(seed))
@@ -70,10 +76,20 @@ def resemblance(a: Hashes, b: Hashes) -> float:
     >>> resemblance(a, b)
     0.6
     """
-    a, b = np.unique(a), np.unique(b)
-    common = len(np.intersect1d(a, b, assume_unique=True))
-    union = len(a) + len(b) - common
+    a_size, b_size, common = _sizes(a, b)
+    union = a_size + b_size - common
     return common / union if union else 1.0
+
+
+def dice(a: Hashes, b: Hashes) -> float:
+    """2 |A and B| / (|A| + |B|), Barber's similarity; 1 when both are empty.  O(n log n).
+
+    >>> a, b = (hash_tokens(text.split()) for text in ("a b c d", "b c d e"))
+    >>> dice(a, b)
+    0.75
+    """
+    a_size, b_size, common = _sizes(a, b)
+    return 2 * common / (a_size + b_size) if a_size + b_size else 1.0
 
 
 def containment(a: Hashes, b: Hashes) -> float:
@@ -83,5 +99,12 @@ def containment(a: Hashes, b: Hashes) -> float:
     >>> containment(a, b), containment(b, a)
     (1.0, 0.5)
     """
-    a = np.unique(a)
-    return len(np.intersect1d(a, np.unique(b), assume_unique=True)) / len(a) if len(a) else 1.0
+    a_size, _, common = _sizes(a, b)
+    return common / a_size if a_size else 1.0
+
+
+def _sizes(a: Hashes, b: Hashes) -> tuple[int, int, int]:
+    """|A|, |B| and |A and B|, repeats not counted."""
+    # Asked for counts, np.unique sorts; else it fills a hash table, which takes many times as long.
+    a, b = (np.unique(hashes, return_counts=True)[0] for hashes in (a, b))
+    return len(a), len(b), len(np.intersect1d(a, b, assume_unique=True))

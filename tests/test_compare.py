@@ -1,11 +1,17 @@
 """`scrapy compare`: what it says of two pages, and its exit status."""
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from crawler.demo import Site, serve
+from dedup import Detector
+from dedup.html import is_url
+from dedup.labelled import read_page
+from dedup.sampling import mod_sample, winnow
+from dedup.shingles import containment
 from tests.conftest import scrapy
 
 
@@ -25,6 +31,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         (folder / name).write_bytes(Site().render(path, 1)[2])
     (folder / "short").write_text("<p>Not found")
+    more = "".join(f" and {number}" for number in range(20))
+    (folder / "long").write_text((folder / "article").read_text().replace("</footer>", f"{more}</footer>"))
     (folder / "binary").write_bytes(bytes(999))
     return folder
 
@@ -42,6 +50,41 @@ def test_other_pages_end_with_status_1_and_the_rule_that_decides(site: Path) -> 
     assert done.returncode == 1
     assert "different: " in done.stdout
     assert "only in A" in done.stdout
+
+
+def runs(tokens: list[str] | str, size: int) -> set[tuple[str, ...]]:
+    """The shingles of a page or a text, in plain Python."""
+    return {tuple(tokens[start : start + size]) for start in range(len(tokens) - size + 1)}
+
+
+def test_every_measure_has_its_line(site: Path) -> None:
+    said = compare(site / "article", site / "long").stdout
+    names = ["resemblance", "containment", "dice", "characters", "0 mod 3", "winnowing"]
+    lines = {line[:12].strip(): line[13:] for line in said.splitlines()}
+    assert [name for name in lines if name in names] == names
+    figures = {name: [float(figure) for figure in re.findall(r"\d\.\d{4}", lines[name])] for name in names}
+
+    pages = [Detector().read(*read_page(str(site / name), Path()))[0] for name in ("article", "long")]
+    a, b = (runs(page.tokens, 6) for page in pages)
+    assert figures["resemblance"][1] == round(len(a & b) / len(a | b), 4) < 1
+    assert figures["containment"] == [round(len(a & b) / len(some), 4) for some in (a, b)]
+    assert figures["dice"] == [round(2 * len(a & b) / (len(a) + len(b)), 4)]
+    a, b = (runs(" ".join(word for word in page.tokens if not is_url(word)), 9) for page in pages)
+    assert figures["characters"] == [round(len(a & b) / len(a | b), 4)]
+    fours = [Detector(shingle_size=4).shingles(page) for page in pages]
+    for name, samples in (
+        ("0 mod 3", [mod_sample(four, 3) for four in fours]),
+        ("winnowing", [winnow(four, 5) for four in fours]),
+    ):
+        shares = [containment(*samples), containment(*reversed(samples))]
+        assert figures[name] == [round(share, 4) for share in shares]
+        assert 0.9 < shares[1] < shares[0]
+    assert "finds any run of 8 tokens" in lines["winnowing"]
+
+
+def test_a_page_of_which_nothing_is_sampled_says_so(site: Path) -> None:
+    said = compare(site / "short", site / "article").stdout
+    assert re.search(r"^0 mod 3 +nothing is sampled of A, 0\.0000 of B is in A ", said, re.MULTILINE)
 
 
 def test_the_settings_decide(site: Path) -> None:

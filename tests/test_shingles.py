@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.shingles import containment, hash_tokens, mix, resemblance, shingle_hashes
+from dedup.shingles import containment, dice, hash_tokens, mix, resemblance, shingle_hashes
 
 steady = settings(derandomize=True, database=None, deadline=None)
 
@@ -29,7 +29,7 @@ def runs(words, size):
     return [tuple(words[start : start + size]) for start in range(count)]
 
 
-# Resemblance and containment --------------------------------------------------------------------------
+# Resemblance, containment, dice -----------------------------------------------------------------------
 
 
 @steady
@@ -45,16 +45,31 @@ def test_containment_is_common_elements_by_those_of_the_first(a, b):
 
 
 @steady
+@given(SETS, SETS)
+def test_dice_counts_common_elements_once_for_either_side(a, b):
+    assert dice(array(a), array(b)) == (2 * len(a & b) / (len(a) + len(b)) if a | b else 1.0)
+
+
+@steady
 @given(st.lists(st.integers(0, 9), max_size=30), st.lists(st.integers(0, 9), max_size=30))
 def test_repeats_do_not_count(a, b):
     assert resemblance(array(a), array(b)) == resemblance(array(set(a)), array(set(b)))
     assert containment(array(a), array(b)) == containment(array(set(a)), array(set(b)))
+    assert dice(array(a), array(b)) == dice(array(set(a)), array(set(b)))
 
 
 @steady
 @given(SETS, SETS)
-def test_resemblance_is_symmetric(a, b):
+def test_resemblance_and_dice_are_symmetric(a, b):
     assert resemblance(array(a), array(b)) == resemblance(array(b), array(a))
+    assert dice(array(a), array(b)) == dice(array(b), array(a))
+
+
+@steady
+@given(SETS, SETS)
+def test_dice_orders_pairs_as_resemblance_does(a, b):
+    exact = resemblance(array(a), array(b))
+    assert dice(array(a), array(b)) == pytest.approx(2 * exact / (1 + exact))
 
 
 @pytest.mark.parametrize(
@@ -69,6 +84,7 @@ def test_resemblance_is_symmetric(a, b):
 )
 def test_empty_and_single_sets(a, b, alike, contained):
     assert (resemblance(array(a), array(b)), containment(array(a), array(b))) == (alike, contained)
+    assert dice(array(a), array(b)) == alike
 
 
 # Shingles ---------------------------------------------------------------------------------------------
@@ -128,6 +144,14 @@ def test_every_bit_of_the_hashes_is_set_in_half_of_them(size):
     assert abs(shares - 0.5).max() < 0.04  # five standard errors
 
 
+@steady
+@given(st.text("aé漢\U0001f600 ", max_size=12), st.text("aé漢\U0001f600 ", max_size=12), st.integers(1, 8))
+def test_shingles_of_a_string_are_runs_of_its_characters(a, b, size):
+    either, both = {*runs(a, size)} | {*runs(b, size)}, {*runs(a, size)} & {*runs(b, size)}
+    hashes = [shingle_hashes(hash_tokens(text), size) for text in (a, b)]
+    assert resemblance(*hashes) == (len(both) / len(either) if either else 1.0)
+
+
 # Hashes -----------------------------------------------------------------------------------------------
 
 
@@ -182,6 +206,13 @@ GOLDEN = {
 def test_golden_hashes_of_a_sentence(size):
     hashes = shingle_hashes(hash_tokens(SENTENCE), size)
     assert " ".join(f"{number:016x}" for number in hashes.tolist()) == GOLDEN[size]
+
+
+def test_golden_hashes_of_characters():
+    hashes = shingle_hashes(hash_tokens("Straße 漢"), 6)
+    assert " ".join(f"{number:016x}" for number in hashes.tolist()) == (
+        "65cce73976a504f5 af356d08664f224c caeac82bf725a18e"
+    )
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "random"])

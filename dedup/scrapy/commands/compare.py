@@ -2,6 +2,8 @@
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ __all__ = ["Command"]
 
 #: Tokens that are shown of those that only one page has.
 SHOWN = 20
+#: Characters per shingle of characters: what suits pages (Mining of Massive Datasets, section 3.2.2).
+CHARACTERS = 9
 
 
 class Command(ScrapyCommand):
@@ -31,9 +35,11 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         """For --help."""
         return (
-            "A and B are a URL or a path each. Shows tokens, distance, resemblance (estimated and exact), the "
-            "verdict by the project's settings and the rule that decides, and the tokens that only one page has. "
-            "Exit status: 0 near-duplicates, 1 different, 2 a page can't be read or a setting is wrong."
+            "A and B are a URL or a path each. Shows tokens, distance, resemblance (Jaccard; estimated and "
+            "exact), containment, Dice, resemblance by characters, what samples of the shingles say (0 mod m, "
+            "winnowing), the verdict by the project's settings and the rule that decides, and the tokens that "
+            "only one page has. Exit status: 0 near-duplicates, 1 different, 2 a page can't be read or a "
+            "setting is wrong."
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -50,7 +56,6 @@ class Command(ScrapyCommand):
 
     def _compare(self, a: str, b: str) -> bool:
         from dedup.scrapy.settings import read_settings
-        from dedup.shingles import containment, resemblance
 
         assert self.settings is not None
         self.settings.set("DEDUP_INDEX", "memory:", "cmdline")
@@ -67,15 +72,9 @@ class Command(ScrapyCommand):
                 print(f"simhash {name}    {fingerprint.simhash:064b}")
             differing = (fingerprints[0].simhash or 0) ^ (fingerprints[1].simhash or 0)
             print(f"distance     {differing:064b}".replace("0", ".").replace("1", "^"))
-            sets = [detector.shingles(page) for page in pages]
             print(f"             {compared.distance} bits (near: up to {detector.max_distance})")
-            print(
-                f"resemblance  {compared.resemblance:.4f} by the sketches, {resemblance(*sets):.4f} exact "
-                f"(near: from {detector.min_resemblance:g})"
-            )
-            print(
-                f"containment  {containment(*sets):.4f} of A is in B, {containment(*sets[::-1]):.4f} of B is in A"
-            )
+            for name, text in _measures(detector, pages, compared):
+                print(f"{name:12} {text}")
         print(
             f"verdict      {'near-duplicates' if compared.duplicate else 'different'}: {self._rule(detector, compared)}"
         )
@@ -98,6 +97,40 @@ class Command(ScrapyCommand):
         if compared.resemblance < detector.min_resemblance:
             return "too few shingles in common"
         return "a page is too short to be judged"
+
+
+def _measures(detector: Any, pages: Sequence[Any], compared: Any) -> list[tuple[str, str]]:
+    """What two pages have in common, by each measure: its name and what it says."""
+    from dedup.html import is_url
+    from dedup.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
+    from dedup.shingles import dice, hash_tokens, resemblance, shingle_hashes
+
+    sets = [detector.shingles(page) for page in pages]
+    fours = [replace(detector, shingle_size=SIZE).shingles(page) for page in pages]
+    texts = [" ".join(token for token in page.tokens if not is_url(token)) for page in pages]
+    characters = [shingle_hashes(hash_tokens(text), CHARACTERS) for text in texts]
+    alike = f"{compared.resemblance:.4f} by the sketches, {resemblance(*sets):.4f} exact"
+    sampled = _shares([mod_sample(some, MODULUS) for some in fours])
+    winnowed = _shares([winnow(some, WINDOW) for some in fours])
+    return [
+        ("resemblance", f"{alike} (near: from {detector.min_resemblance:g})"),
+        ("containment", _shares(sets)),
+        ("dice", f"{dice(*sets):.4f} exact"),
+        ("characters", f"{resemblance(*characters):.4f} exact resemblance, by runs of {CHARACTERS}"),
+        (f"0 mod {MODULUS}", f"{sampled} (Barber, by {SIZE} tokens; near: over {THRESHOLD})"),
+        ("winnowing", f"{winnowed} (finds any run of {WINDOW + SIZE - 1} tokens)"),
+    ]
+
+
+def _shares(samples: Sequence[Any]) -> str:
+    """How much of each of two samples the other has."""
+    from dedup.shingles import containment
+
+    a, b = samples
+    return ", ".join(
+        f"{containment(x, y):.4f} of {names}" if len(x) else f"nothing is sampled of {names[0]}"
+        for x, y, names in ((a, b, "A is in B"), (b, a, "B is in A"))
+    )
 
 
 def _read(name: str, source: str) -> tuple[bytes | str, str]:

@@ -25,8 +25,8 @@ __all__ = [
 
 Weights = npt.NDArray[np.float64]
 
-#: What selectors pick from a page without shingles.
-NOTHING = 2**32 - 1
+#: What selectors pick from a page without shingles; of 32 bits, its lower half.
+NOTHING = np.uint64(2**64 - 1)
 
 
 def agreement(a: npt.NDArray[np.unsignedinteger], b: npt.NDArray[np.unsignedinteger]) -> float:
@@ -55,7 +55,7 @@ def signature(shingles: Hashes, selectors: int, key: int = 0) -> npt.NDArray[np.
     """
     factors = _factors(selectors, key)
     values = (mix(shingles ^ np.uint64(key)) >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
-    least = np.full(selectors, NOTHING, np.uint32)
+    least = np.full(selectors, 2**32 - 1, np.uint32)
     for some in range(0, selectors, 32):  # 32 rows of 4,096 stay in the cache
         chosen = slice(some, some + 32)
         for start in range(0, len(values), 4096):
@@ -72,7 +72,7 @@ def _factors(count: int, key: int) -> npt.NDArray[np.uint32]:
 
 
 def one_permutation(shingles: Hashes, slots: int, key: int = 0) -> npt.NDArray[np.uint32]:
-    """What each of r slots holds of a set of shingle hashes: uint32, shape (r,).  O(n log n + r^2).
+    """What each of r slots holds of a set of shingle hashes: uint32, shape (r,).  O(n + r^2).
 
     One order for all slots: the mixed hash gives a shingle its slot, and each slot keeps its least.  A slot
     that is left empty takes what the first filled one holds, in an order of the slots that is its own
@@ -88,23 +88,16 @@ def one_permutation(shingles: Hashes, slots: int, key: int = 0) -> npt.NDArray[n
     >>> round(agreement(one_permutation(a, 1000), one_permutation(b, 1000)), 2)
     0.8
     """
-    values = np.sort(mix(shingles ^ np.uint64(key)))
-    slot = ((values >> np.uint64(32)) * np.uint64(slots)) >> np.uint64(32)
-    first = _changes(slot)
-    filled, is_empty = slot[first], np.ones(slots, np.bool_)
-    is_empty[filled] = False
-    least = np.full(slots, NOTHING, np.uint32)
-    least[filled] = values[first].astype(np.uint32)  # the low bits are independent of its being the least
+    values = mix(shingles ^ np.uint64(key))
+    slot = (values >> np.uint64(32)) * np.uint64(slots) >> np.uint64(32)
+    least = np.full(slots, NOTHING)
+    np.minimum.at(least, slot.astype(np.intp), values)
+    is_empty = least == NOTHING
+    filled, empty = np.flatnonzero(~is_empty), np.flatnonzero(is_empty)
     if 0 < len(filled) < slots:
-        empty = np.flatnonzero(is_empty).astype(np.uint64)
-        order = mix(empty[:, np.newaxis] * np.uint64(slots) + filled)
+        order = mix((empty[:, np.newaxis] * slots + filled).astype(np.uint64))
         least[empty] = least[filled[order.argmin(axis=1)]]
-    return least
-
-
-def _changes(ascending: Hashes) -> npt.NDArray[np.intp]:
-    """Where a sorted array has a value for the first time."""
-    return np.flatnonzero(np.diff(ascending, prepend=ascending[:1] + np.uint64(1)))
+    return least.astype(np.uint32)  # the low bits are independent of its being the least
 
 
 def bottom_k(shingles: Hashes, k: int, key: int = 0) -> Hashes:
@@ -117,7 +110,8 @@ def bottom_k(shingles: Hashes, k: int, key: int = 0) -> Hashes:
     ((100,), (7,))
     """
     values = np.sort(mix(shingles ^ np.uint64(key)))
-    return values[_changes(values)[:k]]
+    changes = np.flatnonzero(np.diff(values, prepend=values[:1] + np.uint64(1)))
+    return values[changes[:k]]
 
 
 def bottom_k_resemblance(a: Hashes, b: Hashes, k: int) -> float:
@@ -157,7 +151,7 @@ def weighted_signature(features: Hashes, weights: Weights, samples: int, key: in
     0.5
     """
     features, totals = _totals(features, weights)
-    picked = np.full(samples, 2**64 - 1, np.uint64)
+    picked = np.full(samples, NOTHING)
     if len(features) == 0:
         return picked
     hashes = mix(mix(features ^ np.uint64(key)))  # twice, since draws and quantities are mixed once

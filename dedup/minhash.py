@@ -18,7 +18,7 @@ WIDTHS = (2, 4, 8)
 
 
 def sketch(shingles: Hashes, slots: int, bits: int, key: int = 0) -> bytes:
-    """The sketch of a set of shingle hashes: ``slots * bits / 8`` bytes.  O(n log n).
+    """The sketch of a set of shingle hashes: ``slots * bits / 8`` bytes.  O(n).
 
     ``slots`` is a power of two, at least 64; ``bits`` one of `WIDTHS`.  ``key`` makes the choice of
     shingles independent of the hashes, which a page's author may know.
@@ -27,13 +27,13 @@ def sketch(shingles: Hashes, slots: int, bits: int, key: int = 0) -> bytes:
     >>> sum(octet != 0 for octet in sketch(few, slots=64, bits=8))
     3
     """
-    values = np.sort(mix(shingles ^ np.uint64(key)))
-    shift = 64 - (slots.bit_length() - 1)
-    slot = values >> shift
-    first = np.flatnonzero(np.diff(slot, prepend=slot[:1] + 1 if len(slot) else slot))
-    filled = np.zeros(slots, np.uint8)
+    values = mix(shingles ^ np.uint64(key))
+    slot = (values >> np.uint64(64 - (slots.bit_length() - 1))).astype(np.intp)
+    least, filled = np.full(slots, 2**64 - 1, np.uint64), np.zeros(slots, np.uint8)
+    np.minimum.at(least, slot, values)
+    filled[slot] = 1
     # The low bits of the smallest value are independent of its being the smallest.
-    filled[slot[first].astype(np.intp)] = (values[first] & 0xFFFFFFFF) % ((1 << bits) - 1) + 1
+    filled *= ((least & np.uint64(0xFFFFFFFF)) % np.uint64((1 << bits) - 1) + np.uint64(1)).astype(np.uint8)
     lanes = 8 // bits
     weights = (1 << (bits * np.arange(lanes))).astype(np.uint8)
     packed: npt.NDArray[np.uint8] = (filled.reshape(-1, lanes) * weights).sum(axis=1, dtype=np.uint8)

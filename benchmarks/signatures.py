@@ -236,14 +236,19 @@ def pages(count: int, tokens: int, seed: int) -> list[list[str]]:
     return [rng.choices(words, weights, k=tokens) for _ in range(count)]
 
 
-def least(rounds: int, work: Callable[[], object]) -> float:
-    """CPU microseconds of a page, of all threads."""
-    found = []
-    for _ in range(rounds):
+def fastest(kinds: list[Kind], rounds: int) -> dict[Callable[..., Any], float]:
+    """CPU microseconds of a page, of all threads, by each function; the rounds go through all kinds in turn."""
+    drawn = pages(PAGES, SHINGLES + SIZE - 1, SEED)
+    times: dict[Callable[..., Any], float] = {}
+    for kind in kinds * rounds:
         started = time.process_time()
-        work()
-        found.append(time.process_time() - started)
-    return min(found) / PAGES * 1e6
+        shingles = [kind.shingle(tokens, SIZE) for tokens in drawn]
+        between = time.process_time()
+        kind.sketch(shingles)
+        ended = time.process_time()
+        for function, seconds in ((kind.shingle, between - started), (kind.sketch, ended - between)):
+            times[function] = min(times.get(function, seconds * 1e6 / PAGES), seconds * 1e6 / PAGES)
+    return times
 
 
 def growth(library: str, name: str) -> float:
@@ -277,12 +282,9 @@ def errors(kind: Kind, trials: int) -> list[float]:
     return found
 
 
-def row(library: str, kind: Kind, trials: int, rounds: int) -> list[str]:
-    drawn = pages(PAGES, SHINGLES + SIZE - 1, SEED)
-    shingles = [kind.shingle(tokens, SIZE) for tokens in drawn]
-    before = least(rounds, lambda: [kind.shingle(tokens, SIZE) for tokens in drawn])
-    after = least(rounds, lambda: kind.sketch(shingles))
-    sketch = kind.sketch(shingles[:1])[0]
+def row(library: str, kind: Kind, times: dict[Callable[..., Any], float], trials: int) -> list[str]:
+    before, after = times[kind.shingle], times[kind.sketch]
+    sketch = kind.sketch([kind.shingle(pages(1, 305, SEED)[0], SIZE)])[0]
     stored, pickled = len(kind.store(sketch)), len(pickle.dumps(sketch, protocol=5))
     taken = "-"
     if kind.kept:
@@ -315,12 +317,14 @@ def main() -> None:
         *("mean error\nat R = .75", "standard\nerror", "error x\n√bytes"),
     ):
         table.add_column(heading, justify="right")
-    for library, kinds in LIBRARIES.items():
-        if found[library] is None:
+    kinds = {library: list(LIBRARIES[library]()) for library, number in found.items() if number}
+    times = fastest([kind for each in kinds.values() for kind in each], arguments.rounds)
+    for library in LIBRARIES:
+        if library not in kinds:
             console.print(f"{library} is not installed, so it is left out: pip install 'shingleback[bench]'")
             continue
-        for kind in kinds():
-            table.add_row(kind.name, *row(library, kind, arguments.trials, arguments.rounds))
+        for kind in kinds[library]:
+            table.add_row(kind.name, *row(library, kind, times, arguments.trials))
         table.add_section()
     console.print(table)
 

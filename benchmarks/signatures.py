@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from multiprocessing import get_context
 from pathlib import Path
@@ -69,61 +70,34 @@ def octets(tokens: list[str], size: int) -> list[bytes]:
     return list(map(str.encode, strings(tokens, size)))
 
 
+def jaccard(a: Any, b: Any) -> float:
+    return a.jaccard(b)
+
+
 def ours() -> Iterator[Kind]:
-    def each(make: Callable[[Hashes], Any]) -> Callable[[list[Hashes]], Sequence[Any]]:
-        return lambda pages: [make(page) for page in pages]
+    def kind(name: str, make: Callable[[Hashes], Any], compare: Callable[[Any, Any], float]) -> Kind:
+        return Kind(name, hashes, lambda pages: [make(page) for page in pages], compare, bytes)
+
+    def packed(name: str, make: Callable[[Hashes], Any], bits: int) -> Kind:
+        pack = partial(bbit.pack, bits=bits)
+        return kind(f"{name} of {bits} bit", lambda page: pack(make(page)), partial(bbit.estimate, bits=bits))
 
     for r in (128, 90, 84):
-        yield Kind(
-            f"signature, {r}",
-            hashes,
-            each(lambda page, r=r: signature(page, r)),
-            agreement,
-            np.ndarray.tobytes,
-        )
+        yield kind(f"signature, {r}", partial(signature, selectors=r), agreement)
     for bits in reversed(bbit.BITS):
-        yield Kind(
-            f"signature, 128 of {bits} bit",
-            hashes,
-            each(lambda page, bits=bits: bbit.pack(signature(page, 128), bits)),
-            lambda a, b, bits=bits: bbit.estimate(a, b, bits),
-            bytes,
-        )
-    yield Kind(
-        "one permutation, 128",
-        hashes,
-        each(lambda page: one_permutation(page, 128)),
-        agreement,
-        np.ndarray.tobytes,
-    )
-    yield Kind(
-        "one permutation, 128 of 2 bit",
-        hashes,
-        each(lambda page: bbit.pack(one_permutation(page, 128), 2)),
-        lambda a, b: bbit.estimate(a, b, 2),
-        bytes,
-    )
-    yield Kind(
-        "bottom 128",
-        hashes,
-        each(lambda page: bottom_k(page, 128)),
-        lambda a, b: bottom_k_resemblance(a, b, 128),
-        np.ndarray.tobytes,
-    )
-    yield Kind(
+        yield packed("signature, 128", partial(signature, selectors=128), bits)
+    yield kind("one permutation, 128", partial(one_permutation, slots=128), agreement)
+    yield packed("one permutation, 128", partial(one_permutation, slots=128), 2)
+    yield kind("bottom 128", partial(bottom_k, k=128), partial(bottom_k_resemblance, k=128))
+    yield kind(
         "the filter's sketch, 512 of 2 bit",
-        hashes,
-        each(lambda page: minhash.sketch(page, 512, 2)),
+        partial(minhash.sketch, slots=512, bits=2),
         lambda a, b: float(minhash.resemblances(np.frombuffer(a, np.uint64).reshape(1, -1), b, 2)[0]),
-        bytes,
     )
 
 
 def datasketch() -> Iterator[Kind]:
     from datasketch import LeanMinHash, MinHash, bBitMinHash
-
-    def jaccard(a: Any, b: Any) -> float:
-        return a.jaccard(b)
 
     def serialize(sketch: Any) -> bytes:
         lean = LeanMinHash(sketch)
@@ -131,83 +105,56 @@ def datasketch() -> Iterator[Kind]:
         lean.serialize(buffer)
         return bytes(buffer)
 
-    def bulk(**options: Any) -> Callable[[list[Any]], Sequence[Any]]:
-        return lambda pages: MinHash.bulk(pages, **options)
+    def kind(name: str, r: int = 128, hashfunc: Any = xxhash.xxh32_intdigest, shingle: Any = octets) -> Kind:
+        bulk = partial(MinHash.bulk, num_perm=r, hashfunc=hashfunc)
+        return Kind(f"datasketch MinHash, {r}, {name}", shingle, bulk, jaccard, serialize)
 
-    fast = bulk(num_perm=128, hashfunc=xxhash.xxh32_intdigest)
-    yield Kind("datasketch MinHash, 128, its SHA-1", octets, bulk(num_perm=128), jaccard, serialize)
+    yield kind("its SHA-1", hashfunc=None)
     for r in (128, 90, 84):
-        make = bulk(num_perm=r, hashfunc=xxhash.xxh32_intdigest)
-        yield Kind(f"datasketch MinHash, {r}, xxh32", octets, make, jaccard, serialize)
-    yield Kind(
-        "datasketch LeanMinHash, 128, xxh32",
-        octets,
-        lambda pages: [LeanMinHash(sketch) for sketch in fast(pages)],
-        jaccard,
-        serialize,
-    )
+        yield kind("xxh32", r)
+    bulk = partial(MinHash.bulk, num_perm=128, hashfunc=xxhash.xxh32_intdigest)
+    lean = "datasketch LeanMinHash, 128, xxh32"
+    yield Kind(lean, octets, lambda pages: list(map(LeanMinHash, bulk(pages))), jaccard, serialize)
     for bits in (8, 2, 1):
         yield Kind(
             f"datasketch bBitMinHash, 128 of {bits} bit, xxh32",
             octets,
-            lambda pages, bits=bits: [bBitMinHash(sketch, bits) for sketch in fast(pages)],
+            lambda pages, bits=bits: [bBitMinHash(sketch, bits) for sketch in bulk(pages)],
             jaccard,
             lambda sketch: bytes(sketch.__getstate__()),
         )
-    yield Kind(
-        "datasketch MinHash, 128, on our hashes",
-        lambda tokens, size: (hashes(tokens, size) >> np.uint64(32)).tolist(),
-        bulk(num_perm=128, hashfunc=int),
-        jaccard,
-        serialize,
-    )
+    yield kind("on our hashes", 128, int, lambda *page: (hashes(*page) >> np.uint64(32)).tolist())
 
 
 def rensa() -> Iterator[Kind]:
     from rensa import CMinHash, RMinHash
 
-    def jaccard(a: Any, b: Any) -> float:
-        return a.jaccard(b)
-
-    def equal(a: list[int], b: list[int]) -> float:
-        return statistics.fmean(map(int.__eq__, a, b))
-
     def words(sketch: Any) -> bytes:
         return np.array(sketch if isinstance(sketch, list) else sketch.digest(), np.uint32).tobytes()
 
-    def flat(pages: list[Hashes]) -> Sequence[Any]:
+    def matrix(name: str, shingle: Callable[..., Any], make: Callable[[list[Any]], Any]) -> Kind:
+        def equal(a: list[int], b: list[int]) -> float:
+            return statistics.fmean(map(int.__eq__, a, b))
+
+        return Kind(f"rensa {name}", shingle, lambda pages: make(pages).to_rows(), equal, words, kept=False)
+
+    def flat(pages: list[Hashes]) -> Any:
         ends = np.cumsum([0, *map(len, pages)], dtype=np.uint64)
-        return RMinHash.digest_matrix_from_flat_token_hashes(np.concatenate(pages), ends, 128, SEED).to_rows()
+        return RMinHash.digest_matrix_from_flat_token_hashes(np.concatenate(pages), ends, 128, SEED)
 
     for r in (128, 90, 84):
-        yield Kind(
-            f"rensa RMinHash, {r}",
-            strings,
-            lambda pages, r=r: RMinHash.from_token_sets(pages, r, SEED),
-            jaccard,
-            words,
-        )
-    yield Kind(
-        "rensa RMinHash, 128, one matrix",
-        strings,
-        lambda pages: RMinHash.digest_matrix_from_token_sets(pages, 128, SEED).to_rows(),
-        equal,
-        words,
-        kept=False,
-    )
-    yield Kind(
-        "rensa rho, 128, one matrix",
-        strings,
-        lambda pages: RMinHash.digest_matrix_from_token_sets_rho(pages, 128, SEED).to_rows(),
-        equal,
-        words,
-        kept=False,
-    )
-    yield Kind("rensa RMinHash, 128, on our hashes", hashes, flat, equal, words, kept=False)
+        make = partial(RMinHash.from_token_sets, num_perm=r, seed=SEED)
+        yield Kind(f"rensa RMinHash, {r}", strings, make, jaccard, words)
+    options = {"num_perm": 128, "seed": SEED}
+    make = partial(RMinHash.digest_matrix_from_token_sets, **options)
+    yield matrix("RMinHash, 128, one matrix", strings, make)
+    make = partial(RMinHash.digest_matrix_from_token_sets_rho, **options)
+    yield matrix("rho, 128, one matrix", strings, make)
+    yield matrix("RMinHash, 128, on our hashes", hashes, flat)
     yield Kind(
         "rensa CMinHash, 128",
         strings,
-        lambda pages: CMinHash.from_token_sets(pages, 128, SEED),
+        partial(CMinHash.from_token_sets, **options),
         jaccard,
         lambda sketch: np.array(sketch.digest_u64(), np.uint64).tobytes(),
     )
@@ -306,7 +253,6 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=20)
     arguments = parser.parse_args()
-    console = Console()
     found = {library: installed(library) for library in LIBRARIES}
     title = ", ".join(f"{library} {number}" for library, number in found.items() if number)
     table = Table(title=f"{title}, numpy {np.__version__}", title_justify="left")
@@ -321,12 +267,12 @@ def main() -> None:
     times = fastest([kind for each in kinds.values() for kind in each], arguments.rounds)
     for library in LIBRARIES:
         if library not in kinds:
-            console.print(f"{library} is not installed, so it is left out: pip install 'shingleback[bench]'")
+            print(f"{library} is not installed, so it is left out: pip install 'shingleback[bench]'")
             continue
         for kind in kinds[library]:
             table.add_row(kind.name, *row(library, kind, times, arguments.trials))
         table.add_section()
-    console.print(table)
+    Console().print(table)
 
 
 if __name__ == "__main__":

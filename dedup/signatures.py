@@ -81,8 +81,8 @@ def one_permutation(shingles: Hashes, slots: int, key: int = 0) -> npt.NDArray[n
 
         R (1 - R) / r^2 * (r + s - (r (r - 1) - s) / (N - 1)),  s = 2 (r - m) + (r - m) (r - m - 1) / m,
 
-    where s counts the pairs of slots with one source: below R (1 - R) / r as long as few slots are empty.
-    On average m = r (1 - (1 - 1/r)^N).
+    where s counts the pairs of slots with one source: below R (1 - R) / r for pages of N > r.  On average
+    m = r (1 - (1 - 1/r)^N).
 
     >>> a, b = (np.arange(start, start + 90, dtype=np.uint64) for start in (0, 10))  # resemblance .8
     >>> round(agreement(one_permutation(a, 1000), one_permutation(b, 1000)), 2)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from dedup import html, minhash, simhash
+from dedup import html, minhash, signatures, simhash
 from dedup.bands import Bands, Megashingles, plan_bands
 from dedup.errors import SettingsError
 from dedup.shingles import Hashes, hash_tokens, shingle_hashes
@@ -245,7 +245,7 @@ class Detector:
     def _bands(self, shingles: Hashes) -> tuple[int, ...]:
         if self.banding is None:
             return ()
-        return self.banding.keys(minhash.signature(shingles, self.banding.selectors, self._keys["signature"]))
+        return self.banding.keys(signatures.signature(shingles, self.banding.selectors, self._keys["signature"]))
 
     def _hashes(self, tokens: list[str]) -> tuple[Hashes, Hashes]:
         """Hashes of all tokens, and of the words among them."""

@@ -6,51 +6,19 @@ means that the slot is empty, so that short pages, which leave most slots empty,
 empty against empty does not count, empty against filled differs.
 """
 
-from functools import lru_cache
-
 import numpy as np
 import numpy.typing as npt
 
 from dedup.shingles import Hashes, mix
 
-__all__ = ["estimate", "match_counts", "resemblances", "signature", "sketch"]
+__all__ = ["estimate", "match_counts", "resemblances", "sketch"]
 
 #: Widths of a slot that fit a 64-bit word and leave a value for "empty".
 WIDTHS = (2, 4, 8)
 
 
-def signature(shingles: Hashes, selectors: int, key: int = 0) -> npt.NDArray[np.uint32]:
-    """What each of r selectors picks from a set of shingle hashes: uint32, shape (r,).  O(n * r).
-
-    Selector i picks the least of a_i x + b_i mod 2^32 over the mixed hashes x, a_i odd: two sets agree on it
-    with a probability of their resemblance, since the mixed hashes are already as good as random and the
-    affine maps, which are all that an element costs per selector, only have to differ from each other.
-
-    >>> a, b = (np.arange(start, start + 900, dtype=np.uint64) for start in (0, 100))  # resemblance .8
-    >>> round(float((signature(a, 1000) == signature(b, 1000)).mean()), 2)
-    0.8
-    """
-    factors, offsets = _selectors(selectors, key)
-    values = (mix(shingles ^ np.uint64(key)) >> np.uint64(32)).astype(np.uint32)
-    least = np.full(selectors, 0xFFFFFFFF, np.uint32)
-    for some in range(0, selectors, 16):  # 16 rows at a time stay in the cache
-        chosen = slice(some, some + 16)
-        for start in range(0, len(values), 4096):
-            drawn = factors[chosen] * values[start : start + 4096]
-            drawn += offsets[chosen]
-            np.minimum(least[chosen], drawn.min(axis=1), out=least[chosen])
-    return least
-
-
-@lru_cache(maxsize=8)
-def _selectors(count: int, key: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Odd factors and offsets: uint32, shape (count, 1) each."""
-    drawn = mix(mix(np.arange(1, count + 1, dtype=np.uint64)) ^ np.uint64(key))[:, np.newaxis]
-    return drawn.astype(np.uint32) | np.uint32(1), (drawn >> np.uint64(32)).astype(np.uint32)
-
-
 def sketch(shingles: Hashes, slots: int, bits: int, key: int = 0) -> bytes:
-    """The sketch of a set of shingle hashes: ``slots * bits / 8`` bytes.  O(n log n).
+    """The sketch of a set of shingle hashes: ``slots * bits / 8`` bytes.  O(n).
 
     ``slots`` is a power of two, at least 64; ``bits`` one of `WIDTHS`.  ``key`` makes the choice of
     shingles independent of the hashes, which a page's author may know.
@@ -59,13 +27,13 @@ def sketch(shingles: Hashes, slots: int, bits: int, key: int = 0) -> bytes:
     >>> sum(octet != 0 for octet in sketch(few, slots=64, bits=8))
     3
     """
-    values = np.sort(mix(shingles ^ np.uint64(key)))
-    shift = 64 - (slots.bit_length() - 1)
-    slot = values >> shift
-    first = np.flatnonzero(np.diff(slot, prepend=slot[:1] + 1 if len(slot) else slot))
-    filled = np.zeros(slots, np.uint8)
+    values = mix(shingles ^ np.uint64(key))
+    slot = (values >> np.uint64(64 - (slots.bit_length() - 1))).astype(np.intp)
+    least, filled = np.full(slots, 2**64 - 1, np.uint64), np.zeros(slots, np.uint8)
+    np.minimum.at(least, slot, values)
+    filled[slot] = 1
     # The low bits of the smallest value are independent of its being the smallest.
-    filled[slot[first].astype(np.intp)] = (values[first] & 0xFFFFFFFF) % ((1 << bits) - 1) + 1
+    filled *= ((least & np.uint64(0xFFFFFFFF)) % np.uint64((1 << bits) - 1) + np.uint64(1)).astype(np.uint8)
     lanes = 8 // bits
     weights = (1 << (bits * np.arange(lanes))).astype(np.uint8)
     packed: npt.NDArray[np.uint8] = (filled.reshape(-1, lanes) * weights).sum(axis=1, dtype=np.uint8)

@@ -19,6 +19,7 @@ from dedup import Detector, Fingerprint, SettingsError, open_index
 from dedup.evaluate import Stream, measure, score_pairs, wilson
 from dedup.labelled import read_collection, read_page, read_pairs
 from tests.conftest import scrapy
+from tests.test_duplicates import record
 
 
 def evaluate(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -167,7 +168,7 @@ def test_features_can_be_varied_and_wrong_ones_are_refused(collection: Path) -> 
 
 def test_a_log_tells_what_other_thresholds_would_have_dropped(tmp_path: Path) -> None:
     log = tmp_path / "duplicates.jsonl"
-    records = [{"distance": 0, "resemblance": 0.99}, {"distance": 3, "resemblance": 0.8}]
+    records = [record(distance=0, resemblance=0.99), record(distance=3, resemblance=0.8)]
     log.write_text("".join(json.dumps(record) + "\n" for record in records) + '{"torn')
     figures = tmp_path / "figures.json"
     done = evaluate("--from-log", log, "--json", figures)

@@ -287,6 +287,7 @@ def test_the_record_of_a_drop_has_every_field(crawl: Run, site: Site) -> None:
         "duplicate_of_simhash": a.hex,
         "tokens": b.tokens,
         "links": 1,
+        "bytes": len(TWINS["/b"][2]),
         "rule": "simhash",
         "action": "drop",
         "referer": site.url + "/",

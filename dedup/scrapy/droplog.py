@@ -69,6 +69,7 @@ def drop_record(
         "duplicate_of_simhash": f"{verdict.of_simhash or 0:016x}",
         "tokens": fingerprint.tokens,
         "links": fingerprint.links,
+        "bytes": len(response.body),
         "rule": verdict.rule,
         "action": action,
         "referer": referer.decode("ascii", "replace") if referer else None,

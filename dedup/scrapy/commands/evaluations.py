@@ -2,8 +2,8 @@
 
 import argparse
 import asyncio
-import json
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from dedup.errors import SettingsError
 from dedup.evaluate import Stream, measure, score_pairs, sketch_error, wilson
 from dedup.index import open_index
 from dedup.labelled import read_collection, read_page, read_pairs
+from dedup.records import Reader
 from dedup.scrapy.commands import output
 from dedup.scrapy.commands.figures import draw_collection, draw_pairs
 
@@ -184,25 +185,16 @@ async def _through_index(
 
 def evaluate_log(path: Path, detector: Detector) -> dict[str, Any]:
     """What other thresholds would have dropped, by a log of mark mode."""
-    found = []
-    unreadable = 0
-    try:
-        with path.open("rb") as lines:
-            for line in lines:
-                try:
-                    record = json.loads(line)
-                    found.append((int(record["distance"]), float(record["resemblance"])))
-                except (ValueError, KeyError, TypeError):
-                    unreadable += 1
-    except OSError as error:
-        raise SettingsError(f"{path} can't be read as a drop log: {error}") from None
+    reader = Reader()
+    found = Counter((record["distance"], record["resemblance"]) for record in reader.read([path]))
     thresholds = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
     rows = [
-        [k, *(sum(d <= k and r >= least for d, r in found) for least in thresholds)] for k in range(1, 11)
+        [k, *(sum(n for (d, r), n in found.items() if d <= k and r >= least) for least in thresholds)]
+        for k in range(1, 11)
     ]
     print(
-        f"{len(found):,} near-duplicates in {path}"
-        + (f", {unreadable:,} lines unreadable" if unreadable else "")
+        f"{reader.records:,} near-duplicates in {path}"
+        + (f", {reader.unreadable:,} lines unreadable" if reader.unreadable else "")
     )
     print("How many pages would have been dropped, by k (down) and resemblance (across):")
     output.table(["k", *map(str, thresholds)], rows, mark=lambda row: row[0] == detector.max_distance)
@@ -210,4 +202,4 @@ def evaluate_log(path: Path, detector: Detector) -> dict[str, Any]:
         "The log knows only what its crawl found with its own thresholds: to see more, crawl in mark mode with "
         "DEDUP_MAX_DISTANCE=7 and DEDUP_MIN_RESEMBLANCE=0.5."
     )
-    return {"log": str(path), "records": len(found), "thresholds": thresholds, "rows": rows}
+    return {"log": str(path), "records": reader.records, "thresholds": thresholds, "rows": rows}

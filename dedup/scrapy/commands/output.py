@@ -1,18 +1,55 @@
-"""What commands print: tables and progress bars."""
+"""What commands print: tables, progress bars, and texts that strangers chose."""
 
+import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-__all__ = ["bar", "interval", "table"]
+__all__ = ["bar", "inert", "interval", "reading", "screen", "table"]
+
+#: Columns of the output when it is no terminal.
+WIDTH = 140
+#: Files that are read in a moment need no progress bar.
+LARGE = 8_000_000  # bytes
 
 
 def bar() -> Console:
     """Where progress is shown: on a terminal only, apart from the output."""
     return Console(stderr=True, quiet=not sys.stderr.isatty())
+
+
+@contextmanager
+def reading(paths: Sequence[Path]) -> Iterator[Callable[[BinaryIO], BinaryIO]]:
+    """While it is entered, shows how far files are read; gives what each is to be wrapped in."""
+    size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
+    columns = (TextColumn("Reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    # Not redirected, or what is printed meanwhile would go where the bar goes.
+    with Progress(
+        *columns,
+        console=bar(),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        disable=size < LARGE,
+    ) as progress:
+        task = progress.add_task("", total=size)
+        yield lambda file: progress.wrap_file(file, task_id=task)
+
+
+def inert(text: str, width: int) -> str:
+    r"""A text that strangers chose, fit for a terminal: printable ASCII, cut to ``width`` characters.
+
+    >>> inert("\x1b[2J[red]\u202e", 99), inert("http://example.org/", 10)
+    ('\\x1b[2J[red]\\u202e', 'http://...')
+    """
+    shown = text[: width + 1].encode("unicode_escape").decode("ascii")
+    return shown if len(shown) <= width else shown[: width - 3] + "..."
 
 
 def interval(bounds: Sequence[float], digits: int = 3) -> str:
@@ -38,5 +75,10 @@ def table(
         ]
         starred = mark(list(row))
         shown.add_row("*" if starred else "", *cells, style="bold" if starred else None)
-    width = None if sys.stdout.isatty() else 140
-    Console(width=width, highlight=False).print(shown)
+    screen().print(shown)
+
+
+def screen() -> Console:
+    """The output: as wide as the terminal; what is printed on it is taken as it is."""
+    width = None if sys.stdout.isatty() else WIDTH
+    return Console(width=width, highlight=False, markup=False, emoji=False)

@@ -1,0 +1,184 @@
+"""Drops, gathered in a temporary database on disk that answers in sums and groups, however many they are."""
+
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Self
+
+from dedup.errors import DedupError
+from dedup.records import ORIGIN, Record, host
+
+__all__ = ["Cluster", "Drops", "Host", "Totals", "pattern"]
+
+_SCHEMA = """
+PRAGMA journal_mode = OFF;
+PRAGMA temp_store = FILE;
+CREATE TABLE drops (
+    time TEXT, url TEXT, host TEXT, duplicate_of TEXT, distance INTEGER, resemblance REAL,
+    links INTEGER, bytes INTEGER, action TEXT
+);
+"""
+_TOTALS = """
+SELECT count(*), count(DISTINCT url), count(DISTINCT duplicate_of), count(DISTINCT host),
+    coalesce(min(time), ''), coalesce(max(time), ''),
+    coalesce(sum(action = 'drop'), 0), coalesce(sum(action = 'nofollow'), 0), coalesce(sum(action = 'mark'), 0),
+    coalesce(sum(links * (action != 'mark')), 0), coalesce(sum(links * (action = 'mark')), 0), sum(bytes)
+FROM drops
+"""
+_HOSTS = "SELECT host, count(*), sum(links), sum(bytes) FROM drops GROUP BY host ORDER BY 2 DESC, 1"
+_DISTANCES = "SELECT distance, count(*) FROM drops GROUP BY distance ORDER BY distance"
+#: By whole numbers, since 0.55 * 20 is not 11.
+_RESEMBLANCES = """
+SELECT CAST(round(resemblance * 10000) AS INTEGER) / 500 AS twentieths, count(*)
+FROM drops GROUP BY twentieths ORDER BY twentieths
+"""
+_CLUSTERS = """
+SELECT duplicate_of, count(*), sum(links), min(time), max(time), count(DISTINCT host)
+FROM drops GROUP BY duplicate_of ORDER BY 2 DESC, 1
+"""
+
+
+class Totals(NamedTuple):
+    """All drops, summed."""
+
+    drops: int
+    urls: int  # different ones
+    clusters: int  # kept pages
+    hosts: int
+    first: str
+    last: str
+    dropped: int
+    not_followed: int
+    marked: int
+    links: int  # not followed
+    marked_links: int  # on the pages that were only marked
+    bytes: int | None  # of the pages; None if no record tells
+
+
+class Host(NamedTuple):
+    """The drops of a host."""
+
+    host: str
+    drops: int
+    links: int
+    bytes: int | None
+
+
+class Cluster(NamedTuple):
+    """The drops that one kept page led to."""
+
+    duplicate_of: str
+    drops: int
+    links: int
+    first: str
+    last: str
+    hosts: int
+
+
+class Drops:
+    """Records in a database of their own, which is gone when it is closed."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._database = sqlite3.connect("")  # on disk, where SQLite keeps temporary files
+        self._database.create_function("pattern", 1, pattern, deterministic=True)
+        insert = "INSERT INTO drops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        try:
+            with self._errors():
+                self._database.executescript(_SCHEMA)
+                self._database.executemany(insert, map(_row, records))
+                self._database.execute("CREATE INDEX clusters ON drops (duplicate_of)")
+        except BaseException:
+            self._database.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise DedupError(
+                f"the temporary database of drops fails: {error}; TMPDIR names the folder that it is in"
+            ) from None
+
+    def _rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        with self._errors():
+            for row in self._database.execute(query, values):  # noqa: UP028
+                yield row  # `yield from` would close a cursor that may be gone with its database
+
+    def totals(self) -> Totals:
+        """What came of all drops."""
+        (row,) = self._rows(_TOTALS)
+        return Totals(*row)
+
+    def hosts(self) -> Iterator[Host]:
+        """Hosts of dropped pages, most drops first."""
+        return (Host(*row) for row in self._rows(_HOSTS))
+
+    def distances(self) -> dict[int, int]:
+        """How many drops there are of each distance."""
+        return dict(self._rows(_DISTANCES))
+
+    def resemblances(self) -> dict[float, int]:
+        """How many drops there are of each resemblance, rounded down to twentieths."""
+        return {twentieths / 20: drops for twentieths, drops in self._rows(_RESEMBLANCES)}
+
+    def clusters(self) -> Iterator[Cluster]:
+        """Clusters, the largest first."""
+        return (Cluster(*row) for row in self._rows(_CLUSTERS))
+
+    def hosts_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
+        """The hosts of a cluster's dropped pages, with the number of drops, most first."""
+        return self._groups("host", cluster)
+
+    def patterns_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
+        """The patterns of a cluster's dropped pages, with the number of drops, most first."""
+        return self._groups("pattern(url)", cluster)
+
+    def _groups(self, by: str, cluster: Cluster) -> Iterator[tuple[str, int]]:
+        query = f"SELECT {by}, count(*) FROM drops WHERE duplicate_of = ? GROUP BY 1 ORDER BY 2 DESC, 1"
+        return ((name, drops) for name, drops in self._rows(query, cluster.duplicate_of))
+
+
+def _row(record: Record) -> tuple[object, ...]:
+    url, of = (
+        record[name].encode("utf-8", "backslashreplace").decode() for name in ("url", "duplicate_of")
+    )  # SQLite stores no lone surrogates
+    numbers = (record["distance"], record["resemblance"], record["links"], record.get("bytes"))
+    return (record["time"], url, host(url), of, *numbers, record["action"])
+
+
+_PARTS = re.compile(r"%[0-9a-f]{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-z]+", re.IGNORECASE)
+_HEX = re.compile(r"[0-9a-f]{8,}", re.IGNORECASE)
+_DIGITS = re.compile(r"[0-9]+")
+
+
+def pattern(url: str) -> str:
+    """What a URL has in common with others of its kind: its host, and ``*`` for what varies.
+
+    These are values of parameters, numbers, and ids: hexadecimal from 8 digits, of letters and digits from 16.
+
+    >>> pattern("http://a1.org/news/2026-11/id17;jsessionid=1F?page=2&back=/x/y#top")
+    'http://a1.org/news/*-*/id*;jsessionid=*?page=*&back=*'
+    >>> pattern("http://a.org/3f2a77b0/deadline/a%20b?7"), pattern("http://[")
+    ('http://a.org/*/deadline/a%20b?*', 'http://[')
+    """
+    origin = ORIGIN.match(url)
+    start = origin.end() if origin else 0
+    path, mark, query = url[start:].partition("#")[0].partition("?")
+    general = re.sub(r"=[^/;]*", "=*", path) + mark + re.sub(r"=[^&;]*", "=*", query)
+    return url[:start] + _PARTS.sub(lambda part: _general(part[0]), general)
+
+
+def _general(part: str) -> str:
+    if part[0] == "%":  # an escape, as in %20
+        return part
+    if "-" in part or (_DIGITS.search(part) and (_HEX.fullmatch(part) or len(part) >= 16)):
+        return "*"
+    return _DIGITS.sub("*", part)

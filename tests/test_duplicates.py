@@ -1,0 +1,588 @@
+"""`scrapy duplicates`: what it shows of drop logs, and the library that reads them."""
+
+import csv
+import gzip
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import SettingsError
+from dedup.drops import Drops, pattern
+from dedup.records import FIELDS, MAX_LINE, Filter, Reader, find_logs, moment
+from dedup.scrapy.commands import listing
+from tests.conftest import ROOT, scrapy
+
+#: What could harm a terminal, a spreadsheet or the layout.
+HOSTILE = "\x1b[2J\x1b]0;pwned\x07[red]:bomb:\u202e\u2028\x9b\x7f\r\n\ud800" + "x" * 2_000
+
+
+def record(url: str = "http://a.example/1", of: str = "http://a.example/", **changes: Any) -> dict[str, Any]:
+    """A record as a crawl writes it, but for what is changed."""
+    written = {
+        "time": "2026-11-21T10:00:00.000+00:00",
+        "url": url,
+        "duplicate_of": of,
+        "distance": 2,
+        "resemblance": 0.9,
+        "simhash": "ca06817b1cf29d7d",
+        "duplicate_of_simhash": "ca06817b1ce29d7d",
+        "tokens": 600,
+        "links": 10,
+        "bytes": 20_000,
+        "rule": "simhash",
+        "action": "drop",
+        "referer": None,
+        "depth": 1,
+    }
+    assert written.keys() == FIELDS.keys() >= changes.keys()
+    return written | changes
+
+
+def lines(*records: dict[str, Any]) -> str:
+    """The text of a log."""
+    return "".join(json.dumps(each) + "\n" for each in records)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where a log may be written."""
+    return tmp_path / "duplicates.jsonl"
+
+
+#: Records of every kind, and what the command makes of them.
+MIXED = [
+    record("http://b.example/p?id=1", "http://a.example/p", time="2026-11-20T23:59:59.999+00:00", distance=0),
+    record("http://b.example/p?id=2", "http://a.example/p", distance=6, resemblance=0.75),
+    record("http://b.example/p?id=2", "http://a.example/p", resemblance=1, links=1_234),
+    record(
+        "http://www.b.example:8000/p", "http://a.example/p", action="nofollow", time="2026-11-21T12:00+01:00"
+    ),
+    record("http://a.example/old/77", "http://a.example/new", action="mark", links=3),
+    record("http://evil.example/" + HOSTILE, "http://evil.example/[red]" + HOSTILE, resemblance=0.8),
+]
+SUMMARY = """\
+LOG: 6 near-duplicates
+  seen          2026-11-20 23:59:59 to 2026-11-21 11:00:00 UTC
+  pages         5 URLs on 4 hosts, near-duplicates of 3 kept pages
+  dropped       4: neither parsed nor followed
+  not followed  1: parsed, but not followed
+  marked        1: parsed, and their 3 links followed
+  saved         1,274 links not followed (one on two pages counts twice)
+  not saved     6 downloads of 120.0 kB, unpacked: a page is judged by its content
+
+drops  links    bytes  host
+    3  1,254  60.0 kB  b.example
+    1      3  20.0 kB  a.example
+    1     10  20.0 kB  evil.example
+    1     10  20.0 kB  www.b.example:8000
+
+drops  distance
+    1         0  ########
+    4         2  ##############################
+    1         6  ########
+
+drops  resemblance
+    1    0.75-0.80  ##########
+    1    0.80-0.85  ##########
+    3    0.90-0.95  ##############################
+    1         1.00  ##########
+
+drops  links  hosts  kept page
+    4  1,264      2  http://a.example/p
+    1      3      1  http://a.example/new
+    1     10      1  http://evil.example/HOSTILE...
+"""
+CLUSTERS = """\
+4 near-duplicates of http://a.example/p
+  seen      2026-11-20 23:59:59 to 2026-11-21 11:00:00 UTC
+  hosts     3 b.example
+            1 www.b.example:8000
+  patterns  3 http://b.example/p?id=*
+            1 http://www.b.example:8000/p
+
+1 near-duplicate of http://a.example/new
+  seen      2026-11-21 10:00:00 UTC
+  hosts     1 a.example
+  patterns  1 http://a.example/old/*
+
+"""
+
+
+def read(*paths: Path) -> tuple[list[dict[str, Any]], int]:
+    """Records of logs, and the number of unreadable lines."""
+    reader = Reader()
+    records = list(reader.read(paths))
+    assert reader.records == len(records)
+    return records, reader.unreadable
+
+
+# --- What is shown ------------------------------------------------------------------------------------
+
+
+def test_a_log_is_summed_up(log: Path) -> None:
+    log.write_text(lines(*MIXED) + "no record\n" + lines(record())[:99])
+    done = scrapy("duplicates", log)
+    assert done.returncode == 0, done.stderr
+    shown = done.stdout.replace(str(log), "LOG")
+    assert re.sub(r"(http://evil.example/).*(\.\.\.)", r"\1HOSTILE\2", shown) == SUMMARY
+    assert done.stderr == "duplicates: 2 lines unreadable, and left out\n"
+    assert shown.replace("\n", "").isascii()
+    assert shown.replace("\n", "").isprintable()
+    assert max(map(len, shown.splitlines())) <= 140
+
+
+def test_pages_are_grouped_by_the_page_that_was_kept(log: Path) -> None:
+    log.write_text(lines(*MIXED))
+    done = scrapy("duplicates", "--clusters", log)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(CLUSTERS)
+    assert done.stdout.replace("\n", "").isprintable()
+
+
+def test_clusters_may_be_objects(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log.write_text(lines(*MIXED))
+    with Drops(Reader().read([log])) as drops:
+        listing.print_clusters(drops, as_objects=True)
+    objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["drops"] for each in objects] == [4, 1, 1]
+    assert objects[0] == {
+        "duplicate_of": "http://a.example/p",
+        "drops": 4,
+        "links": 1_264,
+        "first": "2026-11-20T23:59:59.999+00:00",
+        "last": "2026-11-21T11:00:00.000+00:00",
+        "hosts": {"b.example": 3, "www.b.example:8000": 1},
+        "patterns": {"http://b.example/p?id=*": 3, "http://www.b.example:8000/p": 1},
+    }
+
+
+def test_only_the_most_frequent_are_shown_and_the_others_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    urls = [(f"http://{host}.example/", f"http://kept.example/{host % 11}") for host in range(30)]
+    with Drops(record(*pair) for pair in urls) as drops:
+        listing.print_summary(drops, [Path("a"), Path("b")], 99)
+        listing.print_clusters(drops, as_objects=False)
+    shown = capsys.readouterr().out
+    assert shown.startswith("2 logs: 30 of 99 near-duplicates\n")
+    assert "... and 20 more" in shown
+    assert "... and 1 more" in shown
+    with Drops(record(f"http://{page}.example/{'x' * page}") for page in range(9)) as drops:
+        listing.print_clusters(drops, as_objects=False)
+    assert capsys.readouterr().out.endswith("            ... and 4 more patterns\n")
+
+
+@pytest.mark.parametrize(
+    ("urls", "expected"),
+    [
+        (["http://a/1/x-2.html", "http://a/22/x-33.html"], "http://a/*/x-*.html"),
+        (["http://a/p?sid=a1&b=", "http://a/p?sid=zz&b=http://b/?c#d"], "http://a/p?sid=*&b=*"),
+        (["http://a/p;jsessionid=0A1B/q", "http://a/p;jsessionid=77/q"], "http://a/p;jsessionid=*/q"),
+        (["http://a/deadbeef01/", "http://a/0123456789abcdef/"], "http://a/*/"),
+        (["http://a/550e8400-e29b-41d4-a716-446655440000"], "http://a/*"),
+        (
+            ["http://a/(S(lit3py55t21z5v55vlm25s55))/x", "http://a/(S(abcde12345fghij67890kkkk))/x"],
+            "http://a/(S(*))/x",
+        ),
+        (["http://www2.a:8000/deadlines/a%20b"], "http://www2.a:8000/deadlines/a%20b"),
+        (["http://[", "http://["], "http://["),
+    ],
+)
+def test_urls_of_one_kind_have_one_pattern(urls: list[str], expected: str) -> None:
+    assert {pattern(url) for url in urls} == {expected}
+
+
+def test_patterns_and_hosts_take_time_that_grows_with_the_url(capsys: pytest.CaptureFixture[str]) -> None:
+    started = time.perf_counter()
+    for part in ("a", "1", "=", "@", "/", "-", "%", "0-", "http://", "?", ";=", "a1"):
+        url = "http://" + part * (1_000_000 // len(part))
+        with Drops([record(url, url)]) as drops:
+            listing.print_clusters(drops, as_objects=False)
+    assert time.perf_counter() - started < 10
+    assert max(map(len, capsys.readouterr().out.splitlines())) < 300
+
+
+def test_a_record_is_shown_on_one_line() -> None:
+    for each in MIXED:
+        for form in (listing.as_line, listing.as_json, listing.as_csv):
+            assert form(each).isascii()
+            assert form(each).isprintable()
+        assert json.loads(listing.as_json(each)) == each
+        assert len(listing.as_line(each)) < 600
+
+
+def test_a_spreadsheet_takes_no_cell_for_a_formula() -> None:
+    texts = [start + '1+1,"x' for start in "=+-@\t\r"]
+    rows = csv.DictReader([listing.CSV_HEADING, *(listing.as_csv(record(text)) for text in texts)])
+    for row, text in zip(rows, texts, strict=True):
+        assert row["url"] == "'" + text.encode("unicode_escape").decode()
+        assert row["duplicate_of"] == "http://a.example/"
+        assert (row["referer"], row["distance"]) == ("", "2")
+
+
+# --- Which records ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("condition", "passed"),
+    [
+        ({}, [0, 1, 2, 3, 4, 5]),
+        ({"host": "b.example"}, [0, 1, 2, 3]),
+        ({"host": "WWW.b.example"}, [3]),
+        ({"host": "www.b.example:8000"}, [3]),
+        ({"host": "b.example:8000"}, [3]),
+        ({"host": "example"}, [0, 1, 2, 3, 4, 5]),
+        ({"host": "ample"}, []),
+        ({"of": "http://a.example/new"}, [4]),
+        ({"min_distance": 2}, [1, 2, 3, 4, 5]),
+        ({"max_resemblance": 0.8}, [1, 5]),
+        ({"since": moment("2026-11-21")}, [1, 2, 3, 4, 5]),
+        ({"since": moment("2026-11-21T12:00+01:00")}, [3]),
+        ({"host": "b.example", "min_distance": 2, "max_resemblance": 0.99}, [1, 3]),
+    ],
+)
+def test_a_filter_passes_what_meets_every_condition(log: Path, condition: Any, passed: list[int]) -> None:
+    log.write_text(lines(*MIXED))
+    wanted = Filter(**condition)
+    assert [at for at, each in enumerate(read(log)[0]) if wanted.passes(each)] == passed
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-11-21T10:00:00.5Z", "2026-11-21T10:00:00.500+00:00"),
+        ("90s", "2026-11-20T23:58:30.000+00:00"),
+        ("2h", "2026-11-20T22:00:00.000+00:00"),
+        ("1w", "2026-11-14T00:00:00.000+00:00"),
+    ],
+)
+def test_times_are_dates_or_how_long_ago(text: str, expected: str) -> None:
+    assert moment(text, now=datetime(2026, 11, 21, tzinfo=UTC)) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "3", "3y", "-3d", "9" * 30 + "d", "2026-13-01", "0001-01-01T00:00+14:00"]
+)
+def test_other_times_are_refused_in_one_line(text: str) -> None:
+    with pytest.raises(
+        SettingsError, match=r"allowed: a date such as 2026-11-21 .* or how long ago"
+    ) as refused:
+        moment(text)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "condition", [{"min_distance": -1}, {"min_distance": 65}, {"max_resemblance": float("nan")}]
+)
+def test_thresholds_out_of_range_are_refused(condition: Any) -> None:
+    with pytest.raises(SettingsError, match=r"allowed: 0 to (64|1)"):
+        Filter(**condition)
+
+
+# --- Reading logs -------------------------------------------------------------------------------------
+
+
+def test_a_record_is_read_as_it_was_written(log: Path) -> None:
+    without_bytes = {name: value for name, value in record().items() if name != "bytes"}
+    log.write_text(lines(record(), without_bytes, record(referer=HOSTILE)))
+    assert read(log) == ([record(), without_bytes, record(referer=HOSTILE)], 0)
+
+
+@pytest.mark.parametrize("name", [name for name in FIELDS if name != "bytes"])
+def test_a_record_that_lacks_a_field_is_unreadable(log: Path, name: str) -> None:
+    log.write_text(lines({other: value for other, value in record().items() if other != name}, record()))
+    assert read(log) == ([record()], 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name in FIELDS for value in ([], {}, True)),
+        *((name, "1") for name in ("time", "distance", "resemblance", "links", "action")),
+        *((name, -1) for name in ("time", "distance", "resemblance", "links", "action")),
+        *((name, 2**63) for name in ("url", "distance", "resemblance", "bytes", "depth")),
+        ("distance", 1.5),
+        ("resemblance", float("nan")),
+        ("time", "0001-01-01T00:00+14:00"),
+    ],
+)
+def test_a_record_of_a_wrong_type_is_unreadable(log: Path, name: str, value: Any) -> None:
+    log.write_text(lines(record(**{name: value})))
+    assert read(log) == ([], 1)
+
+
+JSON = st.recursive(
+    st.none() | st.floats() | st.text() | st.integers(), lambda some: st.lists(some, max_size=3)
+)
+
+
+@given(line=st.binary() | JSON.map(json.dumps).map(str.encode), name=st.sampled_from([*FIELDS]), value=JSON)
+def test_whatever_a_line_holds_is_read_and_shown(
+    tmp_path_factory: pytest.TempPathFactory, line: bytes, name: str, value: Any
+) -> None:
+    log = tmp_path_factory.getbasetemp() / "any.jsonl"
+    log.write_bytes(line + b"\n" + lines(record(**{name: value})).encode())
+    records, unreadable = read(log)
+    assert len(records) <= 1 <= len(records) + unreadable
+    with Drops(records) as drops:
+        assert sum(len([*drops.patterns_of(cluster)]) for cluster in drops.clusters()) == len(records)
+    for each in records:
+        shown = listing.as_line(each) + listing.as_csv(each) + listing.as_json(each)
+        assert shown.isascii()
+        assert shown.isprintable()
+
+
+def test_damaged_lines_are_counted_and_the_others_read(log: Path) -> None:
+    good = lines(record()).encode()
+    damage = [b"\xff\xfe\x00", b"[" * 100_000, b'{"depth": ' + b"9" * 5_000 + b"}", b"x" * 1_000, b"\x1b[2J"]
+    log.write_bytes(good + b"\n\r\n" + b"\n".join(damage) + b"\n" + good + good[:-10])
+    assert read(log) == ([record(), record()], len(damage) + 1)
+
+
+def test_the_last_line_may_be_complete_but_for_its_end(log: Path) -> None:
+    log.write_text(lines(record()).rstrip("\n"))
+    assert read(log) == ([record()], 0)
+
+
+def test_a_line_without_end_takes_no_memory(log: Path) -> None:
+    with log.open("wb") as file:
+        file.truncate(3 * MAX_LINE)  # zeros
+    with log.open("ab") as file:
+        file.write(b"\n" + lines(record()).encode())
+    assert read(log) == ([record()], 3)
+
+
+def test_logs_of_several_processes_are_read_zipped_or_not(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.jsonl", "b.jsonl.gz", "zipped-without-saying-so")]
+    paths[0].write_text(lines(record(depth=0)))
+    for depth, path in enumerate(paths[1:], 1):
+        path.write_bytes(gzip.compress(lines(record(depth=depth)).encode()) * 2)
+    assert [each["depth"] for each in read(*paths)[0]] == [0, 1, 1, 2, 2]
+
+
+def test_a_damaged_gzip_file_is_named_and_its_start_read(tmp_path: Path) -> None:
+    whole = gzip.compress(b"".join(lines(record(depth=depth)).encode() for depth in range(1_000)))
+    spoilt = whole[:-3_000] + bytes(1_000) + whole[-2_000:]
+    paths = [tmp_path / name for name in ("cut.gz", "spoilt.gz", "header.gz", "good.gz")]
+    for path, data in zip(paths, (whole[:-3_000], spoilt, b"\x1f\x8bno", whole), strict=True):
+        path.write_bytes(data)
+    reader = Reader()
+    depths = [each["depth"] for each in reader.read(paths)]
+    assert reader.damaged == paths[:3]
+    assert depths[:100] == [*range(100)]
+    assert depths[-1_000:] == [*range(1_000)]
+    assert all("is damaged" in line for line in list(listing.left_out(reader))[-3:])
+
+
+def test_a_file_that_cannot_be_read_is_named_in_one_line(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "nowhere", tmp_path / "x" / "\0", tmp_path / ("x" * 5_000)):
+        with pytest.raises(SettingsError, match="can't be read as a drop log: ") as refused:
+            read(path)
+        assert "\n" not in str(refused.value)
+
+
+def test_a_log_setting_with_marks_finds_the_logs_of_every_crawl(tmp_path: Path) -> None:
+    for name in (
+        "logs[1]/site-2026-11-21T02-56-54+00-00.jsonl",
+        "logs[1]/b-2.jsonl",
+        "logs[1]/b.txt",
+        "b-3.jsonl",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = find_logs(f"{tmp_path}/logs[1]/%(name)s-%(time)s.jsonl")
+    assert [path.name for path in found] == ["b-2.jsonl", "site-2026-11-21T02-56-54+00-00.jsonl"]
+    assert find_logs(f"{tmp_path}/b-3.jsonl") == [tmp_path / "b-3.jsonl"]
+    assert find_logs(f"{tmp_path}/none-%(name)s.jsonl") == []
+    for wrong in ("%(spider)s", "%s%s", "100%"):
+        with pytest.raises(SettingsError, match=re.escape(repr(wrong))):
+            find_logs(wrong)
+
+
+# --- New records --------------------------------------------------------------------------------------
+
+
+def append(path: Path, text: str) -> None:
+    """What a crawl does."""
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_followed_are_new_records_of_logs_that_grow_appear_or_are_replaced(tmp_path: Path) -> None:
+    log, later = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    log.write_text(lines(record(depth=0)))
+    reader = Reader()
+    rounds = iter([None] * 100)  # a record that is missed ends the test
+    records = reader.follow(lambda: next(rounds) or find_logs(f"{tmp_path}/%(name)s.jsonl"), pause=0)
+    append(log, lines(record(depth=1)) + lines(record(depth=2))[:50])
+    assert next(records)["depth"] == 1
+    append(log, lines(record(depth=2))[50:] + "damage\n\n" + lines(record(depth=3)))
+    assert [each["depth"] for each in islice(records, 2)] == [2, 3]
+    assert reader.unreadable == 1
+    append(later, lines(record(depth=4)))
+    assert next(records)["depth"] == 4
+    append(log, lines(record(depth=5)))
+    log.rename(tmp_path / "a.jsonl.1")
+    log.write_text(lines(record(depth=6)))
+    assert [each["depth"] for each in islice(records, 2)] == [5, 6]
+    log.write_text("")
+    for depth in (7, 8):  # two rounds, so that the first log is seen when it is empty
+        append(later, lines(record(depth=depth)))
+        assert next(records)["depth"] == depth
+    append(log, lines(record(depth=9)))
+    assert next(records)["depth"] == 9
+    records.close()
+
+
+def test_a_crawl_is_followed_until_ctrl_c(log: Path) -> None:
+    command = [sys.executable, "-m", "scrapy", "duplicates", "--follow", "--min-distance", "2", str(log)]
+    following = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    limit = threading.Timer(20, following.kill)  # a record that is missed ends the test
+    limit.start()
+    assert following.stdout
+    assert following.stderr
+    assert "waiting" in following.stderr.readline()
+    for page in range(3):
+        append(log, lines(record(distance=0), record(f"http://a.example/{page}\x1b")))
+        assert following.stdout.readline() == (
+            f"2026-11-21 10:00:00 drop http://a.example/{page}\\x1b of http://a.example/ "
+            "(distance 2, resemblance 0.90, 10 links)\n"
+        )
+    following.send_signal(signal.SIGINT)
+    assert following.communicate() == ("", "")
+    limit.cancel()
+    assert following.returncode == 0
+
+
+# --- The command --------------------------------------------------------------------------------------
+
+
+def test_without_a_log_those_of_the_project_are_read(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}-1.jsonl").write_text(
+            lines(record(f"http://{name}.example/\x7f"), record(distance=1))
+        )
+    setting = ("-s", f"DEDUP_LOG={tmp_path}/%(name)s-%(time)s.jsonl")
+    done = scrapy("duplicates", *setting, "--json", "--min-distance", 2, "--since", "2026-11-21")
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert records == [record(f"http://{name}.example/\x7f") for name in ("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("-s", "DEDUP_LOG=nowhere-%(name)s.jsonl"),
+            "no drop log: DEDUP_LOG is 'nowhere-%(name)s.jsonl', and no",
+        ),
+        (("pyproject.toml", "nowhere.jsonl"), "no drop log: LOG is 'nowhere.jsonl', and no"),
+    ],
+)
+def test_no_log_is_said_in_one_line(arguments: tuple[str, ...], said: str) -> None:
+    done = scrapy("duplicates", *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"duplicates: {said}")
+
+
+def test_who_has_read_enough_may_go(log: Path) -> None:
+    log.write_text(lines(record()) * 3_000)
+    command = [sys.executable, "-m", "scrapy", "duplicates", "--csv", str(log)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout
+        assert running.stderr
+        assert running.stdout.readline().decode() == listing.CSV_HEADING + "\n"
+        running.stdout.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == 0
+
+
+def test_on_a_terminal_there_are_colours_and_nothing_else_of_the_kind(log: Path) -> None:
+    log.write_text(lines(*MIXED))
+    here, there = pty.openpty()
+    command = [sys.executable, "-m", "scrapy", "duplicates", str(log)]
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80"}
+    with subprocess.Popen(command, cwd=ROOT, stdout=there, stderr=there, env=environment) as running:
+        os.close(there)
+        shown = b"".join(_chunks(here)).decode("ascii")
+    assert running.returncode == 0
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert plain != shown
+    assert plain.replace("\r\n", "").isprintable()
+    table = plain.partition("drops")[2].splitlines()
+    assert max(map(len, table)) <= 80
+
+
+def test_a_progress_bar_keeps_out_of_the_output(log: Path) -> None:
+    with log.open("w") as file:
+        for _ in range(9):
+            file.write(lines(record()) + " " * (MAX_LINE - 1) + "\n")
+    here, there = pty.openpty()
+    command = [sys.executable, "-m", "scrapy", "duplicates", "--json", str(log)]
+    environment = os.environ | {"TERM": "xterm-256color"}
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=there, env=environment
+    ) as running:
+        os.close(there)
+        output, _ = running.communicate(timeout=30)
+        shown = b"".join(_chunks(here))
+    assert output.decode() == lines(record()) * 9
+    assert b"Reading" in shown
+
+
+def _chunks(terminal: int) -> Iterator[bytes]:
+    try:
+        while chunk := os.read(terminal, 4096):
+            yield chunk
+    except OSError:  # how a terminal ends on Linux
+        pass
+    finally:
+        os.close(terminal)
+
+
+# --- Memory -------------------------------------------------------------------------------------------
+
+MEASURE = """
+import resource, sys
+from collections import deque
+from pathlib import Path
+from dedup.drops import Drops
+from dedup.records import Reader
+from dedup.scrapy.commands import listing
+
+reader, path = Reader(), Path(sys.argv[1])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+with Drops(reader.read([path])) as drops:
+    listing.print_summary(drops, [path], reader.records)
+    listing.print_clusters(drops, as_objects=True)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, file=sys.stderr)
+"""
+
+
+@pytest.mark.slow  # 10 s
+def test_a_log_of_any_size_is_read_in_less_than_16_megabytes(log: Path) -> None:
+    with log.open("w") as file:
+        for page in range(200_000):
+            kept = f"http://kept.example/{page % 20_000}"
+            file.write(lines(record(f"http://{page % 300}.example/{page}/{page:x}?page={page}", kept)))
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(log)], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.startswith(f"{log}: 200,000 near-duplicates\n")
+    assert done.stdout.count('"duplicate_of"') == 20_000
+    assert int(done.stderr) < 16 * 1024  # KiB

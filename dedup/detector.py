@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from dedup import html, minhash, simhash
+from dedup import html, limits, minhash, simhash
 from dedup.errors import SettingsError
 from dedup.shingles import Hashes, hash_tokens, shingle_hashes
 from dedup.tables import MAX_DISTANCE
@@ -52,7 +52,7 @@ class Fingerprint:
     sketch: bytes  #: ``slots * bits / 8`` bytes; empty when simhash is None
     tokens: int  #: words and URLs that were found
     links: int  #: different URLs among its HREFs
-    reason: str | None = None  #: why it can't be judged: empty, short, truncated, binary, undecodable
+    reason: str | None = None  #: why it can't be judged: empty, short, truncated, or one of `dedup.limits`
 
     @property
     def hex(self) -> str | None:
@@ -143,9 +143,9 @@ class Detector:
     def read(
         self, page: bytes | str, url: str = "", encoding: str | None = None
     ) -> tuple[html.Page, str | None]:
-        """The tokens of a page's HTML, or why it is none ("binary", "undecodable")."""
+        """The tokens of a page's HTML, or why it is not read (see `dedup.limits`)."""
         text = html.decode(page, encoding)
-        if reason := html.unreadable(text):
+        if reason := limits.unreadable(text):
             return html.Page([], 0, False), reason
         return html.extract(html.parse(text), url, self.keep_urls), None
 

@@ -7,10 +7,12 @@ import re
 from functools import lru_cache
 from urllib.parse import quote, urljoin
 
-__all__ = ["MAX_URL", "join", "url_token"]
+__all__ = ["join", "url_token", "usable_base"]
 
 #: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
 MAX_URL = 2_000
+#: Links are not resolved against what is nested deeper, which is a trap anyhow: each link takes time for each.
+MAX_FOLDERS = 20
 _SESSION = re.compile(
     r"(?:(?<=[?&;])|;)(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|sessionid|session_id|"
     r"sessid|sid|cfid|cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
@@ -72,6 +74,15 @@ def _split(address: str) -> tuple[str, str]:
     end = min((at for at in (address.find("/", 2), address.find("?", 2)) if at > 0), default=len(address))
     path = address[end:]
     return address[2:end].lower(), path if path.startswith("/") else "/" + path
+
+
+def usable_base(url: str) -> str:
+    """An address that links can be resolved against; "" for one that is too long or too deep.
+
+    >>> usable_base("http://example.org/a/"), usable_base("http://example.org/" + "a/" * 50)
+    ('http://example.org/a/', '')
+    """
+    return url if len(url) <= MAX_URL and url.count("/") <= MAX_FOLDERS + 3 else ""
 
 
 def join(base: str, value: str) -> str:

@@ -2,7 +2,7 @@
 
 A crawler has one event loop: a page that takes a minute to parse stops the crawl, and a parser can't be
 interrupted.  So its work is bounded before it begins.  It is linear in the characters and the tags of a page,
-but for the attributes of one tag, each of which libxml2 compares with those before it.
+but for the attributes of one tag: to add one, libxml2 goes through all those before it.
 """
 
 import re
@@ -12,14 +12,14 @@ from lxml import etree
 
 __all__ = ["MAX_CHARACTERS", "MAX_TAGS", "MAX_TOKENS", "UNPARSABLE", "unreadable"]
 
-# Each for 1.5 s and 200 MB at most, on a core that judges 10 MB of ordinary pages a second.
+# On a core that judges 12 MB of ordinary pages a second, the worst page within them all takes 2 s and 200 MB.
 #: Characters of a page, markup included; War and Peace has three million.
 MAX_CHARACTERS = 4_000_000
-#: Less-than signs of a page.  A link takes 13 us, an end tag within 2,048 elements (libxml2's limit) 5 us.
-MAX_TAGS = 100_000
-#: Attributes of one tag, times the characters of its page: 500 in the longest page, 30,000 in 64 kB.
+#: Less-than signs of a page.  A link takes up to 22 us, an end tag within 2,048 open elements up to 5 us.
+MAX_TAGS = 80_000
+#: Attributes of one tag, times the characters of its page: 500 in the longest page, 30,000 in one of 64 kB.
 MAX_ATTRIBUTES = 2_000_000_000
-#: Tokens of a page.  One takes 1 us and 150 bytes, and U+FDFA, one character, is four of them.
+#: Tokens of a page.  One takes up to 1 us and 150 bytes, and U+FDFA, one character, is four of them.
 MAX_TOKENS = 1_000_000
 
 #: The reasons of `unreadable` for which nothing else should parse a page either.

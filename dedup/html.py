@@ -14,7 +14,8 @@ The contract:
   ``base``), lose scheme, fragment, session and click-tracking parameters, and what they share with the
   page's own address: its host and the folders they have in common, so that a mirror under another path,
   or the next version of a manual, has the same tokens.  Other hosts are kept (``//host/path``).  Links
-  within the page, links that are not http(s), and URLs over 2,000 characters are dropped.
+  within the page, links that are not http(s), and URLs over 2,000 characters are dropped.  Nothing is
+  resolved against an address of more than 20 folders.
 
 >>> page = '<title>Storm</title><p>The <b>Crawler</b><a href="/Docs/?PHPSESSID=9f&v=2#top">reads</a>'
 >>> extract(parse(page), "http://example.org/a/").tokens
@@ -62,6 +63,8 @@ SPACELESS = (
 NOT_CHARSETS = {"punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"}
 #: What a page can't truly say of itself in ASCII.
 NOT_DECLARED = ["utf-16", "utf-16le", "utf-16be", "utf-32", "utf-32le", "utf-32be"]
+#: libxml2's XML_ERR_RESOURCE_LIMIT, for which older versions of lxml have no name.
+RESOURCE_LIMIT = 114
 #: Bytes in which a declaration is looked for, and an unknown encoding is guessed by.
 HEAD = 65_536
 #: Characters for which html.parser, which takes quadratic time on broken tags, may be asked.
@@ -262,4 +265,4 @@ def _truncated(root: etree._Element) -> bool:
     parser = root.getroottree().parser
     if parser is None:
         return False
-    return any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log)
+    return any(error.type == RESOURCE_LIMIT for error in parser.error_log)

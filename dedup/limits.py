@@ -58,7 +58,7 @@ def _is_hostile(text: str) -> bool:
     most = MAX_ATTRIBUTES // max(1, len(text))
     if not _has_long_tag(text, 2 * most):  # an attribute takes two characters
         return False
-    if etree.LIBXML_VERSION < (2, 14):  # counting takes as long as parsing
+    if etree.LIBXML_VERSION < (2, 14):  # there, to count takes as long as to parse
         return True
     counter = _Counter()
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True, target=cast(Any, counter))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from dedup import html, minhash, signatures, simhash
+from dedup import html, limits, minhash, signatures, simhash
 from dedup.bands import Bands, Megashingles, plan_bands
 from dedup.errors import SettingsError
 from dedup.shingles import Hashes, hash_tokens, shingle_hashes
@@ -60,7 +60,7 @@ class Fingerprint:
     sketch: bytes  #: ``slots * bits / 8`` bytes; empty when simhash is None
     tokens: int  #: words and URLs that were found
     links: int  #: different URLs among its HREFs
-    reason: str | None = None  #: why it can't be judged: empty, short, truncated, binary, undecodable
+    reason: str | None = None  #: why it can't be judged: empty, short, truncated, or one of `dedup.limits`
     digest: int = 0  #: 64 bits of BLAKE2b of the tokens; equal pages have equal digests
     bands: tuple[int, ...] = ()  #: 64 bits each: bands, or megashingles, where the method has them
 
@@ -197,9 +197,9 @@ class Detector:
     def read(
         self, page: bytes | str, url: str = "", encoding: str | None = None
     ) -> tuple[html.Page, str | None]:
-        """The tokens of a page's HTML, or why it is none ("binary", "undecodable")."""
+        """The tokens of a page's HTML, or why it is not read (see `dedup.limits`)."""
         text = html.decode(page, encoding)
-        if reason := html.unreadable(text):
+        if reason := limits.unreadable(text):
             return html.Page([], 0, False), reason
         return html.extract(html.parse(text), url, self.keep_urls), None
 

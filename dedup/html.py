@@ -14,7 +14,8 @@ The contract:
   ``base``), lose scheme, fragment, session and click-tracking parameters, and what they share with the
   page's own address: its host and the folders they have in common, so that a mirror under another path,
   or the next version of a manual, has the same tokens.  Other hosts are kept (``//host/path``).  Links
-  within the page, links that are not http(s), and URLs over 2,000 characters are dropped.
+  within the page, links that are not http(s), and URLs over 2,000 characters are dropped.  Nothing is
+  resolved against an address of more than 20 folders.
 
 >>> page = '<title>Storm</title><p>The <b>Crawler</b><a href="/Docs/?PHPSESSID=9f&v=2#top">reads</a>'
 >>> extract(parse(page), "http://example.org/a/").tokens
@@ -38,9 +39,10 @@ from bs4 import BeautifulSoup, UnicodeDammit
 from bs4.exceptions import ParserRejectedMarkup
 from lxml import etree
 
-from dedup.urls import MAX_URL, join, url_token
+from dedup.limits import MAX_TOKENS
+from dedup.urls import join, url_token, usable_base
 
-__all__ = ["Page", "decode", "extract", "is_url", "parse", "unreadable"]
+__all__ = ["Page", "charset", "decode", "extract", "is_url", "parse"]
 
 #: Elements whose content is not visible text.
 DROPPED = frozenset({"script", "style", "noscript", "template"})
@@ -61,12 +63,15 @@ SPACELESS = (
 NOT_CHARSETS = {"punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"}
 #: What a page can't truly say of itself in ASCII.
 NOT_DECLARED = ["utf-16", "utf-16le", "utf-16be", "utf-32", "utf-32le", "utf-32be"]
+#: libxml2's XML_ERR_RESOURCE_LIMIT, for which older versions of lxml have no name.
+RESOURCE_LIMIT = 114
 #: Bytes in which a declaration is looked for, and an unknown encoding is guessed by.
 HEAD = 65_536
 #: Characters for which html.parser, which takes quadratic time on broken tags, may be asked.
 SECOND_OPINION = 4_096
 
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+# What is normalised at once: one character may become 18, and a page of them would not fit into memory.
+_BATCH = re.compile(r".{1,65535}(?:\s|$)|.{65536}", re.DOTALL)
 _ASCII_TOKENS = re.compile(r"/\S*|\w+", re.ASCII)
 # Invisible characters, which vanish, and those that NFKC would turn into slashes.
 _INVISIBLE = re.compile(
@@ -79,7 +84,7 @@ class Page(NamedTuple):
 
     tokens: list[str]  #: words and URL tokens in document order
     links: int  #: how many different URLs its HREFs name
-    truncated: bool  #: the parser gave up part of the page (nesting over its limit)
+    truncated: bool  #: a part is missing: nested deeper than the parser goes, or beyond `MAX_TOKENS`
 
 
 def is_url(token: str) -> bool:
@@ -153,41 +158,28 @@ def decode(html: bytes | str, encoding: str | None = None) -> str:
     ):
         if html.startswith(bom):
             return html[len(bom) :].decode(codec, "replace")
-    if encoding is not None and (charset := _charset(encoding)):
-        return html.decode(charset, "replace")
+    if encoding is not None and (named := charset(encoding)):
+        return html.decode(named, "replace")
     with suppress(UnicodeDecodeError):
         return html.decode("utf-8")
     head = html if len(html) <= HEAD else html[:HEAD].rpartition(b"<")[0]
     excluded = [*NOT_DECLARED, *NOT_CHARSETS, *(name.replace("_", "-") for name in NOT_CHARSETS)]
     guess = UnicodeDammit(head, is_html=True, exclude_encodings=excluded).original_encoding
-    return decode(html.decode(_charset(guess or "") or "windows-1252", "replace"))
+    return decode(html.decode(charset(guess or "") or "windows-1252", "replace"))
 
 
-def _charset(label: str) -> str | None:
-    """The Python codec of a character set's label; None if there is none."""
+def charset(label: str) -> str | None:
+    """The Python codec of a character set's label; None if there is none.
+
+    >>> charset("UTF-8"), charset("zlib")
+    ('utf_8', None)
+    """
     try:
         name = codecs.lookup(label.strip()).name.replace("-", "_")
         b"<x/>".decode(name, "replace")  # zlib, hex and the like are no text encodings
     except (LookupError, ValueError):
         return None
     return None if name in NOT_CHARSETS else name
-
-
-def unreadable(text: str) -> str | None:
-    """Why decoded text is not a page: "binary", "undecodable", or None.
-
-    More than one control character in a hundred, or more than one U+FFFD in twenty, is no text.
-
-    >>> unreadable("\\x89PNG\\r\\n\\x1a\\n\\x00\\x00\\x00"), unreadable("\\ufffd" * 9 + "a" * 90)
-    ('binary', 'undecodable')
-    >>> unreadable("<p>Some \\ufffd text with a NUL\\x00 in it" + " and so on" * 20)
-    """
-    head = text[:8192]
-    if len(_CONTROL.findall(head)) * 100 > len(head):
-        return "binary"
-    if text.count("\ufffd") * 20 > len(text):
-        return "undecodable"
-    return None
 
 
 def parse(text: str) -> etree._Element:
@@ -223,7 +215,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
     """
     pieces: list[str] = []
     links: set[str] = set()
-    url = base = url if len(url) <= MAX_URL else ""
+    url = base = usable_base(url)
     open_elements: list[etree._Element] = []
     dropping = 0  # how many elements were open when a dropped one opened, itself included; 0 = none
 
@@ -254,17 +246,23 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
                 if attribute == "href":
                     links.add(token)
         elif tag == "base" and base == url and (value := node.get("href")):
-            base = join(url, value) if len(value) <= MAX_URL else url
+            base = usable_base(join(url, value)) or url
         text = node.text
         if text and not text.isspace():
             pieces.append(text.replace("/", " "))
     while open_elements:
         close()
-    return Page(split_tokens(" ".join(pieces)), len(links), _truncated(root))
+    text = " ".join(pieces)
+    tokens: list[str] = []
+    for batch in [text] if text.isascii() else _BATCH.findall(text):
+        tokens += split_tokens(batch)
+        if len(tokens) > MAX_TOKENS:
+            break
+    return Page(tokens, len(links), _truncated(root) or len(tokens) > MAX_TOKENS)
 
 
 def _truncated(root: etree._Element) -> bool:
     parser = root.getroottree().parser
     if parser is None:
         return False
-    return any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log)
+    return any(error.type == RESOURCE_LIMIT for error in parser.error_log)

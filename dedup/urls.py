@@ -7,12 +7,15 @@ import re
 from functools import lru_cache
 from urllib.parse import quote, urljoin
 
-__all__ = ["MAX_URL", "join", "url_token"]
+__all__ = ["join", "url_token", "usable_base"]
 
 #: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
 MAX_URL = 2_000
+#: Links are not resolved against what lies deeper, which is a trap: each would take time for every folder.
+MAX_FOLDERS = 20
 _SESSION = re.compile(
-    r"(?:(?<=[?&;])|;)(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|sessionid|session_id|"
+    r"(?:;|(?<=[?&]))(?=[acfgjmopsuz])"  # a glance at the first letter, for values full of semicolons
+    r"(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|sessionid|session_id|"
     r"sessid|sid|cfid|cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
     re.IGNORECASE,
 )
@@ -52,10 +55,9 @@ def _resolve(value: str, base: str) -> str | None:
     if not joined.isascii():
         joined = quote(joined, safe=_ASCII)  # so that folding can't break it up
     host, path = _split(joined)
-    own_host, own_path = _split(base.partition(":")[2] or base)
+    own_host, own_folders = _own(base)
     if host and host != own_host:
         return f"//{host}{path}"
-    own_folders = own_path.split("/")[:-1]
     folders = path.partition("?")[0].split("/")[:-1]
     shared = 0  # length of the folders that both have in common
     for own, folder in zip(own_folders, folders, strict=False):
@@ -65,6 +67,13 @@ def _resolve(value: str, base: str) -> str | None:
     return path[shared - 1 :]
 
 
+@lru_cache(maxsize=16)
+def _own(base: str) -> tuple[str, list[str]]:
+    """Host and folders of the page's own address."""
+    host, path = _split(base.partition(":")[2] or base)
+    return host, path.split("/")[:-1]
+
+
 def _split(address: str) -> tuple[str, str]:
     """Host, in lower case, and path of an address without scheme; the path starts with a slash."""
     if not address.startswith("//"):
@@ -72,6 +81,15 @@ def _split(address: str) -> tuple[str, str]:
     end = min((at for at in (address.find("/", 2), address.find("?", 2)) if at > 0), default=len(address))
     path = address[end:]
     return address[2:end].lower(), path if path.startswith("/") else "/" + path
+
+
+def usable_base(url: str) -> str:
+    """An address that links can be resolved against; "" for one that is too long or too deep.
+
+    >>> usable_base("http://example.org/a/"), usable_base("http://example.org/" + "a/" * 50)
+    ('http://example.org/a/', '')
+    """
+    return url if len(url) <= MAX_URL and url.count("/") <= MAX_FOLDERS + 3 else ""
 
 
 def join(base: str, value: str) -> str:

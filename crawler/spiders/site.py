@@ -15,6 +15,7 @@ from twisted.python.failure import Failure
 
 from crawler.items import PageItem
 from dedup import SettingsError
+from dedup.limits import UNPARSABLE, unreadable
 from dedup.scrapy import judgement, refuse
 
 __all__ = ["SiteSpider"]
@@ -24,7 +25,8 @@ class SiteSpider(Spider):
     """``scrapy crawl site -a start=URL[,URL...] [-a allow=REGEX] [-a deny=REGEX]``
 
     Stays on the hosts of the start URLs and their subdomains; of their links, those are followed whose URL
-    matches ``allow``, if given, and doesn't match ``deny``.
+    matches ``allow``, if given, and doesn't match ``deny``.  Pages that take too long to parse give an item
+    without a title, and no links.
     """
 
     name = "site"
@@ -71,7 +73,9 @@ class SiteSpider(Spider):
         if not isinstance(response, HtmlResponse):
             return
         judged = judgement(response)
-        title = response.xpath("normalize-space(//title)").get()
+        reason = unreadable(response.text)  # asked here too, since not every response is judged
+        parsable = reason not in UNPARSABLE
+        title = response.xpath("normalize-space(//title)").get() if parsable else None
         yield PageItem(
             url=response.url,
             status=response.status,
@@ -80,6 +84,9 @@ class SiteSpider(Spider):
             fingerprint=judged.fingerprint.hex if judged else None,
             fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         )
+        if not parsable:
+            self.logger.warning("Not parsed, and its links not followed: %s is %s", response, reason)
+            return
         for link in self._links.extract_links(response):
             yield Request(link.url, errback=self.failed)
 

@@ -4,6 +4,9 @@ from scrapy.settings import BaseSettings
 
 __all__ = ["Addon"]
 
+#: Before decompression (590), and between that and meta refreshes (580), which read the text.
+WHOLENESS_ORDER = 595
+CHARSET_ORDER = 585
 #: After retries, redirects and decompression (550 to 590), before page objects are built (543).
 DOWNLOADER_ORDER = 545
 #: Next to the engine, so that it sees a page's whole output handed over.
@@ -11,14 +14,17 @@ SPIDER_ORDER = 10
 
 
 class Addon:
-    """Puts the two middlewares into their places."""
+    """Puts the middlewares into their places."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy; a project that has given them other places keeps those."""
+        from dedup.scrapy.bodies import CharsetMiddleware, WholenessMiddleware
         from dedup.scrapy.confirm import ConfirmMiddleware
         from dedup.scrapy.middleware import NearDuplicateMiddleware
 
         for name, middleware, order in (
+            ("DOWNLOADER_MIDDLEWARES", WholenessMiddleware, WHOLENESS_ORDER),
+            ("DOWNLOADER_MIDDLEWARES", CharsetMiddleware, CHARSET_ORDER),
             ("DOWNLOADER_MIDDLEWARES", NearDuplicateMiddleware, DOWNLOADER_ORDER),
             ("SPIDER_MIDDLEWARES", ConfirmMiddleware, SPIDER_ORDER),
         ):

@@ -15,6 +15,7 @@ from scrapy.http import HtmlResponse
 from dedup import html
 from dedup.detector import Detector
 from dedup.evaluate import wilson
+from dedup.limits import unreadable
 from dedup.shingles import Hashes, resemblance
 
 __all__ = ["Audit"]
@@ -58,7 +59,7 @@ class Audit:
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware)
             logger.debug("Not audited: %s can't be fetched again: %s", of, error)
             kept = None
-        if not isinstance(kept, HtmlResponse) or kept.status != 200:
+        if not isinstance(kept, HtmlResponse) or kept.status != 200 or unreadable(kept.text):
             stats.inc_value("dedup/audit/failed")
             return
         exact = resemblance(shingles, self.shingles(kept))

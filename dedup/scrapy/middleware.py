@@ -20,7 +20,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.spider import DefaultSpider
 from twisted.python.failure import Failure
 
-from dedup import html
+from dedup import limits
 from dedup.detector import Fingerprint
 from dedup.errors import DedupError, IndexUnavailableError, SettingsError
 from dedup.index import Verdict
@@ -161,7 +161,7 @@ class NearDuplicateMiddleware:
             text = response.text
         except (LookupError, ValueError):  # a charset label that is no character set
             return Fingerprint(None, b"", 0, 0, "undecodable")
-        if reason := html.unreadable(text):
+        if reason := limits.unreadable(text):
             return Fingerprint(None, b"", 0, 0, reason)
         return self.options.detector.fingerprint_tree(response.selector.root, response.url)
 

@@ -1,0 +1,72 @@
+"""Two faults of a body that Scrapy doesn't notice: half of it is missing, or it is in no character set."""
+
+import zlib
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse, Response
+
+from dedup.html import charset
+from dedup.limits import MAX_CHARACTERS
+from dedup.scrapy.settings import is_enabled
+
+__all__ = ["CharsetMiddleware", "WholenessMiddleware"]
+
+
+class _Middleware:
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> "_Middleware":
+        if not is_enabled(crawler.settings):
+            raise NotConfigured
+        return cls()
+
+
+class WholenessMiddleware(_Middleware):
+    """Before decompression: gives compressed bodies that were cut off the flag "dataloss".
+
+    Scrapy takes what there is of them for the page.
+    """
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Passes the response on, with the flag if it needs it."""
+        encoding = (response.headers.get("Content-Encoding") or b"").strip().lower()
+        if not encoding or not response.body:
+            return response
+        if encoding in {b"gzip", b"x-gzip", b"deflate"}:
+            whole = _is_whole(response.body)
+        else:  # "partial" says that the server gave no length, so nothing tells that this is all
+            whole = "partial" not in response.flags
+        return response if whole else response.replace(flags=[*response.flags, "dataloss"])
+
+
+class CharsetMiddleware(_Middleware):
+    """After decompression: a label that is no character set (zlib, idna, punycode ...) is not believed.
+
+    Scrapy hands any label to Python, which raises (the page is lost) or takes quadratic time.
+    """
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Passes the response on, as UTF-8 if its label means nothing."""
+        if isinstance(response, HtmlResponse) and charset(response.encoding) is None:
+            return response.replace(encoding="utf-8")
+        return response
+
+
+def _is_whole(body: bytes) -> bool:
+    """Whether a gzip or zlib stream comes to its end; as far as pages are judged at all.
+
+    >>> import gzip
+    >>> body = gzip.compress(b"a page " * 1000)
+    >>> _is_whole(body), _is_whole(body[:-1])
+    (True, False)
+    """
+    stream, size = zlib.decompressobj(wbits=47), 0
+    try:
+        for start in range(0, len(body), 1024):  # which becomes 1 MB at most
+            size += len(stream.decompress(body[start : start + 1024]))
+            if stream.eof or size > 4 * MAX_CHARACTERS:
+                return True
+    except zlib.error:  # at once: another format, which Scrapy may know; later: damaged
+        return size == 0
+    return False

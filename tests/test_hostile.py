@@ -1,0 +1,468 @@
+"""Pages made to hurt: each is kept, judged or not, in bounded time and memory, and no crawl hangs on one.
+
+The bounds are four times those of dedup/limits.py, since tests run on busy machines; what they are to catch,
+quadratic time, is beyond them by far.
+"""
+
+import asyncio
+import gzip
+import json
+import random
+import re
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from parsel import Selector
+from scrapy.utils.test import get_crawler
+
+from crawler.demo import Site
+from crawler.lookalikes import NEGATIVES
+from crawler.mutations import MUTATIONS
+from crawler.spiders.site import SiteSpider
+from dedup import Detector, html, limits
+from dedup.limits import MAX_ATTRIBUTES, MAX_CHARACTERS, MAX_TAGS, MAX_TOKENS, unreadable
+from tests.conftest import scrapy
+
+SECONDS = 4 * 2
+MEGABYTES = 4 * 200
+
+# --- Bombs ------------------------------------------------------------------------------------------
+
+
+def numbered(form: str, count: int) -> str:
+    """``count`` copies that differ in a number."""
+    return "".join(form.replace("#", str(number)) for number in range(count))
+
+
+def until(size: int, unit: str, before: str = "") -> str:
+    """As many copies as fit into ``size`` characters."""
+    return before + unit * ((size - len(before)) // len(unit))
+
+
+FULL = MAX_CHARACTERS
+TAGS = MAX_TAGS
+CROWD = MAX_ATTRIBUTES // FULL
+SURE = "<p>" + "words that are here so that the page is not short " * 10
+
+#: Name -> why it is not judged (None: it is), and the page.
+BOMBS: dict[str, tuple[str | None, Callable[[], str]]] = {
+    # One tag of many attributes, and what might hide it.
+    "attributes": ("hostile", lambda: SURE + "<p" + numbered(" a#=1", 200_000) + ">"),
+    "attributes without values": ("hostile", lambda: "<p" + numbered(" a#", 200_000) + ">"),
+    "attributes without spaces": ("hostile", lambda: "<p " + numbered('a#=""', 200_000) + ">"),
+    "attributes after slashes": ("hostile", lambda: "<p" + numbered("/a#", 200_000) + ">"),
+    "attributes after NULs": ("hostile", lambda: "<\0p" + numbered("\0 \0a#", 200_000) + ">"),
+    "attributes in capitals": ("hostile", lambda: "<P" + numbered(" A#=1", 200_000) + ">"),
+    "attributes of a link": ("hostile", lambda: "<a href=/" + numbered("\na#", 200_000) + ">"),
+    "attributes with quoted >": ("hostile", lambda: "<p" + numbered(' a#=">"', 200_000) + ">"),
+    "attributes with quoted <p>": ("hostile", lambda: "<p" + numbered(" a#='<p>'", 75_000) + ">"),
+    "attributes named <": ("hostile", lambda: "<p" + numbered(" <a#", 75_000) + ">"),
+    "attributes after one quoted >": ("hostile", lambda: '<p a=">"' + numbered(" a#", 200_000) + ">"),
+    "attributes after a quote in a comment": (
+        "hostile",
+        lambda: '<!-- <a b=" --><p' + numbered(" a#", 200_000) + ">",
+    ),
+    "attributes after a quote in a script": (
+        "hostile",
+        lambda: "<script>a='<p b=\"'</script><p" + numbered(' a#=">"', 200_000) + ">",
+    ),
+    "attributes in a tag of a text": ("hostile", lambda: SURE * 100 + "<i" + numbered(" a#", 200_000) + ">"),
+    "attributes of every tag": ("hostile", lambda: until(FULL, "<p" + numbered(" a#", 2_000) + ">")),
+    "as many attributes as may be": (None, lambda: until(FULL, "<p" + numbered(" a#", CROWD) + ">", SURE)),
+    "the same attribute": (None, lambda: SURE + "<p" + " a=1" * 900_000 + ">"),
+    "attributes of a tag without end": (None, lambda: SURE + "<p" + numbered(" a#=1", 200_000)),
+    "a long attribute": (None, lambda: SURE + "<p a='" + "x" * 3_900_000 + "'>"),
+    # More than is judged.
+    "a million comments": ("large", lambda: SURE + "<!--->" * 1_000_000),
+    "a million processing instructions": ("large", lambda: SURE + "<?x>" * 1_000_000),
+    "a million nested elements": ("large", lambda: SURE + "<div>" * 1_000_000),
+    "half a million links": ("large", lambda: SURE + numbered("<a href=/#>x</a>", 500_000)),
+    "a text of 10 MB": ("large", lambda: SURE + "word " * 2_000_000),
+    "16 MB of attributes": ("large", lambda: until(16_000_000, "<p" + numbered(" a#", 100_000) + ">")),
+    # As much as is judged.
+    "comments": (None, lambda: SURE + "<!--->" * (TAGS - 1)),
+    "open elements": ("truncated", lambda: SURE + "<div>" * (TAGS - 1)),
+    "end tags within elements": (None, lambda: SURE + "<div>" * 2_000 + "</p>" * (TAGS - 2_001)),
+    "table cells": (None, lambda: SURE + "<table>" + "<td>x" * (TAGS - 2)),
+    "formatting": ("truncated", lambda: SURE + "<b><i><font>" * (TAGS // 3 - 1)),
+    "links": (None, lambda: SURE + numbered("<a href=../#>", TAGS - 1)),
+    "links under a deep base": (
+        None,
+        lambda: f"{SURE}<base href=http://e.org/{'a/' * 900}>" + numbered("<a href=#>", TAGS - 2),
+    ),
+    "links of many semicolons": (None, lambda: SURE + numbered(f"<a href=/{';' * 1_900}#>", 2_000)),
+    "links of many folders": (None, lambda: SURE + numbered(f"<a href={'../' * 600}#>", 2_000)),
+    "words": ("truncated", lambda: until(FULL, "x ", "<p>")),
+    "Han": ("truncated", lambda: until(FULL, "漢", "<p>")),
+    "U+FDFA": ("truncated", lambda: until(FULL, "\ufdfa", "<p>")),
+    "squared kana": ("truncated", lambda: until(FULL, "\u3316", "<p>")),
+    "combining marks": (None, lambda: until(FULL, "\u0301\u0323", SURE)),
+    "zero-width characters": (None, lambda: until(FULL, "\u200d", SURE)),
+    "one long word": (None, lambda: until(FULL, "x", SURE)),
+    "character references": (None, lambda: until(FULL, "&#x61;&amp;&zwj;", SURE)),
+    "ampersands": ("truncated", lambda: until(FULL, "&am", SURE)),
+    "less-than signs": (None, lambda: SURE + "<" * (TAGS - 1)),
+    "a script without end": (None, lambda: until(FULL, "var x = 1; ", SURE + "<script>")),
+    "a comment without end": (None, lambda: until(FULL, "--! -- ", SURE + "<!--")),
+    "a doctype of entities": (
+        None,
+        lambda: "<!DOCTYPE a [" + "<!ENTITY a '&a;&a;'>" * 75_000 + f"]>{SURE}&a;",
+    ),
+    "a PNG of 3 MB": ("binary", lambda: "\x89PNG\r\n\x1a\n\0\0\0" * 250_000),
+}
+#: The longest, which the default run leaves out.
+LONG = {
+    *(
+        "links under a deep base",
+        "links of many semicolons",
+        "links of many folders",
+        "zero-width characters",
+    ),
+    *("squared kana", "Han", "ampersands", "attributes of every tag"),
+}
+
+#: Judges the pages of some files, each in a fork: reason, seconds, megabytes; null if that takes a minute.
+JUDGE = """
+import json, os, resource, sys, time
+from dedup import Detector
+detector = Detector()
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        with open(line.strip(), "rb") as file:
+            page = file.read()
+        resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+        before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+        reason = detector.fingerprint(page, "http://example.org/docs/", "utf-8").reason
+        seconds = time.perf_counter() - started
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        print(json.dumps([reason, seconds, memory / 1024]), flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        print("null", flush=True)
+"""
+Judge = Callable[[str], tuple[str | None, float, float]]
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+    path = tmp_path_factory.mktemp("pages") / "page.html"
+    command = [sys.executable, "-c", JUDGE]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as runner:
+        stdin, stdout = runner.stdin, runner.stdout
+        assert stdin
+        assert stdout
+
+        def judge(page: str) -> tuple[str | None, float, float]:
+            path.write_bytes(page.encode("utf-8", "surrogatepass"))
+            print(path, file=stdin, flush=True)
+            judged = json.loads(stdout.readline())
+            assert judged is not None, "it takes more than a minute"
+            return judged[0], judged[1], judged[2]
+
+        yield judge
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in BOMBS]
+)
+def test_a_bomb_is_dealt_with_in_bounded_time_and_memory(judge: Judge, name: str) -> None:
+    expected, make = BOMBS[name]
+    reason, seconds, megabytes = judge(make())
+    assert reason == expected
+    assert seconds < SECONDS
+    assert megabytes < MEGABYTES
+
+
+# --- What is hostile, and what is not ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [20_000, 200_000, 2_000_000])
+def test_a_tag_may_have_the_more_attributes_the_shorter_its_page_is(size: int) -> None:
+    def page(attributes: int) -> str:
+        tag = SURE + "<p" + numbered(" a#", attributes) + ">"
+        return tag + " " * (size - len(tag))
+
+    allowed = MAX_ATTRIBUTES // size
+    if len(page(allowed + 1)) == size:  # as many fit into it
+        assert unreadable(page(allowed)) is None
+        assert unreadable(page(allowed + 1)) == "hostile"
+    assert unreadable(page(min(allowed, size // 10))) is None
+
+
+def test_a_page_may_have_so_many_characters_tags_and_tokens() -> None:
+    assert unreadable("x" * MAX_CHARACTERS) is None
+    assert unreadable("x" * (MAX_CHARACTERS + 1)) == "large"
+    assert unreadable("<b>" * MAX_TAGS) is None
+    assert unreadable("<b>" * (MAX_TAGS + 1)) == "large"
+    assert not html.extract(html.parse("<p>" + "é " * MAX_TOKENS)).truncated
+    assert html.extract(html.parse("<p>" + "é " * (MAX_TOKENS + 1))).truncated
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            f"<img src='data:image/png;base64,{'iVBORw0KGgo/' * 90_000}'>", id="an image in the page"
+        ),
+        pytest.param(f"<path d='{'M 10 20 L 30 40 ' * 70_000}'>", id="a drawing"),
+        pytest.param("<p>" + 'It\'s a plain text, of "words" only. ' * 90_000, id="a text"),
+        pytest.param("<script>" + "if (a<b) { c = d + 'e' } " * 70_000, id="a script"),
+        pytest.param('<a x="a > b" y="() => c">x</a>\n' * 35_000, id="arrows in attributes"),
+        pytest.param("<p>" + numbered("<i class='a#' id=b# title='c > d'>e</i>", 30_000), id="small tags"),
+    ],
+)
+def test_an_innocent_page_is_not_hostile(page: str) -> None:
+    assert len(page) > 1_000_000
+    assert unreadable(page) is None
+
+
+SOUP = [
+    *("<p ", "</p>", "<a b=", "<html ", "<body ", "<1", "</ ", "<script>", "</script>", "<style>", "<title>"),
+    *(
+        "</title",
+        "<xmp>",
+        "<plaintext>",
+        "<template>",
+        "<!--",
+        "-->",
+        "<?x",
+        "?>",
+        "<![CDATA[",
+        "]]>",
+        "&amp;",
+    ),
+    *("='", "'", '"', ">", "<", " ", "/", "=", "\n", '="', "=''", '= "', '=">"', "\x0c", "\xa0", "é"),
+    *("a1", "b2", "c", "d", " e", " f", " g"),
+]
+
+
+@pytest.mark.parametrize("most", [2, 3, 5])
+def test_no_tag_of_too_many_attributes_is_overlooked(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    chance, hostile = random.Random(most), 0
+    for _ in range(2_000):
+        pieces = [*chance.sample(SOUP, 8), "<p ", ' a="', '">']
+        page = "".join(chance.choices(pieces, k=chance.randrange(5, 80))).strip()
+        monkeypatch.setattr(limits, "MAX_ATTRIBUTES", most * len(page))
+        tags = [node for node in Selector(page).root.iter() if isinstance(node.tag, str)]
+        found = max((len(tag.attrib) for tag in tags), default=0) > most
+        assert found <= (unreadable(page) == "hostile"), page
+        hostile += found
+    assert hostile > 50
+
+
+# --- Mutated pages ----------------------------------------------------------------------------------
+
+SPLINTERS = [piece.encode() for piece in SOUP] + [
+    *(
+        b"\xff",
+        b"\0",
+        b"\xef\xbb\xbf",
+        b"\xed\xa0\x80",
+        b"\x1b$B",
+        b"\xcc\x81",
+        b"\xef\xb7\xba",
+        b"&#x110000;",
+    ),
+    *(
+        b"<base href=http://[>",
+        b"<a href='//",
+        b"<img src=",
+        b"<frameset>",
+        b"<svg>",
+        b"<table>",
+        b"<select>",
+    ),
+]
+LABELS = [
+    None,
+    "utf-8",
+    "utf-8",
+    "latin-1",
+    "utf-16",
+    "shift_jis",
+    "gb18030",
+    "utf-7",
+    "zlib",
+    "punycode",
+    "x" * 99,
+]
+
+
+def real_pages() -> list[bytes]:
+    """Pages of the demo site and look-alikes, some of them changed as sites change."""
+    site, chance = Site(), random.Random(1)
+    pages = [site.render(path, visit=1)[2].decode() for path in list(site.pages)[:40]]
+    pages += [page for pair in NEGATIVES.values() for page in pair(chance)]
+    pages += [mutation(chance.choice(pages), chance, share=0.5) for mutation in MUTATIONS.values()]
+    return [page.encode() for page in pages]
+
+
+def damage(page: bytes, pages: list[bytes], chance: random.Random) -> bytes:
+    """One page made of another: bytes flipped, parts lost, repeated, swapped, or taken from elsewhere."""
+    data = bytearray(page)
+    for _ in range(chance.choice((1, 3, 10, 100))):
+        at, size = chance.randrange(len(data) + 1), int(1.5 ** chance.uniform(0, 20))
+        match chance.randrange(6):
+            case 0 if data:
+                data[at % len(data)] ^= 1 << chance.randrange(8)
+            case 1:
+                del data[at : at + size]
+            case 2:
+                data[at:at] = chance.choice(SPLINTERS) * chance.choice((1, 1, 1, 2, 50))
+            case 3:
+                data[at:at] = (
+                    data[at : at + size] * chance.choice((1, 1, 2, 20)) if len(data) < 10**5 else b""
+                )
+            case 4:
+                other = chance.choice(pages)
+                start = chance.randrange(len(other))
+                data[at : at + size] = other[start : start + size]
+            case 5:
+                data[at:], data[:at] = data[:at], data[at:]
+    return bytes(data)
+
+
+REASONS = {None, "empty", "short", "truncated", "binary", "undecodable", "large", "hostile"}
+
+
+@pytest.mark.parametrize("number", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_no_damaged_page_takes_long_or_raises(number: int) -> None:
+    pages, chance, detector = real_pages(), random.Random(number), Detector()
+    longest, reasons = 0.0, set()
+    for _ in range(number):
+        page, label = damage(chance.choice(pages), pages, chance), chance.choice(LABELS)
+        started = time.perf_counter()
+        fingerprint = detector.fingerprint(page, "http://example.org/docs/", label)
+        longest = max(longest, time.perf_counter() - started)
+        assert (fingerprint.simhash is None) <= (fingerprint.reason is not None)
+        reasons.add(fingerprint.reason)
+    assert reasons <= REASONS
+    assert reasons > {None, "short", "binary"}
+    assert longest < 2
+
+
+# --- A crawl ----------------------------------------------------------------------------------------
+
+Answer = tuple[dict[str, str], bytes]
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+GZIP, DEFLATE = HTML | {"Content-Encoding": "gzip"}, HTML | {"Content-Encoding": "deflate"}
+
+
+@contextmanager
+def serve(answers: dict[str, Answer]) -> Iterator[str]:
+    """Serves pages with headers of their own on loopback, and gives its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            headers, body = answers.get(self.path, ({}, b""))
+            self.send_response(200 if self.path in answers else 404)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            with suppress(ConnectionError):  # who has had enough hangs up
+                self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+def text(path: str) -> bytes:
+    """A page unlike that of any other path."""
+    chance = random.Random(path)
+    return (
+        f"<title>{path}</title><p>{' '.join(f'word{chance.randrange(10**5)}' for _ in range(200))} é".encode()
+    )
+
+
+def test_a_crawl_keeps_every_bomb_and_hangs_on_none(tmp_path: Path) -> None:
+    bombs = {
+        f"/bomb-{number}": (name, reason)
+        for number, (name, (reason, _)) in enumerate(BOMBS.items())
+        if reason in {"hostile", "large", "binary"} or name in {"open elements", "end tags within elements"}
+    }
+    labels = {f"/charset-{label}": label for label in ("zlib", "rot13", "idna", "undefined", "punycode")}
+    cut = {"/cut-gzip": GZIP, "/cut-deflate": DEFLATE}
+    kept_out = {"/gzip-bomb": GZIP, "/deflate-bomb": DEFLATE, "/17-mb": HTML}
+    pack = {GZIP["Content-Encoding"]: gzip.compress, DEFLATE["Content-Encoding"]: zlib.compress}
+    answers: dict[str, Answer] = {
+        **{path: (HTML, BOMBS[name][1]().encode("utf-8")) for path, (name, _) in bombs.items()},
+        **{
+            path: ({"Content-Type": f"text/html; charset={label}"}, text(path))
+            for path, label in labels.items()
+        },
+        **{path: (how, pack[how["Content-Encoding"]](text(path) * 9)[:-300]) for path, how in cut.items()},
+        "/gzip-bomb": (GZIP, gzip.compress(bytes(64 << 20))),
+        "/deflate-bomb": (DEFLATE, zlib.compress(bytes(64 << 20))),
+        "/17-mb": (HTML, bytes(17 << 20)),
+        "/page": (HTML, text("/page")),
+        "/compressed": (GZIP, gzip.compress(text("/compressed"))),
+    }
+    answers["/"] = (HTML, text("/") + "".join(f"<a href='{path}'>x</a>" for path in answers).encode())
+    pages = tmp_path / "pages.jsonl"
+    settings = {
+        "DEDUP_INDEX": "memory:",
+        "DEDUP_LOG": tmp_path / "log",
+        "DOWNLOAD_DELAY": 0,
+        "RETRY_ENABLED": 0,
+    }
+    with serve(answers) as url:
+        options = [option for name, value in settings.items() for option in ("-s", f"{name}={value}")]
+        done = scrapy("crawl", "site", "-a", f"start={url}/", "-O", pages, *options)
+    output = done.stdout + done.stderr
+    assert done.returncode == 0
+    assert "Traceback" not in output
+    items = {item["url"].removeprefix(url): item for item in map(json.loads, pages.read_text().splitlines())}
+    assert set(items) == set(answers) - set(kept_out)
+    for path in labels.keys() | {"/", "/page"}:
+        fingerprint = Detector().fingerprint(answers[path][1].decode(), url + path)
+        assert (items[path]["title"], items[path]["fingerprint"]) == (path, fingerprint.hex)
+    assert items["/compressed"]["title"] == "/compressed"
+    assert items["/compressed"]["fingerprint"]
+    for path, (_, reason) in {**bombs, **dict.fromkeys(cut, ("", "partial"))}.items():
+        assert (items[path]["fingerprint"] is None) == (reason is not None), path
+    stats = dict(re.findall(r"^[ {]'(.*?)': '?([\w.]+)", output, re.MULTILINE))
+    reasons = Counter(reason for _, reason in bombs.values() if reason) + Counter(partial=len(cut))
+    assert {reason: int(stats[f"dedup/unjudged/{reason}"]) for reason in reasons} == reasons
+    assert output.count("Not parsed, and its links not followed") == reasons["hostile"] + reasons["large"]
+    assert output.count("exceeded DOWNLOAD_MAXSIZE") == 2
+    assert "received more bytes than download max size" in output or "larger than download max size" in output
+    assert stats["finish_reason"] == "finished"
+    assert float(stats["elapsed_time_seconds"]) < 60
+
+
+def test_the_audit_does_not_parse_a_kept_page_that_has_become_a_bomb(tmp_path: Path) -> None:
+    class Fickle(dict[str, Answer]):
+        def get(self, path: str, default: Answer) -> Answer:  # type: ignore[override]
+            answer = super().get(path, default)
+            if path != "/":
+                self[path] = (HTML, BOMBS["attributes"][1]().encode())
+            return answer
+
+    answers = Fickle(dict.fromkeys(("/a", "/b"), (HTML, text("/a"))))
+    answers["/"] = (HTML, text("/") + b"<a href=/a>a</a> <a href=/b>b</a>")
+    settings = {"ADDONS": {"dedup.scrapy.Addon": 500}, "DEDUP_INDEX": "memory:", "DEDUP_AUDIT": 1.0}
+    crawler = get_crawler(SiteSpider, settings | {"DEDUP_LOG": str(tmp_path / "log")})
+    with serve(answers) as url:
+        asyncio.run(crawler.crawl_async(start=f"{url}/"))
+    stats = crawler.stats.get_stats()
+    assert (stats["dedup/dropped"], stats["dedup/audit/failed"]) == (1, 1)
+    assert stats["elapsed_time_seconds"] < 20

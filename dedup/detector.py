@@ -245,7 +245,9 @@ class Detector:
     def _bands(self, shingles: Hashes) -> tuple[int, ...]:
         if self.banding is None:
             return ()
-        return self.banding.keys(signatures.signature(shingles, self.banding.selectors, self._keys["signature"]))
+        return self.banding.keys(
+            signatures.signature(shingles, self.banding.selectors, self._keys["signature"])
+        )
 
     def _hashes(self, tokens: list[str]) -> tuple[Hashes, Hashes]:
         """Hashes of all tokens, and of the words among them."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from dedup.errors import DedupError
 from dedup.records import ORIGIN, Record, host
 
-__all__ = ["Cluster", "Drops", "Host", "Totals", "pattern"]
+__all__ = ["Cluster", "Drops", "Host", "Place", "Totals", "pattern"]
 
 _SCHEMA = """
 PRAGMA journal_mode = OFF;
@@ -36,6 +36,15 @@ FROM drops GROUP BY twentieths ORDER BY twentieths
 _CLUSTERS = """
 SELECT duplicate_of, count(*), sum(links), min(time), max(time), count(DISTINCT host)
 FROM drops GROUP BY duplicate_of ORDER BY 2 DESC, 1
+"""
+
+#: Lost and found (Barber): the pages of the clusters that a URL is of, but for itself.
+_PLACES = """
+WITH origins AS (SELECT :url AS origin UNION SELECT duplicate_of FROM drops WHERE url = :url),
+    members AS (SELECT url, duplicate_of, time FROM drops WHERE duplicate_of IN origins)
+SELECT url, max(kept), min(time), max(time) FROM (
+    SELECT url, 0 AS kept, time FROM members UNION ALL SELECT duplicate_of, 1, time FROM members
+) WHERE url != :url GROUP BY url ORDER BY 4 DESC, 1
 """
 
 
@@ -76,6 +85,15 @@ class Cluster(NamedTuple):
     hosts: int
 
 
+class Place(NamedTuple):
+    """A URL at which a content was met."""
+
+    url: str
+    kept: bool
+    first: str
+    last: str
+
+
 class Drops:
     """Records in a database of their own, which is gone when it is closed."""
 
@@ -107,9 +125,10 @@ class Drops:
                 f"the temporary database of drops fails: {error}; TMPDIR names the folder that it is in"
             ) from None
 
-    def _rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         with self._errors():
-            for row in self._database.execute(query, values):  # noqa: UP028
+            named = values[0] if values and isinstance(values[0], dict) else values
+            for row in self._database.execute(query, named):  # noqa: UP028
                 yield row  # `yield from` would close a cursor that may be gone with its database
 
     def totals(self) -> Totals:
@@ -140,6 +159,16 @@ class Drops:
     def patterns_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
         """The patterns of a cluster's dropped pages, with the number of drops, most first."""
         return self._groups("pattern(url)", cluster)
+
+    def places(self, url: str) -> Iterator[Place]:
+        """Where else the content of a URL was met, last seen first: its kept page, and what was dropped for it.
+
+        The times of a kept page are those of its drops: the log does not say when it was itself fetched.
+        """
+        return (
+            Place(where, bool(kept), first, last)
+            for where, kept, first, last in self._rows(_PLACES, {"url": url})
+        )
 
     def _groups(self, by: str, cluster: Cluster) -> Iterator[tuple[str, int]]:
         query = f"SELECT {by}, count(*) FROM drops WHERE duplicate_of = ? GROUP BY 1 ORDER BY 2 DESC, 1"

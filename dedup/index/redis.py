@@ -208,8 +208,8 @@ class RedisIndex(Index):
         await self.open()
         with self._errors():
             number = await self._client.get(self._id_key(page_id))
-            record = number and await self._client.get(self._key("p:") + number)
-        return unpack(record) if record else None
+            record = await self._client.get(self._key(f"p:{int(number)}")) if number else None
+        return unpack(bytes(record)) if isinstance(record, bytes) else None
 
     async def count(self) -> int:
         await self.open()

@@ -215,9 +215,8 @@ class Store:
         if not all(isinstance(blob, bytes) for blob in blobs):
             raise IndexCorruptError(f"the index file:{self.name} is damaged: a page has no sketch")
         simhash, scope, digest, bands, sketch = blobs
-        return Entry(
-            page_id, url, *map(_number, (simhash, scope, digest)), _numbers(bands), sketch, filed, run
-        )
+        keys = _number(simhash), _number(scope), _number(digest), _numbers(bands)
+        return Entry(page_id, url, *keys, sketch, filed, run)
 
     def add(self, entries: list[Entry]) -> list[int]:
         """Writes entries in one transaction; their rows."""

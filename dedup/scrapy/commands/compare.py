@@ -4,6 +4,7 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ __all__ = ["Command"]
 SHOWN = 20
 #: Characters per shingle of characters: what suits pages (Mining of Massive Datasets, section 3.2.2).
 CHARACTERS = 9
+#: Min-hashes of a signature.
+SELECTORS = 100
 
 
 class Command(ScrapyCommand):
@@ -72,11 +75,12 @@ class Command(ScrapyCommand):
                 print(f"simhash {name}    {fingerprint.simhash:064b}")
             differing = (fingerprints[0].simhash or 0) ^ (fingerprints[1].simhash or 0)
             print(f"distance     {differing:064b}".replace("0", ".").replace("1", "^"))
-            print(f"             {compared.distance} bits (near: up to {detector.max_distance})")
+            near = "" if detector.banding else f" (near: up to {detector.max_distance})"
+            print(f"             {compared.distance} bits{near}")
             for name, text in _measures(detector, pages, compared):
                 print(f"{name:12} {text}")
         print(
-            f"verdict      {'near-duplicates' if compared.duplicate else 'different'}: {self._rule(detector, compared)}"
+            f"verdict      {'near-duplicates' if compared.duplicate else 'different'}: {self._rule(detector, fingerprints, compared)}"
         )
         bags = [Counter(page.tokens) for page in pages]
         for name, only in (("A", bags[0] - bags[1]), ("B", bags[1] - bags[0])):
@@ -87,13 +91,15 @@ class Command(ScrapyCommand):
         return compared.duplicate
 
     @staticmethod
-    def _rule(detector: Any, compared: Any) -> str:
+    def _rule(detector: Any, fingerprints: Sequence[Any], compared: Any) -> str:
+        names = {"simhash": "distance", "minhash": "band", "supershingle": "megashingle"}
+        found_by = names[detector.method]
         if compared.duplicate:
-            return "distance and resemblance both say so"
+            return f"{found_by} and resemblance both say so"
         if compared.distance is None:
             return "a page has nothing to be compared"
-        if compared.distance > detector.max_distance:
-            return "the simhashes are too far apart"
+        if not detector.is_candidate(*fingerprints):
+            return f"no {found_by} is equal" if detector.banding else "the simhashes are too far apart"
         if compared.resemblance < detector.min_resemblance:
             return "too few shingles in common"
         return "a page is too short to be judged"
@@ -101,15 +107,18 @@ class Command(ScrapyCommand):
 
 def _measures(detector: Any, pages: Sequence[Any], compared: Any) -> list[tuple[str, str]]:
     """What two pages have in common, by each measure: its name and what it says."""
+    from dedup.bands import Bands, Megashingles
     from dedup.html import is_url
     from dedup.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
     from dedup.shingles import dice, hash_tokens, resemblance, shingle_hashes
+    from dedup.signatures import agreement, signature
 
     sets = [detector.shingles(page) for page in pages]
     fours = [replace(detector, shingle_size=SIZE).shingles(page) for page in pages]
     texts = [" ".join(token for token in page.tokens if not is_url(token)) for page in pages]
     characters = [shingle_hashes(hash_tokens(text), CHARACTERS) for text in texts]
     alike = f"{compared.resemblance:.4f} by the sketches, {resemblance(*sets):.4f} exact"
+    drawn = [signature(some, SELECTORS) for some in sets]
     sampled = _shares([mod_sample(some, MODULUS) for some in fours])
     winnowed = _shares([winnow(some, WINDOW) for some in fours])
     return [
@@ -117,9 +126,18 @@ def _measures(detector: Any, pages: Sequence[Any], compared: Any) -> list[tuple[
         ("containment", _shares(sets)),
         ("dice", f"{dice(*sets):.4f} exact"),
         ("characters", f"{resemblance(*characters):.4f} exact resemblance, by runs of {CHARACTERS}"),
+        ("min-hash", f"{agreement(*drawn):.4f} of {SELECTORS} selectors agree"),
+        ("bands", _equal(Bands(20, 5), drawn)),
+        ("megashingles", _equal(Megashingles(14, 2), drawn)),
         (f"0 mod {MODULUS}", f"{sampled} (Barber, by {SIZE} tokens; near: over {THRESHOLD})"),
         ("winnowing", f"{winnowed} (finds any run of {WINDOW + SIZE - 1} tokens)"),
     ]
+
+
+def _equal(scheme: Any, drawn: Sequence[Any]) -> str:
+    """How many keys of a scheme are equal in two signatures."""
+    a, b = (scheme.keys(some[: scheme.selectors]) for some in drawn)
+    return f"{sum(map(eq, a, b))} of {scheme.count} equal ({scheme}; near: from 1)"
 
 
 def _shares(samples: Sequence[Any]) -> str:

@@ -106,11 +106,17 @@ def evaluate_collection(
         f"{stream.size:,} pages, order of seed {opts.seed}, {int((~stream.judged).sum()):,} that can't be judged"
     )
     own = (detector.max_distance, detector.min_resemblance)
-    sweep = (
-        [own]
-        if opts.quick
-        else [(k, r) for r in sorted({0.0, detector.min_resemblance}) for k in range(1, 11)]
-    )
+    if opts.quick:
+        sweep = [own]
+    elif detector.banding is None:
+        sweep = [(k, r) for r in sorted({0.0, detector.min_resemblance}) for k in range(1, 11)]
+    else:  # which bands are shared is no matter of k
+        print(f"{detector.banding}, shared with a probability of")
+        curve = [0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
+        output.table(
+            ["resemblance", *map(str, curve)], [["probability", *map(detector.banding.probability, curve)]]
+        )
+        sweep = [(own[0], r) for r in sorted({*curve, 0.0, detector.min_resemblance})]
     rows: list[dict[str, Any]] = []
     for k, resemblance in track(sweep, "Thresholds", console=output.bar()):
         inline = measure(stream.filter(k, resemblance), truth)

@@ -1,0 +1,235 @@
+"""The methods "minhash" and "supershingle": their formulas, and their verdicts through every store."""
+
+import asyncio
+import itertools
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dedup.bands import SUPERSHINGLES, Bands, Megashingles, plan_bands
+from dedup.detector import Detector, Fingerprint
+from dedup.errors import IndexMismatchError, SettingsError
+from dedup.evaluate import Stream
+from dedup.index import open_index
+from dedup.signatures import signature
+from dedup.tables import DIGESTS
+
+DETECTORS = {
+    "simhash": Detector(min_tokens=5),
+    "minhash": Detector(min_tokens=5, method="minhash"),
+    "supershingle": Detector(min_tokens=5, method="supershingle"),
+    "Bing's supershingle": Detector(
+        min_tokens=5, method="supershingle", supershingle_size=5, megashingle_size=4
+    ),
+}
+EVERY = pytest.mark.parametrize("detector", DETECTORS.values(), ids=DETECTORS)
+BANDED = pytest.mark.parametrize("detector", list(DETECTORS.values())[1:], ids=list(DETECTORS)[1:])
+
+
+def pages(seed: int, families: int = 12, versions: int = 12) -> list[str]:
+    """Families of texts of 200 words, of whose versions three are equal and the others have up to a 30th of the words changed."""
+    rng = random.Random(seed)
+    found = []
+    for family in range(families):
+        words = [f"w{rng.randrange(3000)}" for _ in range(200)]
+        for version in range(versions):
+            changed = [
+                f"x{family}.{version}.{at}" if rng.random() < max(0, version - 2) / versions / 25 else word
+                for at, word in enumerate(words)
+            ]
+            found.append(f"<p>{' '.join(changed)}</p>")
+    rng.shuffle(found)
+    return found
+
+
+# --- The chance to share a key: the formula, and what happens ----------------------------------------
+
+SCHEMES = [Bands(20, 5), plan_bands(0.75, 0.99), Megashingles(14, 2), Megashingles(5, 4)]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=str)
+@pytest.mark.parametrize("resemblance", [0.3, 0.5, 0.7, 0.8, 0.9, 0.95])
+def test_sets_share_a_key_as_often_as_the_formula_says(scheme: Any, resemblance: float) -> None:
+    rng = np.random.default_rng(11)
+    size, trials, shared = 400, 400, 0
+    common = round(2 * size * resemblance / (1 + resemblance))
+    for _ in range(trials):
+        every = rng.integers(0, 2**64, 2 * size - common, np.uint64)
+        a, b = (
+            scheme.keys(signature(some, scheme.selectors, 5))
+            for some in (every[:size], every[size - common :])
+        )
+        shared += any(x == y for x, y in zip(a, b, strict=True))
+    right = scheme.probability(common / (2 * size - common))
+    error = 4 * (right * (1 - right) / trials) ** 0.5 + 1 / trials
+    assert abs(shared / trials - right) <= error
+
+
+@pytest.mark.parametrize("agree", range(1, SUPERSHINGLES + 1))
+def test_a_megashingle_is_shared_exactly_if_so_many_supershingles_are(agree: int) -> None:
+    rng = np.random.default_rng(agree)
+    scheme = Megashingles(3, agree)
+    a = rng.integers(0, 2**32, scheme.selectors, np.uint32)
+    for differing in itertools.product((False, True), repeat=SUPERSHINGLES):
+        b = a.copy()
+        b[::3] += np.array(differing, np.uint32)
+        shared = any(x == y for x, y in zip(scheme.keys(a), scheme.keys(b), strict=True))
+        assert shared == (differing.count(False) >= agree)
+
+
+@pytest.mark.parametrize("recall", [0.5, 0.9, 0.99, 0.999])
+@pytest.mark.parametrize("resemblance", [0.5, 0.6, 0.75, 0.9, 0.99, 1.0])
+def test_planned_bands_have_the_recall_that_was_asked_for_and_no_band_too_many(
+    resemblance: float, recall: float
+) -> None:
+    bands = plan_bands(resemblance, recall)
+    assert bands.probability(resemblance) >= recall - 1e-12
+    if bands.count > 1:
+        assert replace(bands, count=bands.count - 1).probability(resemblance) < recall
+
+
+def test_bands_that_cannot_be_had_are_refused() -> None:
+    for least in (0.0, 0.05, 0.2):
+        with pytest.raises(SettingsError, match=r"^MIN_RESEMBLANCE is .* and RECALL 0.99"):
+            Detector(method="minhash", min_resemblance=least)
+    with pytest.raises(SettingsError, match=r"^TABLES is 10, but METHOD 'minhash'"):
+        open_index("memory:", Detector(method="minhash"), tables=10)
+
+
+# --- Through the index -------------------------------------------------------------------------------
+
+
+async def claims(address: str, namespace: str, detector: Detector, found: list[Fingerprint]) -> list[Any]:
+    index = open_index(address, detector, namespace=namespace)
+    try:
+        return [await index.claim(str(at), str(at), one) for at, one in enumerate(found)]
+    finally:
+        await index.close()
+
+
+@EVERY
+def test_every_store_gives_the_verdicts_of_comparing_all_pages(
+    address: str, namespace: str, detector: Detector
+) -> None:
+    found = [detector.fingerprint(page) for page in pages(seed=3)]
+    verdicts = asyncio.run(claims(address, namespace, detector, found))
+    right = Stream(found, detector).filter(detector.max_distance, detector.min_resemblance).tolist()
+    assert [int(verdict.of) if verdict.of else -1 for verdict in verdicts] == right
+    assert 20 < sum(of >= 0 for of in right) < len(right)
+    for at, verdict in enumerate(verdicts):
+        if verdict.of is not None:
+            compared = detector.compare(found[at], found[int(verdict.of)])
+            assert compared.duplicate
+            assert (verdict.distance, verdict.resemblance) == (compared.distance, compared.resemblance)
+            assert verdict.rule == (
+                "exact" if verdict.resemblance == 1 and verdict.distance == 0 else detector.method
+            )
+
+
+@EVERY
+def test_what_was_confirmed_is_found_again_and_what_was_released_is_not(
+    address: str, namespace: str, detector: Detector
+) -> None:
+    if address == "memory:":
+        pytest.skip("keeps nothing")
+    first, second = (detector.fingerprint(page) for page in pages(seed=5, families=2, versions=1))
+
+    async def crawl() -> list[str]:
+        index = open_index(address, detector, namespace=namespace)
+        for name, one in (("first", first), ("second", second)):
+            await index.claim(name, f"http://{name}/", one)
+        await index.confirm("first")
+        await index.release("second")
+        await index.close()
+        index = open_index(address, detector, namespace=namespace)
+        entry = await index.find("first")
+        assert entry is not None
+        assert (entry.url, entry.bands, entry.digest) == ("http://first/", first.bands, first.digest)
+        assert await index.find("second") is None
+        found = [(await index.claim("again", "http://again/", one)).status for one in (first, second)]
+        await index.close()
+        return found
+
+    assert asyncio.run(crawl()) == ["duplicate", "new"]
+
+
+@BANDED
+def test_pages_of_another_scope_share_no_key(detector: Detector) -> None:
+    (page,) = pages(seed=7, families=1, versions=1)
+    one = detector.fingerprint(page)
+
+    async def crawl() -> list[str]:
+        index = open_index("memory:", detector, scope="host")
+        urls = ("http://a/", "http://b/", "http://a/x")
+        found = [(await index.claim(url, url, one)).status for url in urls]
+        await index.close()
+        return found
+
+    assert asyncio.run(crawl()) == ["new", "new", "duplicate"]
+
+
+CHANGES = [
+    ("minhash", "recall", 0.999, "bands"),
+    ("minhash", "method", "supershingle", "method"),
+    ("supershingle", "supershingle_size", 5, "bands"),
+    ("supershingle", "megashingle_size", 4, "bands"),
+]
+
+
+@pytest.mark.parametrize(("method", "option", "value", "name"), CHANGES)
+def test_an_index_of_other_keys_is_refused(
+    tmp_path: Any, method: str, option: str, value: object, name: str
+) -> None:
+    detector = Detector(method=method)
+    path = f"file:{tmp_path}/index.sqlite"
+
+    async def open_with(chosen: Detector) -> None:
+        index = open_index(path, chosen)
+        try:
+            await index.open()
+        finally:
+            await index.close()
+
+    asyncio.run(open_with(detector))
+    with pytest.raises(IndexMismatchError, match=f" {name} is "):
+        asyncio.run(open_with(replace(detector, **{option: value})))
+    asyncio.run(open_with(replace(detector, max_distance=2)))  # of no account without simhash tables
+
+
+# --- Exact first -------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_an_equal_page_costs_no_fingerprint_and_is_found_by_its_digest(detector: Detector) -> None:
+    detector = replace(detector)  # one that remembers nothing yet
+    page = "<p>" + " ".join(f"word{n}" for n in range(100))
+    first = detector.fingerprint(page)
+    again = detector.fingerprint(page.upper() + "<!-- 12:05 -->")
+    assert again.sketch is first.sketch  # not computed anew
+    assert again == first == replace(detector).fingerprint(page)
+
+
+def test_a_digest_that_collides_is_no_duplicate() -> None:
+    detector = Detector(min_tokens=5)
+    a, b = (detector.fingerprint(page) for page in pages(seed=9, families=2, versions=1))
+    forged = replace(b, digest=a.digest)
+
+    async def crawl() -> list[str]:
+        index = open_index("memory:", detector)
+        found = [(await index.claim(str(at), str(at), one)).status for at, one in enumerate((a, forged))]
+        await index.close()
+        return found
+
+    assert asyncio.run(crawl()) == ["new", "new"]
+    assert DIGESTS.prefix == 64
+
+
+@EVERY
+def test_a_key_changes_every_digest_and_band(detector: Detector) -> None:
+    (page,) = pages(seed=13, families=1, versions=1)
+    plain, keyed = (one.fingerprint(page) for one in (detector, replace(detector, hash_key="secret")))
+    assert plain.digest != keyed.digest
+    assert not set(plain.bands) & set(keyed.bands)

@@ -1,0 +1,91 @@
+"""`scrapy index moved URL`: where the content of a page that has vanished now lives."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+
+from dedup.detector import Detector
+from dedup.drops import Drops, Place
+from dedup.index import open_index
+from tests.conftest import scrapy
+
+OLD, NEW, THIRD = (f"http://{host}.example/story" for host in ("old", "new", "third"))
+
+
+def drop(url: str, of: str, day: int) -> dict[str, object]:
+    """A record of a drop log."""
+    return {
+        "time": f"2026-11-{day:02}T10:00:00.000+00:00",
+        "url": url,
+        "duplicate_of": of,
+        "distance": 1,
+        "resemblance": 0.9,
+        "simhash": "0" * 16,
+        "duplicate_of_simhash": "0" * 16,
+        "tokens": 100,
+        "links": 10,
+        "rule": "simhash",
+        "action": "drop",
+        "referer": None,
+        "depth": 1,
+    }
+
+
+RECORDS = [drop(NEW, OLD, 3), drop(THIRD, OLD, 2), drop(NEW, OLD, 9), drop("http://a/", "http://b/", 5)]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "drops.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    return path
+
+
+def test_places_of_a_content_are_found_from_any_of_its_urls_the_last_seen_first() -> None:
+    with Drops(RECORDS) as drops:
+        new = Place(NEW, False, "2026-11-03T10:00:00.000+00:00", "2026-11-09T10:00:00.000+00:00")
+        third = Place(THIRD, False, "2026-11-02T10:00:00.000+00:00", "2026-11-02T10:00:00.000+00:00")
+        old = Place(OLD, True, "2026-11-02T10:00:00.000+00:00", "2026-11-09T10:00:00.000+00:00")
+        assert list(drops.places(OLD)) == [new, third]
+        assert list(drops.places(THIRD)) == [new, old]
+        assert list(drops.places("http://unknown.example/")) == []
+
+
+def test_a_lost_page_is_found_with_dates(log: Path, tmp_path: Path, address: str, namespace: str) -> None:
+    if address == "memory:":
+        address = f"file:{tmp_path}/none.sqlite"  # no index there yet: only the log is asked
+
+    async def keep() -> None:
+        index = open_index(address, Detector(), namespace=namespace)
+        page = "<p>" + " ".join(f"word{number}" for number in range(100))
+        page_id = fingerprint(Request(OLD)).hex()
+        await index.claim(page_id, OLD, Detector().fingerprint(page))
+        await index.confirm(page_id)
+        await index.close()
+
+    asyncio.run(keep()) if "none" not in address else None
+    options = ("-s", f"DEDUP_INDEX={address}", "-s", f"DEDUP_NAMESPACE={namespace}")
+    done = scrapy("index", "moved", THIRD, log, *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    heading, new, old = done.stdout.splitlines()
+    assert heading == f"{THIRD}: not among the kept pages of the index"
+    assert new == f"  2026-11-03T10:00 to 2026-11-09T10:00  {NEW}"
+    assert old.startswith(f"  2026-11-02T10:00 to 2026-11-09T10:00  {OLD}; ")
+    assert ("kept since 20" in old) == ("none" not in address)
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_what_was_met_nowhere_else_and_what_is_wrong_is_said(log: Path, tmp_path: Path) -> None:
+    options = ("-s", f"DEDUP_INDEX=file:{tmp_path}/none.sqlite")
+    done = scrapy("index", "moved", "http://unknown.example/", log, *options)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "its content was met nowhere else")
+    done = scrapy("index", "moved", OLD, tmp_path / "no.jsonl", *options)
+    assert (done.returncode, done.stdout) == (
+        2,
+        f"index: LOG is '{tmp_path}/no.jsonl', and no such file is here\n",
+    )
+    assert scrapy("index", "stolen", OLD).returncode == 2

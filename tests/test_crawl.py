@@ -233,6 +233,24 @@ def test_a_second_run_keeps_and_drops_the_same_pages(run: Run, tmp_path: Path) -
     assert second.count("same") + second.count("unjudged") == len(second.items)
 
 
+@pytest.mark.parametrize("store", ["file", "redis"])
+@pytest.mark.parametrize("method", ["minhash", "supershingle"])
+def test_no_method_loses_a_content(method: str, store: str, redis_socket: Path, tmp_path: Path) -> None:
+    index = f"file:{tmp_path}/index.sqlite" if store == "file" else f"unix://{redis_socket}"
+    settings = {"DEDUP_INDEX": index, "DEDUP_NAMESPACE": uuid4().hex, "DEDUP_METHOD": method}
+    site = Site()
+    with serve(site) as url:
+        done = Process(url, tmp_path, **settings).done()
+    kept = contents(site, done.kept)
+    assert set(kept) == set(every_content_once(site))
+    assert {record["rule"] for record in done.records} <= {"exact", method}
+    for record in done.records:
+        assert site.truth[done.path(record["url"])] == site.truth[done.path(record["duplicate_of"])]
+    if method == "minhash":
+        assert kept == every_content_once(site)
+    assert len(done.records) > 10  # supershingles find few pages below a resemblance of .95
+
+
 # --- Two crawlers, one index ------------------------------------------------------------------------
 
 

@@ -1,0 +1,178 @@
+"""The methods beside each other, on a collection with truth: cost, quality, and how often they find a page.
+
+    python benchmarks/methods.py PAIRS.tsv.gz --root FOLDER [--figure FILE]
+
+Per method: tables (one look-up each per page), microseconds for tokens -> fingerprint and for a claim in
+memory, bytes a page in memory and in Redis (20,000 random pages, a private redis-server), and the inline
+measure of ``scrapy evaluate``.  The figure has the share of pairs that share a key, by their exact resemblance,
+beside the formula.
+"""
+
+import argparse
+import asyncio
+import random
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import redis
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from dedup import Detector, open_index
+from dedup.detector import Fingerprint
+from dedup.evaluate import Stream, measure
+from dedup.labelled import read_collection, read_page
+from dedup.shingles import resemblance
+
+SEED = 42
+METHODS = {
+    "simhash, k = 6": Detector(),
+    "simhash, k = 3": Detector(max_distance=3),
+    "minhash": Detector(method="minhash"),
+    "supershingle, 2 of 6 of 14": Detector(method="supershingle"),
+    "supershingle, 4 of 6 of 5": Detector(method="supershingle", supershingle_size=5, megashingle_size=4),
+}
+REDIS_PAGES = 20_000
+PAIRS = 20_000
+BINS = np.arange(0.5, 1.001, 0.05)
+
+
+def redis_bytes(detector: Detector) -> float:
+    """Bytes of Redis per page, all told."""
+    rng = random.Random(SEED)
+    count = 0 if detector.banding is None else detector.banding.count
+
+    async def fill(address: str) -> None:
+        index = open_index(address, detector, expected_pages=REDIS_PAGES)
+        for page in range(REDIS_PAGES):
+            simhash, digest, *bands = (rng.getrandbits(64) for _ in range(2 + count))
+            found = Fingerprint(simhash, rng.randbytes(128), 1000, 50, None, digest, tuple(bands))
+            await index.claim(f"{page:040}", f"https://www.example.org/some/folder/{page:06}.html", found)
+            await index.confirm(f"{page:040}")
+        await index.close()
+
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        socket = Path(folder, "redis.sock")
+        command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--dir", folder, "--save", ""]
+        server = subprocess.Popen([*command, "--appendonly", "yes"], stdout=subprocess.DEVNULL)
+        try:
+            while not socket.exists():
+                time.sleep(0.05)
+            client = redis.Redis(unix_socket_path=str(socket))
+            before = client.info("memory")["used_memory"]
+            asyncio.run(fill(f"unix://{socket}"))
+            return (client.info("memory")["used_memory"] - before) / REDIS_PAGES
+        finally:
+            server.kill()
+            server.wait()
+
+
+async def claim_all(detector: Detector, found: list[Fingerprint]) -> float:
+    """Seconds per claim in memory."""
+    index = open_index("memory:", detector)
+    await index.open()
+    started = time.perf_counter()
+    for at, one in enumerate(found):
+        await index.claim(str(at), str(at), one)
+    return (time.perf_counter() - started) / len(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("pairs", type=Path)
+    parser.add_argument("--root", type=Path, default=Path())
+    parser.add_argument("--figure", type=Path)
+    arguments = parser.parse_args()
+    collection = read_collection(arguments.pairs)
+    order = list(range(len(collection.paths)))
+    random.Random(SEED).shuffle(order)
+    position = {page: at for at, page in enumerate(order)}
+    truth = {position[a]: {position[b]: r for b, r in near.items()} for a, near in collection.truth.items()}
+    pages = [
+        Detector().read(*read_page(collection.paths[page], arguments.root))[0]
+        for page in track(order, "Pages")
+    ]
+    shingles = [Detector().shingles(page) for page in pages]
+    pairs = sorted((a, b) for a, near in truth.items() for b in near if a < b)
+    pairs += [tuple(random.Random(at).sample(range(len(pages)), 2)) for at in range(PAIRS)]
+    pairs = [(a, b) for a, b in random.Random(SEED).sample(pairs, min(PAIRS, len(pairs))) if a != b]
+    exact = np.array([resemblance(shingles[a], shingles[b]) for a, b in track(pairs, "Pairs")])
+    columns = (
+        "method",
+        "tables",
+        "us page",
+        "us claim",
+        "B memory",
+        "B Redis",
+        "drops",
+        "false",
+        "missed",
+        "recall",
+    )
+    table = Table(*columns, box=None)
+    curves = {}
+    for name, detector in track(METHODS.items(), "Methods", total=len(METHODS)):
+        started = time.perf_counter()
+        found = [detector.fingerprint_page(page) for page in pages]
+        fingerprinting = (time.perf_counter() - started) / len(pages)
+        claiming = asyncio.run(claim_all(detector, found))
+        inline = measure(
+            Stream(found, detector).filter(detector.max_distance, detector.min_resemblance), truth
+        )
+        tables = 1 + detector.plan(1_000_000).size
+        columns_kept = 2 if detector.banding is None else 1 + detector.banding.count
+        judged = np.array([found[a].reason is None and found[b].reason is None for a, b in pairs])
+        near = np.array(
+            [
+                ok and detector.is_candidate(found[a], found[b])
+                for ok, (a, b) in zip(judged, pairs, strict=True)
+            ]
+        )
+        within = [(exact >= low) & (exact < low + 0.05) & judged for low in BINS[:-1]]
+        curves[name] = [near[some].mean() if some.sum() >= 20 else np.nan for some in within]
+        table.add_row(
+            name,
+            str(tables),
+            f"{fingerprinting * 1e6:.0f}",
+            f"{claiming * 1e6:.0f}",
+            f"{12 * tables + 8 * columns_kept:,}",
+            f"{redis_bytes(detector):,.0f}",
+            f"{inline.drops:,}",
+            str(inline.false),
+            f"{inline.missed} of {inline.could:,}",
+            f"{inline.recall:.4f}",
+        )
+    Console(width=140).print(table)
+    if arguments.figure:
+        draw(arguments.figure, curves, arguments.pairs.name.removesuffix(".pairs.tsv.gz"))
+
+
+def draw(path: Path, curves: dict[str, list[float]], name: str) -> None:
+    """Formula (lines) and measurement (dots) of each method."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.subplots()
+    share = np.linspace(0.5, 1, 101)
+    for (method, measured), colour in zip(curves.items(), ("C0", "C4", "C1", "C2", "C3"), strict=True):
+        banding = METHODS[method].banding
+        axes.plot(BINS[:-1] + 0.025, measured, "o", color=colour, markersize=5, label=method)
+        if banding is not None:
+            axes.plot(share, [banding.probability(r) for r in share], color=colour, linewidth=1)
+        else:
+            axes.plot(BINS[:-1] + 0.025, measured, ":", color=colour, linewidth=1)
+    axes.set(xlabel="exact resemblance of two pages", ylabel="share of pairs that are candidates")
+    axes.set_title(f"{name}: measured (dots), by formula (lines)")
+    axes.legend(fontsize="small")
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=110)
+
+
+if __name__ == "__main__":
+    main()

@@ -12,6 +12,7 @@ import random
 import subprocess
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import redis.asyncio as aioredis
@@ -24,7 +25,8 @@ SEED = 7
 
 def page(rng: random.Random) -> Fingerprint:
     """A page of a random simhash and sketch."""
-    return Fingerprint(rng.getrandbits(64), rng.randbytes(128), tokens=1000, links=50)
+    simhash, digest = rng.getrandbits(64), rng.getrandbits(64)
+    return Fingerprint(simhash, rng.randbytes(128), tokens=1000, links=50, digest=digest)
 
 
 async def claims(index, pages: list[tuple[str, Fingerprint]]) -> float:
@@ -56,7 +58,10 @@ async def measure(socket: Path, k: int, tables: int, number: int) -> None:
     stats, commands = await client.info("stats"), await client.info("commandstats")
     script = commands["cmdstat_evalsha"]
     twins = [
-        (f"twin-{name}", Fingerprint(of.simhash ^ 1, of.sketch[:100] + rng.randbytes(28), 1000, 50))
+        (
+            f"twin-{name}",
+            replace(page(rng), simhash=of.simhash ^ 1, sketch=of.sketch[:100] + rng.randbytes(28)),
+        )
         for name, of in rng.sample(pages, 2000)
     ]
     await client.config_resetstat()

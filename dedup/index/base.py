@@ -34,6 +34,8 @@ FORMAT = 2
 #: Candidates whose sketches are compared per page at most, the nearest first: bounds what a flood of
 #: pages alike can cost.
 MAX_COMPARED = 500
+#: Pages of one digest that are looked at: more than one is left by crashes, or forged.
+MAX_EQUAL = 16
 SCOPES = ("all", "host", "site")
 #: What an index can be, for messages.
 ADDRESSES = "'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dedup.detector import Detector
 from dedup.errors import IndexCorruptError, SettingsError
-from dedup.index.base import MAX_COMPARED, Entry, Index, Match, Verdict, nearest
+from dedup.index.base import MAX_COMPARED, MAX_EQUAL, Entry, Index, Match, Verdict, nearest
 from dedup.index.confirmations import Confirmations
 from dedup.index.store import Store, printable
 from dedup.minhash import resemblances
@@ -169,7 +169,7 @@ class LocalIndex(Index):
         if entry.page_id in self._live or (self._store and self._store.holds(entry.page_id)):
             return Verdict("same")
         keys = entry.keys
-        for _, other in self._filed(entry, self._tables.equal(keys[0])):
+        for _, other in self._filed(entry, self._tables.equal(keys[0])[:MAX_EQUAL]):
             if other.page_id == entry.page_id:
                 return Verdict("same")
             if other.sketch == entry.sketch:

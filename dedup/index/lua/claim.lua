@@ -25,6 +25,7 @@ local band, bor, bxor, rshift = bit.band, bit.bor, bit.bxor, bit.rshift
 local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT = 6, 3, 8
 local PROBE_LIMIT = 1000 -- entries read per table, and
 local MAX_COMPARED = 500 -- sketches compared: bound the time that a flood of pages alike can take
+local MAX_EQUAL = 16 -- equal digests looked at: more than one is left by crashes, or forged
 
 local function popcount(x)
   x = x - band(rshift(x, 1), 0x55555555)
@@ -123,7 +124,7 @@ local function probe(table) -- members and scores that share the prefix, and the
 end
 
 local equal_digests = probe(0)
-for i = 1, #equal_digests, 2 do
+for i = 1, math.min(#equal_digests, 2 * MAX_EQUAL), 2 do
   local stored = candidate_record(equal_digests[i])
   if stored and id_of(stored) == id_of(record) then return {'same'} end
   if stored and sketch_of(stored) == own_sketch then return {'duplicate', 1, 1, 1, stored} end

@@ -26,6 +26,16 @@ __all__ = ["evaluate_collection", "evaluate_log", "evaluate_pairs"]
 SKETCH_PAIRS = 20_000
 
 
+def _sweep(detector: Detector) -> list[tuple[int, float]]:
+    """The thresholds to try: k, and none or the own resemblance; by resemblance alone where k is of no account."""
+    if detector.banding is None:
+        return [(k, r) for r in sorted({0.0, detector.min_resemblance}) for k in range(1, 11)]
+    curve = [0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
+    print(f"{detector.banding}, of which one is shared with a probability of")
+    output.table(["resemblance", *map(str, curve)], [["", *map(detector.banding.probability, curve)]])
+    return [(detector.max_distance, r) for r in sorted({*curve, 0.0, detector.min_resemblance})]
+
+
 def evaluate_pairs(path: Path, detector: Detector, opts: argparse.Namespace) -> dict[str, Any]:
     """Precision, recall and F1 on labelled pairs."""
     labelled = read_pairs(path)
@@ -37,20 +47,19 @@ def evaluate_pairs(path: Path, detector: Detector, opts: argparse.Namespace) -> 
         pages[source] = detector.fingerprint(html, url)
     pairs = score_pairs(detector, [(pages[pair.a], pages[pair.b], pair.near) for pair in labelled])
     rows: list[dict[str, Any]] = []
-    for k in range(1, 11):
-        for resemblance in (0.0, detector.min_resemblance):
-            scores = pairs.scores(k, resemblance)
-            rows.append(
-                {
-                    "k": k,
-                    "min_resemblance": resemblance,
-                    "precision": scores.precision,
-                    "precision_interval": wilson(scores.found, scores.found + scores.wrong),
-                    "recall": scores.recall,
-                    "recall_interval": wilson(scores.found, scores.found + scores.missed),
-                    "f1": scores.f1,
-                }
-            )
+    for k, resemblance in sorted(_sweep(detector)):
+        scores = pairs.scores(k, resemblance)
+        rows.append(
+            {
+                "k": k,
+                "min_resemblance": resemblance,
+                "precision": scores.precision,
+                "precision_interval": wilson(scores.found, scores.found + scores.wrong),
+                "recall": scores.recall,
+                "recall_interval": wilson(scores.found, scores.found + scores.missed),
+                "f1": scores.f1,
+            }
+        )
     unjudged = int((pairs.distance > 64).sum())
     print(
         f"{len(labelled):,} pairs, {int(pairs.near.sum()):,} near-duplicates, {unjudged:,} with a page not judged"
@@ -106,17 +115,7 @@ def evaluate_collection(
         f"{stream.size:,} pages, order of seed {opts.seed}, {int((~stream.judged).sum()):,} that can't be judged"
     )
     own = (detector.max_distance, detector.min_resemblance)
-    if opts.quick:
-        sweep = [own]
-    elif detector.banding is None:
-        sweep = [(k, r) for r in sorted({0.0, detector.min_resemblance}) for k in range(1, 11)]
-    else:  # which bands are shared is no matter of k
-        print(f"{detector.banding}, shared with a probability of")
-        curve = [0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
-        output.table(
-            ["resemblance", *map(str, curve)], [["probability", *map(detector.banding.probability, curve)]]
-        )
-        sweep = [(own[0], r) for r in sorted({*curve, 0.0, detector.min_resemblance})]
+    sweep = [own] if opts.quick else _sweep(detector)
     rows: list[dict[str, Any]] = []
     for k, resemblance in track(sweep, "Thresholds", console=output.bar()):
         inline = measure(stream.filter(k, resemblance), truth)

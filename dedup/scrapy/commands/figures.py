@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dedup.bands import Bands, Megashingles
 from dedup.detector import Detector
 from dedup.errors import SettingsError
 from dedup.evaluate import NEAR, Pairs, Stream, Truth
@@ -47,6 +48,25 @@ def _curves(axes: Any, rows: Rows, names: Mapping[str, str], title: str) -> None
     axes.grid(alpha=0.3)
 
 
+def _chances(
+    axes: Any, banding: Bands | Megashingles, rows: Rows, names: Mapping[str, str], title: str
+) -> None:
+    """The chance to share a key, and shares against the resemblance that is asked for."""
+    share = np.linspace(0, 1, 101)
+    axes.plot(
+        share, [banding.probability(r) for r in share], color="black", linewidth=1, label=f"P: {banding}"
+    )
+    some = sorted(rows, key=lambda row: row["min_resemblance"])
+    for colour, (name, label) in zip(("tab:blue", "tab:red"), names.items(), strict=True):
+        values = [1 - row[name] if name == "false_rate" else row[name] for row in some]
+        axes.plot(
+            [row["min_resemblance"] for row in some], values, "o-", color=colour, markersize=3, label=label
+        )
+    axes.set(xlabel="resemblance", ylabel="share", ylim=(-0.03, 1.03), title=title)
+    axes.legend(fontsize="x-small", loc="lower left")
+    axes.grid(alpha=0.3)
+
+
 def _histogram(axes: Any, near: Any, far: Any, detector: Detector) -> None:
     bins = np.arange(66) - 0.5
     axes.hist(near, bins=bins, alpha=0.7, color="tab:blue", label="near-duplicates", density=True)
@@ -62,7 +82,11 @@ def _histogram(axes: Any, near: Any, far: Any, detector: Detector) -> None:
 def draw_pairs(path: Path, rows: Rows, pairs: Pairs, detector: Detector) -> None:
     """Precision and recall against k, and distances of near and other pairs."""
     figure, (left, right) = _plots(path)
-    _curves(left, rows, {"precision": "precision", "recall": "recall"}, "Labelled pairs")
+    names = {"precision": "precision", "recall": "recall"}
+    if detector.banding is None:
+        _curves(left, rows, names, "Labelled pairs")
+    else:
+        _chances(left, detector.banding, rows, names, "Labelled pairs")
     judged = pairs.distance <= 64
     _histogram(right, pairs.distance[judged & pairs.near], pairs.distance[judged & ~pairs.near], detector)
     figure.savefig(path)
@@ -73,7 +97,11 @@ def draw_collection(
 ) -> None:
     """Right drops and recall against k, and distances of near pairs and of a sample of the others."""
     figure, (left, right) = _plots(path)
-    _curves(left, rows, {"false_rate": "drops that are right", "recall": "recall"}, f"{name}, inline")
+    names = {"false_rate": "drops that are right", "recall": "recall"}
+    if detector.banding is None:
+        _curves(left, rows, names, f"{name}, inline")
+    else:
+        _chances(left, detector.banding, rows, names, f"{name}, inline")
     near: list[int] = []
     far: list[int] = []
     for page in range(0, stream.size, max(1, stream.size // 400)):

@@ -73,7 +73,7 @@ async def measure(socket: Path, k: int, tables: int, number: int) -> None:
     async for key in client.scan_iter("shingleback:{bench}:t:*", count=1000):
         in_tables += await client.memory_usage(key, samples=0)
     print(
-        f"{k:2} {tables:7} {used / number:11.0f} {in_tables / number / tables:16.1f} "
+        f"{k:2} {tables:7} {used / number:11.0f} {in_tables / number / (tables + 1):16.1f} "
         f"{script['usec_per_call']:10.1f} {twin_script['usec_per_call']:9.1f} "
         f"{stats['total_reads_processed'] / number:12.3f} {wall / number * 1e6:9.0f}",
         flush=True,

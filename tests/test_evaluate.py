@@ -158,6 +158,17 @@ def test_a_collection_is_evaluated_and_every_index_agrees(collection: Path, redi
     assert (own[1], own[2], own[4], own[-2]) == ("6", "0.750", "0", "1.0000")
 
 
+def test_a_method_with_bands_is_evaluated_by_resemblance(collection: Path, redis_socket: Path) -> None:
+    options = ("-s", "DEDUP_METHOD=minhash", "-s", f"DEDUP_INDEX=unix://{redis_socket}")
+    done = evaluate(collection, "--root", collection.parent, "--through-index", *options)
+    assert done.returncode == 0, done.stderr
+    assert "17 bands of 5 min-hashes, of which one is shared with a probability of" in done.stdout
+    assert "the same verdicts" in done.stdout
+    rows = [line.lstrip("* ").split() for line in done.stdout.splitlines()]
+    thresholds = [float(row[1]) for row in rows if row and row[0] == "6"]  # k, which is of no account
+    assert thresholds == [0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
+
+
 def test_features_can_be_varied_and_wrong_ones_are_refused(collection: Path) -> None:
     wrong = evaluate(collection, "--root", collection.parent, "--features", "weight=log")
     assert wrong.returncode == 2

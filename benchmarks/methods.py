@@ -11,13 +11,12 @@ beside the formula.
 import argparse
 import asyncio
 import random
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import redis
+from redis_claims import private_redis
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -55,20 +54,11 @@ def redis_bytes(detector: Detector) -> float:
             await index.confirm(f"{page:040}")
         await index.close()
 
-    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
-        socket = Path(folder, "redis.sock")
-        command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--dir", folder, "--save", ""]
-        server = subprocess.Popen([*command, "--appendonly", "yes"], stdout=subprocess.DEVNULL)
-        try:
-            while not socket.exists():
-                time.sleep(0.05)
-            client = redis.Redis(unix_socket_path=str(socket))
-            before = client.info("memory")["used_memory"]
-            asyncio.run(fill(f"unix://{socket}"))
-            return (client.info("memory")["used_memory"] - before) / REDIS_PAGES
-        finally:
-            server.kill()
-            server.wait()
+    with private_redis() as socket:
+        client = redis.Redis(unix_socket_path=str(socket))
+        before = client.info("memory")["used_memory"]
+        asyncio.run(fill(f"unix://{socket}"))
+        return (client.info("memory")["used_memory"] - before) / REDIS_PAGES
 
 
 async def claim_all(detector: Detector, found: list[Fingerprint]) -> float:

@@ -23,8 +23,9 @@ http://example.org/lamp new None
 http://example.org/print/lamp duplicate http://example.org/lamp
 http://example.org/404 unjudged short
 
-`html`, `shingles`, `simhash`, `minhash`, `signatures`, `bbit` and `tables` are the papers' algorithms;
-`detector` joins them; `index` files what is kept; `scrapy` puts it all into a crawl.
+`html`, `shingles`, `sampling`, `simhash`, `minhash`, `signatures`, `bbit`, `bands` and `tables` are the papers'
+algorithms, `limits` bounds what a page can cost; `detector` joins them; `index` files what is kept; `scrapy`
+puts it all into a crawl.
 """
 
 from dedup.detector import Comparison, Detector, Features, Fingerprint

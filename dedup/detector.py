@@ -8,6 +8,7 @@ pages that share a megashingle (`dedup.bands`).
 """
 
 import hashlib
+from collections import OrderedDict
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
@@ -19,6 +20,7 @@ from lxml import etree
 
 from dedup import html, limits, minhash, signatures, simhash
 from dedup.bands import Bands, Megashingles, plan_bands
+from dedup.checks import check_choice, check_number
 from dedup.errors import SettingsError
 from dedup.shingles import Hashes, hash_tokens, shingle_hashes
 from dedup.tables import MAX_DISTANCE, Plan, exact_plan, plan, plan_for
@@ -44,12 +46,12 @@ class Features:
     bits: int = 2  #: bits stored per slot
 
     def __post_init__(self) -> None:
-        _check("features.simhash_size", self.simhash_size, 1, 100)
-        _check_choice("features.simhash_urls", self.simhash_urls, (True, False))
-        _check_choice("features.weights", self.weights, ("count", "log", "one"))
-        _check_choice("features.sketch_urls", self.sketch_urls, (True, False))
-        _check_choice("features.slots", self.slots, (64, 128, 256, 512, 1024, 2048))
-        _check_choice("features.bits", self.bits, minhash.WIDTHS)
+        check_number("features.simhash_size", self.simhash_size, 1, 100)
+        check_choice("features.simhash_urls", self.simhash_urls, (True, False))
+        check_choice("features.weights", self.weights, ("count", "log", "one"))
+        check_choice("features.sketch_urls", self.sketch_urls, (True, False))
+        check_choice("features.slots", self.slots, (64, 128, 256, 512, 1024, 2048))
+        check_choice("features.bits", self.bits, minhash.WIDTHS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +111,15 @@ class Detector:
     features: Features = field(default_factory=Features)
 
     def __post_init__(self) -> None:
-        _check("MAX_DISTANCE", self.max_distance, 0, MAX_DISTANCE)
-        _check("MIN_RESEMBLANCE", self.min_resemblance, 0.0, 1.0)
-        _check("SHINGLE_SIZE", self.shingle_size, 1, 100)
-        _check("MIN_TOKENS", self.min_tokens, 0, 1_000_000)
-        _check_choice("KEEP_URLS", self.keep_urls, (True, False))
-        _check_choice("METHOD", self.method, METHODS)
-        _check("RECALL", self.recall, 0.5, 0.9999)
-        _check("SUPERSHINGLE_SIZE", self.supershingle_size, 1, 64)
-        _check("MEGASHINGLE_SIZE", self.megashingle_size, 1, 6)
+        check_number("MAX_DISTANCE", self.max_distance, 0, MAX_DISTANCE)
+        check_number("MIN_RESEMBLANCE", self.min_resemblance, 0.0, 1.0)
+        check_number("SHINGLE_SIZE", self.shingle_size, 1, 100)
+        check_number("MIN_TOKENS", self.min_tokens, 0, 1_000_000)
+        check_choice("KEEP_URLS", self.keep_urls, (True, False))
+        check_choice("METHOD", self.method, METHODS)
+        check_number("RECALL", self.recall, 0.5, 0.9999)
+        check_number("SUPERSHINGLE_SIZE", self.supershingle_size, 1, 64)
+        check_number("MEGASHINGLE_SIZE", self.megashingle_size, 1, 6)
         if not isinstance(self.features, Features):
             raise SettingsError(f"features is {self.features!r}; allowed: a dedup.Features")
         try:
@@ -167,8 +169,8 @@ class Detector:
         return keys if self.hash_key else keys | {"tokens": 0}
 
     @cached_property
-    def _known(self) -> dict[int, Fingerprint]:
-        return {}
+    def _known(self) -> OrderedDict[int, Fingerprint]:
+        return OrderedDict()
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -217,7 +219,7 @@ class Detector:
         found = self._known.pop(digest, None) or self._compute(tokens, digest)
         self._known[digest] = found  # now the last to be forgotten
         if len(self._known) > REMEMBERED:
-            del self._known[next(iter(self._known))]
+            self._known.popitem(last=False)
         return replace(found, links=page.links)
 
     def _compute(self, tokens: list[str], digest: int) -> Fingerprint:
@@ -284,18 +286,3 @@ class Detector:
 
 def _digest(octets: bytes, key: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(octets, key=key, digest_size=8).digest(), "big")
-
-
-def _check(name: str, value: object, low: float, high: float) -> None:
-    """A number of the type of its bounds, within them."""
-    whole = isinstance(low, int)
-    kind = (int,) if whole else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
-        what = "a whole number" if whole else "a number"
-        raise SettingsError(f"{name} is {value!r}; allowed: {what} from {low} to {high}")
-
-
-def _check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    """One of a few values, of the same type."""
-    if not any(type(value) is type(choice) and value == choice for choice in allowed):
-        raise SettingsError(f"{name} is {value!r}; allowed: {', '.join(map(repr, allowed))}")

@@ -22,8 +22,9 @@ from uuid import uuid4
 
 import tldextract
 
+from dedup.checks import check_choice, check_number
 from dedup.detector import Detector, Fingerprint
-from dedup.errors import IndexCorruptError, IndexMismatchError, SettingsError
+from dedup.errors import IndexCorruptError, IndexMismatchError
 from dedup.simhash import distance
 from dedup.tables import possible_plans
 
@@ -113,12 +114,10 @@ class Index(ABC):
         expected_pages: int = 1_000_000,
         tables: int | None = None,
     ) -> None:
-        if scope not in SCOPES:
-            raise SettingsError(f"SCOPE is {scope!r}; allowed: 'all', 'host', 'site'")
-        numbers = {"EXPECTED_PAGES": expected_pages} | ({} if tables is None else {"TABLES": tables})
-        for name, value in numbers.items():
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**12:
-                raise SettingsError(f"{name} is {value!r}; allowed: a whole number from 1 to {10**12}")
+        check_choice("SCOPE", scope, SCOPES)
+        check_number("EXPECTED_PAGES", expected_pages, 1, 10**12)
+        if tables is not None:
+            check_number("TABLES", tables, 1, 10**12)
         self.detector = detector
         self.scope = scope
         self.expected_pages = expected_pages

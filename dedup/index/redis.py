@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import logging
 import math
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -24,6 +23,7 @@ from dedup.detector import Detector
 from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError, SettingsError
 from dedup.index.base import ADDRESSES, Entry, Index, Verdict, redact
 from dedup.index.confirmations import Confirmations
+from dedup.index.packed import pack, unpack
 from dedup.minhash import estimate
 from dedup.tables import DIGESTS, MIN_PREFIX
 
@@ -252,47 +252,3 @@ class RedisIndex(Index):
         except (exceptions.RedisError, OSError) as error:
             what = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise IndexUnavailableError(f"the index {self._where} can't be reached: {what}") from None
-
-
-#: Simhash, scope, digest, filed, run, number of bands.
-_HEAD = struct.Struct(">QQQI16sB")
-
-
-def pack(entry: Entry) -> bytes:
-    """The record of an entry, as described in claim.lua.
-
-    >>> entry = Entry("id", "http://example.org/", 1, 2, 3, (4, 5), b"sketch", 1_800_000_000, "0f" * 16)
-    >>> unpack(pack(entry)) == entry
-    True
-    """
-    page_id = entry.page_id.encode("utf-8", "surrogatepass")
-    numbers = entry.simhash, entry.scope, entry.digest, entry.filed
-    return b"".join(
-        (
-            _HEAD.pack(*numbers, bytes.fromhex(entry.run), len(entry.bands)),
-            b"".join(band.to_bytes(8, "big") for band in entry.bands),
-            len(entry.sketch).to_bytes(2, "big") + entry.sketch,
-            len(page_id).to_bytes(4, "big") + page_id,
-            entry.url.encode("utf-8", "replace"),
-        )
-    )
-
-
-def unpack(record: bytes) -> Entry:
-    """The entry of a record."""
-    simhash, scope, digest, filed, run, count = _HEAD.unpack_from(record)
-    bands = struct.unpack_from(f">{count}Q", record, _HEAD.size)
-    at = _HEAD.size + 8 * count
-    sketch = _counted(record, at, 2)
-    at += 2 + len(sketch)
-    page_id = _counted(record, at, 4)
-    url = record[at + 4 + len(page_id) :].decode(errors="replace")
-    return Entry(
-        page_id.decode(errors="replace"), url, simhash, scope, digest, bands, sketch, filed, run.hex()
-    )
-
-
-def _counted(record: bytes, at: int, width: int) -> bytes:
-    """The bytes that a length of so many bytes announces."""
-    start = at + width
-    return record[start : start + int.from_bytes(record[at:start], "big")]

@@ -47,9 +47,9 @@ CREATE TABLE pages (
 _COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run"
 
 
-def printable(path: str) -> str:
-    """A path on one line."""
-    return path if path.isprintable() else ascii(path)[1:-1]
+def printable(text: str) -> str:
+    """A path, or other text, on one line."""
+    return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def _stored(page_id: str) -> str:

@@ -30,6 +30,7 @@ from dedup.scrapy.judgement import FLAG, Judgement, NearDuplicate, remember
 from dedup.scrapy.settings import Options, is_enabled, read_settings
 from dedup.scrapy.signals import filter_failed, near_duplicate, refuse
 from dedup.scrapy.summary import summary
+from dedup.scrapy.texts import inert
 
 __all__ = ["NearDuplicateMiddleware", "is_seed"]
 
@@ -85,7 +86,7 @@ class NearDuplicateMiddleware:
                 with suppress(Exception):
                     await self.options.index.close()
             if not isinstance(error, DedupError):
-                error = DedupError(f"the filter can't start: {type(error).__name__}: {_safe(str(error))}")
+                error = DedupError(f"the filter can't start: {type(error).__name__}: {inert(str(error))}")
             raise refuse(self.crawler, error) from None
         self.ready = True
         index = self.options.index
@@ -115,7 +116,7 @@ class NearDuplicateMiddleware:
             try:
                 self.log.write(record)
             except OSError as error:
-                logger.error("Kept %s: the drop log can't be written: %s", _safe(response.url), error)
+                logger.error("Kept %s: the drop log can't be written: %s", inert(response.url), error)
                 verdict = Verdict("unjudged", reason="log")
         self._count("pages")
         self._count(verdict.status, verdict.reason)
@@ -141,7 +142,7 @@ class NearDuplicateMiddleware:
         try:
             fingerprint = self._fingerprint(response)
         except Exception:
-            logger.exception("Kept %s: it can't be fingerprinted", _safe(response.url))
+            logger.exception("Kept %s: it can't be fingerprinted", inert(response.url))
             fingerprint = Fingerprint(None, b"", 0, 0, "internal_error")
         fingerprinted = time.perf_counter()
         page_id = self._page_id(request)
@@ -173,14 +174,14 @@ class NearDuplicateMiddleware:
                 return await self.options.index.claim(page_id, url, fingerprint)
             except DedupError as error:
                 policy = self.options.on_index_failure
-                logger.warning("No verdict on %s: %s (%s)", _safe(url), error, policy)
+                logger.warning("No verdict on %s: %s (%s)", inert(url), error, policy)
                 hopeless = policy == "pause" and not isinstance(error, IndexUnavailableError)
                 if policy == "stop" or hopeless:
                     self._stop(error)
                 if policy != "pause" or self._closing():
                     return Verdict("unjudged", reason="index")
             except Exception:
-                logger.exception("Kept %s: it can't be claimed", _safe(url))
+                logger.exception("Kept %s: it can't be claimed", inert(url))
                 return Verdict("unjudged", reason="internal_error")
             await asyncio.sleep(pause)
             self._spend("paused", pause)
@@ -202,8 +203,8 @@ class NearDuplicateMiddleware:
         logger.info(
             "%s near-duplicate %s of %s (distance %d, resemblance %.2f)",
             {"drop": "Dropped", "nofollow": "Not followed:", "mark": "Marked"}[action],
-            _safe(url),
-            _safe(of),
+            inert(url),
+            inert(of),
             record["distance"],
             record["resemblance"],
             extra={"spider": self.crawler.spider},
@@ -216,7 +217,7 @@ class NearDuplicateMiddleware:
             near_duplicate, response=response, request=request, record=record, spider=self.crawler.spider
         )
         if action == "drop" and self.audit.picks(url) and isinstance(response, HtmlResponse):
-            self._spawn(self.audit.check(_safe(url), self.audit.shingles(response), of))
+            self._spawn(self.audit.check(inert(url), self.audit.shingles(response), of))
         if action == "drop":
             raise NearDuplicate(url, of, record["distance"], record["resemblance"])
         return response
@@ -279,8 +280,3 @@ class NearDuplicateMiddleware:
 def is_seed(request: Request) -> bool:
     """Whether a request is a start request, and not one that copied the meta of one."""
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
-
-
-def _safe(text: str) -> str:
-    """A text that strangers chose, fit for a terminal: printable ASCII, cut to 500 characters."""
-    return text[:500].encode("unicode_escape").decode("ascii")

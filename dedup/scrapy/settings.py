@@ -15,6 +15,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
+from dedup.checks import check_number
 from dedup.detector import Detector
 from dedup.errors import SettingsError
 from dedup.index import Index, open_index
@@ -139,8 +140,7 @@ def read_settings(settings: BaseSettings) -> Options:
             raise SettingsError(f"{name} is no setting of ours; {hint}")
     values = {name: _read(settings, name) for name in DEFAULTS}
     audit = values["AUDIT"]
-    if isinstance(audit, bool) or not isinstance(audit, int | float) or not 0 <= audit <= 1:
-        raise SettingsError(f"{PREFIX}AUDIT is {audit!r}; allowed: a number from 0 to 1")
+    check_number(f"{PREFIX}AUDIT", audit, 0.0, 1.0)
     namespace = values["NAMESPACE"] or settings.get("BOT_NAME") or "dedup"
     file_name = re.sub(r"[^A-Za-z0-9._-]", "_", namespace)
     address = values["INDEX"] or f"file:{_folder()}/{file_name}.sqlite"

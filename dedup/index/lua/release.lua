@@ -1,4 +1,4 @@
--- release(KEYS = {pending, released, page id, bucket of table 1, 2, ...}, ARGV = {run, prefix of pages})
+-- release(KEYS = {pending, released, page id, bucket of table 0, 1, ...}, ARGV = {run, prefix of pages})
 --   -> 1 or 0
 -- Takes back a pending claim of this run; others are left as they are.  The keys: see claim.lua.
 local number = redis.call('GET', KEYS[3])

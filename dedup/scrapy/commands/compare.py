@@ -58,6 +58,7 @@ class Command(ScrapyCommand):
             self.exitcode = error.exit_status
 
     def _compare(self, a: str, b: str) -> bool:
+        from dedup.index.store import printable
         from dedup.scrapy.settings import read_settings
 
         assert self.settings is not None
@@ -87,7 +88,7 @@ class Command(ScrapyCommand):
             if only:
                 some = " ".join(token for token, _ in only.most_common(SHOWN))
                 more = f" ... {len(only) - SHOWN:,} more" if len(only) > SHOWN else ""
-                print(f"only in {name}    {ascii(some)[1:-1] if not some.isprintable() else some}{more}")
+                print(f"only in {name}    {printable(some)}{more}")
         return compared.duplicate
 
     @staticmethod

@@ -11,6 +11,8 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.utils.request import fingerprint
 
+from dedup.scrapy.texts import inert
+
 if TYPE_CHECKING:
     from dedup.index import Index
 
@@ -58,7 +60,6 @@ class Command(ScrapyCommand):
         from dedup.drops import Drops
         from dedup.errors import SettingsError
         from dedup.records import Reader, find_logs
-        from dedup.scrapy.commands import output
         from dedup.scrapy.settings import read_settings
 
         assert self.settings is not None
@@ -74,13 +75,13 @@ class Command(ScrapyCommand):
             not index.where.startswith("file:") or Path(index.where.removeprefix("file:")).exists()
         ):  # else: none yet
             filed = asyncio.run(_filed(index, [url, *(place.url for place in places if place.kept)]))
-        print(f"{output.inert(url, WIDTH)}: {_kept(filed.get(url))}")
+        print(f"{inert(url, WIDTH)}: {_kept(filed.get(url))}")
         if not places:
             print("its content was met nowhere else")
             return False
         for place in places:
             kept = f"; {_kept(filed.get(place.url))}" if place.kept else ""
-            print(f"  {place.first[:16]} to {place.last[:16]}  {output.inert(place.url, WIDTH)}{kept}")
+            print(f"  {place.first[:16]} to {place.last[:16]}  {inert(place.url, WIDTH)}{kept}")
         return True
 
 

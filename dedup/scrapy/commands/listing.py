@@ -16,7 +16,8 @@ from rich.table import Table
 
 from dedup.drops import Drops
 from dedup.records import FIELDS, Reader, Record
-from dedup.scrapy.commands.output import inert, screen
+from dedup.scrapy.commands.output import screen
+from dedup.scrapy.texts import inert
 
 __all__ = ["CSV_HEADING", "as_csv", "as_json", "as_line", "left_out", "print_clusters", "print_summary"]
 

@@ -1,4 +1,4 @@
-"""What commands print: tables, progress bars, and texts that strangers chose."""
+"""What commands print: tables and progress bars."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-__all__ = ["bar", "inert", "interval", "reading", "screen", "table"]
+__all__ = ["bar", "interval", "reading", "screen", "table"]
 
 #: Columns of the output when it is no terminal.
 WIDTH = 140
@@ -40,16 +40,6 @@ def reading(paths: Sequence[Path]) -> Iterator[Callable[[BinaryIO], BinaryIO]]:
     ) as progress:
         task = progress.add_task("", total=size)
         yield lambda file: progress.wrap_file(file, task_id=task)
-
-
-def inert(text: str, width: int) -> str:
-    r"""A text that strangers chose, fit for a terminal: printable ASCII, cut to ``width`` characters.
-
-    >>> inert("\x1b[2J[red]\u202e", 99), inert("http://example.org/", 10)
-    ('\\x1b[2J[red]\\u202e', 'http://...')
-    """
-    shown = text[: width + 1].encode("unicode_escape").decode("ascii")
-    return shown if len(shown) <= width else shown[: width - 3] + "..."
 
 
 def interval(bounds: Sequence[float], digits: int = 3) -> str:

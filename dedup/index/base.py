@@ -13,8 +13,8 @@ import asyncio
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -28,7 +28,7 @@ from dedup.errors import IndexCorruptError, IndexMismatchError
 from dedup.simhash import distance
 from dedup.tables import possible_plans
 
-__all__ = ["ADDRESSES", "SCOPES", "Entry", "Index", "Status", "Verdict", "nearest", "redact"]
+__all__ = ["ADDRESSES", "SCOPES", "Entry", "Index", "State", "Status", "Verdict", "nearest", "redact"]
 
 #: Changes whenever stored entries would be read differently.
 FORMAT = 2
@@ -42,6 +42,8 @@ SCOPES = ("all", "host", "site")
 ADDRESSES = "'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"
 
 Status = Literal["new", "same", "duplicate", "unjudged"]
+#: Of a filed page; None: it is not filed, or only by a run that is dead.
+State = Literal["pending", "done"] | None
 
 # The snapshot that tldextract ships: no look-up over the network, the same answer for every crawler.
 _split_site = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
@@ -58,6 +60,9 @@ class Verdict:
     reason: str | None = None  #: why it is unjudged
     of_simhash: int | None = None  #: simhash of the kept page
     rule: str | None = None  #: what found it: "exact" (equal tokens), or the detector's method
+    of_id: str | None = field(default=None, compare=False)  #: page id of the kept page
+    #: Whether the kept page has been processed; if not, it may yet be released.
+    done: bool = field(default=True, compare=False)
 
 
 class Entry(NamedTuple):
@@ -165,12 +170,21 @@ class Index(ABC):
             )
         )
 
-    def _duplicate(self, entry: Entry, of: Entry, resemblance: float) -> Verdict:
+    def _duplicate(self, entry: Entry, of: Entry, resemblance: float, *, done: bool) -> Verdict:
         """The verdict that names a filed page."""
         equal = (of.digest, of.sketch) == (entry.digest, entry.sketch)
         rule = "exact" if equal else self.detector.method
         apart = distance(entry.simhash, of.simhash)
-        return Verdict("duplicate", of.url, apart, resemblance, of_simhash=of.simhash, rule=rule)
+        return Verdict(
+            "duplicate",
+            of.url,
+            apart,
+            resemblance,
+            of_simhash=of.simhash,
+            rule=rule,
+            of_id=of.page_id,
+            done=done,
+        )
 
     @abstractmethod
     async def confirm(self, page_id: str) -> None:
@@ -187,6 +201,10 @@ class Index(ABC):
     @abstractmethod
     async def find(self, page_id: str) -> Entry | None:
         """A page as it is filed, pending ones included; None if it is not."""
+
+    @abstractmethod
+    async def states(self, page_ids: Sequence[str]) -> list[State]:
+        """How each page is filed."""
 
     @abstractmethod
     async def count(self) -> int:

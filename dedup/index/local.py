@@ -7,7 +7,7 @@ Claims are atomic because nothing in them awaits.  One process at a time holds a
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dedup.detector import Detector
 from dedup.errors import IndexCorruptError, SettingsError
-from dedup.index.base import MAX_COMPARED, MAX_EQUAL, Entry, Index, Match, Verdict, nearest
+from dedup.index.base import MAX_COMPARED, MAX_EQUAL, Entry, Index, Match, State, Verdict, nearest
 from dedup.index.confirmations import Confirmations
 from dedup.index.store import Store, printable
 from dedup.minhash import resemblances
@@ -173,14 +173,15 @@ class LocalIndex(Index):
             if other.page_id == entry.page_id:
                 return Verdict("same")
             if other.sketch == entry.sketch:
-                return self._duplicate(entry, other, 1.0)
+                return self._duplicate(entry, other, 1.0, done=self._is_done(other))
         candidates = self._filed(entry, self._tables.within(keys, self.detector.radius))
         filed = dict(islice(candidates, MAX_COMPARED))
         if any(other.page_id == entry.page_id for other in filed.values()):
             return Verdict("same")
         found = nearest(self._matches(entry, filed), self.detector.min_resemblance)
         if found is not None:
-            return self._duplicate(entry, filed[found.number], found.resemblance)
+            of = filed[found.number]
+            return self._duplicate(entry, of, found.resemblance, done=self._is_done(of))
         live = _Live(entry, self._tables.add(keys))
         self._live[entry.page_id] = self._by_number[live.number] = live
         self._rows.append(0)
@@ -239,6 +240,19 @@ class LocalIndex(Index):
         if live := self._live.get(page_id):
             return live.entry
         return self._store.find(page_id) if self._store else None
+
+    async def states(self, page_ids: Sequence[str]) -> list[State]:
+        await self.open()
+        return [self._state(page_id) for page_id in page_ids]
+
+    def _state(self, page_id: str) -> State:
+        if live := self._live.get(page_id):
+            return "done" if live.done else "pending"
+        return "done" if self._store and self._store.holds(page_id) else None
+
+    def _is_done(self, entry: Entry) -> bool:
+        live = self._live.get(entry.page_id)
+        return live is None or live.done
 
     async def count(self) -> int:
         await self.open()

@@ -9,21 +9,17 @@ import hashlib
 import logging
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from importlib.resources import files
+from contextlib import suppress
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
-import redis.asyncio as aioredis
-from redis import exceptions
-from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialBackoff
-
 from dedup.detector import Detector
-from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError, SettingsError
-from dedup.index.base import ADDRESSES, Entry, Index, Verdict, redact
+from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.index.base import Entry, Index, State, Verdict
 from dedup.index.confirmations import Confirmations
 from dedup.index.packed import pack, unpack
+from dedup.index.server import Server
 from dedup.minhash import estimate
 from dedup.tables import DIGESTS, MIN_PREFIX
 
@@ -33,12 +29,6 @@ logger = logging.getLogger(__name__)
 
 #: A bucket is planned to hold this many pages: half of what a listpack holds, so that it stays one.
 BUCKET_PAGES = 64
-#: Connections of one crawler; further claims wait for one.
-CONNECTIONS = 16
-#: Seconds to wait for a connection, an answer, a free connection of the pool.
-TIMEOUT = 2.0
-#: Seconds for one call in all, retries included.
-DEADLINE = 4.0
 #: A run that has not been heard of for this long is dead: its pending claims don't count.
 LEASE_MS = 60_000
 #: Pages confirmed by one call of the script.
@@ -50,33 +40,19 @@ class RedisIndex(Index):
 
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
         super().__init__(detector, **options)
-        try:
-            self._pool = aioredis.BlockingConnectionPool.from_url(
-                address,
-                max_connections=CONNECTIONS,
-                timeout=TIMEOUT,
-                socket_timeout=TIMEOUT,
-                socket_connect_timeout=TIMEOUT,
-                retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 2),
-                retry_on_error=[exceptions.ConnectionError, exceptions.TimeoutError],
-            )
-            if self._pool.connection_kwargs.get("decode_responses"):
-                raise ValueError
-            self._pool.make_connection()  # type: ignore[no-untyped-call]  # checks the options that the address names
-        except (ValueError, TypeError, exceptions.RedisError):  # whose text may hold the password
-            raise SettingsError(
-                f"INDEX is {redact(address)!r}, which is wrong, or has wrong options; allowed: {ADDRESSES}"
-            ) from None
-        self._where = redact(address)
+        self._server = Server(address)
         self._prefix = f"shingleback:{{{namespace}}}:"
         self._namespace = namespace
-        self._client = aioredis.Redis(connection_pool=self._pool)
         self._pending: dict[str, Entry] = {}  # this run's claims that are neither confirmed nor released
+        self._releasing: dict[str, Entry] = {}  # and those to be released as soon as the server answers
+        self._nonces = count()
+        self._seen = 0  # the highest number that the server has said it gave out
+        self._refusal: IndexMismatchError | None = None
         self._confirmations = Confirmations(self._write)
 
     @property
     def where(self) -> str:
-        return f"{self._where} ({self._namespace})"
+        return f"{self._server.where} ({self._namespace})"
 
     def _key(self, name: str) -> bytes:
         return f"{self._prefix}{name}".encode()
@@ -86,39 +62,21 @@ class RedisIndex(Index):
         return self._key("i:") + digest
 
     async def _open(self) -> None:
-        self._scripts = {
-            verb: self._client.register_script(files("dedup.index").joinpath(f"lua/{verb}.lua").read_bytes())
-            for verb in ("open", "claim", "confirm", "release", "renew")
-        }
-        with self._errors():
-            async with asyncio.timeout(2 * DEADLINE):
-                await self._check_server()
-                stored = await self._open_header()
+        info = await self._server.check()
+        stored = await self._open_header()
+        if "maxmemory_policy" not in info:
+            logger.warning(
+                "Can't see the maxmemory-policy of %s; it has to be 'noeviction'", self._server.where
+            )
+        if info.get("aof_enabled") == 0:
+            logger.warning(
+                "%s has appendonly off: the index is lost if that server crashes", self._server.where
+            )
         self.adopt(stored)
         self._digest = stored["digest"]
         self._bucket_bits = int(stored["bucket_bits"])
-        await self._call("renew", [self._key("runs")], [self.run, LEASE_MS])
+        await self._call("renew", [], [LEASE_MS])
         self._lease = asyncio.create_task(self._keep_lease())
-
-    async def _check_server(self) -> None:
-        """Refuses a server that may lose parts of the index, warns of one that may lose all."""
-        info: dict[str, Any] = {}
-        for section in ("server", "memory", "persistence"):
-            with suppress(exceptions.NoPermissionError):
-                info |= await self._client.info(section)
-        version = str(info.get("redis_version", "6.2"))
-        if tuple(int(part) for part in version.split(".")[:2]) < (6, 2):
-            raise IndexMismatchError(f"{self._where} is Redis {version}; 6.2 or newer is needed")
-        policy = info.get("maxmemory_policy", "")
-        if policy and policy != "noeviction":
-            raise IndexMismatchError(
-                f"{self._where} has maxmemory-policy {policy!r}, under which Redis silently drops parts of an "
-                "index; set it to 'noeviction' (CONFIG SET maxmemory-policy noeviction)"
-            )
-        if not policy:
-            logger.warning("Can't see the maxmemory-policy of %s; it has to be 'noeviction'", self._where)
-        if info.get("aof_enabled") == 0:
-            logger.warning("%s has appendonly off: the index is lost if that server crashes", self._where)
 
     async def _open_header(self) -> dict[str, str]:
         bits = math.ceil(math.log2(max(1, self.expected_pages / BUCKET_PAGES)))
@@ -129,19 +87,16 @@ class RedisIndex(Index):
         }
         digest = hashlib.blake2b(repr(sorted(wanted.items())).encode(), digest_size=8).hexdigest()
         flat = [text for item in (wanted | {"digest": digest}).items() for text in item]
-        try:
-            reply = await self._scripts["open"](keys=[self._key("header")], args=flat)
-        except exceptions.ResponseError as error:
-            if "WRONGTYPE" not in str(error):
-                raise
+        reply = None
+        with suppress(IndexCorruptError):  # it is of another type
+            reply = await self._server.run("open", [self._key("header"), self._key("sequence")], flat)
+            if not isinstance(reply, list) or not all(isinstance(text, bytes) for text in reply):
+                raise self._no_answer()
+        texts = [text.decode("utf-8", "replace") for text in reply or []]
+        stored = dict(zip(texts[::2], texts[1::2], strict=False))
+        if not {"digest", "bucket_bits", "tables"} <= stored.keys() or not stored["bucket_bits"].isdecimal():
             raise IndexMismatchError(
-                f"{self._key('header')!r} in {self._where} is not the header of an index"
-            ) from None
-        texts = [text.decode("utf-8", "replace") for text in reply]
-        stored = dict(zip(texts[::2], texts[1::2], strict=True))
-        if not {"digest", "bucket_bits", "tables"} <= stored.keys():
-            raise IndexMismatchError(
-                f"{self._key('header')!r} in {self._where} is not the header of an index"
+                f"{self._key('header')!r} in {self._server.where} is not the header of an index"
             )
         return stored
 
@@ -157,12 +112,9 @@ class RedisIndex(Index):
 
     async def _claim(self, entry: Entry) -> Verdict:
         probes = list(self._probes(entry))
-        names = ("sequence", "runs", "pending")
-        keys = [self._key("header"), self._id_key(entry.page_id), *map(self._key, names)]
+        keys = [self._id_key(entry.page_id), *(probe[0] for probe in probes)]
         detector = self.detector
         arguments: list[Any] = [
-            self._digest,
-            self.run,
             detector.radius,
             repr(float(detector.min_resemblance)),
             detector.features.bits,
@@ -171,20 +123,17 @@ class RedisIndex(Index):
         ]
         for _, low, high, own in probes:
             arguments += (low, high, own)
-        reply = await self._call("claim", keys + [probe[0] for probe in probes], arguments)
-        match reply:
-            case [b"new"] | [b"same"]:
+        match await self._call("claim", keys, arguments):
+            case [b"new" | b"same" as word]:
                 if entry.page_id not in self._confirmations:
                     self._pending.setdefault(entry.page_id, entry)
-                return Verdict("new" if reply == [b"new"] else "same")
-            case [b"duplicate", int(either), int(both), int(equal), bytes(record)]:
+                return Verdict("new" if word == b"new" else "same")
+            case [b"duplicate", int(either), int(both), int(equal), int(done), bytes(record)]:
+                with self._server.errors():
+                    of = unpack(record)
                 alike = estimate(either, both, equal, bits=detector.features.bits)
-                return self._duplicate(entry, unpack(record), alike)
-            case [b"gone"]:
-                raise IndexMismatchError(
-                    f"the index {self.where} has vanished or was replaced while it was in use"
-                )
-        raise IndexUnavailableError(f"{self._where} gave an answer that is none of an index")
+                return self._duplicate(entry, of, alike, done=bool(done))
+        raise self._no_answer()
 
     async def confirm(self, page_id: str) -> None:
         if self._pending.pop(page_id, None) is None:
@@ -194,61 +143,98 @@ class RedisIndex(Index):
     async def _write(self, batch: list[str]) -> None:
         for start in range(0, len(batch), CONFIRM_PAGES):
             some = batch[start : start + CONFIRM_PAGES]
-            await self._call("confirm", [self._key("pending"), *map(self._id_key, some)])
+            await self._call("confirm", [self._id_key(page_id) for page_id in some])
 
     async def release(self, page_id: str) -> None:
-        entry = self._pending.pop(page_id, None)
-        if entry is None:
-            return
-        keys = [self._key("pending"), self._key("released"), self._id_key(page_id)]
-        keys += [probe[0] for probe in self._probes(entry)]
-        await self._call("release", keys, [self.run, self._key("p:")])
+        if page_id in self._pending:
+            self._releasing[page_id] = self._pending.pop(page_id)
+            await self._release_all()
+
+    async def _release_all(self) -> None:
+        """Also what could not be released when it was asked for."""
+        for page_id, entry in list(self._releasing.items()):
+            keys = [self._key("released"), self._id_key(page_id)]
+            keys += [probe[0] for probe in self._probes(entry)]
+            await self._call("release", keys, [self._key("p:")])
+            self._releasing.pop(page_id, None)
+
+    async def states(self, page_ids: Sequence[str]) -> list[State]:
+        await self.open()
+        found = await self._call("state", [self._id_key(page_id) for page_id in page_ids])
+        known: dict[bytes, State] = {b"done": "done", b"pending": "pending"}
+        return [known.get(state) for state in found]
 
     async def find(self, page_id: str) -> Entry | None:
         await self.open()
-        with self._errors():
-            number = await self._client.get(self._id_key(page_id))
-            record = await self._client.get(self._key(f"p:{int(number)}")) if number else None
+        with self._server.errors():
+            number = await self._server.client.get(self._id_key(page_id))
+            record = await self._server.client.get(self._key(f"p:{int(number)}")) if number else None
         return unpack(bytes(record)) if isinstance(record, bytes) else None
 
     async def count(self) -> int:
         await self.open()
-        with self._errors():
-            given, released = await self._client.mget(self._key("sequence"), self._key("released"))
+        with self._server.errors():
+            given, released = await self._server.client.mget(self._key("sequence"), self._key("released"))
             return int(given or 0) - int(released or 0)
 
     async def _keep_lease(self) -> None:
         while True:
             await asyncio.sleep(LEASE_MS / 3000)
             with suppress(DedupError):
-                await self._call("renew", [self._key("runs")], [self.run, LEASE_MS])
+                await self._call("renew", [], [LEASE_MS])
+                await self._release_all()
+                await self._watch_server()
+
+    async def _watch_server(self) -> None:
+        """Notices a policy that was changed in mid-run; claims are refused for as long as it lasts."""
+        self._refusal = None
+        try:
+            await self._server.check()
+        except IndexMismatchError as error:
+            self._refusal = error
 
     async def close(self) -> None:
         try:
             if self._opened:
                 self._lease.cancel()
                 await self._confirmations.close()
-                for page_id in list(self._pending):
-                    await self.release(page_id)
-                await self._call("renew", [self._key("runs")], [self.run, 0])
+                self._releasing |= self._pending
+                self._pending.clear()
+                await self._release_all()
+                await self._call("renew", [], [0])
         finally:
             self._opened = False
-            await self._client.aclose()
-            await self._pool.disconnect()
+            await self._server.close()
 
-    async def _call(self, verb: str, keys: list[bytes], arguments: Sequence[Any] = ()) -> Any:
-        """What a script answers; raises `IndexUnavailableError` if it doesn't in time."""
-        with self._errors():
-            async with asyncio.timeout(DEADLINE):
-                return await self._scripts[verb](keys=keys, args=arguments)
+    async def _call(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any] = ()) -> list[Any]:
+        """What a script answers.
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """What the client raises, as ours; the texts hold no password."""
-        try:
-            yield
-        except exceptions.AuthenticationError:
-            raise IndexUnavailableError(f"{self._where} refuses the user or password") from None
-        except (exceptions.RedisError, OSError) as error:
-            what = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise IndexUnavailableError(f"the index {self._where} can't be reached: {what}") from None
+        Raises `IndexUnavailableError` if it doesn't in time, or not to this question, `IndexMismatchError`
+        if the index is no longer the one that was opened, `IndexCorruptError` if it is damaged.
+        """
+        if self._refusal is not None:
+            raise self._refusal
+        nonce = str(next(self._nonces)).encode()
+        keys = [*map(self._key, ("header", "sequence", "runs", "pending")), *keys]
+        known = (self._digest, self._seen, nonce, self.run)
+        reply = await self._server.run(verb, keys, [*known, *arguments])
+        match reply:
+            case [echo, int(), b"gone"] if echo == nonce:
+                raise IndexMismatchError(
+                    f"the index {self.where} has vanished or was replaced while it was in use"
+                )
+            case [echo, int(last), b"older"] if echo == nonce:
+                raise IndexMismatchError(
+                    f"the index {self.where} was set back to an earlier state while it was in use: it has given "
+                    f"out {max(last, 0):,} numbers and had given out {self._seen:,}; start the crawl anew to go on with it"
+                )
+            case [echo, int(last), *answer] if echo == nonce:
+                self._seen = max(self._seen, last)
+                return answer
+        await self._server.disconnect()  # whatever else is on its way belongs to no question
+        raise self._no_answer()
+
+    def _no_answer(self) -> IndexUnavailableError:
+        return IndexUnavailableError(
+            f"the index {self._server.where} gave an answer that is none of an index"
+        )

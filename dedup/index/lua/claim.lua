@@ -1,8 +1,9 @@
--- claim(KEYS = {header, page id, sequence, runs, pending, bucket of table 0, 1, 2, ...},
---       ARGV = {digest of the header, run, radius, min resemblance, sketch bits, prefix of pages, record,
+-- claim(KEYS = {..., page id, bucket of table 0, 1, 2, ...},
+--       ARGV = {..., radius, min resemblance, sketch bits, prefix of pages, record,
 --               then per table: lowest score, highest score, own score})
---   -> {'new'} | {'same'} | {'gone'} | {'duplicate', either, both, equal, record of the page}
--- Judges a page and files it if it is new: atomic, one round trip.  All reads come before any write.
+--   -> 'new' | 'same' | 'duplicate', either, both, equal, 1 if it is done or else 0, record of the page
+-- Judges a page and files it if it is new: atomic, one round trip; all reads come before any write.  What
+-- comes first in KEYS, ARGV and answer: see known.lua.
 --
 -- Every key of an index starts with shingleback:{NAMESPACE}: (the braces put them into one cluster slot).
 --   ...:header        hash: name -> value of every parameter, and digest, a hash of them all
@@ -14,15 +15,14 @@
 --                     the bits below (at most 53, exact in a double), member = number.  Small ones,
 --                     of up to 128 entries, are listpacks: 17 bytes a page and table.  The key is the
 --                     digest in table 0; in the others the simhash, or one of the bands in each.
---   ...:sequence      counter: the last number given out
+--   ...:sequence      counter: the last number given out; never missing, never set back
 --   ...:released      counter: how many of them were taken back
 --   ...:pending       hash: number -> run, of every claim that is not confirmed
 --   ...:runs          sorted set: run -> when its lease ends, in ms of this server's clock
-local header, page_id, sequence, runs, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local run, radius, min_resemblance = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local width, pages, record = tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local page_id, radius, min_resemblance = KEYS[5], tonumber(ARGV[5]), tonumber(ARGV[6])
+local width, pages, record = tonumber(ARGV[7]), ARGV[8], ARGV[9]
 local band, bor, bxor, rshift = bit.band, bit.bor, bit.bxor, bit.rshift
-local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT = 6, 3, 8
+local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT = 6, 3, 10
 local PROBE_LIMIT = 1000 -- entries read per table, and
 local MAX_COMPARED = 500 -- sketches compared: bound the time that a flood of pages alike can take
 local MAX_EQUAL = 16 -- equal digests looked at: more than one is left by crashes, or forged
@@ -95,11 +95,10 @@ local function match_counts(sketch) -- slots filled on either side, on both, on 
   return either, both, both - differ
 end
 
-if redis.call('HGET', header, 'digest') ~= ARGV[1] then return {'gone'} end
 local number = redis.call('GET', page_id)
 if number then
   if redis.call('HEXISTS', pending, number) == 1 then redis.call('HSET', pending, number, run) end
-  return {'same'}
+  return answer('same')
 end
 
 local function alive(candidate) -- done, or pending in a run whose lease has not ended
@@ -123,11 +122,16 @@ local function probe(table) -- members and scores that share the prefix, and the
   return near, tonumber(ARGV[at + 2])
 end
 
+local function duplicate(candidate, either, both, equal, stored)
+  local done = 1 - redis.call('HEXISTS', pending, candidate)
+  return answer('duplicate', either, both, equal, done, stored)
+end
+
 local equal_digests = probe(0)
 for i = 1, math.min(#equal_digests, 2 * MAX_EQUAL), 2 do
   local stored = candidate_record(equal_digests[i])
-  if stored and id_of(stored) == id_of(record) then return {'same'} end
-  if stored and sketch_of(stored) == own_sketch then return {'duplicate', 1, 1, 1, stored} end
+  if stored and id_of(stored) == id_of(record) then return answer('same') end
+  if stored and sketch_of(stored) == own_sketch then return duplicate(equal_digests[i], 1, 1, 1, stored) end
 end
 
 local shared, found = {}, {} -- shared: in how many tables a candidate was met
@@ -158,24 +162,25 @@ for i = 1, math.min(#found, MAX_COMPARED) do
   if best and best.distance < distance then break end
   local stored = candidate_record(found[i][3])
   if stored then
-    if id_of(stored) == id_of(record) then return {'same'} end
+    if id_of(stored) == id_of(record) then return answer('same') end
     local either, both, equal = match_counts(sketch_of(stored))
     local values = 2 ^ width - 1
     local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
     if resemblance >= min_resemblance and (not best or resemblance > best.resemblance
         or (resemblance == best.resemblance and candidate < best.candidate)) then
       best = {distance = distance, resemblance = resemblance, candidate = candidate,
-              reply = {'duplicate', either, both, equal, stored}}
+              reply = duplicate(found[i][3], either, both, equal, stored)}
     end
   end
 end
 if best then return best.reply end
 
 number = redis.call('INCR', sequence)
+last = number
 redis.call('SET', page_id, number)
 redis.call('SET', pages .. number, record)
 redis.call('HSET', pending, number, run)
 for table = 0, #KEYS - FIRST_TABLE do
   redis.call('ZADD', KEYS[FIRST_TABLE + table], ARGV[FIRST_ARGUMENT + PER_TABLE * table + 2], number)
 end
-return {'new'}
+return answer('new')

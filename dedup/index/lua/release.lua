@@ -1,10 +1,12 @@
--- release(KEYS = {pending, released, page id, bucket of table 0, 1, ...}, ARGV = {run, prefix of pages})
---   -> 1 or 0
--- Takes back a pending claim of this run; others are left as they are.  The keys: see claim.lua.
-local number = redis.call('GET', KEYS[3])
-if not number or redis.call('HGET', KEYS[1], number) ~= ARGV[1] then return 0 end
-for i = 4, #KEYS do redis.call('ZREM', KEYS[i], number) end
-redis.call('DEL', KEYS[3], ARGV[2] .. number)
-redis.call('HDEL', KEYS[1], number)
-redis.call('INCR', KEYS[2])
-return 1
+-- release(KEYS = {..., released, page id, bucket of table 0, 1, ...}, ARGV = {..., prefix of pages}) -> 1 or 0
+-- What comes first: see known.lua; the keys are described in claim.lua.
+-- Takes back a pending claim of this run; others are left as they are.
+local released, page_id = KEYS[5], KEYS[6]
+local number = redis.call('GET', page_id)
+if not number or redis.call('HGET', pending, number) ~= run then return answer(0) end
+redis.call('GET', released) -- only for its type
+redis.call('HDEL', pending, number) -- the first write: one that is allowed when memory is full
+for i = 7, #KEYS do redis.call('ZREM', KEYS[i], number) end
+redis.call('DEL', page_id, ARGV[5] .. number)
+redis.call('INCR', released)
+return answer(1)

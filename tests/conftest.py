@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.crawling import crawl, own_redis, site  # noqa: F401
+
 ROOT = Path(__file__).parents[1]
 
 # Deterministic: the same examples in every run.

@@ -27,6 +27,7 @@ from dedup.detector import Detector, Fingerprint
 from dedup.errors import IndexCorruptError, IndexMismatchError
 from dedup.simhash import distance
 from dedup.tables import possible_plans
+from dedup.urls import strip_user
 
 __all__ = ["ADDRESSES", "SCOPES", "Entry", "Index", "State", "Status", "Verdict", "nearest", "redact"]
 
@@ -155,7 +156,7 @@ class Index(ABC):
         if fingerprint.simhash is None or fingerprint.reason is not None:
             return Verdict("unjudged", reason=fingerprint.reason)
         await self.open()
-        url = url.encode("utf-8", "replace").decode()  # lone surrogates can't be stored
+        url = strip_user(url).encode("utf-8", "replace").decode()  # lone surrogates can't be stored
         return await self._claim(
             Entry(
                 page_id,

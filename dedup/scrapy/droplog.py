@@ -13,6 +13,7 @@ from scrapy.http import Response
 from dedup.detector import Fingerprint
 from dedup.errors import SettingsError
 from dedup.index import Verdict
+from dedup.urls import strip_user
 
 __all__ = ["DropLog", "drop_record"]
 
@@ -61,7 +62,7 @@ def drop_record(
     referer = request.headers.get("Referer")
     return {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "url": response.url,
+        "url": strip_user(response.url),
         "duplicate_of": verdict.of,
         "distance": verdict.distance,
         "resemblance": round(verdict.resemblance or 0.0, 4),
@@ -72,6 +73,6 @@ def drop_record(
         "bytes": len(response.body),
         "rule": verdict.rule,
         "action": action,
-        "referer": referer.decode("ascii", "replace") if referer else None,
+        "referer": strip_user(referer.decode("ascii", "replace")) if referer else None,
         "depth": request.meta.get("depth", 0),
     }

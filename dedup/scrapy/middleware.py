@@ -22,9 +22,12 @@ from twisted.python.failure import Failure
 
 from dedup import limits
 from dedup.detector import Fingerprint
-from dedup.errors import DedupError, IndexUnavailableError, SettingsError
+from dedup.errors import DedupError, SettingsError
 from dedup.index import Verdict
+from dedup.scrapy.alarm import Alarm
 from dedup.scrapy.audit import Audit
+from dedup.scrapy.claims import Claims
+from dedup.scrapy.doubts import Doubts
 from dedup.scrapy.droplog import DropLog, drop_record
 from dedup.scrapy.judgement import FLAG, Judgement, NearDuplicate, remember
 from dedup.scrapy.settings import Options, is_enabled, read_settings
@@ -36,9 +39,6 @@ __all__ = ["NearDuplicateMiddleware", "is_seed"]
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two attempts while ON_INDEX_FAILURE is "pause": the first, the longest.
-PAUSE_SECONDS = (0.5, 15.0)
-
 
 class NearDuplicateMiddleware:
     """Judges every page while it is in the downloader; drops, or marks, near-duplicates."""
@@ -46,12 +46,14 @@ class NearDuplicateMiddleware:
     options: Options
     log: DropLog
     audit: Audit
+    claims: Claims
+    doubts: Doubts
+    alarm: Alarm
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.ready = False
         self._stopping = False
-        self._claimed: set[str] = set()  # page ids whose output is not yet handed over
         self._tasks: set[asyncio.Task[None]] = set()
 
     @classmethod
@@ -64,6 +66,7 @@ class NearDuplicateMiddleware:
         middleware = cls(crawler)
         crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
         crawler.signals.connect(middleware.spider_error, signals.spider_error)
+        crawler.signals.connect(middleware.spider_idle, signals.spider_idle)
         crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
         return middleware
 
@@ -88,8 +91,11 @@ class NearDuplicateMiddleware:
             if not isinstance(error, DedupError):
                 error = DedupError(f"the filter can't start: {type(error).__name__}: {inert(str(error))}")
             raise refuse(self.crawler, error) from None
+        index, stats = self.options.index, self.crawler.stats
+        self.claims = Claims(index, self.options.on_index_failure, stats, self._stop, self._closing)
+        self.doubts = Doubts(self.crawler, index)
+        self.alarm = Alarm(self.options.max_cluster, stats)
         self.ready = True
-        index = self.options.index
         logger.info(
             "Near-duplicate filter: action %s, log %s, index %s with %s pages, %s",
             self.options.action,
@@ -107,8 +113,11 @@ class NearDuplicateMiddleware:
         if why := self._skip(request, response):
             self._count("skipped", why)
             return response
-        fingerprint, verdict = await self._judge(request, response)
+        page_id = self._page_id(request)
+        fingerprint, verdict = await self._judge(page_id, response)
         action = ""
+        if verdict.status == "duplicate" and self.alarm.rings(response.url, verdict.of or ""):
+            verdict = Verdict("unjudged", reason="alarm")
         if verdict.status == "duplicate":
             # A seed is never dropped: everything is reached from it.
             action = "mark" if is_seed(request) else self.options.action
@@ -123,6 +132,8 @@ class NearDuplicateMiddleware:
         remember(response, Judgement(fingerprint, verdict))
         if verdict.status != "duplicate":
             return response
+        if not verdict.done and verdict.of_id and action == "drop":
+            self.doubts.add(verdict.of_id, page_id, request)
         return self._act(request, response, record, action)
 
     def _skip(self, request: Request, response: Response) -> str | None:
@@ -137,7 +148,7 @@ class NearDuplicateMiddleware:
             return "status"
         return None if isinstance(response, HtmlResponse) else "type"
 
-    async def _judge(self, request: Request, response: Response) -> Judgement:
+    async def _judge(self, page_id: str, response: Response) -> Judgement:
         started = time.perf_counter()
         try:
             fingerprint = self._fingerprint(response)
@@ -145,10 +156,7 @@ class NearDuplicateMiddleware:
             logger.exception("Kept %s: it can't be fingerprinted", inert(response.url))
             fingerprint = Fingerprint(None, b"", 0, 0, "internal_error")
         fingerprinted = time.perf_counter()
-        page_id = self._page_id(request)
-        verdict = await self._claim(page_id, response.url, fingerprint)
-        if verdict.status in {"new", "same"}:
-            self._claimed.add(page_id)
+        verdict = await self.claims.claim(page_id, response.url, fingerprint)
         self._spend("fingerprint", fingerprinted - started)
         self._spend("claim", time.perf_counter() - fingerprinted)
         return Judgement(fingerprint, verdict)
@@ -165,27 +173,6 @@ class NearDuplicateMiddleware:
         if reason := limits.unreadable(text):
             return Fingerprint(None, b"", 0, 0, reason)
         return self.options.detector.fingerprint_tree(response.selector.root, response.url)
-
-    async def _claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
-        """A verdict in any case: what an unreachable index leads to is ON_INDEX_FAILURE."""
-        pause, longest = PAUSE_SECONDS
-        while True:
-            try:
-                return await self.options.index.claim(page_id, url, fingerprint)
-            except DedupError as error:
-                policy = self.options.on_index_failure
-                logger.warning("No verdict on %s: %s (%s)", inert(url), error, policy)
-                hopeless = policy == "pause" and not isinstance(error, IndexUnavailableError)
-                if policy == "stop" or hopeless:
-                    self._stop(error)
-                if policy != "pause" or self._closing():
-                    return Verdict("unjudged", reason="index")
-            except Exception:
-                logger.exception("Kept %s: it can't be claimed", inert(url))
-                return Verdict("unjudged", reason="internal_error")
-            await asyncio.sleep(pause)
-            self._spend("paused", pause)
-            pause = min(2 * pause, longest)
 
     def _closing(self) -> bool:
         # Scrapy has no public way to tell that a crawl is about to end.
@@ -236,29 +223,18 @@ class NearDuplicateMiddleware:
 
     async def handed_over(self, request: Request) -> None:
         """The output of a page has reached the engine: its claim is confirmed."""
-        page_id = self._page_id(request)
-        if page_id in self._claimed:
-            self._claimed.discard(page_id)
-            await self._tell(self.options.index.confirm(page_id))
-
-    async def failed(self, request: Request) -> None:
-        """The spider failed on a page: its claim is taken back."""
-        page_id = self._page_id(request)
-        if page_id in self._claimed:
-            self._claimed.discard(page_id)
-            await self._tell(self.options.index.release(page_id))
-
-    async def _tell(self, message: Any) -> None:
-        try:
-            await message
-        except DedupError as error:
-            logger.warning("%s", error, extra={"spider": self.crawler.spider})
+        await self.claims.confirm(self._page_id(request))
 
     def spider_error(self, failure: Failure, response: Response | None, spider: Spider) -> None:
         """The spider failed on a page, or (no response) before any."""
         request = getattr(response, "request", None)
         if self.ready and request is not None:
-            self._spawn(self.failed(request))
+            self._spawn(self.claims.release(self._page_id(request)))
+
+    def spider_idle(self) -> None:
+        """Nothing is left to be crawled, it seems."""
+        if self.ready:
+            self.doubts.spider_idle()
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -271,7 +247,8 @@ class NearDuplicateMiddleware:
             return
         self.ready = False
         self.audit.close()
-        await self._tell(self.options.index.close())
+        await self.doubts.close()
+        await self.claims.close()
         self.log.close()
         text = summary(self.crawler.stats.get_stats(), str(self.log.path))
         logger.info("Near-duplicate filter: %s", text, extra={"spider": spider})

@@ -45,6 +45,7 @@ DEFAULTS: dict[str, Any] = {
     "MEGASHINGLE_SIZE": _detector.megashingle_size,
     "LOG": "duplicates.jsonl",
     "ON_INDEX_FAILURE": "keep",
+    "MAX_CLUSTER": 1_000,
     "AUDIT": 0.0,
     "HASH_KEY": _detector.hash_key,
 }
@@ -61,6 +62,7 @@ class Options:
     action: str
     log: str
     on_index_failure: str
+    max_cluster: int
     audit: float
 
 
@@ -93,6 +95,7 @@ _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
             "MIN_TOKENS",
             "EXPECTED_PAGES",
             "TABLES",
+            "MAX_CLUSTER",
             "SUPERSHINGLE_SIZE",
             "MEGASHINGLE_SIZE",
         ),
@@ -139,8 +142,8 @@ def read_settings(settings: BaseSettings) -> Options:
             hint = f"did you mean {PREFIX}{near[0]}?" if near else f"the settings are {known}"
             raise SettingsError(f"{name} is no setting of ours; {hint}")
     values = {name: _read(settings, name) for name in DEFAULTS}
-    audit = values["AUDIT"]
-    check_number(f"{PREFIX}AUDIT", audit, 0.0, 1.0)
+    check_number(f"{PREFIX}MAX_CLUSTER", values["MAX_CLUSTER"], 0, 10**12)
+    check_number(f"{PREFIX}AUDIT", values["AUDIT"], 0.0, 1.0)
     namespace = values["NAMESPACE"] or settings.get("BOT_NAME") or "dedup"
     file_name = re.sub(r"[^A-Za-z0-9._-]", "_", namespace)
     address = values["INDEX"] or f"file:{_folder()}/{file_name}.sqlite"
@@ -162,7 +165,8 @@ def read_settings(settings: BaseSettings) -> Options:
         index = open_index(address, detector, namespace=namespace, **options)
     except SettingsError as error:
         raise SettingsError(PREFIX + str(error)) from None
-    return Options(detector, index, values["ACTION"], values["LOG"], values["ON_INDEX_FAILURE"], audit)
+    others = ("action", "log", "on_index_failure", "max_cluster", "audit")
+    return Options(detector, index, **{name: values[name.upper()] for name in others})
 
 
 def _folder() -> str:

@@ -1,0 +1,275 @@
+"""Real crawls of a tiny site, over HTTP on loopback and in this process; its fixtures are in conftest.
+
+One page at a time and in the order of the links, unless a test says otherwise.
+"""
+
+import asyncio
+import json
+import logging
+import random
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.utils.test import get_crawler
+from twisted.python.failure import Failure
+
+from dedup.scrapy import Judgement, NearDuplicate, judgement
+from dedup.scrapy.signals import near_duplicate
+
+ADDON = {"dedup.scrapy.Addon": 500}
+
+# --- A site: status, headers and body by path -------------------------------------------------------
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+def words(seed: object, count: int = 200) -> str:
+    """A text that is unlike that of any other seed."""
+    chance = random.Random(str(seed))
+    return " ".join(f"word{chance.randrange(100_000)}" for _ in range(count))
+
+
+def html(body: str | bytes, **headers: str) -> Answer:
+    """A page with nothing but this in it."""
+    data = body.encode() if isinstance(body, str) else body
+    return 200, {"Content-Type": "text/html; charset=utf-8"} | headers, data
+
+
+def page(seed: object, *links: str, more: str = "") -> Answer:
+    """A page of 200 words; pages of one seed are near-duplicates, whatever their links and ``more``."""
+    anchors = " ".join(f'<a href="{link}">more</a>' for link in links)
+    return html(f"<!DOCTYPE html><title>A page</title><p>{words(seed)} {more}</p>{anchors}")
+
+
+class Site:
+    """What a server answers, and what it was asked for."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.pages: dict[str, Answer] = {}
+        self.requests: list[str] = []
+        self.on_request: Callable[[str], None] = lambda path: None
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A site on loopback, still without pages."""
+    site = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 30
+        wbufsize = -1  # head and body in one write
+
+        def do_GET(self) -> None:
+            site.requests.append(self.path)
+            site.on_request(self.path)
+            status, headers, body = site.pages.get(self.path, (404, html("")[1], b"There is nothing"))
+            self.send_response(status)
+            for name, value in ({"Content-Length": str(len(body))} | headers).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+            self.close_connection = "Content-Length" in headers  # a false one: the body is cut short
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 64
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            site.url = f"http://127.0.0.1:{server.server_address[1]}"
+            yield site
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+# --- A spider, and what came of its crawl -----------------------------------------------------------
+
+
+class Walker(Spider):
+    """Follows every link, and notes what it is given."""
+
+    name = "walker"
+    starts: tuple[str, ...] = ("/",)
+
+    def __init__(self, url: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.url = url
+        self.judgements: dict[str, Judgement | None] = {}
+        self.flags: dict[str, list[str]] = {}
+        self.failures: list[Failure] = []
+
+    def path(self, response: Any) -> str:
+        return str(response.url.removeprefix(self.url))
+
+    def request(self, path: str, **options: Any) -> Request:
+        return Request(self.url + path, **{"callback": self.parse, "errback": self.failed} | options)
+
+    async def start(self) -> AsyncIterator[Request]:
+        for path in self.starts:
+            yield self.request(path)
+
+    def note(self, response: Any) -> dict[str, str]:
+        self.judgements[self.path(response)] = judgement(response)
+        self.flags[self.path(response)] = response.flags
+        return {"path": self.path(response)}
+
+    def links(self, response: Any) -> list[str]:
+        return list(response.css("a::attr(href)").getall())
+
+    def parse(self, response: Any) -> Any:
+        yield self.note(response)
+        for link in self.links(response):
+            yield self.request(link)
+
+    def failed(self, failure: Failure) -> None:
+        self.failures.append(failure)
+
+
+@dataclass
+class Crawl:
+    """What came of a crawl."""
+
+    spider: Any
+    stats: dict[str, Any]
+    requests: list[str]  # the paths that the site was asked for
+    records: list[dict[str, Any]]  # of the drop log
+    messages: list[logging.LogRecord]
+    seconds: float
+
+    @property
+    def verdicts(self) -> dict[str, str | None]:
+        """What callbacks were told, by path: "new", "unjudged: short" ...; None = not judged."""
+        return {
+            path: judged and ": ".join(filter(None, (judged.verdict.status, judged.verdict.reason)))
+            for path, judged in self.spider.judgements.items()
+        }
+
+    @property
+    def dropped(self) -> list[str]:
+        """Of which pages an errback was told that they are near-duplicates."""
+        errors = [failure.value for failure in self.spider.failures]
+        return [
+            error.url.removeprefix(self.spider.url) for error in errors if isinstance(error, NearDuplicate)
+        ]
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """The filter's own stats, but for its times."""
+        ours = {name.removeprefix("dedup/"): value for name, value in self.stats.items() if "dedup/" in name}
+        return {name: value for name, value in ours.items() if not name.startswith("seconds/")}
+
+    @property
+    def mishaps(self) -> list[str]:
+        """What was logged as an error or with a traceback."""
+        return [m.getMessage() for m in self.messages if m.levelno >= logging.ERROR or m.exc_info]
+
+
+Run = Callable[..., Crawl]
+
+
+@pytest.fixture
+def crawl(site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
+    """Crawls the site: ``crawl(pages, spider, SETTING=value, ...)``."""
+    log = tmp_path / "duplicates.jsonl"
+
+    def run(pages: dict[str, Answer], spider: type[Spider] = Walker, **settings: Any) -> Crawl:
+        defaults = {
+            "ADDONS": ADDON,
+            "DEDUP_INDEX": "memory:",
+            "DEDUP_LOG": str(log),
+            "CONCURRENT_REQUESTS": 1,
+            "DEPTH_PRIORITY": 1,
+            "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+        }
+        site.pages, site.requests = pages, []
+        caplog.clear()
+        caplog.set_level(logging.INFO)
+        crawler = get_crawler(spider, defaults | settings)
+        started = time.perf_counter()
+        asyncio.run(crawler.crawl_async(url=site.url))
+        seconds = time.perf_counter() - started
+        lines = log.read_text("ascii").splitlines() if log.exists() else []
+        records = [json.loads(line) for line in lines if line.endswith("}")]
+        messages = [message for message in caplog.records if message.name.startswith(("dedup", "scrapy"))]
+        return Crawl(crawler.spider, crawler.stats.get_stats(), site.requests, records, messages, seconds)
+
+    return run
+
+
+#: The front page links to a and b, which are near-duplicates; only b links to what is behind b.
+TWINS = {
+    "/": page("home", "/a", "/b"),
+    "/a": page("story", "/behind-a"),
+    "/b": page("story", "/behind-b", more="changed"),
+    "/behind-a": page("behind a"),
+    "/behind-b": page("behind b"),
+}
+
+
+def listening(told: Callable[..., None], signal: object = near_duplicate) -> type[Walker]:
+    """A spider that connects a function to a signal of the filter."""
+
+    class Listens(Walker):
+        @classmethod
+        def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
+            crawler.signals.connect(told, signal, weak=False)
+            return super().from_crawler(crawler, *args, **kwargs)
+
+    return Listens
+
+
+# --- A Redis that can be killed ---------------------------------------------------------------------
+
+
+class Redis:
+    """A redis-server that can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "redis.sock"
+        self.start()
+
+    def start(self) -> None:
+        server = shutil.which("redis-server") or shutil.which("valkey-server") or ""
+        command = [server, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.socket.parent)]
+        self._process = subprocess.Popen(
+            [*command, "--save", "", "--appendonly", "yes"], stdout=subprocess.DEVNULL
+        )
+        while not self.socket.exists():
+            time.sleep(0.01)
+            assert self._process.poll() is None
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self.socket.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def own_redis(redis_socket: Path) -> Iterator[Redis]:
+    """A Redis for one test alone (where there is one for all)."""
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        redis = Redis(Path(folder))
+        try:
+            yield redis
+        finally:
+            redis.kill()

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tests.crawling import crawl, own_redis, site  # noqa: F401
+from tests.servers import server, start_redis  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,15 +25,15 @@ settings.load_profile("shingleback")
 @pytest.fixture(scope="session")
 def redis_socket() -> Iterator[Path]:
     """The socket of a redis-server of our own.  Without one: skipped on a laptop, an error in CI."""
-    server = shutil.which("redis-server") or shutil.which("valkey-server")
-    if server is None:
+    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    if program is None:
         if os.environ.get("CI"):
             pytest.fail("redis-server is missing; the tests of the Redis index must not be skipped in CI")
         pytest.skip("redis-server is not installed: the Redis index is NOT tested")
     # A short path of its own: a socket's path may not exceed 107 bytes.
     with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
         socket = Path(folder, "redis.sock")
-        process = start_redis(server, socket)
+        process = start_redis(program, socket)
         try:
             yield socket
         finally:
@@ -45,19 +45,6 @@ def scrapy(*arguments: object) -> subprocess.CompletedProcess[str]:
     """A command of Scrapy, run in the project."""
     command = [sys.executable, "-m", "scrapy", *map(str, arguments)]
     return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120)
-
-
-def start_redis(server: str, socket: Path, *options: str) -> subprocess.Popen[bytes]:
-    """A running redis-server that listens on a Unix socket only."""
-    command = [server, "--port", "0", "--unixsocket", str(socket), "--dir", str(socket.parent), "--save", ""]
-    with Path(socket.parent, "redis.log").open("ab") as log:
-        process = subprocess.Popen([*command, "--appendonly", "yes", *options], stdout=log)
-    for _ in range(500):
-        if socket.exists() or process.poll() is not None:
-            break
-        time.sleep(0.01)
-    assert process.poll() is None, Path(socket.parent, "redis.log").read_text()
-    return process
 
 
 @pytest.fixture(params=["memory", "file", "redis"])

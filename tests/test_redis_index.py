@@ -1,103 +1,33 @@
 """What only the index in Redis has: servers it refuses, replies that get lost, runs that die, its keys."""
 
 import asyncio
-import functools
 import logging
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
 
-from dedup.detector import Detector, Fingerprint
+from dedup.detector import Detector
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.index import Index, Verdict, open_index
+from dedup.index import Index, Verdict
 from dedup.tables import possible_plans
-from tests.conftest import start_redis
+from tests.servers import Server, driven, opened, page
 
-DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
 ALL_BITS = 2**64 - 1
-
-
-def page(simhash: int) -> Fingerprint:
-    """A page of that simhash; their sketches are all alike."""
-    return Fingerprint(simhash, b"\x55" * 128, tokens=100, links=0, digest=simhash)
-
-
-def driven(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """A test that is a coroutine, run to its end."""
-
-    @functools.wraps(test)
-    def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(test(*args, **kwargs))
-
-    return run
-
-
-@asynccontextmanager
-async def opened(address: str, namespace: str = "test", **options: Any) -> AsyncIterator[Index]:
-    """An index, closed at the end."""
-    index = open_index(address, options.pop("detector", DETECTOR), namespace=namespace, **options)
-    try:
-        await index.open()
-        yield index
-    finally:
-        with suppress(
-            DedupError
-        ):  # of a server that is gone, or an index that is not the one that was opened
-            await index.close()
 
 
 async def try_to_open(address: str) -> None:
     """Raises what opening raises."""
     async with opened(address):
         pass
-
-
-class Server:
-    """A Redis for one test alone, which may treat it as it likes."""
-
-    def __init__(self, program: str, folder: Path) -> None:
-        self.socket = folder / "redis.sock"
-        self.address = f"unix://{self.socket}"
-        self.program = program
-        self.start()
-
-    def start(self, *options: str) -> None:
-        self.process = start_redis(self.program, self.socket, *options)
-        self.client = redis.Redis(unix_socket_path=str(self.socket))
-
-    def stop(self) -> None:
-        self.client.close()
-        self.process.kill()
-        self.process.wait()
-        self.socket.unlink(missing_ok=True)
-
-    def contents(self) -> dict[bytes, bytes]:
-        """Every key, and its value byte for byte."""
-        return {key: self.client.dump(key) for key in self.client.scan_iter(count=1000)}
-
-
-@pytest.fixture
-def server(redis_socket: Path) -> Iterator[Server]:
-    """A server of one's own; skipped or an error where there is none, like `redis_socket`."""
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    assert program
-    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
-        server = Server(program, Path(folder))
-        try:
-            yield server
-        finally:
-            server.stop()
 
 
 @pytest.fixture

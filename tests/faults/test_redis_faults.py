@@ -1,0 +1,407 @@
+"""Everything that Redis can do to an index in mid-run: what is certain is answered, the rest is an error of ours.
+
+An error is by class what ON_INDEX_FAILURE acts on: `IndexUnavailableError` passes, the others do not.
+"""
+
+import asyncio
+import random
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+import redis
+
+from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.index import Index
+from tests.servers import Server, driven, opened, page
+
+SEED = 5
+
+
+@pytest.fixture(autouse=True)
+def impatience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls give up sooner than they do: the tests shall not take minutes."""
+    if "patient" not in request.keywords:
+        monkeypatch.setattr("dedup.index.server.DEADLINE", 1.0)
+        monkeypatch.setattr("dedup.index.server.TIMEOUT", 0.5)
+
+
+def pages(count: int, seed: int = SEED) -> list[int]:
+    """Simhashes that are far from one another."""
+    rng = random.Random(seed)
+    return [rng.getrandbits(64) for _ in range(count)]
+
+
+async def file_all(index: Index, simhashes: list[int], start: int = 0) -> list[str]:
+    """Claims and confirms pages; what each claim said."""
+    said = []
+    for number, simhash in enumerate(simhashes, start):
+        said.append((await index.claim(f"{number}", f"http://{number}/", page(simhash))).status)
+        await index.confirm(f"{number}")
+    return said
+
+
+# --- Another index than before, under the same name -------------------------------------------------
+
+
+def emptied(server: Server, old: bytes) -> None:
+    server.client.flushall()
+
+
+def made_anew(server: Server, old: bytes) -> None:
+    server.client.flushall()
+
+    async def claim_something() -> None:
+        async with opened(server.address) as other:
+            await file_all(other, pages(50, seed=1))
+
+    asyncio.run(claim_something())
+
+
+def set_back(server: Server, old: bytes) -> None:
+    """An older RDB file is put in the place of the data."""
+    server.stop()
+    for left in server.socket.parent.glob("appendonlydir/*"):
+        left.unlink()
+    (server.socket.parent / "dump.rdb").write_bytes(old)
+    server.start("--appendonly", "no")
+
+
+def without_counter(server: Server, old: bytes) -> None:
+    server.client.delete("shingleback:{test}:sequence")
+
+
+@pytest.mark.parametrize("fault", [emptied, made_anew, set_back, without_counter])
+@driven
+async def test_an_index_emptied_replaced_or_set_back_is_never_written_to(
+    server: Server,
+    fault: Callable[[Server, bytes], None],
+) -> None:
+    async with opened(server.address) as index:
+        await file_all(index, pages(20))
+        await asyncio.sleep(0.6)  # confirmations are written
+        server.client.save()
+        old = (server.socket.parent / "dump.rdb").read_bytes()
+        await file_all(index, pages(40)[20:], 20)
+        await asyncio.sleep(0.6)
+        await asyncio.to_thread(fault, server, old)
+        there = server.contents()
+        for number, simhash in enumerate(pages(60)[40:], 40):
+            with pytest.raises(IndexMismatchError, match=r"vanished|set back"):
+                await index.claim(f"{number}", f"http://{number}/", page(simhash))
+        await index.confirm("39")
+        await index.release("39")
+        assert server.contents() == there, "something was written into an index that is not ours"
+
+
+@driven
+async def test_a_crawl_that_starts_on_an_index_set_back_goes_on_with_what_it_holds(
+    server: Server,
+) -> None:
+    async with opened(server.address) as index:
+        await file_all(index, pages(20))
+    server.client.save()
+    old = (server.socket.parent / "dump.rdb").read_bytes()
+    async with opened(server.address) as index:
+        await file_all(index, pages(40)[20:], 20)
+    set_back(server, old)
+    async with opened(server.address) as index:
+        assert await file_all(index, pages(40)) == ["same"] * 20 + ["new"] * 20
+
+
+# --- A server that refuses --------------------------------------------------------------------------
+
+
+def out_of_memory(server: Server) -> Callable[[], object]:
+    server.client.config_set("maxmemory", "1mb")
+    return lambda: server.client.config_set("maxmemory", "0")
+
+
+def read_only(server: Server) -> Callable[[], object]:
+    server.client.replicaof("127.0.0.1", "1")
+    return lambda: server.client.replicaof("NO", "ONE")
+
+
+def too_few_replicas(server: Server) -> Callable[[], object]:
+    server.client.config_set("min-replicas-to-write", "1")
+    return lambda: server.client.config_set("min-replicas-to-write", "0")
+
+
+def can_not_save(server: Server) -> Callable[[], object]:
+    """MISCONF: the last snapshot failed."""
+    (server.socket.parent / "dump.rdb").mkdir()
+    server.client.config_set("save", "3600 1")
+    server.client.bgsave()
+    while server.client.info("persistence")["rdb_last_bgsave_status"] != "err":
+        time.sleep(0.02)
+
+    def repair() -> None:
+        server.client.config_set("save", "")
+        (server.socket.parent / "dump.rdb").rmdir()
+        server.client.bgsave()
+        while server.client.info("persistence")["rdb_last_bgsave_status"] == "err":
+            time.sleep(0.02)
+
+    return repair
+
+
+def asleep(server: Server) -> Callable[[], object]:
+    server.client.execute_command("CLIENT", "PAUSE", "60000", "WRITE")
+    return lambda: server.client.execute_command("CLIENT", "UNPAUSE")
+
+
+def busy(server: Server) -> Callable[[], object]:
+    """A script of someone else runs for ever."""
+    server.client.config_set("busy-reply-threshold", "50")
+    other = server.client.connection_pool.make_connection()
+    other.connect()
+    other.send_command("EVAL", "while true do end", "0")
+    time.sleep(0.2)
+
+    def repair() -> None:
+        server.client.script_kill()
+        with suppress(redis.ResponseError):  # the script's own error
+            other.read_response()
+        other.disconnect()
+
+    return repair
+
+
+def gone(server: Server) -> Callable[[], object]:
+    server.stop()
+    return server.start
+
+
+def frozen(server: Server) -> Callable[[], object]:
+    """SIGSTOP: it accepts connections and never answers."""
+    server.process.send_signal(19)
+    return lambda: server.process.send_signal(18)
+
+
+FAULTS = [out_of_memory, read_only, too_few_replicas, can_not_save, asleep, busy, gone, frozen]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@driven
+async def test_a_server_that_refuses_is_waited_for_and_nothing_is_half_done(
+    server: Server,
+    fault: Callable[[Server], Callable[[], object]],
+) -> None:
+    async with opened(server.address) as index:
+        await file_all(index, pages(5))
+        await asyncio.sleep(0.6)
+        before = server.contents()
+        repair = fault(server)
+        for number, simhash in enumerate(pages(7)[5:], 5):
+            started = time.monotonic()
+            with pytest.raises(IndexUnavailableError):
+                await index.claim(f"{number}", f"http://{number}/", page(simhash))
+            assert time.monotonic() - started < 2
+        repair()
+        if fault not in {asleep, frozen}:  # in which it may read what it was sent before, and late
+            assert server.contents() == before
+        said = await file_all(index, pages(10))
+        assert said[:5] == ["same"] * 5
+        assert set(said[5:7]) <= {"new", "same"}
+        assert said[7:] == ["new"] * 3
+        assert await index.count() == 10
+
+
+@pytest.mark.parametrize("times", [3, pytest.param(50, marks=pytest.mark.slow)])
+@driven
+async def test_scripts_flushed_and_connections_killed_at_any_moment_change_nothing(
+    server: Server,
+    times: int,
+) -> None:
+    simhashes = pages(40 * times)
+    async with opened(server.address) as index:
+
+        async def disturb() -> None:
+            for _ in range(times):
+                await asyncio.sleep(0.01)
+                server.client.script_flush()
+                await asyncio.sleep(0.01)
+                server.client.client_kill_filter(_type="normal", skipme=True)
+
+        disturbing = asyncio.create_task(disturb())
+        said = await file_all(index, simhashes)
+        await disturbing
+        assert set(said) <= {"new", "same"}  # same: the answer to its first claim was lost
+        assert await file_all(index, simhashes) == ["same"] * len(simhashes)
+
+
+@driven
+async def test_a_server_that_is_loading_its_data_is_waited_for(server: Server) -> None:
+    async with opened(server.address) as index:
+        await file_all(index, pages(5))
+        await asyncio.sleep(0.6)
+        server.client.mset({f"ballast:{number}": "x" * 1000 for number in range(2_000)})
+        server.client.save()
+        server.stop()
+        # A millisecond for each key of its file.
+        slow = (
+            "--appendonly",
+            "no",
+            "--key-load-delay",
+            "1000",
+            "--loading-process-events-interval-bytes",
+            "1024",
+        )
+        await asyncio.to_thread(server.start, *slow)
+        with pytest.raises(IndexUnavailableError, match=r"(?i)loading"):
+            await index.claim("5", "http://5/", page(pages(6)[5]))
+        while True:
+            with suppress(IndexUnavailableError):
+                assert await file_all(index, pages(6)) == ["same"] * 5 + ["new"]
+                break
+
+
+# --- A line that garbles ----------------------------------------------------------------------------
+
+
+class Garbler:
+    """A proxy that does something to replies, for as long as it is told to."""
+
+    def __init__(self, server: Path) -> None:
+        self.server = server
+        self.change: Callable[[bytes], list[bytes]] = lambda reply: [reply]
+        self.delay = 0.0
+        self.garbled = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_unix_connection(self.server)
+
+        async def pass_requests() -> None:
+            while request := await reader.read(1 << 16):
+                server_writer.write(request)
+
+        async def pass_replies() -> None:
+            while reply := await server_reader.read(1 << 16):
+                await asyncio.sleep(self.delay)
+                parts = self.change(reply)
+                self.garbled += parts != [reply]
+                for part in parts:
+                    writer.write(part)
+                    await writer.drain()
+                    await asyncio.sleep(0)
+
+        ways = [asyncio.ensure_future(pass_requests()), asyncio.ensure_future(pass_replies())]
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for task in ways:
+            task.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+        for stream in (writer, server_writer):
+            stream.close()
+
+
+@asynccontextmanager
+async def garbling(server: Path, namespace: str) -> AsyncIterator[tuple[Index, Garbler]]:
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        garbler = Garbler(server)
+        async with await asyncio.start_unix_server(garbler.serve, Path(folder, "proxy.sock")):
+            async with opened(f"unix://{folder}/proxy.sock", namespace) as index:
+                await file_all(index, pages(1))
+                yield index, garbler
+                garbler.change, garbler.delay = lambda reply: [reply], 0
+            await asyncio.sleep(0.05)
+
+
+GARBAGE: dict[str, Callable[[bytes, random.Random], list[bytes]]] = {
+    "one byte at a time": lambda reply, rng: [reply[at : at + 1] for at in range(len(reply))],
+    "a flipped bit": lambda reply, rng: [flip(reply, rng)],
+    "random bytes": lambda reply, rng: [rng.randbytes(len(reply)) + b"\r\n"],
+    "nil": lambda reply, rng: [b"$-1\r\n"],
+    "an empty list": lambda reply, rng: [b"*0\r\n"],
+    "a number": lambda reply, rng: [b":1\r\n"],
+    "an endless list": lambda reply, rng: [b"*1000000000\r\n", b":1\r\n"],
+    "an endless text": lambda reply, rng: [b"$536870912\r\n", b"x" * 1000],
+    "a list in lists": lambda reply, rng: [b"*1\r\n" * 50 + b":1\r\n"],
+    "the answer to another question": lambda reply, rng: [b"*3\r\n$1\r\n0\r\n:1\r\n$4\r\nsame\r\n"],
+    "a duplicate of a foreign record": lambda reply, rng: [
+        b"*7\r\n$1\r\n0\r\n:1\r\n$9\r\nduplicate\r\n:1\r\n:1\r\n:1\r\n$3\r\nabc\r\n"
+    ],
+    "an HTTP server": lambda reply, rng: [b"HTTP/1.1 400 Bad Request\r\n\r\n"],
+    "an unknown error": lambda reply, rng: [b"-WHATEVER it is\r\n"],
+}
+
+
+def flip(reply: bytes, rng: random.Random) -> bytes:
+    at = rng.randrange(len(reply))
+    return reply[:at] + bytes([reply[at] ^ 1 << rng.randrange(8)]) + reply[at + 1 :]
+
+
+@pytest.mark.parametrize("trials", [2, pytest.param(80, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", GARBAGE)
+@driven
+async def test_a_garbled_answer_never_drops_a_page(
+    redis_socket: Path, namespace: str, kind: str, trials: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.server.DEADLINE", 0.3)
+    rng = random.Random(SEED)
+    async with garbling(redis_socket, namespace) as (index, garbler):
+        for number, simhash in enumerate(pages(trials + 1)[1:], 1):
+            garbler.change = lambda reply: GARBAGE[kind](reply, rng)
+            with suppress(DedupError):
+                verdict = await index.claim(f"{number}", f"http://{number}/", page(simhash))
+                assert verdict.status in {"new", "same"}, verdict
+            garbler.change = lambda reply: [reply]
+            await index._server.disconnect()  # type: ignore[attr-defined]
+            verdict = await index.claim(f"{number}", f"http://{number}/", page(simhash))
+            assert verdict.status in {"new", "same"}, verdict
+        assert garbler.garbled >= trials
+
+
+@pytest.mark.slow
+@pytest.mark.patient
+@pytest.mark.parametrize("delay", [0.05, 5.0])
+@driven
+async def test_a_slow_line_delays_no_page_for_longer_than_the_deadline(
+    redis_socket: Path, namespace: str, delay: float
+) -> None:
+    async with garbling(redis_socket, namespace) as (index, garbler):
+        garbler.delay = delay
+        started = time.monotonic()
+        with suppress(IndexUnavailableError):
+            assert (await index.claim("1", "http://1/", page(1))).status == "new"
+            assert delay < 1
+        assert time.monotonic() - started < 5
+
+
+@driven
+async def test_a_policy_changed_in_mid_run_is_noticed(server: Server) -> None:
+    async with opened(server.address) as index:
+        await file_all(index, pages(1))
+        server.client.config_set("maxmemory-policy", "allkeys-lru")
+        await index._watch_server()  # type: ignore[attr-defined]  # as every 20 seconds
+        with pytest.raises(IndexMismatchError, match="allkeys-lru"):
+            await index.claim("1", "http://1/", page(1))
+        server.client.config_set("maxmemory-policy", "noeviction")
+        await index._watch_server()  # type: ignore[attr-defined]
+        assert (await index.claim("1", "http://1/", page(1))).status == "new"
+
+
+@driven
+async def test_a_key_that_is_damaged_is_an_error_of_its_own(server: Server) -> None:
+    async with opened(server.address) as index:
+        await file_all(index, pages(1))
+        server.client.delete("shingleback:{test}:pending")
+        server.client.set("shingleback:{test}:pending", "x")
+        with pytest.raises(IndexCorruptError):
+            await index.claim("1", "http://1/", page(1))
+        server.client.delete("shingleback:{test}:pending")
+
+
+@driven
+async def test_a_release_that_fails_is_tried_again(server: Server) -> None:
+    async with opened(server.address) as index, opened(server.address) as other:
+        await index.claim("a", "http://a/", page(1))
+        server.stop()
+        with pytest.raises(IndexUnavailableError):
+            await index.release("a")
+        server.start()
+        assert (await other.claim("b", "http://b/", page(1))).of == "http://a/"
+        await index._release_all()  # type: ignore[attr-defined]  # as every 20 seconds
+        assert (await other.claim("b", "http://b/", page(1))).status == "new"

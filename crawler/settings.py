@@ -65,6 +65,9 @@ DEDUP_MEGASHINGLE_SIZE = 2
 DEDUP_LOG = "duplicates.jsonl"
 # When the index can't be reached: "keep" pages unjudged, "pause" until it is back, "stop" the crawl.
 DEDUP_ON_INDEX_FAILURE = "keep"
+# Near-duplicates of one page that a host may have.  More of them look like a login wall or an error page:
+# a warning, and from then on they are kept.  0 = any number.
+DEDUP_MAX_CLUSTER = 1_000
 # Share of the drops, 0 to 1, that are checked again by exact resemblance: one more download each, and the
 # rate of wrong drops in the stats (dedup/audit/).
 DEDUP_AUDIT = 0.0

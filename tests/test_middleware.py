@@ -154,7 +154,7 @@ def test_mark_changes_nothing_but_flag_log_and_stats(crawl: Run) -> None:
     assert marked.spider.failures == []
     assert marked.spider.flags == plain.spider.flags | {"/b": ["near-duplicate"]}
     assert [record["action"] for record in marked.records] == ["mark"]
-    assert marked.figures == {"pages": 5, "new": 4, "duplicate": 1, "marked": 1}
+    assert marked.figures == {"pages": 5, "new": 4, "duplicate": 1, "marked": 1, "links_marked": 1}
 
 
 def test_of_twins_fetched_at_once_exactly_one_is_kept(crawl: Run, address: str, namespace: str) -> None:
@@ -237,9 +237,30 @@ def test_the_last_words_say_what_was_kept_and_dropped(crawl: Run, tmp_path: Path
     assert (
         "Near-duplicate filter: 4 pages fetched and judged\n"
         "  kept      3: 3 new\n"
-        "  dropped   1 near-duplicates; the 1 links on them were not followed\n"
-        f"  drop log  {tmp_path / 'duplicates.jsonl'}"
+        "  dropped   1 near-duplicates\n"
+        "  saved     the 1 links on them were not followed\n"
+        f"  drop log  {tmp_path / 'duplicates.jsonl'}\n"
+        f"  to see    scrapy duplicates {tmp_path / 'duplicates.jsonl'} --html report.html"
     ) in [message.getMessage() for message in crawl(TWINS).messages]
+
+
+def test_mark_says_what_would_have_been_dropped(crawl: Run) -> None:
+    [text] = [
+        text
+        for message in crawl(TWINS, DEDUP_ACTION="mark").messages
+        if (text := message.getMessage()).startswith("Near-duplicate filter: 5 pages")
+    ]
+    assert "  kept      5: 4 new, 1 near-duplicates\n  dropped   0 near-duplicates\n" in text
+    assert (
+        "  marked    1 near-duplicates; dropped, the 1 links on them would not have been followed\n" in text
+    )
+
+
+def test_the_stats_are_in_the_periodic_log(crawl: Run, site: Site) -> None:
+    site.on_request = lambda path: time.sleep(0.3)
+    logged = [m.getMessage() for m in crawl(TWINS, LOGSTATS_INTERVAL=0.2).messages if "periodic" in m.name]
+    assert '"dedup/new": ' in logged[-1]
+    assert '"downloader/' not in logged[-1]
 
 
 # --- Seeds, and pages that come again ---------------------------------------------------------------

@@ -370,23 +370,26 @@ async def cut_off(server: Path, namespace: str) -> AsyncIterator[tuple[Index, Pr
             await asyncio.sleep(0.05)  # the proxy sees its connections end
 
 
+@pytest.mark.parametrize("crawls", [5, pytest.param(100, marks=pytest.mark.slow)])
 @driven
 async def test_a_claim_whose_reply_was_lost_is_never_a_duplicate_of_itself(
-    redis_socket: Path, namespace: str
+    redis_socket: Path, namespace: str, crawls: int
 ) -> None:
+    """Ten lost replies in each crawl."""
+
     async def claim_and_lose_the_reply(crawl: int) -> None:
         rng = random.Random(crawl)
         async with cut_off(redis_socket, f"{namespace}-{crawl}") as (index, proxy):
             for trial in range(10):
                 simhash = rng.getrandbits(64)
-                proxy.replies_to_lose, proxy.reply_bytes = 1, trial  # of *1\r\n$3\r\nnew\r\n
+                proxy.replies_to_lose, proxy.reply_bytes = 1, 3 * trial  # of about 30
                 verdict = await index.claim(f"{trial}", f"http://{trial}/", page(simhash))
                 assert (proxy.replies_to_lose, verdict) == (0, Verdict("same"))
                 twin = await index.claim(f"twin of {trial}", "http://twin/", page(simhash))
                 assert twin.of == f"http://{trial}/"
                 await index.confirm(f"{trial}")
 
-    await asyncio.gather(*(claim_and_lose_the_reply(crawl) for crawl in range(5)))
+    await asyncio.gather(*(claim_and_lose_the_reply(crawl) for crawl in range(crawls)))
 
 
 @driven

@@ -14,13 +14,16 @@ SPIDER_ORDER = 10
 
 
 class Addon:
-    """Puts the middlewares into their places."""
+    """Puts the middlewares into their places, and the stats into Scrapy's periodic log."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Called by Scrapy; a project that has given them other places keeps those."""
+        """Called by Scrapy; a project that has given them other places, or its own periodic log, keeps those."""
+        from scrapy.extensions.periodic_log import PeriodicLog
+
         from dedup.scrapy.bodies import CharsetMiddleware, WholenessMiddleware
         from dedup.scrapy.confirm import ConfirmMiddleware
         from dedup.scrapy.middleware import NearDuplicateMiddleware
+        from dedup.scrapy.settings import is_enabled
 
         for name, middleware, order in (
             ("DOWNLOADER_MIDDLEWARES", WholenessMiddleware, WHOLENESS_ORDER),
@@ -29,3 +32,6 @@ class Addon:
             ("SPIDER_MIDDLEWARES", ConfirmMiddleware, SPIDER_ORDER),
         ):
             settings.setdefault_in_component_priority_dict(name, middleware, order)
+        if is_enabled(settings) and not settings.get("PERIODIC_LOG_STATS"):
+            settings.set("PERIODIC_LOG_STATS", {"include": ["dedup/"]}, priority="addon")
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", PeriodicLog, 0)

@@ -197,8 +197,8 @@ class NearDuplicateMiddleware:
             extra={"spider": self.crawler.spider},
         )
         self._count({"drop": "dropped", "nofollow": "not_followed", "mark": "marked"}[action])
-        if action != "mark":
-            self.crawler.stats.inc_value("dedup/links_not_followed", record["links"])
+        links = "links_marked" if action == "mark" else "links_not_followed"
+        self.crawler.stats.inc_value(f"dedup/{links}", record["links"])
         response.flags.append(FLAG)
         self.crawler.signals.send_catch_log(
             near_duplicate, response=response, request=request, record=record, spider=self.crawler.spider

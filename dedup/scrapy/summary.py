@@ -1,6 +1,7 @@
 """What the filter did in a crawl, in a few lines for people."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 __all__ = ["summary"]
@@ -13,37 +14,51 @@ def summary(stats: Mapping[str, Any], log: str) -> str:
     ...     "dedup/unjudged": 1, "dedup/unjudged/short": 1, "dedup/links_not_followed": 90}, "drops.jsonl"))
     12 pages fetched and judged
       kept      8: 7 new, 1 unjudged (1 short)
-      dropped   4 near-duplicates; the 90 links on them were not followed
+      dropped   4 near-duplicates
+      saved     the 90 links on them were not followed
       drop log  drops.jsonl
+      to see    scrapy duplicates drops.jsonl --html report.html
     """
+    return "\n".join(_lines(stats, log))
 
+
+def _lines(stats: Mapping[str, Any], log: str) -> Iterator[str]:
     def count(name: str) -> int:
         return int(stats.get(f"dedup/{name}", 0))
 
     def parts(name: str) -> str:
         prefix = f"dedup/{name}/"
-        found = sorted(
-            (key.removeprefix(prefix), value) for key, value in stats.items() if key.startswith(prefix)
-        )
-        return f"{count(name):,} {name}" + (
-            f" ({', '.join(f'{n:,} {what}' for what, n in found)})" if found else ""
-        )
+        found = sorted((key.removeprefix(prefix), n) for key, n in stats.items() if key.startswith(prefix))
+        reasons = ", ".join(f"{n:,} {what}" for what, n in found)
+        return f"{count(name):,} {name}" + (f" ({reasons})" if reasons else "")
 
-    kept = [f"{count('new'):,} new"]
-    if count("same"):
-        kept.append(f"{count('same'):,} seen before at the same URL")
-    if count("unjudged"):
-        kept.append(parts("unjudged"))
+    skipped = f", {parts('skipped')}" if count("skipped") else ""
+    yield f"{count('pages'):,} pages fetched and judged{skipped}"
     passed = count("duplicate") - count("dropped")
-    if passed:
-        kept.append(f"{passed:,} near-duplicates marked but not dropped")
-    lines = [
-        f"{count('pages'):,} pages fetched and judged"
-        + (f", {parts('skipped')}" if count("skipped") else ""),
-        f"  kept      {count('pages') - count('dropped'):,}: {', '.join(kept)}",
-        f"  dropped   {count('dropped'):,} near-duplicates",
+    kept = [
+        f"{count('new'):,} new",
+        *([f"{count('same'):,} seen before at the same URL"] if count("same") else []),
+        *([parts("unjudged")] if count("unjudged") else []),
+        *([f"{passed:,} near-duplicates"] if passed else []),
     ]
+    yield f"  kept      {count('pages') - count('dropped'):,}: {', '.join(kept)}"
+    yield f"  dropped   {count('dropped'):,} near-duplicates"
     if count("links_not_followed"):
-        lines[-1] += f"; the {count('links_not_followed'):,} links on them were not followed"
-    lines.append(f"  drop log  {log}")
-    return "\n".join(lines)
+        yield f"  saved     the {count('links_not_followed'):,} links on them were not followed"
+    if count("marked"):
+        yield (
+            f"  marked    {count('marked'):,} near-duplicates; dropped, the {count('links_marked'):,} links on "
+            "them would not have been followed"
+        )
+    if count("late/filed") or count("late/duplicate") or count("late/never"):
+        yield (
+            f"  outage    of the pages kept meanwhile {count('late/filed'):,} were filed later, "
+            f"{count('late/duplicate'):,} were near-duplicates, {count('late/never'):,} are in no index"
+        )
+    if count("fetched_again"):
+        yield f"  again     {count('fetched_again'):,} dropped pages were fetched again: what they duplicate failed"
+    if count("alarms"):
+        yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
+    yield f"  drop log  {log}"
+    if count("duplicate"):
+        yield f"  to see    scrapy duplicates {shlex.quote(log)} --html report.html"

@@ -289,12 +289,16 @@ class Garbler:
                     await asyncio.sleep(0)
 
         ways = [asyncio.ensure_future(pass_requests()), asyncio.ensure_future(pass_replies())]
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        for task in ways:
-            task.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
-        for stream in (writer, server_writer):
-            stream.close()
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in ways:
+                task.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            for stream in (writer, server_writer):
+                stream.close()
+                with suppress(OSError):
+                    await stream.wait_closed()
 
 
 @asynccontextmanager
@@ -349,8 +353,12 @@ async def test_a_garbled_answer_never_drops_a_page(
                 assert verdict.status in {"new", "same"}, verdict
             garbler.change = lambda reply: [reply]
             await index._server.disconnect()  # type: ignore[attr-defined]
-            verdict = await index.claim(f"{number}", f"http://{number}/", page(simhash))
-            assert verdict.status in {"new", "same"}, verdict
+            try:
+                verdict = await index.claim(f"{number}", f"http://{number}/", page(simhash))
+                assert verdict.status in {"new", "same"}, verdict
+            except IndexMismatchError:  # the bit was one of the number that says how far the index has come
+                assert kind == "a flipped bit"
+                index._seen = 0  # type: ignore[attr-defined]
         assert garbler.garbled >= trials
 
 

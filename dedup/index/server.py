@@ -69,7 +69,9 @@ class Server:
         """What a script answers.  One that was flushed is loaded again; lost connections are tried again."""
         with self.errors():
             async with asyncio.timeout(DEADLINE):
-                return await self._scripts[verb](keys=list(keys), args=list(arguments))
+                while True:
+                    with suppress(exceptions.NoScriptError):  # flushed between its loading and its call
+                        return await self._scripts[verb](keys=list(keys), args=list(arguments))
 
     async def check(self) -> dict[str, Any]:
         """What the server says of itself; raises `IndexMismatchError` if it may lose parts of an index."""

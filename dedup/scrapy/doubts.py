@@ -20,7 +20,7 @@ __all__ = ["Doubts"]
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks at the pages that are waited for.
+#: Seconds between two looks at the pages of other crawlers that are waited for.
 INTERVAL = 1.0
 #: Seconds that a crawl, otherwise at its end, waits for pages of other crawlers: longer than a lease.
 PATIENCE = 120.0
@@ -57,9 +57,11 @@ class Doubts:
             with suppress(DedupError):  # out of reach: asked again
                 for page_id, state in zip(page_ids, await self._index.states(page_ids), strict=True):
                     if state != "pending":
-                        self._settle(self._waiting.pop(page_id), processed=state == "done")
+                        self.settle(page_id, processed=state == "done")
 
-    def _settle(self, requests: list[Request], *, processed: bool) -> None:
+    def settle(self, of_id: str, *, processed: bool) -> None:
+        """The kept page is done, or has failed: then what was dropped for it is fetched again."""
+        requests = self._waiting.pop(of_id, [])
         self._count -= len(requests)
         for request in requests if not processed else []:
             logger.info("Fetched again: %s, as the page that it duplicates failed", inert(request.url))
@@ -69,6 +71,7 @@ class Doubts:
     def spider_idle(self) -> None:
         """Keeps the spider open while a drop is uncertain, but not for ever."""
         if not self._waiting:
+            self._idle_since = None
             return
         self._idle_since = self._idle_since or time.monotonic()
         if time.monotonic() - self._idle_since < PATIENCE:

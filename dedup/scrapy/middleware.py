@@ -223,13 +223,21 @@ class NearDuplicateMiddleware:
 
     async def handed_over(self, request: Request) -> None:
         """The output of a page has reached the engine: its claim is confirmed."""
-        await self.claims.confirm(self._page_id(request))
+        page_id = self._page_id(request)
+        await self.claims.confirm(page_id)
+        self.doubts.settle(page_id, processed=True)
+
+    async def failed(self, request: Request) -> None:
+        """The spider failed on a page: its claim is taken back."""
+        page_id = self._page_id(request)
+        await self.claims.release(page_id)
+        self.doubts.settle(page_id, processed=False)
 
     def spider_error(self, failure: Failure, response: Response | None, spider: Spider) -> None:
         """The spider failed on a page, or (no response) before any."""
         request = getattr(response, "request", None)
         if self.ready and request is not None:
-            self._spawn(self.claims.release(self._page_id(request)))
+            self._spawn(self.failed(request))
 
     def spider_idle(self) -> None:
         """Nothing is left to be crawled, it seems."""

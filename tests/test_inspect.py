@@ -1,0 +1,67 @@
+"""Every example in docs/inspect.md, run in the order of the text: it prints what the text shows.
+
+Numbers, dates and session ids may differ; "..." in the text stands for any lines.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "docs" / "inspect.md").read_text()
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def shape(line: str) -> str:
+    """A line without what varies from run to run."""
+    line = re.sub(r"\b[0-9a-f]{12,}\b", "#", line)
+    return " ".join(re.sub(r"\d+", "#", line).split())
+
+
+def runs(block: str) -> list[tuple[str, list[str]]]:
+    """Commands of a console block, and the lines that they are to print."""
+    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)
+    return [(part.partition("\n")[0], part.partition("\n")[2].splitlines()) for part in parts if part]
+
+
+def assert_shown(wanted: list[str], printed: list[str]) -> None:
+    """Each line is printed after the one before it, at once unless "..." stands between them."""
+    at, skipping = 0, False
+    for line in map(shape, wanted):
+        if line == "...":
+            skipping = True
+        elif line:
+            found = next((i for i in range(at, len(printed)) if printed[i] == line), None)
+            assert found is not None, f"not printed: {line!r}, in:\n" + "\n".join(printed[at:])
+            assert skipping or found == at, f"printed before {line!r}: {printed[at:found]}"
+            at, skipping = found + 1, False
+    assert skipping or not printed[at:], f"also printed: {printed[at:]}"
+
+
+def test_every_example_prints_what_the_text_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "crawler.settings")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    examples = 0
+    for kind, block in BLOCK.findall(TEXT):
+        if kind == "python":  # its first line names the file
+            name = block.partition("\n")[0].removeprefix("# ")
+            (tmp_path / name).write_text(block)
+            continue
+        for command, wanted in runs(block):
+            done = subprocess.run(
+                ["bash", "-c", command],
+                check=False,
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+            printed = [shape(line) for line in done.stdout.splitlines() if line.strip()]
+            print(f"$ {command}\n{done.stdout}{done.stderr[-2000:]}")
+            assert_shown(wanted, printed)
+            examples += 1
+    assert examples >= 10

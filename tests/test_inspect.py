@@ -49,7 +49,6 @@ def assert_shown(wanted: list[str], printed: list[str]) -> None:
 
 def test_every_example_prints_what_the_text_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
-    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "crawler.settings")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     examples = 0
     for kind, block in BLOCK.findall(TEXT):

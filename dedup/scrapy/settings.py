@@ -46,6 +46,7 @@ DEFAULTS: dict[str, Any] = {
     "LOG": "duplicates.jsonl",
     "ON_INDEX_FAILURE": "keep",
     "AUDIT": 0.0,
+    "KEEP_TEXT": False,
     "HASH_KEY": _detector.hash_key,
 }
 _CHOICES = {"ACTION": ("drop", "nofollow", "mark"), "ON_INDEX_FAILURE": ("keep", "pause", "stop")}
@@ -62,6 +63,7 @@ class Options:
     log: str
     on_index_failure: str
     audit: float
+    keep_text: bool
 
 
 def _flag(value: object) -> bool:
@@ -85,7 +87,7 @@ def _text(value: Any) -> str:
 
 #: How a value, which is a string if it comes from the command line, is read.
 _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    **dict.fromkeys(("ENABLED", "KEEP_URLS"), (_flag, "True, False")),
+    **dict.fromkeys(("ENABLED", "KEEP_URLS", "KEEP_TEXT"), (_flag, "True, False")),
     **dict.fromkeys(
         (
             "MAX_DISTANCE",
@@ -162,7 +164,15 @@ def read_settings(settings: BaseSettings) -> Options:
         index = open_index(address, detector, namespace=namespace, **options)
     except SettingsError as error:
         raise SettingsError(PREFIX + str(error)) from None
-    return Options(detector, index, values["ACTION"], values["LOG"], values["ON_INDEX_FAILURE"], audit)
+    return Options(
+        detector,
+        index,
+        values["ACTION"],
+        values["LOG"],
+        values["ON_INDEX_FAILURE"],
+        audit,
+        values["KEEP_TEXT"],
+    )
 
 
 def _folder() -> str:

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-__all__ = ["MAX_FILE", "MAX_TEXT", "SUFFIX", "Find", "Texts", "stored"]
+__all__ = ["MAX_FILE", "MAX_TEXT", "MAX_URL", "SUFFIX", "Find", "Texts", "stored"]
 
 #: Finds the tokens of a page by its URL and simhash.
 Find = Callable[[str, str], list[str] | None]

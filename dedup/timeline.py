@@ -19,7 +19,27 @@ SUFFIX = ".crawl"
 MAX_LINE = 4_096  # bytes
 #: Of more steps than this a timeline is not made.
 STEPS = 60
-_WIDTHS = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400)
+_WIDTHS = (
+    0.5,
+    1,
+    2,
+    5,
+    10,
+    15,
+    30,
+    60,
+    120,
+    300,
+    600,
+    900,
+    1_800,
+    3_600,
+    7_200,
+    10_800,
+    21_600,
+    43_200,
+    86_400,
+)
 
 
 class Thresholds(NamedTuple):
@@ -64,7 +84,9 @@ def read_steps(paths: Iterable[Path]) -> Iterator[Step]:
             run, counts = str(line["run"]), (int(line["pages"]), int(line["duplicates"]))
         except (KeyError, TypeError, ValueError, OverflowError):
             continue
-        pages, duplicates = (max(0, now - then) for now, then in zip(counts, before.get(run, (0, 0)), strict=True))
+        pages, duplicates = (
+            max(0, now - then) for now, then in zip(counts, before.get(run, (0, 0)), strict=True)
+        )
         before[run] = counts
         yield Step(time, pages, duplicates)
 

@@ -23,6 +23,7 @@ _SETTINGS: dict[str, Any] = {
     "ITEM_PIPELINES": {},
     "JOBDIR": None,
     "LOG_ENABLED": False,
+    "RETRY_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
 }
 #: At least: seconds between two requests to a host; at most: seconds and bytes of a page.

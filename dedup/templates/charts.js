@@ -1,8 +1,8 @@
 // Elements, numbers as text, and charts as SVG.  Everything that comes from a log is inserted as text.
 
 const SVG = "http://www.w3.org/2000/svg";
-// Of a chart, in its own units, and what is left free of columns.
-const WIDTH = 560, HEIGHT = 190, LEFT = 46, RIGHT = 8, TOP = 22, BOTTOM = 26;
+// Of a chart, in its own units: half the page and the whole, and what is left free of columns.
+const HALF = 560, FULL = 1136, HEIGHT = 190, LEFT = 46, RIGHT = 8, TOP = 22, BOTTOM = 26;
 
 /** An element with attributes (on...: a listener; false and null: none) and children (text or elements). */
 function element(name, attributes = {}, ...children) {
@@ -51,19 +51,23 @@ function link(url) {
   return element("a", options, element("bdi", {}, visible(url)));
 }
 
-/** Rows with a heading; cells are text or elements, numbers go to the right. */
+/** A cell of a table: a number goes to the right, as does a text that is one. */
+function cell(value) {
+  if (typeof value === "number") return figure(number(value));
+  return value instanceof HTMLTableCellElement ? value : element("td", {}, value);
+}
+const figure = (text) => element("td", { class: "number" }, text);
+
+/** A table of rows; cells are as above, or text, or elements. */
 function table(caption, heading, rows) {
-  const cell = (value) =>
-    typeof value === "number"
-      ? element("td", { class: "number" }, number(value))
-      : element("td", {}, value);
-  const names = heading.map((name) => element("th", { scope: "col" }, name));
-  rows[0]?.forEach((value, at) => typeof value === "number" && names[at].setAttribute("class", "number"));
+  const cells = rows.map((row) => row.map(cell));
+  const names = heading.map((name, at) =>
+    element("th", { scope: "col", class: cells[0]?.[at].getAttribute("class") ?? null }, name));
   return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     element("table", {},
       element("caption", { class: "hidden" }, caption),
       element("thead", {}, element("tr", {}, ...names)),
-      element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(cell))))));
+      element("tbody", {}, ...cells.map((row) => element("tr", {}, ...row)))));
 }
 
 /** A table that is made when it is opened, and again when it is open and what it shows has changed. */
@@ -87,20 +91,20 @@ function roundStep(most) {
  * Columns of one or two parts, the first at the bottom, over labels.
  * parts: [{class, values}]; labels: a text or "" per column; marks: [{at, text, after}], lines beside a column.
  */
-function columns({ title, description, parts, labels, marks = [] }) {
+function columns({ title, description, parts, labels, marks = [], wide = HALF }) {
   const count = labels.length;
   const sums = labels.map((_, at) => parts.reduce((sum, part) => sum + part.values[at], 0));
   const most = Math.max(1, ...sums);
-  const across = (WIDTH - LEFT - RIGHT) / count, gap = across > 4 ? Math.min(4, across / 5) : 0;
+  const across = (wide - LEFT - RIGHT) / count, gap = across > 4 ? Math.min(4, across / 5) : 0;
   const x = (at) => LEFT + at * across, base = HEIGHT - BOTTOM;
   const y = (value) => base - (value / most) * (base - TOP);
   const id = `chart-${(columns.made = (columns.made ?? 0) + 1)}`;
-  const chart = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
-    "aria-labelledby": `${id}-title ${id}-desc` },
+  const chart = drawn("svg", { viewBox: `0 0 ${wide} ${HEIGHT}`, role: "img",
+    "aria-labelledby": `${id}-title`, "aria-describedby": `${id}-desc` },
     drawn("title", { id: `${id}-title` }, title), drawn("desc", { id: `${id}-desc` }, description));
   for (let value = 0; value <= most; value += roundStep(most)) {
     chart.append(
-      drawn("line", { class: value ? "grid" : "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
+      drawn("line", { class: value ? "grid" : "axis", x1: LEFT, x2: wide - RIGHT, y1: y(value), y2: y(value) }),
       drawn("text", { class: "tick", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
   }
   labels.forEach((label, at) => {
@@ -121,7 +125,7 @@ function columns({ title, description, parts, labels, marks = [] }) {
     }
   });
   for (const { at, text, after } of marks) {
-    const place = x(at + (after ? 1 : 0)), right = place > WIDTH / 2;
+    const place = x(at + (after ? 1 : 0)), right = place > wide / 2;
     chart.append(
       drawn("line", { class: "mark", x1: place, x2: place, y1: TOP - 14, y2: base }),
       drawn("text", { class: "mark-text", x: place + (right ? -5 : 5), y: TOP - 6,
@@ -132,7 +136,7 @@ function columns({ title, description, parts, labels, marks = [] }) {
 
 /** Puts a slider under the columns that it goes along. */
 function alignSlider(slider, count) {
-  const half = (WIDTH - LEFT - RIGHT) / count / 2;
-  slider.style.marginLeft = `calc(${((LEFT + half) / WIDTH) * 100}% - 9px)`;
-  slider.style.width = `calc(${((WIDTH - LEFT - RIGHT - 2 * half) / WIDTH) * 100}% + 18px)`;
+  const half = (HALF - LEFT - RIGHT) / count / 2;
+  slider.style.marginLeft = `calc(${((LEFT + half) / HALF) * 100}% - 9px)`;
+  slider.style.width = `calc(${((HALF - LEFT - RIGHT - 2 * half) / HALF) * 100}% + 18px)`;
 }

@@ -104,7 +104,7 @@ function facts(pair, urls) {
     row("URL", link(urls[pair.duplicate_of]), link(urls[pair.url])),
     row("Simhash", bits(pair.duplicate_of_simhash, pair.simhash), bits(pair.simhash, pair.duplicate_of_simhash)),
     row("Apart", `${many(pair.distance, "bit")} of 64 differ; resemblance ${pair.resemblance.toFixed(4)}`),
-    row("Dropped page", `${many(pair.tokens, "word")}, ${many(pair.links, "link")}${size}; `
+    row("Dropped", `${many(pair.tokens, "word")}, ${many(pair.links, "link")}${size}; `
       + `${{ drop: "dropped", nofollow: "not followed", mark: "only marked" }[pair.action]} at `
       + `${pair.time.slice(0, 19).replace("T", " ")} UTC by the rule ${visible(pair.rule)}`),
     row("Found on", element("span", {}, pair.referer === null ? "no page" : link(urls[pair.referer]),

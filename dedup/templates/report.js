@@ -22,6 +22,7 @@ function summarise() {
   const names = data.logs.length === 1 ? data.logs[0] : `${number(data.logs.length)} logs`;
   const span = totals.drops ? ` \u00b7 ${totals.first.slice(0, 19).replace("T", " ")} to ${totals.last.slice(0, 19).replace("T", " ")} UTC` : "";
   byId("origin").append(element("bdi", {}, visible(names)), span);
+  document.title = `${visible(names)}: near-duplicates`;
   byId("made").textContent = `${data.made.slice(0, 19).replace("T", " ")} UTC`;
   const judged = data.timeline.judged;
   const actions = [
@@ -31,9 +32,9 @@ function summarise() {
   byId("summary").append(
     tile(number(totals.drops), "near-duplicates", actions.join(", ")),
     judged === null ? "" : tile(percent(totals.drops, judged), "of the pages judged", `${many(judged, "page")} judged`),
-    tile(number(totals.clusters), "kept pages they are like", `on ${many(totals.hosts, "host")}`),
+    tile(number(totals.clusters), "kept pages matched", `near-duplicates on ${many(totals.hosts, "host")}`),
     tile(number(totals.links), "links not followed", totals.marked_links ? `${number(totals.marked_links)} on marked pages were` : "one on two pages counts twice"),
-    totals.bytes === null ? "" : tile(bytes(totals.bytes), "downloaded to find out", "unpacked; not saved"),
+    totals.bytes === null ? "" : tile(bytes(totals.bytes), "downloaded anyway", "a page is judged by its content"),
   );
   const notes = [];
   if (data.chosen) notes.push(`Of ${many(data.read, "record")}, those of ${data.chosen}.`);
@@ -117,8 +118,8 @@ function drawTimeline() {
   const { start, width, near, kept } = data.timeline;
   const named = (at) => clock(start + at * width, 0, width < 1 ? 21 : 19);
   const days = near.length * width > 2 * 86400;
-  const every = Math.ceil(near.length / 7);
-  const tick = (at) => (days ? clock(start + at * width, 5, 16) : clock(start + at * width, 11, width < 60 ? 19 : 16));
+  const every = Math.ceil(near.length / 10);
+  const tick = (at) => (days ? clock(start + at * width, 5, 16) : clock(start + at * width, 11, width < 1 ? 21 : width < 60 ? 19 : 16));
   const parts = [...(kept ? [{ class: "kept", values: kept }] : []), { class: "near", values: near }];
   const unit = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]].find(([size]) => width >= size) ?? [1, "second"];
   const step = many(width / unit[0], unit[1]);
@@ -127,7 +128,7 @@ function drawTimeline() {
   byId("timeline-chart").append(columns({
     title: kept ? "Pages kept and near-duplicates over time" : "Near-duplicates over time",
     description: `From ${named(0)} UTC, a column each ${step}. The table below has the figures.`,
-    parts, labels: near.map((_, at) => (at % every ? "" : tick(at))),
+    parts, labels: near.map((_, at) => (at % every ? "" : tick(at))), wide: FULL,
   }));
   if (!kept) {
     byId("timeline-chart").append(element("p", { class: "note" }, data.chosen
@@ -140,7 +141,7 @@ function drawTimeline() {
 
 function drawHosts(limit = HOSTS) {
   const rows = data.hosts.slice(0, limit).map(([host, drops, links, size]) =>
-    [element("bdi", { class: "url" }, visible(host) || "(none)"), drops, links, size === null ? "" : element("span", {}, bytes(size))]);
+    [element("bdi", { class: "url" }, visible(host) || "(none)"), drops, links, figure(size === null ? "" : bytes(size))]);
   byId("hosts").replaceChildren(table("Hosts of near-duplicates", ["Host", "Near-duplicates", "Links", "Size"], rows));
   const more = totals.hosts - rows.length;
   if (!more) return;
@@ -173,7 +174,7 @@ function chosen() {
 
 function pairTable(of, some, limit) {
   const rows = some.slice(0, limit).map((pair) => [link(data.urls[pair.url]), pair.distance,
-    element("span", {}, pair.resemblance.toFixed(2)), pair.tokens, pair.links,
+    figure(pair.resemblance.toFixed(2)), pair.tokens, pair.links,
     element("button", { type: "button", "aria-label": `Compare ${visible(data.urls[pair.url])}`, onclick: () => compare(pair, data) },
       pair.words === null ? "Details" : "Compare")]);
   return table(`Near-duplicates of ${visible(data.urls[of])}`, ["Near-duplicate", "Distance", "Resemblance", "Words", "Links", "Both pages"], rows);
@@ -185,7 +186,7 @@ function fold({ cluster, some }) {
   const least = some.reduce((low, pair) => Math.min(low, pair.resemblance), 1);
   const folded = element("details", { class: "cluster", open: state.open.has(of) },
     element("summary", {}, element("b", { class: "count" }, number(some.length)), element("bdi", { class: "url" }, visible(data.urls[of])),
-      element("span", { class: "range" }, `up to ${many(most, "bit")}, resemblance from ${least.toFixed(2)}`)));
+      element("span", { class: "range" }, `${most ? "up to " : ""}${many(most, "bit")}, resemblance from ${least.toFixed(2)}`)));
   const fill = () => {
     folded.querySelector(".within")?.remove();
     if (!folded.open) return;
@@ -240,8 +241,8 @@ function start() {
     for (const [name, [, , value]] of Object.entries(limits)) byId(name).value = value;
     sliderMoved();
   });
-  byId("stricter").textContent = "They only tell of stricter thresholds: pages that were kept are not in a drop log. "
-    + "To see what looser ones would drop, crawl with DEDUP_ACTION = \"mark\" and these.";
+  byId("stricter").textContent = "The sliders can only be stricter than the crawl was: pages that it kept are not in a drop log. "
+    + "To see what looser thresholds would drop, crawl with them and DEDUP_ACTION = \"mark\".";
   if (pairs.length < totals.drops) {
     byId("sample").textContent = `The charts above are of all ${number(totals.drops)} near-duplicates. Listed here are `
       + `${number(pairs.length)}: the ${number(Math.floor(pairs.length / 2))} least alike, and the others from the largest clusters.`;

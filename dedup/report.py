@@ -29,7 +29,7 @@ from dedup.timeline import read_steps, read_thresholds, width
 
 __all__ = ["MAX_PAIRS", "MAX_WORDS", "Source", "check_target", "report", "write_report"]
 
-#: Pairs and hosts that are listed, and characters of the pages' words that are shown.
+#: Pairs and hosts that are listed, and bytes of the pages' words.
 MAX_PAIRS, MAX_HOSTS, MAX_WORDS = 10_000, 1_000, 16_000_000
 #: By this a report is known, and may be replaced.
 MARK = '<meta name="generator" content="scrapy duplicates">'
@@ -150,7 +150,7 @@ def _timeline(drops: Drops, courses: Sequence[Path]) -> dict[str, Any]:
         "width": wide,
         "near": near,
         "kept": kept if judged else None,
-        "judged": judged if known == totals.drops else None,  # or a run's course is missing
+        "judged": judged if judged and known == totals.drops else None,  # or a run's course is missing
     }
 
 
@@ -171,10 +171,12 @@ def _words(pairs: Sequence[Pair], source: Source) -> tuple[list[Any], list[str]]
             continue
         text = " ".join(kept)
         differing = [(edit.start, edit.end, " ".join(edit.tokens)) for edit in edits(kept, dropped)]
-        size = sum(len(tokens) + 10 for *_, tokens in differing) + (0 if text in texts else len(text))
+        words = [texts.get(text, len(texts)), *(part for edit in differing for part in edit)]
+        size = len(json.dumps(words)) + (0 if text in texts else len(json.dumps(text)))
         if size <= left:
             left -= size
-            found[at] = [texts[text], *(part for edit in differing for part in edit)]
+            found[at] = words
+            _ = texts[text]  # numbers it
     return found, list(texts)
 
 

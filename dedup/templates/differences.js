@@ -138,7 +138,7 @@ function compare(pair, data) {
 }
 
 function noWords(data) {
-  const bounded = `as it holds at most ${number(data.max_words)} characters of words`;
+  const bounded = `as it holds at most ${bytes(data.max_words)} of words`;
   if (data.words === "fetched") return "These words are not here: of the pairs listed, only some were fetched again.";
   if (data.words === "stored") return `These words are not in this report: they were not stored, or left out, ${bounded}.`;
   return "The words of these pages were not stored. Crawl with DEDUP_KEEP_TEXT = True, or make this report with "

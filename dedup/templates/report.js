@@ -118,8 +118,9 @@ function drawTimeline() {
   const { start, width, near, kept } = data.timeline;
   const named = (at) => clock(start + at * width, 0, width < 1 ? 21 : 19);
   const days = near.length * width > 2 * 86400;
-  const every = Math.ceil(near.length / 10);
-  const tick = (at) => (days ? clock(start + at * width, 5, 16) : clock(start + at * width, 11, width < 1 ? 21 : width < 60 ? 19 : 16));
+  // Whole seconds only: every other column where one is half a second.
+  const every = Math.ceil(near.length / 10 / (width < 1 ? 2 : 1)) * (width < 1 ? 2 : 1), first = start % 1 ? 1 : 0;
+  const tick = (at) => (days ? clock(start + at * width, 5, 16) : clock(start + at * width, 11, width < 60 ? 19 : 16));
   const parts = [...(kept ? [{ class: "kept", values: kept }] : []), { class: "near", values: near }];
   const unit = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]].find(([size]) => width >= size) ?? [1, "second"];
   const step = many(width / unit[0], unit[1]);
@@ -128,7 +129,7 @@ function drawTimeline() {
   byId("timeline-chart").append(columns({
     title: kept ? "Pages kept and near-duplicates over time" : "Near-duplicates over time",
     description: `From ${named(0)} UTC, a column each ${step}. The table below has the figures.`,
-    parts, labels: near.map((_, at) => (at % every ? "" : tick(at))), wide: FULL,
+    parts, labels: near.map((_, at) => ((at - first) % every ? "" : tick(at))), wide: FULL,
   }));
   if (!kept) {
     byId("timeline-chart").append(element("p", { class: "note" }, data.chosen
@@ -145,7 +146,7 @@ function drawHosts(limit = HOSTS) {
   byId("hosts").replaceChildren(table("Hosts of near-duplicates", ["Host", "Near-duplicates", "Links", "Size"], rows));
   const more = totals.hosts - rows.length;
   if (!more) return;
-  const button = { type: "button", onclick: () => drawHosts(data.hosts.length) };
+  const button = { type: "button", onclick: () => { drawHosts(data.hosts.length); byId("hosts").firstChild.focus(); } };
   byId("hosts").append(rows.length < data.hosts.length ? element("button", button, `${number(more)} more`)
     : element("p", { class: "note" }, `... and ${number(more)} more`));
 }
@@ -191,11 +192,15 @@ function fold({ cluster, some }) {
     folded.querySelector(".within")?.remove();
     if (!folded.open) return;
     const limit = state.open.get(of), within = element("div", { class: "within" });
-    const listed = some.length < drops ? `${number(some.length)} of ${many(drops, "near-duplicate")} listed` : many(drops, "near-duplicate");
-    within.append(element("p", {}, "Kept: ", link(data.urls[of]), ` \u00b7 ${listed} on ${many(hosts, "host")}, with ${many(links, "link")}`),
+    const listed = some.length < drops ? `; ${number(some.length)} of them listed` : "";
+    within.append(element("p", {}, "Kept: ", link(data.urls[of]), ` \u00b7 ${many(drops, "near-duplicate")} on ${many(hosts, "host")}, with ${many(links, "link")}${listed}`),
       pairTable(of, some, limit));
     if (some.length > limit) {
-      within.append(element("button", { type: "button", onclick: () => { state.open.set(of, limit + PAIRS); fill(); } },
+      within.append(element("button", { type: "button", onclick: () => {
+        state.open.set(of, limit + PAIRS);
+        fill();
+        folded.querySelectorAll("tbody button")[limit].focus();
+      } },
         `${number(Math.min(PAIRS, some.length - limit))} more of ${number(some.length)}`));
     }
     folded.append(within);
@@ -251,7 +256,11 @@ function start() {
   for (const [id, name] of [["query", "query"], ["which", "which"], ["order", "order"]]) {
     byId(id).addEventListener("input", (event) => { state[name] = event.target.value; state.shown = CLUSTERS; draw(); });
   }
-  byId("more").addEventListener("click", () => { state.shown += CLUSTERS; draw(); });
+  byId("more").addEventListener("click", () => {
+    state.shown += CLUSTERS;
+    drawClusters();
+    byId("list").children[state.shown - CLUSTERS].querySelector("summary").focus();
+  });
   drawTimeline();
   drawHosts();
   draw();

@@ -164,6 +164,8 @@ def _words(pairs: Sequence[Pair], source: Source) -> tuple[list[Any], list[str]]
     left = MAX_WORDS
     doubtful = sorted(range(len(pairs)), key=lambda at: (pairs[at].resemblance, -pairs[at].distance))
     for at in source.watch(doubtful):
+        if left < MAX_WORDS // 100:
+            break  # hardly another pair would fit
         pair = pairs[at]
         kept = find(pair.duplicate_of, pair.duplicate_of_simhash)
         dropped = source.find(pair.url, pair.simhash) if kept else None

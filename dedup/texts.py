@@ -98,7 +98,7 @@ def stored(paths: Iterable[Path]) -> Iterator[Find]:
     try:
         for path in paths:
             with suppress(sqlite3.Error):
-                files.append(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True))
+                files.append(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True))
 
         def find(url: str, simhash: str) -> list[str] | None:
             for file in files:

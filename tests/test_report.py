@@ -474,6 +474,7 @@ OPEN_ALL = """async () => {
   for (const each of document.querySelectorAll("details")) each.open = true;
   await drawn();
   let count = 0;
+  document.querySelector("main").hidden = true;  // or each dialog takes a layout of all
   for (const button of document.querySelectorAll("details.cluster button")) {
     button.click();
     for (const each of document.querySelectorAll("dialog details")) each.open = true;
@@ -481,6 +482,7 @@ OPEN_ALL = """async () => {
     if (document.querySelector("dialog[open] ins")) count += 1;
     document.querySelector("#close").click();
   }
+  document.querySelector("main").hidden = false;
   return count;
 }"""
 
@@ -790,6 +792,16 @@ def test_texts_are_found_by_url_and_simhash(tmp_path: Path) -> None:
     path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
     with stored([path]) as find:
         assert find("http://a/", "0f") is None
+
+
+def test_two_crawls_may_store_texts_in_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.texts"
+    with Texts(path) as one, Texts(path) as other:
+        for page in range(200):
+            one.add(f"http://a/{page}", "0", ["a"])
+            other.add(f"http://b/{page}", "0", ["b"])
+    with stored([path]) as find:
+        assert all(find(f"http://{host}/{page}", "0") == [host] for page in range(200) for host in "ab")
 
 
 def test_texts_stay_within_their_bound_and_pairs_stay_longest(tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ class KeepText:
         judge = self._crawler.get_downloader_middleware(NearDuplicateMiddleware)
         if self._failed or judge is None or not judge.ready or not judge.options.keep_text:
             return
+        if not judge.log.path.is_file():
+            return  # /dev/null and the like have nothing beside them
         assert isinstance(response, HtmlResponse)
         tokens = html.extract(response.selector.root, response.url, judge.options.detector.keep_urls).tokens
         try:

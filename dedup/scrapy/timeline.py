@@ -64,6 +64,8 @@ class Timeline:
         while judge is not None:
             if self._path is not None:
                 self._add(self._counts())
+            elif judge.ready and not judge.log.path.is_file():
+                return  # /dev/null and the like have nothing beside them
             elif judge.ready:
                 self._path = Path(f"{judge.log.path}{SUFFIX}")
                 options, detector = judge.options, judge.options.detector

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from urllib.parse import quote, urljoin
 
-__all__ = ["join", "url_token", "usable_base"]
+__all__ = ["join", "strip_session", "strip_user", "url_token", "usable_base"]
 
 #: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
 MAX_URL = 2_000
@@ -20,6 +20,7 @@ _SESSION = re.compile(
     re.IGNORECASE,
 )
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
+_USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
@@ -44,6 +45,24 @@ def url_token(value: str, base: str) -> str | None:
     return _resolve(value, base)
 
 
+def strip_session(url: str) -> str:
+    """A URL without session ids, campaign parameters and fragment.
+
+    >>> strip_session("http://example.org/a;jsessionid=1F?sid=2&page=3#top")
+    'http://example.org/a?page=3'
+    """
+    return _SESSION.sub("", url.partition("#")[0]).rstrip("?&")
+
+
+def strip_user(url: str) -> str:
+    """A URL without user and password.
+
+    >>> strip_user("http://me:secret@example.org/@a"), strip_user("mailto:me@example.org")
+    ('http://example.org/@a', 'mailto:me@example.org')
+    """
+    return _USER.sub(r"\1", url)
+
+
 @lru_cache(maxsize=1 << 14)
 def _resolve(value: str, base: str) -> str | None:
     joined = join(base, value)
@@ -51,7 +70,7 @@ def _resolve(value: str, base: str) -> str | None:
         if scheme[0].lower() not in {"http:", "https:"}:
             return None
         joined = joined[scheme.end() :]
-    joined = "%20".join(_SESSION.sub("", joined.partition("#")[0]).rstrip("?&").split())
+    joined = "%20".join(strip_session(joined).split())
     if not joined.isascii():
         joined = quote(joined, safe=_ASCII)  # so that folding can't break it up
     host, path = _split(joined)

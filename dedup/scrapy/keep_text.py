@@ -16,6 +16,7 @@ from dedup.scrapy.middleware import NearDuplicateMiddleware
 from dedup.scrapy.settings import is_enabled
 from dedup.scrapy.signals import near_duplicate
 from dedup.texts import SUFFIX, Texts
+from dedup.urls import strip_user
 
 __all__ = ["KeepText"]
 
@@ -44,8 +45,9 @@ class KeepText:
     def response_received(self, response: Response) -> None:
         """A page reaches the spider: it is kept, or only marked."""
         judged = judgement(response)
-        if judged is not None and judged.verdict.status in {"new", "same"}:
-            self._store(response, response.url, judged.fingerprint.hex or "")
+        # What an index out of reach has not seen may be filed later.
+        if judged and (judged.verdict.status in {"new", "same"} or judged.verdict.reason == "index"):
+            self._store(response, strip_user(response.url), judged.fingerprint.hex or "")
 
     def near_duplicate(self, response: Response, record: dict[str, Any]) -> None:
         """A page is a near-duplicate, and its record is in the log."""

@@ -157,7 +157,7 @@ def _timeline(drops: Drops, courses: Sequence[Path]) -> dict[str, Any]:
 def _words(pairs: Sequence[Pair], source: Source) -> tuple[list[Any], list[str]]:
     """Per pair the number of the kept page's text and what differs from it, None without; and these texts."""
     found: list[Any] = [None] * len(pairs)
-    texts = _Numbers()
+    texts: dict[str, int] = {}
     if not source.texts:
         return found, []
     find = lru_cache(64)(source.find)
@@ -178,7 +178,7 @@ def _words(pairs: Sequence[Pair], source: Source) -> tuple[list[Any], list[str]]
         if size <= left:
             left -= size
             found[at] = words
-            _ = texts[text]  # numbers it
+            texts.setdefault(text, len(texts))
     return found, list(texts)
 
 

@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
 
-test: $(VENV)/test redis
+test: $(VENV)/test redis chromium
 	$(BIN)/python -m pytest -q $(TESTS)
 
 check: $(VENV)/test
@@ -38,6 +38,16 @@ redis:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq redis-server; \
 	else \
 		echo "redis-server is not installed: the tests of the Redis index will be skipped"; \
+	fi
+
+# The tests of the report need a chromium: likewise.
+.PHONY: chromium
+chromium:
+	@command -v chromium >/dev/null || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; \
+	else \
+		echo "chromium is not installed: the tests of the report will be skipped"; \
 	fi
 
 clean:

@@ -27,7 +27,7 @@ def main(url: str) -> int:
         if not url:
             DEMO.mkdir(exist_ok=True)
             items, log, index = (DEMO / name for name in ("pages.jsonl", "duplicates.jsonl", "index.sqlite"))
-            for old in (items, log, *DEMO.glob(f"{index.name}*")):
+            for old in (items, *DEMO.glob(f"{log.name}*"), *DEMO.glob(f"{index.name}*")):
                 old.unlink(missing_ok=True)
             demo: dict[str, Any] = {
                 "DEDUP_INDEX": f"file:{index}",

@@ -71,5 +71,8 @@ DEDUP_MAX_CLUSTER = 1_000
 # Share of the drops, 0 to 1, that are checked again by exact resemblance: one more download each, and the
 # rate of wrong drops in the stats (dedup/audit/).
 DEDUP_AUDIT = 0.0
+# Whether the words of pages are stored beside the log (up to 100 MB, compressed), so that
+# "scrapy duplicates --html" shows what differs.
+DEDUP_KEEP_TEXT = False
 # A secret: with it, nobody can make a page that looks like a duplicate of another.
 DEDUP_HASH_KEY = os.environ.get("DEDUP_HASH_KEY", "")

@@ -16,9 +16,14 @@ PRAGMA journal_mode = OFF;
 PRAGMA temp_store = FILE;
 CREATE TABLE drops (
     time TEXT, url TEXT, host TEXT, duplicate_of TEXT, distance INTEGER, resemblance REAL,
-    links INTEGER, bytes INTEGER, action TEXT
+    links INTEGER, bytes INTEGER, action TEXT,
+    simhash TEXT, duplicate_of_simhash TEXT, tokens INTEGER, rule TEXT, referer TEXT, depth INTEGER
 );
 """
+_COLUMNS = (
+    *("time", "url", "host", "duplicate_of", "distance", "resemblance", "links", "bytes", "action"),
+    *("simhash", "duplicate_of_simhash", "tokens", "rule", "referer", "depth"),
+)
 _TOTALS = """
 SELECT count(*), count(DISTINCT url), count(DISTINCT duplicate_of), count(DISTINCT host),
     coalesce(min(time), ''), coalesce(max(time), ''),
@@ -36,6 +41,30 @@ FROM drops GROUP BY twentieths ORDER BY twentieths
 _CLUSTERS = """
 SELECT duplicate_of, count(*), sum(links), min(time), max(time), count(DISTINCT host)
 FROM drops GROUP BY duplicate_of ORDER BY 2 DESC, 1
+"""
+
+#: By whole numbers, as above.
+_GRID = """
+SELECT distance, CAST(round(resemblance * 10000) AS INTEGER) / 100 AS hundredths, count(*), sum(links)
+FROM drops GROUP BY 1, 2 ORDER BY 1, 2
+"""
+_TIMES = """
+SELECT CAST((julianday(time) - 2440587.5) * 86400 / :width - :start / :width AS INTEGER) AS step, count(*)
+FROM drops GROUP BY step ORDER BY step
+"""
+#: The most doubtful drops, and the first of each cluster; the largest cluster first, the most doubtful drop in it.
+_PAIRS = """
+WITH placed AS (
+    SELECT rowid AS drop_id, row_number() OVER (ORDER BY resemblance, distance DESC, rowid) AS doubt,
+        row_number() OVER (PARTITION BY duplicate_of ORDER BY resemblance, distance DESC, rowid) AS place,
+        count(*) OVER (PARTITION BY duplicate_of) AS size
+    FROM drops
+), chosen AS (
+    SELECT drop_id, size FROM placed ORDER BY doubt > :limit / 2, place > 20, size DESC, place LIMIT :limit
+)
+SELECT url, duplicate_of, time, distance, resemblance, tokens, links, bytes, action, rule, depth, referer,
+    simhash, duplicate_of_simhash
+FROM drops JOIN chosen ON drops.rowid = drop_id ORDER BY size DESC, duplicate_of, resemblance, distance DESC, drop_id
 """
 
 #: Lost and found (Barber): the pages of the clusters that a URL is of, but for itself.
@@ -85,6 +114,25 @@ class Cluster(NamedTuple):
     hosts: int
 
 
+class Pair(NamedTuple):
+    """A dropped page and the kept one that it is a near-duplicate of."""
+
+    url: str
+    duplicate_of: str
+    time: str
+    distance: int
+    resemblance: float
+    tokens: int
+    links: int
+    bytes: int | None
+    action: str
+    rule: str
+    depth: int
+    referer: str | None
+    simhash: str
+    duplicate_of_simhash: str
+
+
 class Place(NamedTuple):
     """A URL at which a content was met."""
 
@@ -100,7 +148,7 @@ class Drops:
     def __init__(self, records: Iterable[Record]) -> None:
         self._database = sqlite3.connect("")  # on disk, where SQLite keeps temporary files
         self._database.create_function("pattern", 1, pattern, deterministic=True)
-        insert = "INSERT INTO drops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        insert = f"INSERT INTO drops VALUES ({', '.join('?' * len(_COLUMNS))})"
         try:
             with self._errors():
                 self._database.executescript(_SCHEMA)
@@ -152,6 +200,21 @@ class Drops:
         """Clusters, the largest first."""
         return (Cluster(*row) for row in self._rows(_CLUSTERS))
 
+    def grid(self) -> Iterator[tuple[int, int, int, int]]:
+        """Distance, resemblance rounded down to hundredths, the number of such drops, and of links on them."""
+        return ((d, r, drops, links) for d, r, drops, links in self._rows(_GRID))
+
+    def times(self, start: float, width: float) -> dict[int, int]:
+        """How many drops there are in each step of time; start (since 1970) and width of the steps in seconds."""
+        return dict(self._rows(_TIMES, {"start": start, "width": width}))
+
+    def pairs(self, limit: int) -> Iterator[Pair]:
+        """Drops, the largest cluster first, and in a cluster the least alike pair.
+
+        Of more than ``limit``: the half of them that is least alike, and the others from the largest clusters.
+        """
+        return (Pair(*row) for row in self._rows(_PAIRS, {"limit": limit}))
+
     def hosts_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
         """The hosts of a cluster's dropped pages, with the number of drops, most first."""
         return self._groups("host", cluster)
@@ -176,11 +239,12 @@ class Drops:
 
 
 def _row(record: Record) -> tuple[object, ...]:
-    url, of = (
-        record[name].encode("utf-8", "backslashreplace").decode() for name in ("url", "duplicate_of")
-    )  # SQLite stores no lone surrogates
-    numbers = (record["distance"], record["resemblance"], record["links"], record.get("bytes"))
-    return (record["time"], url, host(url), of, *numbers, record["action"])
+    row = {
+        name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+        for name, value in record.items()
+    }  # SQLite stores no lone surrogates
+    row |= {"host": host(row["url"]), "bytes": row.get("bytes")}
+    return tuple(row[name] for name in _COLUMNS)
 
 
 _PARTS = re.compile(r"%[0-9a-f]{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-z]+", re.IGNORECASE)

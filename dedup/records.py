@@ -28,6 +28,8 @@ Record = dict[str, Any]
 MAX_LINE = 1 << 20  # bytes
 #: How a URL begins; its host, with the port, is a group.
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE)
+#: What is written beside a log, under its name and these (`dedup.timeline`, `dedup.texts`).
+BESIDE = frozenset({".crawl", ".texts", ".texts-journal"})
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -148,11 +150,12 @@ def find_logs(log: str) -> list[Path]:
     Raises `SettingsError` if other marks are in it.
     """
     try:
-        return sorted(map(Path, glob(escape(log) % {"name": "*", "time": "*"})))
+        found = sorted(map(Path, glob(escape(log) % {"name": "*", "time": "*"})))
     except (ValueError, KeyError, TypeError):
         raise SettingsError(
             f"DEDUP_LOG is {log!r}; allowed: a path, in which %(name)s and %(time)s are filled in"
         ) from None
+    return [path for path in found if path.suffix not in BESIDE]
 
 
 class Reader:

@@ -14,7 +14,7 @@ SPIDER_ORDER = 10
 
 
 class Addon:
-    """Puts the middlewares into their places, and the stats into Scrapy's periodic log."""
+    """Puts middlewares and extensions into their places, and the stats into Scrapy's periodic log."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy; a project that has given them other places, or its own periodic log, keeps those."""
@@ -22,16 +22,20 @@ class Addon:
 
         from dedup.scrapy.bodies import CharsetMiddleware, WholenessMiddleware
         from dedup.scrapy.confirm import ConfirmMiddleware
+        from dedup.scrapy.keep_text import KeepText
         from dedup.scrapy.middleware import NearDuplicateMiddleware
         from dedup.scrapy.settings import is_enabled
+        from dedup.scrapy.timeline import Timeline
 
-        for name, middleware, order in (
+        for name, component, order in (
             ("DOWNLOADER_MIDDLEWARES", WholenessMiddleware, WHOLENESS_ORDER),
             ("DOWNLOADER_MIDDLEWARES", CharsetMiddleware, CHARSET_ORDER),
             ("DOWNLOADER_MIDDLEWARES", NearDuplicateMiddleware, DOWNLOADER_ORDER),
             ("SPIDER_MIDDLEWARES", ConfirmMiddleware, SPIDER_ORDER),
+            ("EXTENSIONS", Timeline, 0),
+            ("EXTENSIONS", KeepText, 0),
         ):
-            settings.setdefault_in_component_priority_dict(name, middleware, order)
+            settings.setdefault_in_component_priority_dict(name, component, order)
         if is_enabled(settings) and not settings.get("PERIODIC_LOG_STATS"):
             settings.set("PERIODIC_LOG_STATS", {"include": ["dedup/"]}, priority="addon")
             settings.setdefault_in_component_priority_dict("EXTENSIONS", PeriodicLog, 0)

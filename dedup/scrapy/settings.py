@@ -47,6 +47,7 @@ DEFAULTS: dict[str, Any] = {
     "ON_INDEX_FAILURE": "keep",
     "MAX_CLUSTER": 1_000,
     "AUDIT": 0.0,
+    "KEEP_TEXT": False,
     "HASH_KEY": _detector.hash_key,
 }
 _CHOICES = {"ACTION": ("drop", "nofollow", "mark"), "ON_INDEX_FAILURE": ("keep", "pause", "stop")}
@@ -64,6 +65,7 @@ class Options:
     on_index_failure: str
     max_cluster: int
     audit: float
+    keep_text: bool
 
 
 def _flag(value: object) -> bool:
@@ -87,7 +89,7 @@ def _text(value: Any) -> str:
 
 #: How a value, which is a string if it comes from the command line, is read.
 _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    **dict.fromkeys(("ENABLED", "KEEP_URLS"), (_flag, "True, False")),
+    **dict.fromkeys(("ENABLED", "KEEP_URLS", "KEEP_TEXT"), (_flag, "True, False")),
     **dict.fromkeys(
         (
             "MAX_DISTANCE",
@@ -165,7 +167,7 @@ def read_settings(settings: BaseSettings) -> Options:
         index = open_index(address, detector, namespace=namespace, **options)
     except SettingsError as error:
         raise SettingsError(PREFIX + str(error)) from None
-    others = ("action", "log", "on_index_failure", "max_cluster", "audit")
+    others = ("action", "log", "on_index_failure", "max_cluster", "audit", "keep_text")
     return Options(detector, index, **{name: values[name.upper()] for name in others})
 
 

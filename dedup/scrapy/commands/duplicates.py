@@ -63,6 +63,17 @@ class Command(ScrapyCommand):
         kind.add_argument(
             "--csv", action="store_true", help="one row per record, safe to open in a spreadsheet"
         )
+        kind.add_argument(
+            "--html",
+            metavar="FILE",
+            help="a report for the browser, in one file: charts, sliders, and what differs between two pages if "
+            "the crawl had DEDUP_KEEP_TEXT",
+        )
+        shown.add_argument(
+            "--fetch",
+            action="store_true",
+            help="with --html: fetch the 100 least alike pairs again, to see what differs; one request a second",
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Reads, filters, prints."""
@@ -72,6 +83,10 @@ class Command(ScrapyCommand):
 
         if opts.clusters and (opts.follow or opts.csv):
             raise UsageError("--clusters goes alone or with --json, not with --follow or --csv")
+        if opts.html is not None and (opts.clusters or opts.follow):
+            raise UsageError("--html goes alone, not with --clusters or --follow")
+        if opts.fetch and opts.html is None:
+            raise UsageError("--fetch goes with --html FILE")
         reader = Reader()
         try:
             try:
@@ -92,7 +107,8 @@ class Command(ScrapyCommand):
         from dedup.drops import Drops
         from dedup.errors import SettingsError
         from dedup.records import Filter, moment
-        from dedup.scrapy.commands import listing, output
+        from dedup.report import check_target
+        from dedup.scrapy.commands import listing, output, reporting
 
         since = moment(opts.since) if opts.since else ""
         wanted = Filter(opts.host, opts.of, opts.min_distance, opts.max_resemblance, since)
@@ -112,6 +128,8 @@ class Command(ScrapyCommand):
                 print(form(record), flush=True)
             return
         paths = find()
+        if opts.html is not None:
+            check_target(Path(opts.html))  # before a long log is read
         with output.reading(paths) as watch:
             records = filter(wanted.passes, reader.read(paths, watch))
             if not opts.clusters and (opts.json or opts.csv):
@@ -120,7 +138,11 @@ class Command(ScrapyCommand):
                 return
             drops = Drops(records)
         with drops:
-            if opts.clusters:
+            if opts.html is not None:
+                settings = self.settings if opts.fetch else None
+                reporting.make_report(Path(opts.html), drops, paths, reader.records, wanted, settings)
+                print(f"{opts.html}: open it in a browser")
+            elif opts.clusters:
                 listing.print_clusters(drops, opts.json)
             else:
                 listing.print_summary(drops, paths, reader.records)

@@ -1,0 +1,172 @@
+// Two pages side by side: what is known of both, and their words with what differs marked.
+
+// Words around a difference; runs of more equal words between two differences are folded.
+const CONTEXT = 12;
+// Differences that are shown at first, and more by a button.
+const HUNKS = 200;
+
+/**
+ * Differences that are near each other, as one block for each side by side row.
+ * edits: [start, end, "tokens that replace them", ...]; a block: {from, to, edits: [[start, end, text], ...]}.
+ */
+function blocks(edits, length) {
+  const made = [];
+  for (let at = 0; at < edits.length; at += 3) {
+    const [start, end] = edits.slice(at, at + 2);
+    const last = made.at(-1);
+    if (last && start - CONTEXT <= last.to) {
+      last.edits.push(edits.slice(at, at + 3));
+      last.to = Math.min(length, end + CONTEXT);
+    } else {
+      made.push({ from: Math.max(0, start - CONTEXT), to: Math.min(length, end + CONTEXT),
+        edits: [edits.slice(at, at + 3)] });
+    }
+  }
+  return made;
+}
+
+/** The kept page's side of a block, or the dropped page's; what only this side has is marked. */
+function side(tokens, block, name, mark) {
+  const cell = element("td", { "data-page": name });
+  let at = block.from;
+  for (const [start, end, text] of block.edits) {
+    const own = mark === "del" ? tokens.slice(start, end).join(" ") : text;
+    cell.append(visible(tokens.slice(at, start).join(" ")), " ");
+    if (own) cell.append(element(mark, {}, visible(own)), " ");
+    at = end;
+  }
+  cell.append(visible(tokens.slice(at, block.to).join(" ")));
+  return cell;
+}
+
+/** A row that stands for equal words, and shows them when it is asked to. */
+function equalRow(tokens) {
+  const cell = element("td", { colspan: "2" });
+  const shown = `${many(tokens.length, "word")} the same`;
+  cell.append(element("details", { class: "equal", ontoggle: (event) => {
+    const folded = event.target;
+    if (folded.open && !folded.querySelector("p")) folded.append(element("p", {}, visible(tokens.join(" "))));
+  } }, element("summary", {}, shown)));
+  return element("tr", { class: "equal" }, cell);
+}
+
+/** The words of both pages. */
+function differenceTable(text, edits) {
+  const tokens = text.split(" ");
+  const found = blocks(edits, tokens.length);
+  const body = element("tbody");
+  let at = 0, next = 0;
+  const fill = (limit) => {
+    for (; next < Math.min(limit, found.length); next++) {
+      const block = found[next];
+      if (block.from > at) body.append(equalRow(tokens.slice(at, block.from)));
+      body.append(element("tr", { class: "block", tabindex: "-1" },
+        side(tokens, block, "kept", "del"), side(tokens, block, "dropped", "ins")));
+      at = block.to;
+    }
+    if (next === found.length && at < tokens.length) body.append(equalRow(tokens.slice(at)));
+  };
+  fill(HUNKS);
+  const shown = element("div", {}, element("table", { class: "words" },
+    element("caption", { class: "hidden" }, "Words of both pages; what only one has is marked"),
+    element("thead", {}, element("tr", {},
+      element("th", { scope: "col" }, "Kept page"), element("th", { scope: "col" }, "Dropped page"))),
+    body));
+  if (next < found.length) {
+    shown.append(element("button", { type: "button", onclick: (event) => {
+      fill(next + HUNKS);
+      if (next === found.length) event.target.remove();
+    } }, "More differences"));
+  }
+  return { shown, count: found.length };
+}
+
+/** A simhash in bits; those that differ from the other's are marked. */
+function bits(hex, other) {
+  const line = element("code", { class: "bits" });
+  const binary = (digits) => [...digits].map((digit) => parseInt(digit, 16).toString(2).padStart(4, "0")).join("");
+  if (![hex, other].every((digits) => /^[0-9a-f]{16}$/.test(digits))) return visible(hex);
+  const own = binary(hex), against = binary(other);
+  [...own].forEach((bit, at) => {
+    if (at && at % 8 === 0) line.append(" ");
+    line.append(bit === against[at] ? bit : element("mark", {}, bit));
+  });
+  return line;
+}
+
+/** What is known of two pages. */
+function facts(pair, urls) {
+  const row = (name, ...cells) =>
+    element("tr", {}, element("th", { scope: "row" }, name), ...cells.map((cell) =>
+      element("td", cells.length === 1 ? { colspan: "2" } : {}, cell)));
+  const size = pair.bytes === null ? "" : `, ${bytes(pair.bytes)}`;
+  const rows = [
+    row("URL", link(urls[pair.duplicate_of]), link(urls[pair.url])),
+    row("Simhash", bits(pair.duplicate_of_simhash, pair.simhash), bits(pair.simhash, pair.duplicate_of_simhash)),
+    row("Apart", `${many(pair.distance, "bit")} of 64 differ; resemblance ${pair.resemblance.toFixed(4)}`),
+    row("Dropped", `${many(pair.tokens, "word")}, ${many(pair.links, "link")}${size}; `
+      + `${{ drop: "dropped", nofollow: "not followed", mark: "only marked" }[pair.action]} at `
+      + `${pair.time.slice(0, 19).replace("T", " ")} UTC by the rule ${visible(pair.rule)}`),
+    row("Found on", element("span", {}, pair.referer === null ? "no page" : link(urls[pair.referer]),
+      `, ${many(pair.depth, "link")} from the start`)),
+  ];
+  return element("div", { class: "scroll" }, element("table", { class: "facts" },
+    element("caption", { class: "hidden" }, "What is known of both pages"),
+    element("thead", {}, element("tr", {}, element("td"),
+      element("th", { scope: "col" }, "Kept page"), element("th", { scope: "col" }, "Dropped page"))),
+    element("tbody", {}, ...rows)));
+}
+
+/** Opens the comparison of a pair. */
+function compare(pair, data) {
+  const dialog = byId("comparison"), place = byId("differences");
+  byId("facts").replaceChildren(facts(pair, data.urls));
+  let count = 0;
+  if (pair.words === null) {
+    place.replaceChildren(element("p", { class: "note" }, noWords(data)));
+  } else {
+    const [text, ...edits] = pair.words;
+    const made = differenceTable(data.texts[text], edits);
+    count = made.count;
+    place.replaceChildren(element("p", { class: "note" }, wordsNote(count, data)), made.shown);
+  }
+  byId("steps").hidden = count < 2;
+  byId("position").textContent = "";
+  compare.at = -1;
+  dialog.showModal();
+  dialog.scrollTop = 0;
+}
+
+function noWords(data) {
+  const bounded = `as it holds at most ${bytes(data.max_words)} of words`;
+  if (data.words === "fetched") return "These words are not here: of the pairs listed, only some were fetched again.";
+  if (data.words === "stored") return `These words are not in this report: they were not stored, or left out, ${bounded}.`;
+  return "The words of these pages were not stored. Crawl with DEDUP_KEEP_TEXT = True, or make this report with "
+    + "--fetch, which fetches pages again.";
+}
+
+function wordsNote(count, data) {
+  const kind = "Words as they were compared: folded to lower case, links as URLs, markup left out. ";
+  const when = data.words === "fetched" ? "Both pages were fetched again, and may have changed since. " : "";
+  return kind + when + (count ? `${many(count, "place")} where they differ.` : "All of them are the same.");
+}
+
+/** Goes to the next difference, or the previous one. */
+function step(by) {
+  const rows = [...document.querySelectorAll("#differences tr.block")];
+  if (!rows.length) return;
+  compare.at = Math.min(rows.length - 1, Math.max(0, compare.at + by));
+  rows.forEach((row, at) => row.toggleAttribute("data-current", at === compare.at));
+  rows[compare.at].focus({ preventScroll: true });
+  rows[compare.at].scrollIntoView({ block: "center" });
+  byId("position").textContent = `${number(compare.at + 1)} of ${number(rows.length)}`;
+}
+
+byId("close").addEventListener("click", () => byId("comparison").close());
+byId("next").addEventListener("click", () => step(1));
+byId("previous").addEventListener("click", () => step(-1));
+byId("comparison").addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey || byId("steps").hidden) return;
+  if (event.key === "n") step(1);
+  if (event.key === "p") step(-1);
+});

@@ -1,0 +1,269 @@
+// The report: sums, sliders, lists.
+
+const data = JSON.parse(byId("data").textContent);
+const totals = data.totals;
+const pairs = data.pairs.map((values) => Object.fromEntries(data.pair_fields.map((name, at) => [name, values[at]])));
+// Resemblance in whole hundredths, rounded down, as in the grid.
+for (const pair of pairs) pair.hundredths = Math.floor(Math.round(pair.resemblance * 10000) / 100);
+const used = data.thresholds[0] ?? null;
+const verb = totals.marked === totals.drops ? "marked" : "dropped";
+
+// Of the lists: rows that are shown at first, and more at a time.
+const CLUSTERS = 30, PAIRS = 50, HOSTS = 10;
+
+// --- Summary --------------------------------------------------------------------------------------------
+
+function tile(figure, name, detail = "") {
+  return element("div", { class: "tile" }, element("dt", {}, name), element("dd", {}, element("b", {}, figure),
+    detail ? element("span", {}, detail) : null));
+}
+
+function summarise() {
+  const names = data.logs.length === 1 ? data.logs[0] : `${number(data.logs.length)} logs`;
+  const span = totals.drops ? ` \u00b7 ${totals.first.slice(0, 19).replace("T", " ")} to ${totals.last.slice(0, 19).replace("T", " ")} UTC` : "";
+  byId("origin").append(element("bdi", {}, visible(names)), span);
+  document.title = `${visible(names)}: near-duplicates`;
+  byId("made").textContent = `${data.made.slice(0, 19).replace("T", " ")} UTC`;
+  const judged = data.timeline.judged;
+  const actions = [
+    [totals.dropped, "neither parsed nor followed"], [totals.not_followed, "parsed, not followed"],
+    [totals.marked, "only marked"],
+  ].filter(([count]) => count).map(([count, what]) => (count === totals.drops ? what : `${number(count)} ${what}`));
+  byId("summary").append(
+    tile(number(totals.drops), "near-duplicates", actions.join(", ")),
+    judged === null ? "" : tile(percent(totals.drops, judged), "of the pages judged", `${many(judged, "page")} judged`),
+    tile(number(totals.clusters), "kept pages matched", `near-duplicates on ${many(totals.hosts, "host")}`),
+    tile(number(totals.links), "links not followed", totals.marked_links ? `${number(totals.marked_links)} on marked pages were` : "one on two pages counts twice"),
+    totals.bytes === null ? "" : tile(bytes(totals.bytes), "downloaded anyway", "a page is judged by its content"),
+  );
+  const notes = [];
+  if (data.chosen) notes.push(`Of ${many(data.read, "record")}, those of ${data.chosen}.`);
+  if (!used) notes.push("The thresholds of the crawl are not known: there is no file of its course beside the log.");
+  if (data.thresholds.length > 1) notes.push("Runs of different thresholds are in these logs; those of the last are drawn.");
+  byId("notes").textContent = visible(notes.join(" "));
+}
+
+// --- Sliders and histograms -----------------------------------------------------------------------------
+
+const farthest = Math.max(used?.max_distance ?? 0, ...data.grid.map(([distance]) => distance));
+const least = Math.min(100, used ? Math.ceil(used.min_resemblance * 100) : 100, ...data.grid.map(([, hundredths]) => hundredths));
+const state = { k: farthest, r: least, query: "", which: "dropped", order: "size", shown: CLUSTERS, open: new Map() };
+const passes = (distance, hundredths) => distance <= state.k && hundredths >= state.r;
+
+/** Drops by column: those that pass and those that don't. */
+function histogram(length, column) {
+  const inside = Array(length).fill(0), outside = Array(length).fill(0);
+  for (const cell of data.grid) (passes(cell[0], cell[1]) ? inside : outside)[column(cell)] += cell[2];
+  return [inside, outside];
+}
+
+const charts = {
+  distance: {
+    count: farthest + 1, label: (at) => (farthest < 20 || at % 4 === 0 ? String(at) : ""), name: (at) => number(at),
+    column: ([distance]) => distance, heading: "Distance in bits",
+    mark: used?.method === "simhash" ? { at: used.max_distance, text: `k = ${used.max_distance}`, after: true } : null,
+  },
+  resemblance: {
+    count: 101 - least, label: (at) => ((at + least) % (least < 50 ? 10 : 5) ? "" : share(at + least)),
+    name: (at) => share(at + least), column: ([, hundredths]) => hundredths - least, heading: "Resemblance from",
+    mark: used ? { at: Math.ceil(used.min_resemblance * 100) - least, text: `at least ${used.min_resemblance}` } : null,
+  },
+};
+
+function drawHistogram(name) {
+  const chart = charts[name];
+  const [inside, outside] = histogram(chart.count, chart.column);
+  const would = `would be ${verb}`;
+  byId(`${name}-chart`).replaceChildren(columns({
+    title: `Near-duplicates by ${name}`,
+    description: `${number(inside.reduce((a, b) => a + b, 0))} ${would} by the sliders. The table below has the figures.`,
+    parts: [{ class: "near", values: inside }, { class: "other", values: outside }],
+    labels: inside.map((_, at) => chart.label(at)), marks: chart.mark ? [chart.mark] : [],
+  }));
+  chart.table ??= byId(`${name}-table`).appendChild(foldedTable(`Near-duplicates by ${name}`,
+    [chart.heading, would, "would be kept"],
+    () => chart.now[0].map((count, at) => [chart.name(at), count, chart.now[1][at]]).filter((row) => row[1] + row[2])));
+  chart.now = [inside, outside];
+  chart.table.redraw();
+}
+
+function sliderMoved() {
+  state.k = Number(byId("distance").value);
+  state.r = Number(byId("resemblance").value);
+  state.shown = CLUSTERS;
+  draw();
+}
+
+function drawThresholds() {
+  const sums = { drops: 0, links: 0 };
+  for (const [distance, hundredths, drops, links] of data.grid) {
+    if (passes(distance, hundredths)) { sums.drops += drops; sums.links += links; }
+  }
+  byId("distance-value").textContent = many(state.k, "bit");
+  byId("resemblance-value").textContent = share(state.r);
+  byId("distance").setAttribute("aria-valuetext", many(state.k, "bit"));
+  byId("resemblance").setAttribute("aria-valuetext", share(state.r));
+  byId("result").replaceChildren(element("b", {}, number(sums.drops)), ` of ${number(totals.drops)} would have been ${verb}, `,
+    element("b", {}, number(totals.drops - sums.drops)), ` kept; the pages ${verb} have ${many(sums.links, "link")}`);
+  // Said when the slider rests, not at each of its steps.
+  clearTimeout(drawThresholds.timer);
+  drawThresholds.timer = setTimeout(() => { byId("spoken").textContent = byId("result").textContent; }, 400);
+  drawHistogram("distance");
+  drawHistogram("resemblance");
+}
+
+// --- Timeline and hosts ---------------------------------------------------------------------------------
+
+function drawTimeline() {
+  const { start, width, near, kept } = data.timeline;
+  const named = (at) => clock(start + at * width, 0, width < 1 ? 21 : 19);
+  const days = near.length * width > 2 * 86400;
+  // Whole seconds only: every other column where one is half a second.
+  const every = Math.ceil(near.length / 10 / (width < 1 ? 2 : 1)) * (width < 1 ? 2 : 1), first = start % 1 ? 1 : 0;
+  const tick = (at) => (days ? clock(start + at * width, 5, 16) : clock(start + at * width, 11, width < 60 ? 19 : 16));
+  const parts = [...(kept ? [{ class: "kept", values: kept }] : []), { class: "near", values: near }];
+  const unit = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]].find(([size]) => width >= size) ?? [1, "second"];
+  const step = many(width / unit[0], unit[1]);
+  byId("legend").append(...(kept ? [element("li", { class: "kept" }, "kept")] : []), element("li", { class: "near" }, "near-duplicates"),
+    element("li", {}, `a column is ${step}`));
+  byId("timeline-chart").append(columns({
+    title: kept ? "Pages kept and near-duplicates over time" : "Near-duplicates over time",
+    description: `From ${named(0)} UTC, a column each ${step}. The table below has the figures.`,
+    parts, labels: near.map((_, at) => ((at - first) % every ? "" : tick(at))), wide: FULL,
+  }));
+  if (!kept) {
+    byId("timeline-chart").append(element("p", { class: "note" }, data.chosen
+      ? "Only the near-duplicates chosen are drawn." : "Only near-duplicates are drawn: the pages kept are not known."));
+  }
+  const rows = () => near.map((count, at) => [named(at), ...(kept ? [kept[at] + count, kept[at]] : []), count]);
+  byId("timeline-table").append(foldedTable("Pages over time", ["From (UTC)", ...(kept ? ["Fetched", "Kept"] : []), "Near-duplicates"],
+    () => rows().filter((row) => row.slice(1).some(Boolean))));
+}
+
+function drawHosts(limit = HOSTS) {
+  const rows = data.hosts.slice(0, limit).map(([host, drops, links, size]) =>
+    [element("bdi", { class: "url" }, visible(host) || "(none)"), drops, links, figure(size === null ? "" : bytes(size))]);
+  byId("hosts").replaceChildren(table("Hosts of near-duplicates", ["Host", "Near-duplicates", "Links", "Size"], rows));
+  const more = totals.hosts - rows.length;
+  if (!more) return;
+  const button = { type: "button", onclick: () => { drawHosts(data.hosts.length); byId("hosts").firstChild.focus(); } };
+  byId("hosts").append(rows.length < data.hosts.length ? element("button", button, `${number(more)} more`)
+    : element("p", { class: "note" }, `... and ${number(more)} more`));
+}
+
+// --- Clusters -------------------------------------------------------------------------------------------
+
+const clusters = new Map(data.clusters.map(([of, drops, links, hosts]) => [of, { of, drops, links, hosts, pairs: [] }]));
+for (const pair of pairs) clusters.get(pair.duplicate_of).pairs.push(pair);
+
+/** The clusters of which pairs are wanted, and these pairs. */
+function chosen() {
+  const query = state.query.toLowerCase();
+  const wanted = (pair) => {
+    if (state.which !== "all" && passes(pair.distance, pair.hundredths) !== (state.which === "dropped")) return false;
+    return !query || [pair.url, pair.duplicate_of].some((at) => data.urls[at].toLowerCase().includes(query));
+  };
+  const found = [];
+  for (const cluster of clusters.values()) {
+    const some = cluster.pairs.filter(wanted);
+    if (some.length) found.push({ cluster, some, least: Math.min(...some.map((pair) => pair.resemblance)) });
+  }
+  if (state.order === "doubt") found.sort((a, b) => a.least - b.least);
+  else found.sort((a, b) => b.some.length - a.some.length || b.cluster.drops - a.cluster.drops);
+  return found;
+}
+
+function pairTable(of, some, limit) {
+  const rows = some.slice(0, limit).map((pair) => [link(data.urls[pair.url]), pair.distance,
+    figure(pair.resemblance.toFixed(2)), pair.tokens, pair.links,
+    element("button", { type: "button", "aria-label": `Compare ${visible(data.urls[pair.url])}`, onclick: () => compare(pair, data) },
+      pair.words === null ? "Details" : "Compare")]);
+  return table(`Near-duplicates of ${visible(data.urls[of])}`, ["Near-duplicate", "Distance", "Resemblance", "Words", "Links", "Both pages"], rows);
+}
+
+function fold({ cluster, some }) {
+  const { of, drops, links, hosts } = cluster;
+  const most = some.reduce((far, pair) => Math.max(far, pair.distance), 0);
+  const least = some.reduce((low, pair) => Math.min(low, pair.resemblance), 1);
+  const folded = element("details", { class: "cluster", open: state.open.has(of) },
+    element("summary", {}, element("b", { class: "count" }, number(some.length)), element("bdi", { class: "url" }, visible(data.urls[of])),
+      element("span", { class: "range" }, `${most ? "up to " : ""}${many(most, "bit")}, resemblance from ${least.toFixed(2)}`)));
+  const fill = () => {
+    folded.querySelector(".within")?.remove();
+    if (!folded.open) return;
+    const limit = state.open.get(of), within = element("div", { class: "within" });
+    const listed = some.length < drops ? `; ${number(some.length)} of them listed` : "";
+    within.append(element("p", {}, "Kept: ", link(data.urls[of]), ` \u00b7 ${many(drops, "near-duplicate")} on ${many(hosts, "host")}, with ${many(links, "link")}${listed}`),
+      pairTable(of, some, limit));
+    if (some.length > limit) {
+      within.append(element("button", { type: "button", onclick: () => {
+        state.open.set(of, limit + PAIRS);
+        fill();
+        folded.querySelectorAll("tbody button")[limit].focus();
+      } },
+        `${number(Math.min(PAIRS, some.length - limit))} more of ${number(some.length)}`));
+    }
+    folded.append(within);
+  };
+  folded.addEventListener("toggle", () => {
+    if (folded.open === state.open.has(of) && folded.querySelector(".within")) return;
+    if (folded.open) state.open.set(of, state.open.get(of) ?? PAIRS);
+    else state.open.delete(of);
+    fill();
+  });
+  fill();
+  return folded;
+}
+
+function drawClusters() {
+  const found = chosen();
+  const count = found.reduce((sum, { some }) => sum + some.length, 0);
+  byId("listed").textContent = `${many(count, "near-duplicate")} of ${many(found.length, "kept page")}`;
+  byId("list").replaceChildren(...found.slice(0, state.shown).map(fold));
+  const more = byId("more"), left = found.length - state.shown;
+  more.hidden = left <= 0;
+  more.textContent = `${number(Math.min(CLUSTERS, left))} more of ${number(found.length)} kept pages`;
+}
+
+// --- Together -------------------------------------------------------------------------------------------
+
+/** Draws what depends on the sliders and the choice, once per frame. */
+function draw() {
+  cancelAnimationFrame(draw.frame);
+  draw.frame = requestAnimationFrame(() => { drawThresholds(); drawClusters(); });
+}
+
+function start() {
+  summarise();
+  const limits = { distance: [0, farthest, farthest], resemblance: [least, 100, least] };
+  for (const [name, [min, max, value]] of Object.entries(limits)) {
+    const slider = byId(name);
+    Object.assign(slider, { min, max, value, disabled: min === max });
+    alignSlider(slider, charts[name].count);
+    slider.addEventListener("input", sliderMoved);
+  }
+  byId("reset").addEventListener("click", () => {
+    for (const [name, [, , value]] of Object.entries(limits)) byId(name).value = value;
+    sliderMoved();
+  });
+  byId("stricter").textContent = "The sliders can only be stricter than the crawl was: pages that it kept are not in a drop log. "
+    + "To see what looser thresholds would drop, crawl with them and DEDUP_ACTION = \"mark\".";
+  if (pairs.length < totals.drops) {
+    byId("sample").textContent = `The charts above are of all ${number(totals.drops)} near-duplicates. Listed here are `
+      + `${number(pairs.length)}: the ${number(Math.floor(pairs.length / 2))} least alike, and the others from the largest clusters.`;
+  }
+  byId("choice").addEventListener("submit", (event) => event.preventDefault());
+  for (const [id, name] of [["query", "query"], ["which", "which"], ["order", "order"]]) {
+    byId(id).addEventListener("input", (event) => { state[name] = event.target.value; state.shown = CLUSTERS; draw(); });
+  }
+  byId("more").addEventListener("click", () => {
+    state.shown += CLUSTERS;
+    drawClusters();
+    byId("list").children[state.shown - CLUSTERS].querySelector("summary").focus();
+  });
+  drawTimeline();
+  drawHosts();
+  draw();
+}
+
+start();

@@ -1,0 +1,114 @@
+"""Tokens of pages, beside a drop log: what a dropped page and the one that it was dropped for said.
+
+One SQLite file per log, its name that of the log and ``.texts``; a page is known by URL and simhash, so that
+a text is always the one that was judged.  Texts are compressed by zlib.
+"""
+
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+__all__ = ["MAX_FILE", "MAX_TEXT", "MAX_URL", "SUFFIX", "Find", "Texts", "stored"]
+
+#: Finds the tokens of a page by its URL and simhash.
+Find = Callable[[str, str], list[str] | None]
+
+SUFFIX = ".texts"
+#: Characters of a text; pages of more are not stored.
+MAX_TEXT = 1_000_000
+#: Bytes of a file, and what is written at once.  Pages without a near-duplicate make room first, then the oldest.
+MAX_FILE, BATCH = 100_000_000, 64
+#: Characters by which a URL is known: what a drop log has of it.
+MAX_URL = 2_000
+
+_SCHEMA = """
+PRAGMA synchronous = OFF;
+CREATE TABLE IF NOT EXISTS texts (
+    url TEXT, simhash TEXT, paired INTEGER NOT NULL, tokens BLOB NOT NULL, PRIMARY KEY (url, simhash)
+);
+CREATE INDEX IF NOT EXISTS paired ON texts (paired);
+"""
+_ADD = """
+INSERT INTO texts VALUES (?, ?, ?, ?)
+ON CONFLICT (url, simhash) DO UPDATE SET paired = max(paired, excluded.paired)
+"""
+_PAIR = "UPDATE texts SET paired = 1 WHERE url = ? AND simhash = ?"
+_FIND = "SELECT tokens FROM texts WHERE url = ? AND simhash = ?"
+_SIZE = """
+SELECT (page_count - freelist_count) * page_size
+FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+"""
+_MAKE_ROOM = "DELETE FROM texts WHERE rowid IN (SELECT rowid FROM texts ORDER BY paired, rowid LIMIT ?)"
+
+
+class Texts:
+    """An open file of texts.  Several processes may write to one; every method may raise `sqlite3.Error`."""
+
+    def __init__(self, path: Path, max_file: int = MAX_FILE) -> None:
+        self._max_file = max_file
+        self._rows: list[tuple[str, str, bool, bytes]] = []
+        self._pairs: list[tuple[str, str]] = []
+        self._database = sqlite3.connect(path)
+        try:
+            self._database.executescript(_SCHEMA)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, url: str, simhash: str, tokens: Sequence[str], of: tuple[str, str] | None = None) -> None:
+        """Stores a page; ``of`` is URL and simhash of the page that it is a near-duplicate of, if any."""
+        text = " ".join(tokens)
+        if len(text) <= MAX_TEXT:
+            self._rows.append((url[:MAX_URL], simhash, of is not None, zlib.compress(text.encode(), 1)))
+        if of is not None:
+            self._pairs.append((of[0][:MAX_URL], of[1]))
+        if len(self._rows) >= BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what has been added; the file stays within its bound."""
+        with self._database as database:
+            database.executemany(_ADD, self._rows)
+            database.executemany(_PAIR, self._pairs)
+            self._rows.clear()
+            self._pairs.clear()
+            while database.execute(_SIZE).fetchone()[0] > self._max_file:
+                if not database.execute(_MAKE_ROOM, (BATCH,)).rowcount:
+                    break
+
+    def close(self) -> None:
+        """Writes what has been added, and lets go of the file."""
+        with closing(self._database):
+            self.flush()
+
+
+@contextmanager
+def stored(paths: Iterable[Path]) -> Iterator[Find]:
+    """While it is entered, finds texts in files; one that can't be read has none."""
+    files = []
+    try:
+        for path in paths:
+            with suppress(sqlite3.Error):
+                files.append(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True))
+
+        def find(url: str, simhash: str) -> list[str] | None:
+            for file in files:
+                with suppress(sqlite3.Error, zlib.error, ValueError, TypeError):
+                    found = file.execute(_FIND, (url[:MAX_URL], simhash)).fetchone()
+                    if found is not None:
+                        return zlib.decompressobj().decompress(found[0], 4 * MAX_TEXT).decode().split(" ")
+            return None
+
+        yield find
+    finally:
+        for file in files:
+            file.close()

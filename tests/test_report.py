@@ -1,0 +1,827 @@
+"""`scrapy duplicates --html`: the report of a real crawl, opened in a real browser."""
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from random import Random
+from threading import Thread
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from dedup import SettingsError
+from dedup.differences import edits
+from dedup.drops import Drops
+from dedup.records import Reader, find_logs
+from dedup.report import MARK, MAX_PAIRS, Source, check_target, report, write_report
+from dedup.scrapy.timeline import PAUSE, SHARE
+from dedup.texts import Texts, stored
+from dedup.timeline import read_steps, read_thresholds
+from tests.conftest import scrapy
+from tests.test_duplicates import HOSTILE, lines, record
+
+ARGUMENTS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+
+# --- A crawl ----------------------------------------------------------------------------------------
+
+
+def words(seed: object, count: int = 300) -> str:
+    """A text that is unlike that of any other seed."""
+    chance = Random(str(seed))
+    return " ".join(f"word{chance.randrange(100_000)}" for _ in range(count))
+
+
+def copies(folder: Path) -> None:
+    """A site of twelve texts, each with near-duplicates that differ in some words."""
+    links = []
+    for text in range(12):
+        for copy in range(1 + text % 4):
+            name = f"page-{text}-{copy}.html"
+            body = f"{words(text)} {words((text, copy), 3 * copy)} end"
+            (folder / name).write_text(f"<title>Page {text}</title><p>{body}</p>")
+            links.append(f'<a href="{name}">{words(name, 3)}</a>')
+    (folder / "index.html").write_text(f"<title>Front</title><p>{words('front')}</p>{' '.join(links)}")
+
+
+@dataclass
+class Crawl:
+    """A crawl of a site that is still served."""
+
+    log: Path
+    url: str
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        return list(Reader().read([self.log]))
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
+    """A crawl with DEDUP_KEEP_TEXT."""
+    site, out = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("out")
+    copies(site)
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(site))
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        done = Crawl(out / "drops.jsonl", f"http://127.0.0.1:{server.server_port}/")
+        settings = {
+            "DEDUP_INDEX": "memory:",
+            "DEDUP_LOG": done.log,
+            "DEDUP_KEEP_TEXT": 1,
+            "DOWNLOAD_DELAY": 0,
+            "CONCURRENT_REQUESTS": 1,
+        }
+        options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+        ran = scrapy("crawl", "site", "-a", f"start={done.url}", *options)
+        assert ran.returncode == 0, ran.stderr
+        assert len(done.records) == 18
+        yield done
+        server.shutdown()
+
+
+# --- The report in a browser --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser without a window.  Without one: skipped on a laptop, an error in CI."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        if os.environ.get("CI"):
+            pytest.fail("chromium is missing; the tests of the report must not be skipped in CI")
+        pytest.skip("chromium is not installed: the report is NOT tested")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=program, args=ARGUMENTS.split())
+        yield found
+        found.close()
+
+
+@dataclass
+class Heard:
+    """What a page has asked for or complained of."""
+
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def listen(self, page: Page) -> None:
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Open]:
+    """Opens a report; when the test is over, the report has asked for nothing and complained of nothing."""
+    heard, pages = Heard(), []
+
+    def look(path: Path, **options: Any) -> Page:
+        page = browser.new_page(**({"viewport": {"width": 1200, "height": 900}} | options))
+        heard.listen(page)
+        pages.append(page)
+        page.goto(path.as_uri())
+        expect(page.locator("#listed")).not_to_be_empty()
+        return page
+
+    yield look
+    for page in pages:
+        page.close()
+    assert [url for url in heard.requests if not url.startswith("file:")] == []
+    assert len(heard.requests) == len(pages)
+    assert heard.complaints == []
+
+
+@pytest.fixture(scope="module")
+def real(crawl: Crawl) -> Path:
+    """The report of the crawl."""
+    path = crawl.log.with_name("report.html")
+    done = scrapy("duplicates", crawl.log, "--html", path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{path}: open it in a browser\n", "")
+    return path
+
+
+def made(folder: Path, *records: dict[str, Any], **source: Any) -> Path:
+    """A report of records."""
+    with Drops(records) as drops:
+        known = {"logs": ["drops.jsonl"], "read": len(records)} | source
+        write_report(folder / "report.html", report(drops, Source(**known)))
+    return folder / "report.html"
+
+
+def slide(page: Page, name: str, value: int) -> None:
+    """Moves a slider, and waits until it has been drawn."""
+    page.locator(f"#{name}").evaluate(
+        "(slider, value) => { slider.value = value; slider.dispatchEvent(new Event('input')); }", value
+    )
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def test_the_summary_tells_what_the_log_and_the_crawl_tell(crawl: Crawl, real: Path, opened: Open) -> None:
+    page = opened(real)
+    records = crawl.records
+    tiles = dict(
+        zip(
+            page.locator("#summary dt").all_inner_texts(),
+            page.locator("#summary b").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert tiles["near-duplicates"] == "18"
+    assert tiles["of the pages judged"] == f"{18 / 31:.1%}".replace("%", " %")
+    assert tiles["kept pages matched"] == "9"
+    assert tiles["links not followed"] == str(sum(each["links"] for each in records))
+    assert tiles["downloaded anyway"] == f"{sum(each['bytes'] for each in records) / 1000:.1f} kB"
+    assert page.title() == "drops.jsonl: near-duplicates"
+
+
+def test_charts_are_drawn_and_say_in_words_what_they_show(crawl: Crawl, real: Path, opened: Open) -> None:
+    page = opened(real)
+    for name in ("distance", "resemblance", "timeline"):
+        chart = page.locator(f"#{name}-chart svg[role=img]")
+        assert chart.locator("title").text_content()
+        assert chart.locator("desc").text_content()
+        assert all(box.bounding_box()["height"] >= 1 for box in chart.locator("rect").all())  # type: ignore[index]
+    assert page.locator("#distance-chart .mark-text").text_content() == "k = 6"
+    assert page.locator("#resemblance-chart .mark-text").text_content() == "at least 0.75"
+
+    def table(name: str) -> list[list[str]]:
+        page.locator(f"#{name}-table summary").click()
+        rows = page.locator(f"#{name}-table tbody tr")
+        expect(rows.first).to_be_visible()
+        return [row.locator("td").all_inner_texts() for row in rows.all()]
+
+    by_distance = {}
+    for each in crawl.records:
+        by_distance[each["distance"]] = by_distance.get(each["distance"], 0) + 1
+    assert [[int(cell) for cell in row] for row in table("distance")] == [
+        [distance, count, 0] for distance, count in sorted(by_distance.items())
+    ]
+    assert sum(int(row[1]) for row in table("resemblance")) == 18
+    course = table("timeline")
+    assert [sum(int(row[at]) for row in course) for at in (1, 2, 3)] == [31, 13, 18]
+
+
+def test_sliders_tell_what_other_thresholds_would_have_dropped(
+    crawl: Crawl, real: Path, opened: Open
+) -> None:
+    page = opened(real)
+    for k, hundredths in ((0, 75), (6, 95), (2, 96)):
+        slide(page, "distance", k)
+        slide(page, "resemblance", hundredths)
+        some = [
+            each
+            for each in crawl.records
+            if each["distance"] <= k and round(each["resemblance"] * 10_000) >= hundredths * 100
+        ]
+        links = sum(each["links"] for each in some)
+        result = f"{len(some)} of 18 would have been dropped, {18 - len(some)} kept; "
+        assert page.locator("#result").inner_text().startswith(result), (k, hundredths)
+        assert f"{links} link" in page.locator("#result").inner_text()
+        kept = len({each["duplicate_of"] for each in some})
+        listed = f"{len(some)} near-duplicate{'' if len(some) == 1 else 's'} of {kept} kept page"
+        assert page.locator("#listed").inner_text().startswith(listed)
+        assert page.locator("#distance").get_attribute("aria-valuetext") == f"{k} bit{'s' if k != 1 else ''}"
+    expect(page.locator("#spoken")).to_contain_text(result)  # for those who hear the page
+    slide(page, "distance", 0)
+    page.locator("#which").select_option("kept")
+    apart = [each for each in crawl.records if each["distance"] > 0 or each["resemblance"] < 0.96]
+    expect(page.locator("#listed")).to_have_text(re.compile(rf"^{len(apart)} near-duplicates? of "))
+    page.locator("#reset").click()
+    expect(page.locator("#listed")).to_have_text("0 near-duplicates of 0 kept pages")
+    assert page.locator("#result").inner_text().startswith("18 of 18 ")
+
+
+def test_clusters_are_folded_and_can_be_searched(crawl: Crawl, real: Path, opened: Open) -> None:
+    page = opened(real)
+    first = page.locator("details.cluster").first
+    assert first.locator(".count").inner_text() == "3"
+    assert page.locator("#list table").count() == 0
+    first.locator("summary").click()
+    of = first.locator("summary .url").inner_text()
+    urls = first.locator("tbody a.url").all_inner_texts()
+    assert sorted(urls) == sorted(each["url"] for each in crawl.records if each["duplicate_of"] == of)
+    slide(page, "distance", 6)
+    expect(first.locator("table")).to_be_visible()  # drawn anew, and still open
+    first.locator("summary").click()
+    expect(first.locator("table")).to_be_hidden()
+    page.locator("#query").fill("PAGE-11-1")
+    expect(page.locator("#listed")).to_have_text(re.compile("^1 near-duplicate of 1 kept page$"))
+
+
+def test_two_pages_side_by_side_with_what_differs_marked(crawl: Crawl, real: Path, opened: Open) -> None:
+    page = opened(real)
+    page.locator("#order").select_option("doubt")
+    page.locator("details.cluster summary").first.click()
+    page.locator("details.cluster button").first.click()
+    dialog = page.get_by_role("dialog", name="Two pages, taken for one")
+    expect(dialog).to_be_visible()
+    doubtful = min(crawl.records, key=lambda each: each["resemblance"])
+    assert dialog.locator(".facts a").all_inner_texts()[:2] == [doubtful["duplicate_of"], doubtful["url"]]
+    assert dialog.locator(".bits").first.locator("mark").count() == doubtful["distance"]
+    old, new = (
+        set(re.search(r"page-(\d+)-(\d+)", url).groups())  # type: ignore[union-attr]
+        for url in (doubtful["duplicate_of"], doubtful["url"])
+    )
+    assert old & new
+    # Word for word: with the folded runs opened, each side is the whole page.
+    runs = dialog.locator("details.equal summary")
+    for folded in runs.all():
+        folded.click()
+    expect(dialog.locator("details.equal p")).to_have_count(runs.count())
+    for side, url in (("kept", doubtful["duplicate_of"]), ("dropped", doubtful["url"])):
+        text = " ".join(
+            dialog.locator(f".words tbody tr.equal p, .words td[data-page={side}]").all_text_contents()
+        ).split()
+        body = Path(crawl.log.parent.parent, "site0", url.rsplit("/", 1)[1]).read_text()
+        assert text == re.sub("<[^>]*>", " ", body).lower().split()
+    marked = dialog.locator("ins").all_inner_texts()
+    assert marked
+    assert all(set(text.split()) <= set(body.split()) for text in marked)
+
+
+def test_everything_can_be_done_by_keyboard(real: Path, opened: Open) -> None:
+    page = opened(real)
+
+    def focused(attribute: str) -> Any:
+        return page.evaluate(f"document.activeElement.{attribute}")
+
+    page.keyboard.press("Tab")
+    assert focused("className") == "skip"
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        if focused("id") == "resemblance":
+            break
+    lowest = float(page.locator("#resemblance-value").inner_text())
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#resemblance-value")).to_have_text(f"{lowest + 0.01:.2f}")
+    page.locator("#order").focus()
+    page.keyboard.press("Tab")
+    assert focused("tagName") == "SUMMARY"
+    page.keyboard.press("Enter")
+    expect(page.locator("details.cluster table")).to_be_visible()
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        if focused("tagName") == "BUTTON":
+            break
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    page.evaluate("document.querySelector('#steps').hidden = false")
+    page.keyboard.press("n")
+    assert focused("className") == "block"
+    assert page.locator("#position").inner_text().startswith("1 of ")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    assert focused("tagName") == "BUTTON"  # where one was before
+
+
+def test_those_who_hear_the_page_are_told_what_is_there(real: Path, opened: Open) -> None:
+    page = opened(real)
+    page.locator("details.cluster summary").first.click()
+    spoken = page.locator("body").aria_snapshot()
+    for part in (
+        'heading "Near-duplicates" [level=1]',
+        'heading "What other thresholds would have dropped" [level=2]',
+        'slider "k: at most"',
+        'slider "Resemblance: at least"',
+        'img "Near-duplicates by distance"',
+        'img "Pages kept and near-duplicates over time"',
+        "definition: 18 neither parsed nor followed",
+        'table "Hosts of near-duplicates"',
+        'searchbox "URL contains"',
+        'combobox "List"',
+        'columnheader "Resemblance"',
+        'button "Compare http://',
+        "banner",
+        "main",
+        "contentinfo",
+    ):
+        assert part in spoken, spoken
+    assert page.locator("html").get_attribute("lang") == "en"
+    assert page.locator("button, input, select").evaluate_all(
+        "all => all.every((each) => each.hidden || each.innerText || each.labels?.length)"
+    )
+
+
+CONTRAST = """(element) => {
+  const rgb = (text) => text.match(/[0-9.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
+    .reduce((sum, c, at) => sum + c * [.2126, .7152, .0722][at], 0);
+  let behind = element;
+  while (behind && (rgb(getComputedStyle(behind).backgroundColor)[3] ?? 1) === 0) behind = behind.parentElement;
+  const own = getComputedStyle(element), paint = element.namespaceURI.endsWith("svg") ? own.fill : own.color;
+  const [a, b] = [light(rgb(paint)), light(rgb(getComputedStyle(behind).backgroundColor))].sort((x, y) => y - x);
+  return (a + .05) / (b + .05);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast_in_light_and_in_dark(real: Path, opened: Open, scheme: Any) -> None:
+    page = opened(real, color_scheme=scheme)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", ground))) < 384) == (scheme == "dark")
+    page.locator("details.cluster summary").first.click()
+    page.locator("details.cluster button").first.click()
+    for part in (
+        *("h1", ".note", ".tile dt", ".tile span", ".tick", ".mark-text", ".legend li", ".count", ".range"),
+        *("thead th", ".within a.url", "summary", "#result", "del", "ins", "tr.equal summary", ".facts th"),
+    ):
+        assert page.locator(part).first.evaluate(CONTRAST) >= 4.5, part
+
+
+# --- Hostile logs -------------------------------------------------------------------------------------
+
+_SCRIPTS = (
+    "<script>window.pwned=1</script>",
+    "</script><script>window.pwned=1</script>",
+    "<!--<script>window.pwned=1",
+    "--><img src=x onerror=window.pwned=1>",
+    '"><img src=x onerror=window.pwned=1>',
+    "'><svg onload=window.pwned=1>",
+    "javascript:window.pwned=1",
+    "JaVaScRiPt:window.pwned=1",
+    " javascript:window.pwned=1",
+    "java\tscript:window.pwned=1",
+    "data:text/html,<script>window.pwned=1</script>",
+    "vbscript:window.pwned=1",
+    'http://x/" onmouseover=window.pwned=1 style=position:fixed;inset:0 "',
+    "http://x/' autofocus onfocus='window.pwned=1",
+    "<iframe srcdoc='<script>parent.pwned=1</script>'>",
+    "<meta http-equiv=refresh content='0;url=http://127.0.0.1:1/'>",
+    "<link rel=stylesheet href=http://127.0.0.1:1/>",
+    "<base href=http://127.0.0.1:1/>",
+    "<details open ontoggle=window.pwned=1>",
+    "<style>@import 'http://127.0.0.1:1/'</style>",
+    "</title><textarea autofocus onfocus=window.pwned=1>",
+    "${window.pwned=1}",
+    "{{constructor.constructor('window.pwned=1')()}}",
+    "\u2028window.pwned=1//",
+    HOSTILE,
+)
+PAYLOADS = [
+    form % text
+    for text in _SCRIPTS
+    for form in ("%s", "http://host.example/?%s", "%s/&lt;b&gt;", "\\u003c%s")
+]
+PARTS = "script, style, img, iframe, svg [onload], meta, link, base, textarea, object, embed, form"
+
+
+def test_nothing_in_a_log_or_a_text_is_more_than_text(tmp_path: Path, opened: Open) -> None:
+    assert len(PAYLOADS) == 100
+    plain = made(tmp_path, record())
+    parts = opened(plain).locator(PARTS).count()
+    hostile = [
+        record(
+            payload, payload + " ", referer=payload, simhash=payload, duplicate_of_simhash="0", rule=payload
+        )
+        for payload in PAYLOADS
+    ]
+    log = tmp_path / (PAYLOADS[0].replace("/", "") + ".jsonl")
+    with Drops(Reader().read([_written(log, *hostile)])) as drops:
+        source = Source([log.name, *PAYLOADS], 100, PAYLOADS[1], find=_echo, texts="stored")
+        write_report(tmp_path / "report.html", report(drops, source))
+    page = opened(tmp_path / "report.html")
+    opened_pairs = page.evaluate(OPEN_ALL)
+    assert opened_pairs == 100
+    assert page.locator(PARTS).count() == parts
+    assert page.evaluate("window.pwned") is None
+    assert page.url == (tmp_path / "report.html").as_uri()
+    attributes = page.evaluate(
+        "[...document.querySelectorAll('*')].flatMap((each) => [...each.attributes]).map((each) => each.name)"
+    )
+    assert not [name for name in attributes if name.startswith("on") or name == "srcdoc"]
+    assert page.locator("[style]:not(input)").count() == 0
+    links = page.evaluate(
+        "[...document.querySelectorAll('a:not(.skip)')].map((a) => [new URL(a.href).protocol, a.rel])"
+    )
+    assert {tuple(link) for link in links} == {("http:", "noreferrer noopener")}
+    shown = page.locator("body").inner_text()
+    assert "<script>window.pwned=1</script>" in shown
+    assert not re.search("[\u202e\u2028\x00-\x08\x9b]", shown)
+
+
+#: Shows all there is to show; how many comparisons that was.
+OPEN_ALL = """async () => {
+  const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const more = document.querySelector("#more");
+  for (; !more.hidden; await drawn()) more.click();
+  for (const each of document.querySelectorAll("details")) each.open = true;
+  await drawn();
+  let count = 0;
+  document.querySelector("main").hidden = true;  // or each dialog takes a layout of all
+  for (const button of document.querySelectorAll("details.cluster button")) {
+    button.click();
+    for (const each of document.querySelectorAll("dialog details")) each.open = true;
+    await new Promise((done) => setTimeout(done));
+    if (document.querySelector("dialog[open] ins")) count += 1;
+    document.querySelector("#close").click();
+  }
+  document.querySelector("main").hidden = false;
+  return count;
+}"""
+
+
+def _written(log: Path, *records: dict[str, Any]) -> Path:
+    log.write_text(lines(*records))
+    return log
+
+
+def _echo(url: str, simhash: str) -> list[str]:
+    """As words: the URL itself."""
+    return ["same", url, "same"]
+
+
+INJECT = """(kind) => {
+  window.violations = [];
+  document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.effectiveDirective));
+  const made = document.createElement(kind);
+  try {
+    if (kind === "script") made.append("window.pwned = 1");
+    if (kind === "style") made.append("body { color: rgb(1, 2, 3) !important }");
+    if (kind === "img") made.src = "http://127.0.0.1:9/x.png";
+    if (kind === "iframe") made.src = "http://127.0.0.1:9/";
+    document.body.append(made);
+    if (kind === "div") made.innerHTML = "<b>x</b>";
+  } catch (error) { window.violations.push(error.name); }
+  return new Promise((done) => setTimeout(() => done([window.violations, window.pwned ?? 0]), 100));
+}"""
+
+
+def test_what_is_injected_does_not_run_or_load(real: Path, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto(real.as_uri())
+    for kind in ("script", "style", "img", "iframe", "div"):
+        violations, pwned = page.evaluate(INJECT, kind)
+        assert violations, kind
+        assert not pwned
+    page.close()
+
+
+def test_without_the_policy_it_would(real: Path, browser: Browser, tmp_path: Path) -> None:
+    open_to_all = re.sub(r"<meta http-equiv=[^>]*>", "", real.read_text())
+    (tmp_path / "open.html").write_text(open_to_all)
+    page = browser.new_page()
+    page.goto((tmp_path / "open.html").as_uri())
+    assert page.evaluate(INJECT, "script") == [[], 1]
+    page.close()
+
+
+# --- Ten thousand drops, and more -----------------------------------------------------------------------
+
+
+def many(count: int, clusters: int) -> Iterator[dict[str, Any]]:
+    """Records of a large crawl."""
+    chance = Random(count)
+    start = datetime(2026, 11, 21, tzinfo=UTC)
+    for number in range(count):
+        kept = min(chance.randrange(clusters), chance.randrange(clusters))
+        yield record(
+            f"http://{number % 300}.example/archive/{number}/page.html?session={number:x}",
+            f"http://{kept % 300}.example/archive/{kept}/page.html",
+            time=(start + timedelta(seconds=number)).isoformat(timespec="milliseconds"),
+            distance=chance.randrange(7),
+            resemblance=round(0.75 + 0.25 * chance.random(), 4),
+        )
+
+
+def test_ten_thousand_drops_don_t_lag(tmp_path: Path, opened: Open) -> None:
+    path = made(tmp_path, *many(10_000, 3_000))
+    assert path.stat().st_size < 4_000_000
+    started = time.perf_counter()
+    page = opened(path)
+    loaded = time.perf_counter() - started
+    moved = []
+    for hundredths in range(75, 100, 5):
+        started = time.perf_counter()
+        slide(page, "resemblance", hundredths)
+        moved.append(time.perf_counter() - started)
+    print(f"10,000 drops: loaded in {loaded:.2f} s, slider at most {max(moved):.3f} s")
+    assert loaded < 5  # measured: see docs
+    assert max(moved) < 1
+
+
+def test_of_more_drops_the_charts_tell_all_and_a_sample_is_listed(tmp_path: Path, opened: Open) -> None:
+    records = list(many(MAX_PAIRS + 2_000, 9_000))
+    page = opened(made(tmp_path, *records))
+    assert page.locator("#result").inner_text().startswith("12,000 of 12,000 would have been dropped")
+    said = page.locator("#sample").inner_text()
+    assert "of all 12,000 near-duplicates" in said
+    assert "Listed here are 10,000: the 5,000 least alike" in said
+    expect(page.locator("#listed")).to_have_text(re.compile("^10,000 near-duplicates of "))
+    page.locator("#more").click()
+    assert page.locator("details.cluster").count() == 60
+    assert (
+        page.locator("details.cluster summary").nth(30).evaluate("(each) => each === document.activeElement")
+    )
+    with Drops(records) as drops:
+        listed = {(pair.url, pair.duplicate_of) for pair in drops.pairs(MAX_PAIRS)}
+    doubtful = sorted(records, key=lambda each: each["resemblance"])[:4_990]
+    assert listed >= {(each["url"], each["duplicate_of"]) for each in doubtful}
+
+
+MEASURE = """
+import resource, sys
+from pathlib import Path
+from dedup.drops import Drops
+from dedup.records import Reader
+from dedup.report import Source, report
+
+def measure(path):
+    with Drops(Reader().read([Path(path)])) as drops:
+        report(drops, Source([path], 0))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+print(measure(sys.argv[1]), measure(sys.argv[2]))
+"""
+
+
+@pytest.mark.slow  # 15 s
+def test_a_log_of_any_size_takes_no_more_memory(tmp_path: Path) -> None:
+    small = _written(tmp_path / "small.jsonl", *many(20_000, 10_000))
+    large = _written(tmp_path / "large.jsonl", *many(200_000, 100_000))
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, small, large], check=True, capture_output=True, text=True
+    )
+    first, both = map(int, done.stdout.split())
+    assert both - first < 16 * 1024  # KiB
+
+
+# --- The command ----------------------------------------------------------------------------------------
+
+
+def test_a_log_without_its_course_gives_drops_only_and_says_so(tmp_path: Path, opened: Open) -> None:
+    log = _written(tmp_path / "old.jsonl", record(), record(distance=5, action="mark"))
+    done = scrapy("duplicates", log, "--html", tmp_path / "report.html", "--min-distance", 3)
+    assert done.returncode == 0, done.stderr
+    page = opened(tmp_path / "report.html")
+    notes = page.locator("#notes").inner_text()
+    assert notes.startswith("Of 2 records, those of a distance of at least 3.")
+    assert "The thresholds of the crawl are not known" in notes
+    assert page.locator("#result").inner_text().startswith("1 of 1 would have been marked")
+    assert page.locator("svg .mark, svg .kept").count() == 0
+    page.locator("details.cluster summary").click()
+    page.get_by_role("button", name="Compare").click()
+    assert "DEDUP_KEEP_TEXT = True" in page.locator("#differences").inner_text()
+
+
+def test_the_farthest_values_are_drawn_too(tmp_path: Path, opened: Open) -> None:
+    first = record(time="0001-01-01T00:00:00.000+00:00", distance=64, resemblance=0, links=1 << 32)
+    last = record(time="9999-12-31T23:59:59.999+00:00", distance=0, resemblance=1, depth=1 << 32, tokens=0)
+    del last["bytes"]
+    page = opened(made(tmp_path, first, last))
+    assert page.locator("#timeline-chart rect").count() == 2
+    assert page.locator("#distance").get_attribute("max") == "64"
+    assert page.locator("#resemblance").get_attribute("min") == "0"
+    assert "4,294,967,306 links" in page.locator("#result").inner_text()
+
+
+def test_an_empty_log_gives_an_empty_report(tmp_path: Path, opened: Open) -> None:
+    page = opened(made(tmp_path))
+    assert page.locator("#result").inner_text().startswith("0 of 0 ")
+    assert page.locator("#distance").is_disabled()
+
+
+def test_pages_are_fetched_again_for_their_words(crawl: Crawl, tmp_path: Path, opened: Open) -> None:
+    kept, dropped = (f"{crawl.url}page-1-{copy}.html" for copy in (0, 1))
+    log = _written(
+        tmp_path / "drops.jsonl",
+        record(dropped, kept),
+        record("http://127.0.0.1:1/", "file:///etc/passwd"),
+    )
+    started = time.perf_counter()
+    done = scrapy("duplicates", log, "--html", tmp_path / "report.html", "--fetch")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert time.perf_counter() - started > 1  # two URLs of one host
+    page = opened(tmp_path / "report.html")
+    page.locator("#query").fill("page-1-1")
+    page.locator("details.cluster summary").first.click()
+    page.get_by_role("button", name="Compare").click()
+    assert "fetched again" in page.locator("#differences").inner_text()
+    assert page.locator("#differences ins").count()
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("nowhere/report.html", "there is no folder 'nowhere'; make it first"),
+        ("pyproject.toml", "which is there and no report of ours; name another file, or remove it"),
+        ("docs", "which can't be written: Is a directory"),
+        ("docs/" + "x" * 300, "which can't be written: File name too long"),
+    ],
+)
+def test_a_target_that_can_t_be_is_refused_in_one_line(target: str, said: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        check_target(Path(target))
+    assert str(refused.value).startswith(f"--html is '{target}'")
+    assert str(refused.value).endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("--html", "nowhere/report.html"),
+            "duplicates: --html is 'nowhere/report.html': there is no folder",
+        ),
+        (("--html", "x.html", "--clusters"), "--html goes alone"),
+        (("--fetch",), "--fetch goes with --html FILE"),
+    ],
+)
+def test_wrong_options_end_with_status_2(log: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = scrapy("duplicates", log, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of one record."""
+    return _written(tmp_path / "drops.jsonl", record())
+
+
+def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
+    path = made(tmp_path, record())
+    assert MARK in path.read_text()[:1_024]
+    check_target(path)
+    made(tmp_path, record(), record())
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+    assert oct(path.stat().st_mode)[-3:] == "644"
+    path.write_text("mine")
+    with pytest.raises(SettingsError, match="no report of ours"):
+        write_report(path, "x")
+    assert path.read_text() == "mine"
+
+
+# --- What differs ---------------------------------------------------------------------------------------
+
+tokens = st.lists(st.sampled_from("abcd"), max_size=30)
+
+
+@given(tokens, tokens)
+def test_edits_turn_one_sequence_into_the_other(old: list[str], new: list[str]) -> None:
+    turned, at, changed = [], 0, 0
+    for edit in edits(old, new):
+        turned += old[at : edit.start] + edit.tokens
+        at = edit.end
+        changed += edit.end - edit.start
+    assert turned + old[at:] == new
+    assert not edits(old, old)
+
+
+def test_edits_are_few_and_take_bounded_time() -> None:
+    chance = Random(1)
+    old = [f"w{chance.randrange(2_000)}" for _ in range(20_000)]
+    new = [token for token in old if chance.random() > 0.01]
+    started = time.perf_counter()
+    assert sum(edit.end - edit.start - len(edit.tokens) for edit in edits(old, new)) == len(old) - len(new)
+    edits(["a", "b"] * 200_000, ["b", "a", "c"] * 200_000)
+    assert time.perf_counter() - started < 5
+
+
+# --- Beside the log -------------------------------------------------------------------------------------
+
+
+def test_the_course_of_a_crawl_is_written_beside_its_log(crawl: Crawl) -> None:
+    course = Path(f"{crawl.log}.crawl")
+    [used] = read_thresholds([course])
+    assert used == ("simhash", 6, 0.75, "drop")
+    steps = list(read_steps([course]))
+    assert sum(step.pages for step in steps) == 31
+    assert sum(step.duplicates for step in steps) == 18
+    assert find_logs(f"{crawl.log}%(time)s") == [crawl.log]  # what is beside it is no log
+
+
+def test_the_lines_of_a_course_grow_with_the_logarithm_of_its_time() -> None:
+    age, written = 0.0, 0
+    while age < 365 * 86_400:
+        age += max(PAUSE, SHARE * age)
+        written += 1
+    assert written < 3_000
+
+
+def test_a_course_that_is_none_is_left_out(tmp_path: Path) -> None:
+    course = tmp_path / "x.crawl"
+    good = {"run": "a", "time": "2026-11-21T10:00:00+00:00", "pages": 5, "duplicates": 2}
+    bad: list[Any] = [[], 1, "x", {}, good | {"pages": "x"}, good | {"time": "never"}, good | {"time": 7}]
+    bad += [{"method": 1}, {"method": "x", "max_distance": 99, "min_resemblance": 0.5, "action": "drop"}]
+    bad += [good | {"pages": float("inf")}, {"time": "x" * 9_999}, good | {"pages": -5, "duplicates": -1}]
+    course.write_text("".join(json.dumps(each) + "\n" for each in [*bad, good]) + "torn {")
+    steps = list(read_steps([course, tmp_path / "missing"]))
+    assert [step[1:] for step in steps] == [(0, 0), (10, 3)]
+    assert read_thresholds([course]) == []
+
+
+def test_texts_are_found_by_url_and_simhash(tmp_path: Path) -> None:
+    path = tmp_path / "x.texts"
+    with Texts(path) as texts:
+        texts.add("http://a/", "0f", ["one", "two"])
+        texts.add("http://b/", "1f", ["one", "drei"], of=("http://a/", "0f"))
+        texts.add("http://long/", "2f", ["x" * 2_000_000])
+    with stored([tmp_path / "missing", tmp_path, path]) as find:
+        assert find("http://a/", "0f") == ["one", "two"]
+        assert find("http://b/", "1f") == ["one", "drei"]
+        assert find("http://a/", "1f") is None  # it said something else by then
+        assert find("http://long/", "2f") is None
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
+    with stored([path]) as find:
+        assert find("http://a/", "0f") is None
+
+
+def test_two_crawls_may_store_texts_in_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.texts"
+    with Texts(path) as one, Texts(path) as other:
+        for page in range(200):
+            one.add(f"http://a/{page}", "0", ["a"])
+            other.add(f"http://b/{page}", "0", ["b"])
+    with stored([path]) as find:
+        assert all(find(f"http://{host}/{page}", "0") == [host] for page in range(200) for host in "ab")
+
+
+def test_texts_stay_within_their_bound_and_pairs_stay_longest(tmp_path: Path) -> None:
+    path, bound = tmp_path / "x.texts", 1_000_000
+    chance = Random(1)
+    with Texts(path, bound) as texts:
+        for page in range(2_000):
+            text = [f"{chance.getrandbits(64):x}" for _ in range(100)]
+            of = ("http://a/0", "0") if page == 1 else None
+            texts.add(f"http://a/{page}", str(page), text, of)
+    assert path.stat().st_size < 1.3 * bound
+    with stored([path]) as find:
+        found = [page for page in range(2_000) if find(f"http://a/{page}", str(page))]
+    assert found[:2] == [0, 1]  # a pair
+    assert found[-1] == 1_999
+    assert 500 < len(found) < 1_500
+
+
+def test_only_pages_that_may_make_a_pair_are_stored(crawl: Crawl) -> None:
+    database = sqlite3.connect(f"{crawl.log}.texts")
+    kept, paired = (database.execute("SELECT count(*), sum(paired) FROM texts")).fetchone()
+    database.close()
+    assert (kept, paired) == (31, 9 + 18)

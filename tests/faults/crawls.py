@@ -1,0 +1,189 @@
+"""Crawls to be killed: a site whose truth is known, and `scrapy crawl site` as a process.
+
+The processes are forked from a server that has Scrapy imported, so that a kill falls into the crawl, its
+start or its end rather than into the start of the interpreter.
+"""
+
+import json
+import multiprocessing
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from scrapy import Request
+from scrapy.cmdline import execute
+from scrapy.utils.request import fingerprint
+
+from dedup.errors import IndexCorruptError
+from tests.conftest import ROOT
+
+__all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "until"]
+
+#: Contents of the site; content 0 is its front page.
+CONTENTS = 60
+SHAPES = ("/{}", "/mirror/{}", "/print/{}", "/{}?sid=77c1d05e")
+#: An orderly end may take so many seconds; a crawl that is let alone takes two.
+PATIENCE = 30
+
+T = TypeVar("T")
+_forkserver = multiprocessing.get_context("forkserver")
+_forkserver.set_forkserver_preload(["pytest", "crawler.spiders.site", "dedup.scrapy.middleware", __name__])
+
+
+class Twins:
+    """Each content under four URLs; all of its pages link to the same contents, in all their shapes.
+
+    So whichever page of a content is kept, everything behind it can be reached.
+    """
+
+    def __init__(self) -> None:
+        rng = random.Random(5)
+        words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(3000)]
+        self._pages: dict[str, str] = {}
+        for number in range(CONTENTS):
+            near = {2 * number + 1, 2 * number + 2, number * 7 % CONTENTS, CONTENTS - 1 - number}
+            links = "".join(
+                f'<a href="{shape.format(other)}">{other}</a> '
+                for other in sorted(near - {0})
+                if other < CONTENTS
+                for shape in SHAPES
+            )
+            text = " ".join(rng.choices(words, k=300))
+            for shape in SHAPES:
+                note = f"<p>Printed from {shape.format('')}." if "print" in shape else "<p>Read on."
+                self._pages[shape.format(number)] = f"<title>{number}</title><p>{text}</p>{note}<p>{links}"
+        self._pages["/"] = self._pages["/0"]
+        self.requests = 0
+
+    def render(self, path: str, visit: int) -> tuple[int, str, bytes]:
+        """What the server answers."""
+        self.requests += 1
+        page = self._pages.get(path)
+        return 404 if page is None else 200, "text/html", (page or "").encode()
+
+
+def content(url: str) -> int:
+    """Which content a page of `Twins` has."""
+    return int(urlsplit(url).path.rpartition("/")[2] or 0)
+
+
+class Processed:
+    """The pipeline of these crawls: each item is on record as soon as it is there."""
+
+    def __init__(self) -> None:
+        self._file = os.open(os.environ["PROCESSED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+    def process_item(self, item: Any) -> Any:
+        """Called by Scrapy."""
+        os.write(self._file, f"{item.url}\n".encode())
+        return item
+
+
+def _crawl(folder: Path, command: list[str]) -> None:
+    os.chdir(ROOT)
+    os.environ["PROCESSED"] = str(folder / "processed")
+    execute(command)
+
+
+class Crawl:
+    """A running ``scrapy crawl site``; several in one folder share their drop log and what is processed."""
+
+    def __init__(self, url: str, folder: Path, **settings: object) -> None:
+        folder.mkdir(exist_ok=True)
+        self.log = folder / f"log {len(list(folder.glob('log *')))}"
+        self.log.touch()
+        values: dict[str, object] = {
+            "DOWNLOAD_DELAY": 0,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+            "ITEM_PIPELINES": '{"tests.faults.crawls.Processed": 1}',
+            "DEDUP_LOG": folder / "drops.jsonl",
+            "DEDUP_EXPECTED_PAGES": 1000,
+            "LOG_FILE": self.log,
+        } | settings
+        command = ["scrapy", "crawl", "site", "-a", f"start={url}"]
+        for name, value in values.items():
+            command += ["-s", f"{name}={value}"]
+        self._process = _forkserver.Process(target=_crawl, args=(folder, command))
+        self._process.start()
+
+    def wait(self, seconds: float = 60) -> int | None:
+        """The exit status; None if it still runs."""
+        self._process.join(seconds)
+        return self._process.exitcode
+
+    def send(self, signal: int) -> None:
+        """Sends it a signal."""
+        os.kill(self._process.pid or 0, signal)
+
+    def kill_after(self, seconds: float) -> bool:
+        """kill -9 at a moment; whether it was still running."""
+        if self.wait(seconds) is not None:
+            return False
+        self._process.kill()
+        return self.wait() == -9
+
+    def stats(self) -> Counter[str]:
+        """The whole numbers among Scrapy's stats."""
+        found = re.findall(r"^ ?\{?'([\w/]+)': (\d+)[,}]", self.log.read_text(), re.MULTILINE)
+        return Counter({name: int(value) for name, value in found})
+
+
+def until(kills: int, trial: Callable[[int], T], killed: Callable[[T], bool], workers: int = 2) -> list[T]:
+    """What came of trials 0, 1, 2 ..., as many as are needed for so many kills."""
+    seeds, outcomes = count(), []
+    with ThreadPoolExecutor(workers) as pool:
+        while missing := kills - sum(map(killed, outcomes)):
+            outcomes += pool.map(trial, islice(seeds, missing))
+    return outcomes
+
+
+def processed(folder: Path) -> set[str]:
+    """The URLs of all items of the crawls in a folder."""
+    file = folder / "processed"
+    return set(file.read_text().split()) if file.exists() else set()
+
+
+def records(folder: Path) -> Iterator[dict[str, Any]]:
+    """The drop log; what is no record raises."""
+    file = folder / "drops.jsonl"
+    for line in file.read_text("ascii").splitlines() if file.exists() else []:
+        yield json.loads(line)
+
+
+def add_up(crawl: Crawl) -> None:
+    """Every response has been counted once."""
+    stats = crawl.stats()
+    parts = ("new", "same", "duplicate", "unjudged")
+    assert stats["dedup/pages"] == sum(stats[f"dedup/{part}"] for part in parts) > 0, stats
+    assert stats["downloader/response_count"] == stats["dedup/pages"] + stats["dedup/skipped"], stats
+
+
+def check(folder: Path) -> set[int]:
+    """Reads what all crawls in a folder have left; the contents that none of them processed.
+
+    Asserts that no page was dropped in favour of itself, or of a page that was never processed, and that
+    each drop is on record.
+    """
+    done = processed(folder)
+    drops: dict[str, set[str]] = {}
+    for record in records(folder):
+        url, of = record["url"], record["duplicate_of"]
+        assert fingerprint(Request(url)) != fingerprint(Request(of)), record
+        assert content(url) == content(of), record
+        drops.setdefault(url, set()).add(of)
+    logs = "".join(log.read_text() for log in sorted(folder.glob("log *")))
+    assert logs.count("Dropped near-duplicate") <= sum(1 for _ in records(folder))
+    assert "Traceback" not in logs
+    assert IndexCorruptError.reason not in logs
+    missing = set(range(CONTENTS)) - set(map(content, done))
+    if not missing:
+        lost = {url for url, kept in drops.items() if url not in done and not kept & done}
+        assert not lost, f"dropped for pages that were never processed: {lost}"
+    return missing

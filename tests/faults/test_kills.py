@@ -1,0 +1,197 @@
+"""kill -9 of crawlers at any moment, and their orderly end: nothing is lost but a download."""
+
+import random
+import signal
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import redis
+
+from crawler.demo import serve
+from tests.faults.crawls import CONTENTS, PATIENCE, Crawl, Twins, add_up, check, until
+
+
+@dataclass
+class Site:
+    """`Twins`, served; and how long a crawl of it takes, two at a time."""
+
+    url: str
+    seconds: float
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("let alone")
+    with serve(Twins()) as url:
+        Crawl(url, folder / "first", DEDUP_INDEX="memory:", CLOSESPIDER_PAGECOUNT=1).wait()  # all is imported
+        started = time.monotonic()
+        both = [Crawl(url, folder / name, DEDUP_INDEX="memory:") for name in "ab"]
+        assert [crawl.wait() for crawl in both] == [0, 0]
+        seconds = time.monotonic() - started
+        for crawl in both:
+            assert check(crawl.log.parent) == set()
+            assert crawl.stats()["dedup/new"] == CONTENTS
+        yield Site(url, seconds)
+
+
+@dataclass
+class Store:
+    """An index of a trial's own."""
+
+    settings: dict[str, object]
+    client: redis.Redis | None = None
+
+    def key(self, name: str) -> str:
+        return f"shingleback:{{{self.settings['DEDUP_NAMESPACE']}}}:{name}"
+
+    def a_minute_later(self) -> None:
+        """The leases of the runs that were killed are over."""
+        if self.client is not None:
+            for run in self.client.zrange(self.key("runs"), 0, -1):
+                self.client.zadd(self.key("runs"), {run: 1})
+
+    def pending(self) -> int:
+        """Claims that are neither confirmed nor released."""
+        return 0 if self.client is None else self.client.hlen(self.key("pending"))
+
+
+def store_of(kind: str, folder: Path, socket: Path) -> Store:
+    if kind == "redis":
+        settings = {"DEDUP_INDEX": f"unix://{socket}", "DEDUP_NAMESPACE": uuid4().hex}
+        return Store(settings, redis.Redis(unix_socket_path=str(socket)))
+    index = {"off": "memory:", "file": f"file:{folder}/index.sqlite"}
+    return Store({"DEDUP_INDEX": index[kind], "DEDUP_ENABLED": int(kind != "off")})
+
+
+def figures(name: str, **values: Any) -> None:
+    """What a whole count has come to, for `pytest -s`."""
+    print(f"\n{name}: {', '.join(f'{value} {what}' for what, value in values.items())}")
+
+
+# --- kill -9 ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Killed:
+    """A trial: how often a crawler was killed before it had ended, and when."""
+
+    kills: int
+    responses: int  # of all its runs
+    begun: bool  # the first kill came when pages had already been judged
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("crawlers", [("file", 1), ("redis", 1), ("redis", 3)], ids=str)
+def test_a_killed_crawler_that_is_started_again_has_lost_nothing(
+    site: Site, redis_socket: Path, tmp_path: Path, crawlers: tuple[str, int], kills: int
+) -> None:
+    kind, number = crawlers
+
+    def trial(seed: int) -> Killed:
+        rng = random.Random(f"{crawlers} {seed}")
+        folder = tmp_path / str(seed)
+        store = store_of(kind, folder, redis_socket)
+        others = [Crawl(site.url, folder, **store.settings) for _ in range(rng.randrange(number))]
+        length = site.seconds * (1 + len(others) / 2)
+        killed, begun, runs = 0, False, []
+        for _ in range(1 if rng.random() < 0.7 else 2):  # some are killed again
+            runs.append(Crawl(site.url, folder, **store.settings))
+            killed += runs[-1].kill_after(rng.uniform(0, length))
+            begun = begun or "Dropped" in runs[0].log.read_text()
+        assert [other.wait() for other in others] == [0] * len(others)
+        if rng.random() < 0.5:
+            store.a_minute_later()
+        last = Crawl(site.url, folder, **store.settings)
+        assert last.wait() == 0
+        assert check(folder) == set()
+        for ended in (*others, last):
+            add_up(ended)
+        if store.client is not None:
+            assert store.pending() == 0 or killed, "only a killed run leaves claims"
+            store.client.close()
+        return Killed(killed, last.stats()["dedup/pages"], begun)
+
+    outcomes = until(kills, trial, lambda outcome: outcome.kills)
+    total = sum(outcome.kills for outcome in outcomes)
+    assert total >= kills
+    figures(
+        f"{kind}, 1 to {number} crawlers",
+        kills=total,
+        trials=len(outcomes),
+        begun=sum(outcome.begun for outcome in outcomes),
+        pages_of_the_last_run=statistics.mean(outcome.responses for outcome in outcomes),
+    )
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["off", "file", "redis"])
+def test_what_scrapy_loses_of_a_killed_job_comes_back_with_a_fresh_one(
+    site: Site, redis_socket: Path, tmp_path: Path, kind: str, kills: int
+) -> None:
+    """Scrapy's JOBDIR doesn't survive a kill; the index does, and a page of its own is never a duplicate."""
+
+    def trial(seed: int) -> tuple[int, int]:
+        rng = random.Random(f"job {seed}")  # the same moments for each kind
+        folder = tmp_path / str(seed)
+        store = store_of(kind, folder, redis_socket)
+        job = {"JOBDIR": folder / "job"} | store.settings
+        killed = Crawl(site.url, folder, **job).kill_after(rng.uniform(0, site.seconds))
+        store.a_minute_later()
+        resumed = Crawl(site.url, folder, **job)
+        assert resumed.wait() == 0
+        missing = check(folder)
+        fresh = Crawl(site.url, folder, **job | {"JOBDIR": folder / "fresh job"})
+        assert fresh.wait() == 0
+        assert check(folder) == set()
+        if kind != "off":
+            add_up(resumed)
+            add_up(fresh)
+        return killed, len(missing)
+
+    outcomes = until(kills, trial, lambda outcome: outcome[0])
+    losses = [missing for killed, missing in outcomes if killed]
+    figures(
+        f"JOBDIR resumed, {kind}",
+        kills=len(losses),
+        with_a_loss=sum(missing > 0 for missing in losses),
+        contents_lost=sum(losses),
+    )
+
+
+# --- SIGINT and SIGTERM -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("signals", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_crawl_told_to_end_ends_soon_leaves_nothing_pending_and_goes_on_where_it_was(
+    site: Site, redis_socket: Path, tmp_path: Path, signals: int
+) -> None:
+    def trial(seed: int) -> tuple[bool, float]:
+        rng = random.Random(f"signal {seed}")
+        folder = tmp_path / str(seed)
+        store = store_of("redis" if seed % 2 else "file", folder, redis_socket)
+        job = {"JOBDIR": folder / "job"} | store.settings
+        first = Crawl(site.url, folder, **job)
+        early = first.wait(rng.uniform(0.2, 1) * site.seconds) is None
+        told = time.monotonic()
+        if early:
+            first.send(signal.SIGTERM if seed % 4 < 2 else signal.SIGINT)
+        status = first.wait(PATIENCE)
+        took = time.monotonic() - told
+        assert status == 0, f"status {status} after {took:.1f} s"
+        add_up(first)
+        assert store.pending() == 0
+        ended = "'finish_reason': 'shutdown'" in first.log.read_text()
+        resumed = Crawl(site.url, folder, **job)
+        assert resumed.wait() == 0
+        assert check(folder) == set()
+        add_up(resumed)
+        return ended, took
+
+    outcomes = until(signals, trial, lambda outcome: outcome[0])
+    figures("SIGINT, SIGTERM", trials=len(outcomes), seconds=max(took for _, took in outcomes))

@@ -1,103 +1,30 @@
 """What only the index in a file has: its lock, its damages, what survives a kill; and the sorted tables."""
 
 import asyncio
-import functools
-import gzip
-import json
 import os
 import random
-import re
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dedup.detector import Detector, Fingerprint
 from dedup.errors import (
     DedupError,
-    IndexCorruptError,
-    IndexMismatchError,
     IndexUnavailableError,
     SettingsError,
 )
-from dedup.index import Index, open_index
 from dedup.index.local import SortedTables
 from dedup.simhash import distances
 from dedup.tables import plan_for
-
-DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
-
-
-def page(simhash: int) -> Fingerprint:
-    """A page of that simhash; their sketches are all alike."""
-    return Fingerprint(simhash, b"\x55" * 128, tokens=100, links=0, digest=simhash)
-
-
-Claim = tuple[str, str, Fingerprint]
-
-
-def pages(number: int, name: str = "page", seed: int = 1) -> list[Claim]:
-    """Claims of unrelated pages."""
-    rng = random.Random(seed)
-    return [(f"{name} {n}", f"http://example.org/{n}", page(rng.getrandbits(64))) for n in range(number)]
-
-
-def twin_of(claim: Claim) -> Claim:
-    """A claim of the same content elsewhere."""
-    return f"twin of {claim[0]}", f"{claim[1]}/twin", claim[2]
-
-
-def driven(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """A test that is a coroutine, run to its end."""
-
-    @functools.wraps(test)
-    def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(test(*args, **kwargs))
-
-    return run
-
-
-def index_in(path: Path) -> Index:
-    """The index in a file; to be closed."""
-    return open_index(f"file:{path}", DETECTOR)
-
-
-async def open_and_close(path: Path) -> None:
-    """Raises what that raises."""
-    index = index_in(path)
-    try:
-        await index.open()
-    finally:
-        await index.close()
-
-
-def try_to_open(path: Path) -> None:
-    """Raises what opening raises."""
-    asyncio.run(open_and_close(path))
-
-
-async def fill(path: Path, claims: list[Claim]) -> None:
-    """Makes an index, or adds to it."""
-    index = index_in(path)
-    for claim in claims:
-        await index.claim(*claim)
-        await index.confirm(claim[0])
-    await index.close()
-
-
-def change(path: Path, statement: str) -> None:
-    """Changes the database behind the back of the index."""
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(statement)
+from tests.claims import driven, fill, index_in, open_and_close, page, pages, try_to_open, twin_of
 
 
 @pytest.fixture
@@ -268,152 +195,6 @@ def test_an_index_that_is_open_is_refused_by_another_name_too(filled: Path, name
     (filled.parent / "link").symlink_to(filled)
     with holder(filled), pytest.raises(IndexUnavailableError):
         try_to_open(filled.parent / name)
-
-
-# --- Files that are not ours, or damaged ---------------------------------------------------------------
-
-
-def test_an_empty_file_is_refused_and_left(path: Path) -> None:
-    path.touch()
-    for _ in range(2):  # the refused file isn't held either
-        with pytest.raises(IndexCorruptError, match="empty"):
-            try_to_open(path)
-    assert path.read_bytes() == b""
-
-
-FOREIGN: dict[str, Callable[[Path], object]] = {
-    "one byte": lambda path: path.write_bytes(b"\0"),
-    "99 random bytes": lambda path: path.write_bytes(random.Random(1).randbytes(99)),
-    "a megabyte of random bytes": lambda path: path.write_bytes(random.Random(2).randbytes(1 << 20)),
-    "zeros": lambda path: path.write_bytes(bytes(8192)),
-    "text": lambda path: path.write_text("This is no index.\n" * 1000),
-    "a drop log": lambda path: path.write_text(json.dumps({"url": "http://a/", "distance": 1}) + "\n"),
-    "gzip": lambda path: path.write_bytes(gzip.compress(random.Random(3).randbytes(5000))),
-    "another database": lambda path: change(path, "CREATE TABLE header (name TEXT, value TEXT)"),
-}
-
-
-@pytest.mark.parametrize("content", FOREIGN)
-def test_a_file_of_something_else_is_refused_and_left_byte_for_byte(path: Path, content: str) -> None:
-    FOREIGN[content](path)
-    before = path.read_bytes()
-    for _ in range(2):
-        with pytest.raises(IndexMismatchError) as refusal:
-            try_to_open(path)
-        assert str(path) in str(refusal.value)
-    assert path.read_bytes() == before
-
-
-DAMAGE = {
-    "a short simhash": "UPDATE pages SET simhash = x'00' WHERE number = 7",
-    "a long simhash": "UPDATE pages SET simhash = zeroblob(16) WHERE number = 7",
-    "a simhash of text": "UPDATE pages SET simhash = '01234567' WHERE number = 7",
-    "a short scope": "UPDATE pages SET scope = x'' WHERE number = 7",
-    "a plan of no number": "UPDATE header SET value = 'x' WHERE name = 'tables'",
-    "a plan of no block": "UPDATE header SET value = '0' WHERE name = 'tables'",
-    "a plan of fewer blocks than bits that may differ": "UPDATE header SET value = '2' WHERE name = 'tables'",
-    "no pages": "DROP TABLE pages",
-    "no header": "DROP TABLE header",
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damage_seen_at_once_is_refused_and_the_file_left(filled: Path, damage: str) -> None:
-    change(filled, DAMAGE[damage])
-    before = filled.read_bytes()
-    with pytest.raises((IndexCorruptError, IndexMismatchError)) as refusal:
-        try_to_open(filled)
-    assert str(filled) in str(refusal.value)
-    assert filled.read_bytes() == before
-
-
-def test_a_refused_file_is_not_held(filled: Path) -> None:
-    change(filled, DAMAGE["no pages"])
-    for _ in range(2):
-        with pytest.raises(IndexCorruptError):
-            try_to_open(filled)
-
-
-@pytest.mark.parametrize("sketch", ["x''", "x'55'", "zeroblob(256)", "'text'", "7"])
-@driven
-async def test_a_damaged_sketch_is_an_error_of_ours_or_no_match(filled: Path, sketch: str) -> None:
-    change(filled, f"UPDATE pages SET sketch = {sketch}")
-    index = index_in(filled)
-    try:
-        with suppress(IndexCorruptError):
-            assert (await index.claim(*twin_of(pages(1)[0]))).status == "new"
-    finally:
-        await index.close()
-
-
-def examine(path: Path, content: bytes) -> str:
-    """Uses a damaged copy of an index of 50 pages like any other; what came of it.
-
-    Raises what is not an error of ours; asserts that no page is dropped that should not be.
-    """
-
-    async def use() -> str:
-        index = index_in(path)
-        outcome = "opened"
-        try:
-            await index.open()
-            for claim, stranger in zip(pages(50), pages(50, "stranger", seed=2), strict=True):
-                for asked, wrong in (claim, "duplicate"), (twin_of(claim), "same"), (stranger, "duplicate"):
-                    with suppress(DedupError):
-                        verdict = await index.claim(*asked)
-                        assert verdict.status != wrong, (asked, verdict)
-        except DedupError:
-            outcome = "refused"
-        finally:
-            with suppress(DedupError):
-                await index.close()
-        return outcome
-
-    path.write_bytes(content)
-    outcome = asyncio.run(use())
-    if outcome == "refused":
-        assert path.read_bytes() == content
-    return outcome
-
-
-def test_a_file_cut_short_is_refused(filled: Path) -> None:
-    content = filled.read_bytes()
-    for size in [*range(512, len(content), 1024), len(content) - 1]:
-        copy = filled.with_name(f"cut to {size} bytes")
-        assert examine(copy, content[:size]) == "refused", copy
-
-
-@pytest.mark.parametrize("damage", ["a byte", "16 bytes", "a page of noise", "a page of zeros"])
-def test_a_damaged_file_is_refused_or_no_page_is_dropped_wrongly(filled: Path, damage: str) -> None:
-    content = filled.read_bytes()
-    outcomes: Counter[str] = Counter()
-    for seed in range(40):
-        rng = random.Random(seed)
-        damaged = bytearray(content)
-        start = rng.randrange(len(content) - 16)
-        if damage == "a byte":
-            damaged[start] ^= rng.randrange(1, 256)
-        elif damage == "16 bytes":
-            damaged[start : start + 16] = rng.randbytes(16)
-        else:
-            start -= start % 4096
-            damaged[start : start + 4096] = rng.randbytes(4096) if "noise" in damage else bytes(4096)
-        try:
-            outcomes[examine(filled.with_name(f"damaged by {seed}"), bytes(damaged))] += 1
-        except Exception as error:
-            error.add_note(f"after damage by seed {seed}, at {start}")
-            raise
-    assert outcomes["refused"] > 0
-
-
-def test_a_page_whose_id_is_damaged_in_one_place_is_not_its_own_duplicate(filled: Path) -> None:
-    content = filled.read_bytes()
-    places = [match.start() for match in re.finditer(b"page 17", content)]
-    assert len(places) == 2  # in its row, and in the list of all page ids
-    for place in places:
-        damaged = bytearray(content)
-        damaged[place] ^= 1
-        assert examine(filled.with_name(f"damaged at {place}"), bytes(damaged)) == "opened"
 
 
 # --- What survives -------------------------------------------------------------------------------------

@@ -29,10 +29,22 @@ from dedup.simhash import distance
 from dedup.tables import possible_plans
 from dedup.urls import strip_user
 
-__all__ = ["ADDRESSES", "SCOPES", "Entry", "Index", "State", "Status", "Verdict", "nearest", "redact"]
+__all__ = [
+    "ADDRESSES",
+    "FORMAT",
+    "SCOPES",
+    "Entry",
+    "Index",
+    "State",
+    "Status",
+    "Verdict",
+    "check_format",
+    "nearest",
+    "redact",
+]
 
 #: Changes whenever stored entries would be read differently.
-FORMAT = 2
+FORMAT = 3
 #: Candidates whose sketches are compared per page at most, the nearest first: bounds what a flood of
 #: pages alike can cost.
 MAX_COMPARED = 500
@@ -237,6 +249,7 @@ class Index(ABC):
         Raises `IndexMismatchError` that names the first field that differs, and both values.
         """
         wanted = self.parameters
+        check_format(self.where, stored.get("format"))
         if not self._tables_asked and stored.get("tables"):
             wanted["tables"] = stored["tables"]
         for name, value in wanted.items():
@@ -251,6 +264,17 @@ class Index(ABC):
                 self.plan = found
                 return
         raise IndexCorruptError(f"the index {self.where} is damaged: its table plan is {wanted['tables']!r}")
+
+
+def check_format(where: str, stored: object) -> None:
+    """Raises `IndexMismatchError` if the entries there are of another format."""
+    text = str(stored)
+    if text.isdigit() and int(text) != FORMAT:
+        age = "a newer" if int(text) > FORMAT else "an older"
+        raise IndexMismatchError(
+            f"the index {where} was built by {age} version of this program: its format is {text}, and this "
+            f"one's {FORMAT}; use that version, or another DEDUP_INDEX or DEDUP_NAMESPACE"
+        )
 
 
 @lru_cache(maxsize=1 << 12)

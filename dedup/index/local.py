@@ -68,6 +68,10 @@ class SortedTables:
             self._merge(covered.index(least))
         return self.size - 1
 
+    def keys(self, number: int) -> tuple[int, ...]:
+        """The keys of a page."""
+        return tuple(self._keys[number].tolist())
+
     def equal(self, digest: int) -> list[int]:
         """Numbers of all pages with a digest, ascending."""
         filed = self._probe(0, digest, 0)
@@ -211,7 +215,10 @@ class LocalIndex(Index):
         if live := self._by_number.get(number):
             return live.entry
         row = self._rows[number]
-        return self._store.entry(row) if self._store and row else None
+        entry = self._store.entry(row) if self._store and row else None
+        if entry is not None and entry.keys != self._tables.keys(number):
+            raise IndexCorruptError(f"the index {self.where} is damaged: a page has taken another's place")
+        return entry
 
     async def confirm(self, page_id: str) -> None:
         live = self._live.get(page_id)

@@ -2,16 +2,19 @@
 
 Write-ahead logging: readers never wait for the writer, and a killed process loses at most what it had
 not yet handed over.  A lock file beside it keeps a second crawl out.  A file that is not ours, or is
-damaged, is refused and left as it is.
+damaged, is refused and left as it is: it is opened for writing only when all of it has been read, and
+each page is stored with its checksum.
 """
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import xxhash
 from filelock import FileLock, Timeout
 
 from dedup.errors import (
@@ -20,7 +23,7 @@ from dedup.errors import (
     IndexMismatchError,
     IndexUnavailableError,
 )
-from dedup.index.base import Entry
+from dedup.index.base import FORMAT, Entry, check_format
 from dedup.shingles import Hashes
 
 __all__ = ["Store"]
@@ -29,7 +32,7 @@ __all__ = ["Store"]
 APPLICATION_ID = 0x5368696E
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = 2;
+PRAGMA user_version = {FORMAT};
 CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE pages (
     number INTEGER PRIMARY KEY,     -- in the order of confirmation
@@ -41,10 +44,11 @@ CREATE TABLE pages (
     bands BLOB NOT NULL,            -- 8 bytes each, big-endian; empty where simhashes are looked up
     sketch BLOB NOT NULL,
     filed INTEGER NOT NULL,         -- when it was claimed, in seconds since 1970
-    run TEXT NOT NULL               -- by which run
+    run TEXT NOT NULL,              -- by which run
+    checksum BLOB NOT NULL          -- XXH3 of the nine columns above, 8 bytes, big-endian
 );
 """
-_COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run"
+_COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, checksum"
 
 
 def printable(text: str) -> str:
@@ -72,6 +76,11 @@ def _row(entry: Entry) -> tuple[object, ...]:
     return (_stored(entry.page_id), entry.url, *blobs, bands, entry.sketch, entry.filed, entry.run)
 
 
+def _checksum(row: Iterable[object]) -> bytes:
+    """Of the columns, their types included."""
+    return xxhash.xxh3_64_digest(ascii(tuple(row)).encode("ascii"))
+
+
 class Store:
     """An open file.  Raises `DedupError`s only; reading is done in the caller's thread, writing in any."""
 
@@ -79,6 +88,7 @@ class Store:
         self, path: str, parameters: Mapping[str, str], check: Callable[[Mapping[str, str]], None]
     ) -> None:
         self.name = printable(path)
+        self._connections: list[sqlite3.Connection] = []
         with self._errors():
             self.path = Path(os.path.realpath(path))
             if self.path.exists():  # before anything is created beside a file that is not ours
@@ -99,22 +109,24 @@ class Store:
                 if not self.path.exists():
                     self._create(parameters)
                 check(self._header())
-                self._reader = self._connect()
-                self._writer = self._connect()
         except BaseException:
             self._lock.release()
             raise
 
     def hold(self) -> None:
-        """Says who holds the file."""
-        with self._errors(), self._writer:
-            self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
+        """Opens the file for writing, and says who holds it."""
+        with self._errors():
+            self._writer = sqlite3.connect(self.path, check_same_thread=False, timeout=5)
+            self._connections.append(self._writer)
+            self._writer.execute("PRAGMA journal_mode = WAL")
+            self._writer.execute("PRAGMA synchronous = NORMAL")
+            self._reader = self._read_only()
+            self._connections.append(self._reader)
+            with self._writer:
+                self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, check_same_thread=False, timeout=5)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        return connection
+    def _read_only(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path.as_uri() + "?mode=ro", uri=True, check_same_thread=False)
 
     def _create(self, parameters: Mapping[str, str]) -> None:
         """A new file appears under its name only when it is complete."""
@@ -137,14 +149,15 @@ class Store:
             int.from_bytes(start[16:18], "big") or 4096
         ):
             raise IndexCorruptError(f"the index file:{self.name} is cut short")
-        uri = self.path.resolve().as_uri() + "?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
+        with closing(self._read_only()) as connection:
             (application_id,) = connection.execute("PRAGMA application_id").fetchone()
             if application_id != APPLICATION_ID:
                 raise IndexMismatchError(
                     f"the file {self.name} is an SQLite database, but not an index of ours; "
                     "give DEDUP_INDEX another path"
                 )
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            check_format(f"file:{self.name}", version)
             return dict(connection.execute("SELECT name, value FROM header"))
 
     def _holder(self) -> str:
@@ -161,6 +174,8 @@ class Store:
         except sqlite3.OperationalError as error:
             if "no such" in str(error):
                 raise IndexCorruptError(f"the index file:{self.name} is incomplete: {error}") from None
+            if "decode" in str(error):
+                raise IndexCorruptError(f"the index file:{self.name} is damaged: a text is none") from None
             raise IndexUnavailableError(f"the index file:{self.name} can't be used: {error}") from None
         except sqlite3.DatabaseError as error:
             if "not a database" in str(error):
@@ -173,23 +188,30 @@ class Store:
             raise IndexUnavailableError(f"the index file:{self.name} can't be opened: {error!r}") from None
 
     def load(self, columns: int) -> tuple[Hashes, list[int]]:
-        """Keys of all pages, uint64, shape (n, 1 + columns), and their rows."""
-        with self._errors():
-            query = "SELECT number, scope, digest, simhash, bands FROM pages ORDER BY number"
-            rows = self._reader.execute(query).fetchall()
-        keys = bytearray()
-        scopes = bytearray()
-        for _, scope, digest, simhash, bands in rows:
-            found = (scope, digest, simhash, bands)
-            if not all(isinstance(blob, bytes) for blob in found) or (
-                [8, 8, 8, 8 * columns] != [*map(len, found[:3]), len(bands or simhash)]
-            ):
-                raise IndexCorruptError(f"the index file:{self.name} is damaged: a page has no keys")
-            scopes += scope
-            keys += digest + (bands or simhash)
-        table = np.frombuffer(keys, ">u8").reshape(len(rows), 1 + columns)
+        """Keys of all pages, uint64, shape (n, 1 + columns), and their rows.  Reads, and checks, the whole file.
+
+        Raises `IndexCorruptError` if any of it is not as it was written.
+        """
+        keys, scopes, numbers = bytearray(), bytearray(), []
+        with self._errors(), closing(self._read_only()) as connection:
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                raise IndexCorruptError(f"the index file:{self.name} is damaged: {printable(found)}")
+            for number, *row in connection.execute(f"SELECT number, {_COLUMNS} FROM pages ORDER BY number"):
+                _, _, simhash, scope, digest, bands, *_ = self._checked(row)
+                numbers.append(number)
+                scopes += scope
+                keys += digest + (bands or simhash)
+        table = np.frombuffer(keys, ">u8").reshape(len(numbers), 1 + columns)
         table = table ^ np.frombuffer(scopes, ">u8")[:, np.newaxis]
-        return table.astype(np.uint64), [number for number, *_ in rows]
+        return table.astype(np.uint64), numbers
+
+    def _checked(self, row: list[Any]) -> list[Any]:
+        """The columns of a page, if they are as they were written."""
+        *columns, checksum = row
+        if checksum != _checksum(columns):
+            raise IndexCorruptError(f"the index file:{self.name} is damaged: a page is not as it was written")
+        return columns
 
     def holds(self, page_id: str) -> bool:
         """Whether a page is in the file."""
@@ -211,18 +233,16 @@ class Store:
             found = self._reader.execute(query, (value,)).fetchone()
         if found is None:
             return None
-        page_id, url, *blobs, filed, run = found
-        if not all(isinstance(blob, bytes) for blob in blobs):
-            raise IndexCorruptError(f"the index file:{self.name} is damaged: a page has no sketch")
-        simhash, scope, digest, bands, sketch = blobs
+        page_id, url, simhash, scope, digest, bands, sketch, filed, run = self._checked(found)
         keys = _number(simhash), _number(scope), _number(digest), _numbers(bands)
         return Entry(page_id, url, *keys, sketch, filed, run)
 
     def add(self, entries: list[Entry]) -> list[int]:
         """Writes entries in one transaction; their rows."""
-        insert = f"INSERT INTO pages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        insert = f"INSERT INTO pages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        rows = [(*row, _checksum(row)) for row in map(_row, entries)]
         with self._errors(), self._writer:
-            return [self._writer.execute(insert, _row(entry)).lastrowid or 0 for entry in entries]
+            return [self._writer.execute(insert, row).lastrowid or 0 for row in rows]
 
     def count(self) -> int:
         """How many pages the file holds."""
@@ -234,7 +254,7 @@ class Store:
         """Lets go of the file and of its lock."""
         try:
             with self._errors():
-                self._reader.close()
-                self._writer.close()
+                while self._connections:
+                    self._connections.pop().close()
         finally:
             self._lock.release()

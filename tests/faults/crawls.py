@@ -139,7 +139,7 @@ def until(kills: int, trial: Callable[[int], T], killed: Callable[[T], bool], wo
     """What came of trials 0, 1, 2 ..., as many as are needed for so many kills."""
     seeds, outcomes = count(), []
     with ThreadPoolExecutor(workers) as pool:
-        while missing := kills - sum(map(killed, outcomes)):
+        while (missing := kills - sum(map(killed, outcomes))) > 0:
             outcomes += pool.map(trial, islice(seeds, missing))
     return outcomes
 
@@ -161,7 +161,7 @@ def add_up(crawl: Crawl) -> None:
     """Every response has been counted once."""
     stats = crawl.stats()
     parts = ("new", "same", "duplicate", "unjudged")
-    assert stats["dedup/pages"] == sum(stats[f"dedup/{part}"] for part in parts) > 0, stats
+    assert stats["dedup/pages"] == sum(stats[f"dedup/{part}"] for part in parts), stats
     assert stats["downloader/response_count"] == stats["dedup/pages"] + stats["dedup/skipped"], stats
 
 

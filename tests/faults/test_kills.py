@@ -112,6 +112,7 @@ def test_a_killed_crawler_that_is_started_again_has_lost_nothing(
         assert check(folder) == set()
         for ended in (*others, last):
             add_up(ended)
+            assert ended.stats()["dedup/pages"] > CONTENTS
         if store.client is not None:
             assert store.pending() == 0 or killed, "only a killed run leaves claims"
             store.client.close()

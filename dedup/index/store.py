@@ -91,7 +91,7 @@ class Store:
         self._connections: list[sqlite3.Connection] = []
         with self._errors():
             self.path = Path(os.path.realpath(path))
-            if self.path.exists():  # before anything is created beside a file that is not ours
+            if os.path.lexists(self.path):  # before anything is created beside what is not ours
                 self._header()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -194,7 +194,7 @@ class Store:
         """
         keys, scopes, numbers = bytearray(), bytearray(), []
         with self._errors(), closing(self._read_only()) as connection:
-            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if found != "ok":
                 raise IndexCorruptError(f"the index file:{self.name} is damaged: {printable(found)}")
             for number, *row in connection.execute(f"SELECT number, {_COLUMNS} FROM pages ORDER BY number"):

@@ -1,39 +1,16 @@
 """Claims of pages made of a chosen simhash, and the indexes in files that they go to."""
 
 import asyncio
-import functools
 import random
 import sqlite3
-from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-from dedup.detector import Detector, Fingerprint
+from dedup.detector import Fingerprint
 from dedup.index import Index, open_index
-
-__all__ = [
-    "DETECTOR",
-    "Claim",
-    "change",
-    "driven",
-    "fill",
-    "index_in",
-    "open_and_close",
-    "page",
-    "pages",
-    "try_to_open",
-    "twin_of",
-]
-
-DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
+from tests.servers import DETECTOR, page
 
 Claim = tuple[str, str, Fingerprint]
-
-
-def page(simhash: int) -> Fingerprint:
-    """A page of that simhash; their sketches are all alike."""
-    return Fingerprint(simhash, b"\x55" * 128, tokens=100, links=0, digest=simhash)
 
 
 def pages(number: int, name: str = "page", seed: int = 1) -> list[Claim]:
@@ -45,16 +22,6 @@ def pages(number: int, name: str = "page", seed: int = 1) -> list[Claim]:
 def twin_of(claim: Claim) -> Claim:
     """A claim of the same content elsewhere."""
     return f"twin of {claim[0]}", f"{claim[1]}/twin", claim[2]
-
-
-def driven(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """A test that is a coroutine, run to its end."""
-
-    @functools.wraps(test)
-    def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(test(*args, **kwargs))
-
-    return run
 
 
 def index_in(path: Path) -> Index:

@@ -24,7 +24,8 @@ from dedup.errors import (
 from dedup.index.local import SortedTables
 from dedup.simhash import distances
 from dedup.tables import plan_for
-from tests.claims import driven, fill, index_in, open_and_close, page, pages, try_to_open, twin_of
+from tests.claims import fill, index_in, open_and_close, pages, try_to_open, twin_of
+from tests.servers import driven, page
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ class Crawl:
         self._process = _forkserver.Process(target=_crawl, args=(folder, command))
         self._process.start()
 
-    def wait(self, seconds: float = 60) -> int | None:
+    def wait(self, seconds: float = 100) -> int | None:
         """The exit status; None if it still runs."""
         self._process.join(seconds)
         return self._process.exitcode

@@ -21,7 +21,8 @@ import pytest
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError
 from dedup.index import Index, Verdict
 from dedup.index.base import FORMAT
-from tests.claims import Claim, change, driven, fill, index_in, page, pages, try_to_open, twin_of
+from tests.claims import Claim, change, fill, index_in, pages, try_to_open, twin_of
+from tests.servers import driven, page
 
 FILED = [(f"{name} of the index", url, page) for name, url, page in pages(120)]
 STRANGERS = pages(120, "stranger", seed=2)

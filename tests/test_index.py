@@ -6,14 +6,8 @@ resemblance is known.  `Model` is the contract spelled out: a list of kept pages
 
 import asyncio
 import functools
-import json
 import random
-import shutil
-import subprocess
-import sys
-import tempfile
 import traceback
-import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -23,15 +17,6 @@ from typing import Any
 
 import pytest
 import redis
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
 
 from dedup.detector import Detector, Features, Fingerprint
 from dedup.errors import DedupError, IndexMismatchError, SettingsError
@@ -996,147 +981,3 @@ async def test_of_many_claims_of_one_content_at_once_exactly_one_is_new(address:
     (kept,) = (number for number, verdict in enumerate(verdicts) if verdict.status == "new")
     others = verdicts[:kept] + verdicts[kept + 1 :]
     assert set(others) == {Verdict("duplicate", f"http://{kept}/", 0, 1.0, of_simhash=0, rule="exact")}
-
-
-RACE = """
-import asyncio, json, multiprocessing, random, sys
-from dedup import Detector, open_index
-from dedup.detector import Fingerprint
-
-address, namespace, workers, rounds = *sys.argv[1:3], int(sys.argv[3]), int(sys.argv[4])
-
-async def race(worker):
-    rng = random.Random(11)  # the same in every worker
-    index = open_index(address, Detector(max_distance=3, min_resemblance=0.7), namespace=namespace)
-    await index.open()
-    verdicts = []
-    for number in range(rounds):
-        simhash = rng.getrandbits(64)
-        fingerprint = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0, digest=simhash)
-        barrier.wait(60)
-        verdict = await index.claim(f"{number} by {worker}", f"http://{worker}/", fingerprint)
-        verdicts.append((verdict.status, verdict.of))
-    barrier.wait(60)
-    await index.close()
-    return verdicts
-
-def work(worker, results):
-    results.put((worker, asyncio.run(race(worker))))
-
-fork = multiprocessing.get_context("fork")
-barrier = fork.Barrier(workers)
-results = fork.SimpleQueue()
-for worker in range(workers):
-    fork.Process(target=work, args=(worker, results), daemon=True).start()
-print(json.dumps(dict(results.get() for _ in range(workers))))
-"""
-
-
-def test_of_eight_processes_that_claim_the_same_page_at_once_one_is_told_new(
-    redis_socket: Path, namespace: str
-) -> None:
-    workers, rounds = 8, 200
-    command = [sys.executable, "-c", RACE, f"unix://{redis_socket}", namespace, str(workers), str(rounds)]
-    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
-    verdicts = json.loads(done.stdout)
-    for number in range(rounds):
-        told = {worker: tuple(verdicts[worker][number]) for worker in verdicts}
-        (kept,) = (worker for worker in told if told[worker] == ("new", None))
-        assert Counter(told.values()) == {("new", None): 1, ("duplicate", f"http://{kept}/"): workers - 1}
-
-
-# --- Anything at all ---------------------------------------------------------------------------------
-
-
-class Crawls(RuleBasedStateMachine):
-    """Crawls in any order of events, against the model.  A subclass says where the index is."""
-
-    store: str
-    redis_socket: Path | None
-
-    @initialize()
-    def start(self) -> None:
-        self.runner = asyncio.Runner()
-        self.folder = tempfile.mkdtemp(prefix="shingleback-")
-        self.namespace = f"test-{uuid.uuid4().hex[:12]}"
-        self.model = Model(DETECTOR)
-        self.pages = [page(0)]
-        self.page_ids: list[str] = []
-        self.open()
-
-    def open(self) -> None:
-        path = Path(self.folder, "index.sqlite")
-        address = {"memory": "memory:", "file": f"file:{path}", "redis": f"unix://{self.redis_socket}"}
-        self.index = open_index(address[self.store], DETECTOR, namespace=self.namespace)
-
-    def claim(self, page_id: str, fingerprint: Fingerprint) -> None:
-        url = f"http://example.org/{page_id}/{len(self.pages)}"
-        matches = self.model.matches(url, fingerprint)
-        right = self.model.claim(page_id, url, fingerprint)
-        verdict = self.runner.run(self.index.claim(page_id, url, fingerprint))
-        if right.status == "duplicate":  # reopening may change which of two equally near ones is earlier
-            ties = [match for match in matches if match.distance == right.distance]
-            assert verdict in [match for match in ties if match.resemblance == right.resemblance]
-        else:
-            assert verdict == right
-        self.pages.append(fingerprint)
-        self.page_ids.append(page_id)
-
-    @rule(simhash=st.integers(0, ALL_BITS), changed=st.sampled_from([0, 50, 110]))
-    def claim_an_unrelated_page(self, simhash: int, changed: int) -> None:
-        self.claim(f"page {len(self.pages)}", page(simhash, changed))
-
-    @rule(data=st.data(), bits=st.sets(st.integers(0, 63), max_size=5), changed=st.sampled_from([0, 50, 110]))
-    def claim_a_page_near_an_earlier_one(self, data: st.DataObject, bits: set[int], changed: int) -> None:
-        near = data.draw(st.sampled_from(self.pages)).simhash ^ sum(1 << bit for bit in bits)
-        self.claim(f"page {len(self.pages)}", page(near, changed))
-
-    @precondition(lambda self: self.page_ids)
-    @rule(data=st.data())
-    def claim_a_twin_of_an_earlier_one(self, data: st.DataObject) -> None:
-        self.claim(f"page {len(self.pages)}", data.draw(st.sampled_from(self.pages)))
-
-    @precondition(lambda self: self.page_ids)
-    @rule(data=st.data())
-    def claim_an_earlier_page_again(self, data: st.DataObject) -> None:
-        content = data.draw(st.sampled_from(self.pages))
-        self.claim(data.draw(st.sampled_from(self.page_ids[-4:])), content)
-
-    @precondition(lambda self: self.page_ids)
-    @rule(data=st.data())
-    def confirm(self, data: st.DataObject) -> None:
-        page_id = data.draw(st.sampled_from(self.page_ids[-4:]))
-        self.model.confirm(page_id)
-        self.runner.run(self.index.confirm(page_id))
-
-    @precondition(lambda self: self.page_ids)
-    @rule(data=st.data())
-    def release(self, data: st.DataObject) -> None:
-        page_id = data.draw(st.sampled_from(self.page_ids[-4:]))
-        self.model.release(page_id)
-        self.runner.run(self.index.release(page_id))
-
-    @rule()
-    def close_and_reopen(self) -> None:
-        self.model.reopen(forget_all=self.store == "memory")
-        self.runner.run(self.index.close())
-        self.open()
-
-    @rule()
-    def count(self) -> None:
-        assert self.runner.run(self.index.count()) == len(self.model.kept)
-
-    def teardown(self) -> None:
-        if hasattr(self, "runner"):
-            self.runner.run(self.index.close())
-            self.runner.close()
-            shutil.rmtree(self.folder)
-
-
-def test_any_order_of_events_gives_the_verdicts_of_the_model(
-    store: str, request: pytest.FixtureRequest
-) -> None:
-    socket = request.getfixturevalue("redis_socket") if store == "redis" else None
-    machine = type("Crawls", (Crawls,), {"store": store, "redis_socket": socket})
-    steps = settings(max_examples=20, stateful_step_count=25)
-    run_state_machine_as_test(machine, settings=steps)

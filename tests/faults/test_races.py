@@ -1,0 +1,164 @@
+"""The same content at the same instant: exactly one claim of it is kept."""
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dedup.errors import IndexUnavailableError
+from dedup.index import Verdict, open_index
+from tests.servers import DETECTOR, driven, page
+
+WORKERS = 8
+
+RACE = """
+import asyncio, json, multiprocessing, random, sys
+from dedup import Detector, open_index
+from dedup.detector import Fingerprint
+
+address, namespace, workers, rounds = *sys.argv[1:3], int(sys.argv[3]), int(sys.argv[4])
+
+async def race(worker):
+    rng = random.Random(11)  # the same in every worker
+    index = open_index(address, Detector(max_distance=3, min_resemblance=0.7), namespace=namespace)
+    await index.open()
+    verdicts = []
+    for number in range(rounds):
+        simhash = rng.getrandbits(64)
+        fingerprint = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0, digest=simhash)
+        barrier.wait(60)
+        verdict = await index.claim(f"{number} by {worker}", f"http://{worker}/", fingerprint)
+        verdicts.append((verdict.status, verdict.of))
+    barrier.wait(60)
+    await index.close()
+    return verdicts
+
+def work(worker, results):
+    results.put((worker, asyncio.run(race(worker))))
+
+fork = multiprocessing.get_context("fork")
+barrier = fork.Barrier(workers)
+results = fork.SimpleQueue()
+for worker in range(workers):
+    fork.Process(target=work, args=(worker, results), daemon=True).start()
+print(json.dumps(dict(results.get() for _ in range(workers))))
+"""
+
+
+@pytest.mark.parametrize("rounds", [200, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_of_eight_processes_that_claim_the_same_page_at_once_one_is_told_new(
+    redis_socket: Path, namespace: str, rounds: int
+) -> None:
+    command = [sys.executable, "-c", RACE, f"unix://{redis_socket}", namespace, str(WORKERS), str(rounds)]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=600)
+    verdicts = json.loads(done.stdout)
+    first: Counter[str] = Counter()
+    for number in range(rounds):
+        told = {worker: tuple(verdicts[worker][number]) for worker in verdicts}
+        (kept,) = (worker for worker in told if told[worker] == ("new", None))
+        assert Counter(told.values()) == {("new", None): 1, ("duplicate", f"http://{kept}/"): WORKERS - 1}
+        first[kept] += 1
+    print(f"\n{rounds} rounds; kept by worker: {dict(first)}")
+    assert len(first) > WORKERS / 2  # it was a race
+
+
+@driven
+async def test_of_many_claims_of_one_content_at_once_exactly_one_is_new(address: str, namespace: str) -> None:
+    index = open_index(address, DETECTOR, namespace=namespace)
+    rng = random.Random(1)
+    for simhash in (rng.getrandbits(64) for _ in range(20)):
+        claims = (
+            index.claim(f"{simhash} {number}", f"http://{number}/", page(simhash)) for number in range(50)
+        )
+        verdicts = await asyncio.gather(*claims)
+        (kept,) = (number for number, verdict in enumerate(verdicts) if verdict.status == "new")
+        (other,) = set(verdicts[:kept] + verdicts[kept + 1 :])
+        assert other == Verdict("duplicate", f"http://{kept}/", 0, 1.0, of_simhash=simhash, rule="exact")
+    await index.close()
+
+
+def test_of_eight_threads_that_open_one_file_at_once_one_holds_it(tmp_path: Path) -> None:
+    """Each with an event loop of its own; whoever comes later is refused, and may come again."""
+    start = threading.Barrier(WORKERS)
+    outcomes: list[str] = []
+    address = f"file:{tmp_path / 'index.sqlite'}"
+
+    def work(worker: int) -> None:
+        async def crawl() -> str:
+            index = open_index(address, DETECTOR)
+            start.wait()
+            try:
+                verdict = await index.claim(str(worker), f"http://{worker}/", page(7))
+                await asyncio.to_thread(ended.wait)
+                await index.confirm(str(worker))
+            except IndexUnavailableError as error:
+                return f"status {error.exit_status}"
+            finally:
+                await index.close()
+            return verdict.status
+
+        ended = threading.Event()
+        threading.Timer(0.3, ended.set).start()
+        outcomes.append(asyncio.run(crawl()))
+
+    for _ in range(2):
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in range(WORKERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    refused = "status 3"
+    assert Counter(outcomes[:WORKERS]) == {"new": 1, refused: WORKERS - 1}
+    assert len(outcomes[WORKERS:]) - outcomes[WORKERS:].count(refused) == 1
+
+
+HOLD = """
+import asyncio, multiprocessing, sys
+from dedup import Detector, open_index
+from dedup.errors import DedupError
+
+workers, rounds = int(sys.argv[2]), int(sys.argv[3])
+
+def work(results):
+    for number in range(rounds):
+        index = open_index(f"file:{sys.argv[1]}/{number}.sqlite", Detector())
+
+        async def hold():
+            barrier.wait(60)
+            try:
+                await index.open()
+                outcome = 0
+            except DedupError as error:
+                outcome = error.exit_status
+            barrier.wait(60)
+            await index.close()
+            return outcome
+
+        results.put((number, asyncio.run(hold())))
+
+fork = multiprocessing.get_context("fork")
+barrier = fork.Barrier(workers)
+results = fork.SimpleQueue()
+for _ in range(workers):
+    fork.Process(target=work, args=(results,), daemon=True).start()
+for _ in range(workers * rounds):
+    print(*results.get())
+"""
+
+
+@pytest.mark.parametrize("rounds", [10, pytest.param(500, marks=pytest.mark.slow)])
+def test_of_eight_processes_that_open_one_file_at_once_one_holds_it_and_seven_are_refused(
+    tmp_path: Path, rounds: int
+) -> None:
+    command = [sys.executable, "-c", HOLD, str(tmp_path), str(WORKERS), str(rounds)]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=600, text=True)
+    outcomes = Counter(done.stdout.splitlines())
+    for number in range(rounds):
+        assert outcomes[f"{number} 0"] == 1
+        assert outcomes[f"{number} 3"] == WORKERS - 1

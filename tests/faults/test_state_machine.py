@@ -1,0 +1,199 @@
+"""Crawls in any order of events, crashes among them: every store gives the verdicts of the model."""
+
+import asyncio
+import shutil
+import tempfile
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import redis
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from dedup.detector import Fingerprint
+from dedup.index import Index, Verdict, open_index
+from tests.test_index import ALL_BITS, DETECTOR, Model, page
+
+
+@dataclass
+class Crashing(Model):
+    """The contract, with crashes.  Redis remembers what a dead run had pending, but it shadows nothing."""
+
+    remembers: bool = False
+    ghosts: dict[str, tuple[str, Fingerprint]] = field(default_factory=dict)
+
+    def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
+        if page_id in self.ghosts:  # its own page again: it is this run's now, as it was
+            self.kept[page_id] = self.ghosts.pop(page_id)
+        return super().claim(page_id, url, fingerprint)
+
+    def crash(self, survived: set[str]) -> None:
+        """What was confirmed may have been written, or not yet."""
+        assert survived <= self.done
+        self.done = survived
+        pending = {page_id: kept for page_id, kept in self.kept.items() if page_id not in survived}
+        self.reopen()
+        if self.remembers:
+            self.ghosts |= pending
+
+    @property
+    def filed(self) -> dict[str, tuple[str, Fingerprint]]:
+        """All that can be found."""
+        return self.kept | self.ghosts
+
+    def state(self, page_id: str) -> str | None:
+        if page_id not in self.kept:
+            return None
+        return "done" if page_id in self.done else "pending"
+
+
+class Crawls(RuleBasedStateMachine):
+    """Crawls against the model.  A subclass says where the index is."""
+
+    store: str
+    redis_socket: Path | None
+    steps: int
+
+    @initialize()
+    def start(self) -> None:
+        self.runner = asyncio.Runner()
+        self.folder = tempfile.mkdtemp(prefix="shingleback-")
+        self.namespace = f"test-{uuid.uuid4().hex[:12]}"
+        self.model = Crashing(DETECTOR, remembers=self.store == "redis")
+        self.pages = [page(0)]
+        self.page_ids: list[str] = []
+        self.dead: list[Index] = []
+        self.open()
+
+    def open(self) -> None:
+        path = Path(self.folder, str(len(self.dead)), "index.sqlite")
+        address = {"memory": "memory:", "file": f"file:{path}", "redis": f"unix://{self.redis_socket}"}
+        self.index = open_index(address[self.store], DETECTOR, namespace=self.namespace, expected_pages=100)
+        type(self).steps += 1
+
+    def claim(self, page_id: str, fingerprint: Fingerprint) -> None:
+        url = f"http://example.org/{page_id}/{len(self.pages)}"
+        matches = self.model.matches(url, fingerprint)
+        right = self.model.claim(page_id, url, fingerprint)
+        verdict = self.runner.run(self.index.claim(page_id, url, fingerprint))
+        if right.status == "duplicate":  # reopening may change which of two equally near ones is earlier
+            ties = [match for match in matches if match.distance == right.distance]
+            assert verdict in [match for match in ties if match.resemblance == right.resemblance]
+        else:
+            assert verdict == right
+        self.pages.append(fingerprint)
+        self.page_ids.append(page_id)
+        type(self).steps += 1
+
+    @rule(simhash=st.integers(0, ALL_BITS), changed=st.sampled_from([0, 50, 110]))
+    def claim_an_unrelated_page(self, simhash: int, changed: int) -> None:
+        self.claim(f"page {len(self.pages)}", page(simhash, changed))
+
+    @rule(data=st.data(), bits=st.sets(st.integers(0, 63), max_size=5), changed=st.sampled_from([0, 50, 110]))
+    def claim_a_page_near_an_earlier_one(self, data: st.DataObject, bits: set[int], changed: int) -> None:
+        near = data.draw(st.sampled_from(self.pages)).simhash ^ sum(1 << bit for bit in bits)
+        self.claim(f"page {len(self.pages)}", page(near, changed))
+
+    @precondition(lambda self: self.page_ids)
+    @rule(data=st.data())
+    def claim_a_twin_of_an_earlier_one(self, data: st.DataObject) -> None:
+        self.claim(f"page {len(self.pages)}", data.draw(st.sampled_from(self.pages)))
+
+    @precondition(lambda self: self.page_ids)
+    @rule(data=st.data())
+    def claim_an_earlier_page_again(self, data: st.DataObject) -> None:
+        content = data.draw(st.sampled_from(self.pages))
+        self.claim(data.draw(st.sampled_from(self.page_ids[-4:])), content)
+
+    @precondition(lambda self: self.page_ids)
+    @rule(data=st.data())
+    def confirm(self, data: st.DataObject) -> None:
+        page_id = data.draw(st.sampled_from(self.page_ids[-4:]))
+        self.model.confirm(page_id)
+        self.runner.run(self.index.confirm(page_id))
+        type(self).steps += 1
+
+    @precondition(lambda self: self.page_ids)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        page_id = data.draw(st.sampled_from(self.page_ids[-4:]))
+        self.model.release(page_id)
+        self.runner.run(self.index.release(page_id))
+        type(self).steps += 1
+
+    @rule()
+    def close_and_reopen(self) -> None:
+        self.model.reopen(forget_all=self.store == "memory")
+        self.runner.run(self.index.close())
+        self.open()
+
+    @rule()
+    def crash(self) -> None:
+        """The process is gone; a minute later there is another."""
+        self.runner.run(self.cancel_all())
+        self.dead.append(self.index)
+        before, after = (Path(self.folder, str(len(self.dead) - late)) for late in (1, 0))
+        if self.store == "file" and before.exists():  # copied, as the dead one still holds the file
+            shutil.copytree(before, after, ignore=shutil.ignore_patterns("*.lock"))
+        if self.store == "redis":
+            with redis.Redis(unix_socket_path=str(self.redis_socket)) as client:
+                client.delete(f"shingleback:{{{self.namespace}}}:runs")
+        self.open()
+        kept = list(self.model.done)
+        states = self.runner.run(self.index.states(kept)) if kept else []
+        assert "pending" not in states
+        self.model.crash({page_id for page_id, state in zip(kept, states, strict=True) if state == "done"})
+
+    @staticmethod
+    async def cancel_all() -> None:
+        """No task lives on."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @rule()
+    def count(self) -> None:
+        assert self.runner.run(self.index.count()) == len(self.model.filed)
+        type(self).steps += 1
+
+    @precondition(lambda self: self.page_ids)
+    @rule(data=st.data())
+    def find(self, data: st.DataObject) -> None:
+        page_id = data.draw(st.sampled_from(self.page_ids))
+        entry = self.runner.run(self.index.find(page_id))
+        if filed := self.model.filed.get(page_id):
+            url, content = filed
+            assert entry is not None
+            assert (entry.url, entry.simhash, entry.sketch) == (url, content.simhash, content.sketch)
+        else:
+            assert entry is None
+        type(self).steps += 1
+
+    def teardown(self) -> None:
+        if hasattr(self, "runner"):
+            for index in (self.index, *self.dead):
+                self.runner.run(index.close())
+            self.runner.close()
+            shutil.rmtree(self.folder)
+
+
+@pytest.mark.parametrize(
+    ("examples", "steps"), [(12, 25), pytest.param(400, 50, marks=pytest.mark.slow)], ids=str
+)
+def test_any_order_of_events_gives_the_verdicts_of_the_model(
+    store: str, examples: int, steps: int, request: pytest.FixtureRequest
+) -> None:
+    socket = request.getfixturevalue("redis_socket") if store == "redis" else None
+    machine = type("Crawls", (Crawls,), {"store": store, "redis_socket": socket, "steps": 0})
+    run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=steps))
+    print(f"\n{store}: {machine.steps} steps")

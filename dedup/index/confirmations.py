@@ -1,6 +1,7 @@
 """Confirmations gathered into batches: written within half a second, or by `flush`."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Generic, TypeVar
@@ -8,6 +9,8 @@ from typing import Generic, TypeVar
 from dedup.errors import DedupError
 
 __all__ = ["Confirmations"]
+
+logger = logging.getLogger(__name__)
 
 #: How long the first of a batch waits for others, in seconds.
 PATIENCE = 0.5
@@ -24,6 +27,7 @@ class Confirmations(Generic[T]):
         self._writing: dict[T, None] = {}
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._told = ""
 
     def __contains__(self, item: T) -> bool:
         """Whether an item is not yet written."""
@@ -38,8 +42,13 @@ class Confirmations(Generic[T]):
     async def _flush_soon(self) -> None:
         while self._waiting:
             await asyncio.sleep(PATIENCE)
-            with suppress(DedupError):
+            try:
                 await self.flush()
+                self._told = ""
+            except DedupError as error:
+                if str(error) != self._told:  # one line for a trouble, not two a second
+                    self._told = str(error)
+                    logger.warning("Processed pages can't be filed for good, which is tried again: %s", error)
 
     async def flush(self) -> None:
         """Writes what is waiting; raises what ``write`` raises, and then keeps it."""

@@ -122,8 +122,17 @@ class Store:
             self._writer.execute("PRAGMA synchronous = NORMAL")
             self._reader = self._read_only()
             self._connections.append(self._reader)
+            self._identity = self._identify()
             with self._writer:
                 self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
+
+    def _identify(self) -> tuple[int, int] | None:
+        """Which file has this name now, if any."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _read_only(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path.as_uri() + "?mode=ro", uri=True, check_same_thread=False)
@@ -241,6 +250,12 @@ class Store:
         """Writes entries in one transaction; their rows."""
         insert = f"INSERT INTO pages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         rows = [(*row, _checksum(row)) for row in map(_row, entries)]
+        with self._errors():
+            if self._identify() != self._identity:
+                raise IndexMismatchError(
+                    f"the index file:{self.name} was deleted or replaced while it was in use; "
+                    "what this crawl files is lost when it ends"
+                )
         with self._errors(), self._writer:
             return [self._writer.execute(insert, row).lastrowid or 0 for row in rows]
 

@@ -188,7 +188,7 @@ class Crawls(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize(
-    ("examples", "steps"), [(12, 25), pytest.param(400, 50, marks=pytest.mark.slow)], ids=str
+    ("examples", "steps"), [(12, 25), pytest.param(480, 50, marks=pytest.mark.slow)], ids=str
 )
 def test_any_order_of_events_gives_the_verdicts_of_the_model(
     store: str, examples: int, steps: int, request: pytest.FixtureRequest

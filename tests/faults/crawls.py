@@ -1,11 +1,6 @@
-"""Crawls to be killed: a site whose truth is known, and `scrapy crawl site` as a process.
-
-The processes are forked from a server that has Scrapy imported, so that a kill falls into the crawl, its
-start or its end rather than into the start of the interpreter.
-"""
+"""Crawls to be killed: a site whose truth is known, and `scrapy crawl site` as a process."""
 
 import json
-import multiprocessing
 import os
 import random
 import re
@@ -23,6 +18,7 @@ from scrapy.utils.request import fingerprint
 
 from dedup.errors import IndexCorruptError
 from tests.conftest import ROOT
+from tests.faults.forked import Forked
 
 __all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "until"]
 
@@ -33,8 +29,6 @@ SHAPES = ("/{}", "/mirror/{}", "/print/{}", "/{}?sid=77c1d05e")
 PATIENCE = 30
 
 T = TypeVar("T")
-_forkserver = multiprocessing.get_context("forkserver")
-_forkserver.set_forkserver_preload(["pytest", "crawler.spiders.site", "dedup.scrapy.middleware", __name__])
 
 
 class Twins:
@@ -92,7 +86,7 @@ def _crawl(folder: Path, command: list[str]) -> None:
     execute(command)
 
 
-class Crawl:
+class Crawl(Forked):
     """A running ``scrapy crawl site``; several in one folder share their drop log and what is processed."""
 
     def __init__(self, url: str, folder: Path, **settings: object) -> None:
@@ -110,24 +104,26 @@ class Crawl:
         command = ["scrapy", "crawl", "site", "-a", f"start={url}"]
         for name, value in values.items():
             command += ["-s", f"{name}={value}"]
-        self._process = _forkserver.Process(target=_crawl, args=(folder, command))
-        self._process.start()
+        self._output = folder / "processed" if values.get("DEDUP_ENABLED") == 0 else self.log
+        self._before = self._size()
+        super().__init__(_crawl, folder, command)
 
-    def wait(self, seconds: float = 100) -> int | None:
-        """The exit status; None if it still runs."""
-        self._process.join(seconds)
-        return self._process.exitcode
+    def _size(self) -> int:
+        return self._output.stat().st_size if self._output.exists() else 0
 
-    def send(self, signal: int) -> None:
-        """Sends it a signal."""
-        os.kill(self._process.pid or 0, signal)
+    @property
+    def progress(self) -> int:
+        """Grows with the pages: the bytes of its log, or where that says nothing of pages, of its items."""
+        return self._size() - self._before
 
-    def kill_after(self, seconds: float) -> bool:
+    def ended(self) -> int | None:
+        """Its status, when it has ended by itself; None if it has not in good time."""
+        return self.wait(100)
+
+    def kill_at(self, progress: float) -> bool:
         """kill -9 at a moment; whether it was still running."""
-        if self.wait(seconds) is not None:
-            return False
-        self._process.kill()
-        return self.wait() == -9
+        self.wait(100, lambda: self.progress >= progress)
+        return self.kill()
 
     def stats(self) -> Counter[str]:
         """The whole numbers among Scrapy's stats."""

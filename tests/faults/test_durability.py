@@ -5,7 +5,6 @@ commits (write-ahead log, synchronous = NORMAL).
 """
 
 import asyncio
-import multiprocessing
 import os
 import random
 import sqlite3
@@ -17,13 +16,11 @@ from pathlib import Path
 import pytest
 
 from tests.claims import fill, index_in, pages, twin_of
+from tests.faults.forked import Forked
 
 CLAIMS = pages(5000)
 #: The longest life of a writer, in seconds.
 LIFE = 2.2
-
-_forkserver = multiprocessing.get_context("forkserver")
-_forkserver.set_forkserver_preload(["pytest", "dedup.index.local", "tests.claims", __name__])
 
 
 def write(path: Path) -> None:
@@ -44,14 +41,11 @@ def write(path: Path) -> None:
 
 def kill_a_writer(path: Path, seconds: float) -> float:
     """The moment at which it was killed."""
-    process = _forkserver.Process(target=write, args=(path,))
-    process.start()
-    process.join(seconds)
-    process.kill()
-    killed = time.monotonic()
-    process.join()
-    assert process.exitcode == -9
-    return killed
+    process = Forked(write, path)
+    process.wait(seconds)
+    moment = time.monotonic()
+    assert process.kill()
+    return moment
 
 
 async def recover(path: Path, killed: float) -> tuple[int, int]:

@@ -100,6 +100,16 @@ async def process(index: Index, claims: list[Claim]) -> None:
         await index.confirm(claim[0])
 
 
+async def until_written(path: Path, number: int) -> None:
+    """Waits for so many pages to be in a file that is open elsewhere."""
+    with closing(sqlite3.connect(path)) as other, closing(other.cursor()) as cursor:
+        for _ in range(200):
+            if cursor.execute("SELECT count(*) FROM pages").fetchone() == (number,):
+                return
+            await asyncio.sleep(0.05)
+    pytest.fail(f"{number} pages are never written to {path}")
+
+
 async def is_looked_up(index: Index, claims: list[Claim]) -> None:
     """Asserts that these are known, and their twins dropped."""
     for claim in claims:
@@ -139,9 +149,7 @@ def test_what_can_not_be_written_is_looked_up_and_written_when_there_is_room(
         assert await index.count() == 200
         disk.free()
         await process(index, parts[3])
-        await asyncio.sleep(SOON)
-        with closing(sqlite3.connect(path)) as other:
-            assert other.execute("SELECT count(*) FROM pages").fetchone() == (300,)
+        await until_written(path, 300)
         await is_looked_up(index, claims[::10])
         await index.close()
         assert whole(path) == 300
@@ -162,7 +170,7 @@ async def test_no_room_to_the_end_is_an_error_and_what_was_written_before_stays(
     claims = pages(200)
     index = index_in(path)
     await process(index, claims[:100])
-    await asyncio.sleep(SOON)
+    await until_written(path, 100)
     disk.fill()
     await process(index, claims[100:])
     with pytest.raises(IndexUnavailableError, match=str(path)):

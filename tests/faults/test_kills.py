@@ -19,25 +19,24 @@ from tests.faults.crawls import CONTENTS, PATIENCE, Crawl, Twins, add_up, check,
 
 @dataclass
 class Site:
-    """`Twins`, served; and how long a crawl of it takes, two at a time."""
+    """`Twins`, served; and how far a crawl of it goes."""
 
     url: str
-    seconds: float
+    progress: dict[bool, int]  # with the filter, and without
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("let alone")
     with serve(Twins()) as url:
-        Crawl(url, folder / "first", DEDUP_INDEX="memory:", CLOSESPIDER_PAGECOUNT=1).wait()  # all is imported
-        started = time.monotonic()
-        both = [Crawl(url, folder / name, DEDUP_INDEX="memory:") for name in "ab"]
-        assert [crawl.wait() for crawl in both] == [0, 0]
-        seconds = time.monotonic() - started
-        for crawl in both:
-            assert check(crawl.log.parent) == set()
-            assert crawl.stats()["dedup/new"] == CONTENTS
-        yield Site(url, seconds)
+        crawls = [
+            Crawl(url, folder / f"{enabled}", DEDUP_INDEX="memory:", DEDUP_ENABLED=int(enabled))
+            for enabled in (True, False)
+        ]
+        assert [crawl.ended() for crawl in crawls] == [0, 0]
+        assert [check(crawl.log.parent) for crawl in crawls] == [set(), set()]
+        assert crawls[0].stats()["dedup/new"] == CONTENTS
+        yield Site(url, {True: crawls[0].progress, False: crawls[1].progress})
 
 
 @dataclass
@@ -101,16 +100,15 @@ def test_a_killed_crawler_that_is_started_again_has_lost_nothing(
         folder = tmp_path / str(seed)
         store = store_of(kind, folder, redis_socket)
         others = [Crawl(site.url, folder, **store.settings) for _ in range(rng.randrange(number))]
-        length = site.seconds * (1 + len(others) / 2)
         killed, begun, runs = 0, False, []
         for _ in range(1 if rng.random() < 0.7 else 2):  # some are killed again
             runs.append(Crawl(site.url, folder, **store.settings))
-            killed += runs[-1].kill_after(rng.uniform(0, length))
+            killed += runs[-1].kill_at(rng.uniform(0, site.progress[True]))
             begun = begun or "Dropped" in runs[0].log.read_text()
         if not others and rng.random() < 0.5:
             store.a_minute_later()
         last = Crawl(site.url, folder, **store.settings)
-        assert [crawl.wait() for crawl in (*others, last)] == [0] * (len(others) + 1)
+        assert [crawl.ended() for crawl in (*others, last)] == [0] * (len(others) + 1)
         assert check(folder) == set()
         for ended in (*others, last):
             add_up(ended)
@@ -141,13 +139,13 @@ def test_what_scrapy_loses_of_a_killed_job_comes_back_with_a_fresh_one(
         folder = tmp_path / str(seed)
         store = store_of(kind, folder, redis_socket)
         job = {"JOBDIR": folder / "job"} | store.settings
-        killed = Crawl(site.url, folder, **job).kill_after(rng.uniform(0, site.seconds))
+        killed = Crawl(site.url, folder, **job).kill_at(rng.random() * site.progress[kind != "off"])
         store.a_minute_later()
         resumed = Crawl(site.url, folder, **job)
-        assert resumed.wait() == 0
+        assert resumed.ended() == 0
         missing = check(folder)
         fresh = Crawl(site.url, folder, **job | {"JOBDIR": folder / "fresh job"})
-        assert fresh.wait() == 0
+        assert fresh.ended() == 0
         assert check(folder) == set()
         if kind != "off":
             add_up(resumed)
@@ -177,10 +175,10 @@ def test_a_crawl_told_to_end_ends_soon_leaves_nothing_pending_and_goes_on_where_
         store = store_of("redis" if seed % 2 else "file", folder, redis_socket)
         job = {"JOBDIR": folder / "job"} | store.settings
         first = Crawl(site.url, folder, **job)
-        early = first.wait(rng.uniform(0.2, 1) * site.seconds) is None
+        moment = rng.uniform(0.2, 1) * site.progress[True]
+        first.wait(100, lambda: first.progress >= moment)
         told = time.monotonic()
-        if early:
-            first.send(signal.SIGTERM if seed % 4 < 2 else signal.SIGINT)
+        first.send(signal.SIGTERM if seed % 4 < 2 else signal.SIGINT)
         status = first.wait(PATIENCE)
         took = time.monotonic() - told
         assert status == 0, f"status {status} after {took:.1f} s"
@@ -188,7 +186,7 @@ def test_a_crawl_told_to_end_ends_soon_leaves_nothing_pending_and_goes_on_where_
         assert store.pending() == 0
         ended = "'finish_reason': 'shutdown'" in first.log.read_text()
         resumed = Crawl(site.url, folder, **job)
-        assert resumed.wait() == 0
+        assert resumed.ended() == 0
         assert check(folder) == set()
         add_up(resumed)
         return ended, took

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests.crawling import crawl, own_redis, site  # noqa: F401
+from tests.forked import Scrapy
 from tests.servers import server, start_redis  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
@@ -43,8 +43,12 @@ def redis_socket() -> Iterator[Path]:
 
 def scrapy(*arguments: object) -> subprocess.CompletedProcess[str]:
     """A command of Scrapy, run in the project."""
-    command = [sys.executable, "-m", "scrapy", *map(str, arguments)]
-    return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        output = Path(folder)
+        status = Scrapy(*arguments, output=output).wait(120)
+        assert status is not None, f"{arguments} takes too long"
+        printed = ((output / name).read_text() for name in ("stdout", "stderr"))
+        return subprocess.CompletedProcess(arguments, status, *printed)
 
 
 @pytest.fixture(params=["memory", "file", "redis"])

@@ -22,6 +22,7 @@ from crawler import settings
 from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy.settings import DEFAULTS
+from tests.forked import Scrapy
 
 ROOT = Path(__file__).parents[1]
 #: Contents that no crawl may keep: robots.txt forbids their only page.
@@ -96,14 +97,15 @@ class Process:
             "LOG_FILE": folder / "log",
         } | settings
         self._log = Path(str(values["DEDUP_LOG"]))
-        command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"start={url}", *arguments]
+        command = ["crawl", "site", "-a", f"start={url}", *arguments]
         command += ["-O", str(folder / "pages.jsonl")]
         for name, value in values.items():
             command += ["-s", f"{name}={value}"]
-        self._process = subprocess.Popen(command, cwd=ROOT)
+        self._process = Scrapy(*command)
 
     def done(self) -> Crawl:
-        status = self._process.wait(timeout=60)
+        status = self._process.wait(60)
+        assert status is not None, "the crawl takes too long"
         log = (self._folder / "log").read_text()
         return Crawl(self._url, status, log, read(self._folder / "pages.jsonl"), read(self._log))
 

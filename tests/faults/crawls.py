@@ -13,12 +13,10 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from scrapy import Request
-from scrapy.cmdline import execute
 from scrapy.utils.request import fingerprint
 
 from dedup.errors import IndexCorruptError
-from tests.conftest import ROOT
-from tests.faults.forked import Forked
+from tests.forked import Scrapy
 
 __all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "until"]
 
@@ -80,13 +78,7 @@ class Processed:
         return item
 
 
-def _crawl(folder: Path, command: list[str]) -> None:
-    os.chdir(ROOT)
-    os.environ["PROCESSED"] = str(folder / "processed")
-    execute(command)
-
-
-class Crawl(Forked):
+class Crawl(Scrapy):
     """A running ``scrapy crawl site``; several in one folder share their drop log and what is processed."""
 
     def __init__(self, url: str, folder: Path, **settings: object) -> None:
@@ -101,12 +93,12 @@ class Crawl(Forked):
             "DEDUP_EXPECTED_PAGES": 1000,
             "LOG_FILE": self.log,
         } | settings
-        command = ["scrapy", "crawl", "site", "-a", f"start={url}"]
+        command = ["crawl", "site", "-a", f"start={url}"]
         for name, value in values.items():
             command += ["-s", f"{name}={value}"]
         self._output = folder / "processed" if values.get("DEDUP_ENABLED") == 0 else self.log
         self._before = self._size()
-        super().__init__(_crawl, folder, command)
+        super().__init__(*command, PROCESSED=str(folder / "processed"))
 
     def _size(self) -> int:
         return self._output.stat().st_size if self._output.exists() else 0

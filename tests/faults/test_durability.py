@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.claims import fill, index_in, pages, twin_of
-from tests.faults.forked import Forked
+from tests.forked import Forked
 
 CLAIMS = pages(5000)
 #: The longest life of a writer, in seconds.

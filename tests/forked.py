@@ -9,13 +9,26 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-__all__ = ["Forked"]
+from scrapy.cmdline import execute
+
+__all__ = ["Forked", "Scrapy"]
+
+ROOT = Path(__file__).parents[1]
 
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(
-    ["pytest", "crawler.spiders.site", "dedup.scrapy.middleware", "dedup.index.local", "tests.claims"]
+    [
+        "pytest",
+        "scrapy.cmdline",
+        "crawler.spiders.site",
+        "dedup.scrapy.middleware",
+        "dedup.index.local",
+        "dedup.index.redis",
+        "tests.claims",
+    ]
 )
 # multiprocessing asks after all children whenever it starts one, and who asks first gets the answer.
 _lock = threading.Lock()
@@ -51,3 +64,20 @@ class Forked:
         """kill -9; whether it was still running."""
         self.send(signal.SIGKILL)
         return self.wait(10) == -signal.SIGKILL
+
+
+def _execute(arguments: list[str], environment: dict[str, str], output: Path | None) -> None:
+    os.chdir(ROOT)
+    os.environ.clear()
+    os.environ.update(environment)
+    if output is not None:
+        for number, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(output / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
+    execute(["scrapy", *arguments])
+
+
+class Scrapy(Forked):
+    """A command of Scrapy, run in the project; what it prints goes to files in a folder."""
+
+    def __init__(self, *arguments: object, output: Path | None = None, **environment: str) -> None:
+        super().__init__(_execute, [*map(str, arguments)], {**os.environ, **environment}, output)

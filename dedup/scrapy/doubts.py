@@ -20,8 +20,8 @@ __all__ = ["Doubts"]
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks at the pages of other crawlers that are waited for.
-INTERVAL = 1.0
+#: Seconds between two looks at the pages that are waited for; and when there is nothing else to do.
+INTERVAL, IDLE_INTERVAL = 1.0, 0.1
 #: Seconds that a crawl, otherwise at its end, waits for pages of other crawlers: longer than a lease.
 PATIENCE = 120.0
 #: Requests remembered at most.
@@ -52,12 +52,18 @@ class Doubts:
 
     async def _watch(self) -> None:
         while self._waiting:
-            await asyncio.sleep(INTERVAL)
+            for _ in range(round(INTERVAL / IDLE_INTERVAL)):
+                await asyncio.sleep(IDLE_INTERVAL)
+                if self._idle_since is not None:
+                    break
             page_ids = list(self._waiting)
             with suppress(DedupError):  # out of reach: asked again
                 for page_id, state in zip(page_ids, await self._index.states(page_ids), strict=True):
                     if state != "pending":
                         self.settle(page_id, processed=state == "done")
+        slot = getattr(self._crawler.engine, "_slot", None)
+        if self._idle_since is not None and slot is not None:
+            slot.nextcall.schedule()  # else Scrapy looks only every five seconds whether it may end
 
     def settle(self, of_id: str, *, processed: bool) -> None:
         """The kept page is done, or has failed: then what was dropped for it is fetched again."""

@@ -347,7 +347,9 @@ SUMMARY = re.compile(
     r"http://127\.0\.0\.1:\d+/: (\d+) pages fetched and judged.*\n"
     r"  kept +(\d+): .*\n"
     r"  dropped +(\d+) near-duplicates.*\n"
+    r"(?:  saved .*\n)?"
     r"  drop log +(.*)\n"
+    r"  to see .*\n"
     r"  items +(.*)\n"
 )
 

@@ -23,6 +23,8 @@ _server.set_forkserver_preload(
     [
         "pytest",
         "scrapy.cmdline",
+        "scrapy.core.downloader.handlers.http11",
+        "scrapy.extensions.feedexport",
         "crawler.spiders.site",
         "dedup.scrapy.middleware",
         "dedup.index.local",

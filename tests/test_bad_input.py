@@ -4,19 +4,16 @@ Each test runs ``scrapy crawl site`` and looks at its exit status, at what it pr
 site was asked for anything.
 """
 
-import json
 import os
 import socket
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 from asyncio import run
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -27,31 +24,11 @@ from scrapy.settings import Settings
 from crawler.demo import serve
 from dedup import Detector, SettingsError, open_index
 from dedup.scrapy.settings import DEFAULTS, read_settings
+from tests.conftest import scrapy
 
 ROOT = Path(__file__).parents[1]
 
 # --- Running scrapy ---------------------------------------------------------------------------------
-
-#: Runs command lines of scrapy, each in a fork: what takes long, to import and to tidy up, is done once.
-RUNNER = """
-import json, os, sys
-import scrapy.cmdline, scrapy.core.downloader.handlers.http11, scrapy.extensions.remote_control
-import crawler.spiders.site, dedup.index.local, dedup.index.redis, dedup.scrapy.middleware
-for line in sys.stdin:
-    arguments, output = json.loads(line)
-    child = os.fork()
-    if not child:
-        file = os.open(output, os.O_WRONLY | os.O_CREAT)
-        os.dup2(file, 1)
-        os.dup2(file, 2)
-        sys.argv = ["scrapy", *arguments]
-        try:
-            scrapy.cmdline.execute()
-        except SystemExit as end:
-            sys.stdout.flush()
-            os._exit(end.code)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
 
 
 @dataclass
@@ -76,26 +53,6 @@ class Ended:
 Crawl = Callable[..., Ended]
 
 
-@pytest.fixture(scope="module")
-def scrapy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., tuple[int, str]]]:
-    """Runs scrapy in the project's folder; status and output."""
-    folder, numbers = tmp_path_factory.mktemp("scrapy"), count()
-    command = [sys.executable, "-c", RUNNER]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as runner:
-        assert runner.stdin
-        assert runner.stdout
-        stdin, stdout = runner.stdin, runner.stdout
-
-        def scrapy(*arguments: str) -> tuple[int, str]:
-            output = folder / str(next(numbers))
-            print(json.dumps([arguments, str(output)]), file=stdin, flush=True)
-            return int(stdout.readline()), output.read_text()
-
-        yield scrapy
-
-
 class Site:
     """Has only one page, and notes what it is asked for."""
 
@@ -115,7 +72,7 @@ def site() -> Iterator[tuple[str, Site]]:
 
 
 @pytest.fixture
-def crawl(scrapy: Callable[..., tuple[int, str]], site: tuple[str, Site], tmp_path: Path) -> Crawl:
+def crawl(site: tuple[str, Site], tmp_path: Path) -> Crawl:
     """Crawls the site: ``crawl("-a", "allow=...", SETTING=value, ...)``."""
     url, asked = site
 
@@ -126,8 +83,9 @@ def crawl(scrapy: Callable[..., tuple[int, str]], site: tuple[str, Site], tmp_pa
             command += ["-s", f"{name}={value}"]
         asked.requests.clear()
         started = time.monotonic()
-        status, output = scrapy(*command)
-        return Ended(status, output, time.monotonic() - started, list(asked.requests))
+        done = scrapy(*command)
+        seconds = time.monotonic() - started
+        return Ended(done.returncode, done.stdout + done.stderr, seconds, list(asked.requests))
 
     return crawl
 
@@ -416,6 +374,7 @@ def test_a_redis_that_is_not_there_is_refused_soon(crawl: Crawl) -> None:
     assert done.seconds < 10
 
 
+@pytest.mark.slow  # in seconds too, tests/faults/test_redis_faults.py has it faster
 def test_a_redis_that_never_answers_is_refused_soon(crawl: Crawl) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
@@ -456,11 +415,9 @@ def test_a_wrong_address_is_refused_without_showing_its_password(crawl: Crawl, a
 # --- Commands that are no crawl ---------------------------------------------------------------------
 
 
-def test_scrapy_fetch_leaves_the_index_alone(
-    scrapy: Callable[..., tuple[int, str]], site: tuple[str, Site], tmp_path: Path
-) -> None:
+def test_scrapy_fetch_leaves_the_index_alone(site: tuple[str, Site], tmp_path: Path) -> None:
     index, log = tmp_path / "index.sqlite", tmp_path / "duplicates.jsonl"
-    status, output = scrapy("fetch", site[0], "-s", f"DEDUP_INDEX=file:{index}", "-s", f"DEDUP_LOG={log}")
-    assert status == 0
-    assert "<p>Welcome" in output
+    done = scrapy("fetch", site[0], "-s", f"DEDUP_INDEX=file:{index}", "-s", f"DEDUP_LOG={log}")
+    assert done.returncode == 0
+    assert "<p>Welcome" in done.stdout
     assert list(tmp_path.iterdir()) == []

@@ -256,7 +256,7 @@ def test_no_method_loses_a_content(method: str, store: str, redis_socket: Path, 
 # --- Two crawlers, one index ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_two_crawlers_on_one_index_keep_every_content_exactly_once(
     redis_socket: Path, tmp_path: Path, rounds: int
 ) -> None:

@@ -24,7 +24,7 @@ from dedup.shingles import hash_tokens, resemblance, shingle_hashes
 
 URL = "http://example.org/museum/page.html"
 DETECTOR = Detector()
-SEEDS = 3  #: mutants of each page by each mutation
+SEEDS = 2  #: mutants of each page by each mutation
 
 Page = tuple[str, str]  #: HTML and address
 
@@ -174,7 +174,7 @@ def test_near_duplicates_of_real_pages_are_found() -> None:
     assert min(recalls.values()) >= 0.93
 
 
-@pytest.mark.parametrize("count", [1_500, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_look_alikes_are_told_apart(count: int) -> None:
     judged, false = Counter[str](), Counter[str]()
     alike: dict[str, list[float]] = defaultdict(list)

@@ -188,8 +188,9 @@ class FailsOnce(Walker):
 
 @pytest.mark.parametrize("store", ["memory", "file", "redis"], indirect=True)
 def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(
-    crawl: Run, address: str, namespace: str
+    crawl: Run, site: Site, address: str, namespace: str
 ) -> None:
+    site.on_request = lambda path: time.sleep(0.3 if path == "/b" else 0)  # a is claimed first
     pages = {
         "/": page("home", "/a", "/b"),
         "/a": page("story"),

@@ -31,7 +31,7 @@ TIMEOUT = 2.0
 #: Seconds for one call in all, retries included.
 DEADLINE = 4.0
 #: One script each, under lua/.
-VERBS = ("open", "claim", "confirm", "release", "renew", "state")
+VERBS = ("open", "claim", "confirm", "release", "renew", "state", "add", "forget")
 #: What Redis says when a key holds what none of an index does.
 DAMAGE = re.compile(r"WRONGTYPE|not an integer|attempt to |bad argument|too short")
 

@@ -30,9 +30,9 @@ from dedup.errors import (
 )
 from dedup.index import Entry, Index, Verdict, open_index
 from dedup.index.distributions import expected_leading_bits, fill, leading_bits, skew
+from dedup.index.index_file import COLUMNS
 from dedup.index.packed import pack, unpack
 from dedup.index.scopes import scope_mask
-from dedup.index.store import COLUMNS
 from dedup.index.survey import Filed, Finding
 from dedup.tables import DIGESTS, plan_for
 from tests.test_index import ALL_BITS, DETECTOR, ODD_IDS, PERSISTENT, crawl, driven, opened_at, page

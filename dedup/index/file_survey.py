@@ -14,8 +14,8 @@ import numpy as np
 
 from dedup.errors import IndexCorruptError
 from dedup.index.base import Entry, Index
+from dedup.index.index_file import COLUMNS, IndexFile, entry_of
 from dedup.index.sorted_tables import SortedTables
-from dedup.index.store import COLUMNS, IndexFile, entry_of
 from dedup.index.survey import BATCH, REBUILD, Filed, Finding, Survey, flaw
 
 __all__ = ["FileSurvey", "survey_file"]

@@ -16,8 +16,9 @@ from dedup.detector import Detector
 from dedup.errors import IndexCorruptError, SettingsError
 from dedup.index.base import MAX_COMPARED, MAX_EQUAL, Entry, Index, Match, State, Verdict, nearest
 from dedup.index.confirmations import Confirmations
+from dedup.index.index_file import printable
 from dedup.index.sorted_tables import SortedTables
-from dedup.index.store import Store, printable
+from dedup.index.store import Store
 from dedup.index.survey import Survey
 from dedup.minhash import resemblances
 from dedup.simhash import distance

@@ -20,7 +20,7 @@ from dedup.errors import (
     SettingsError,
 )
 from dedup.index.base import ADDRESSES, redact
-from dedup.index.store import printable
+from dedup.index.index_file import printable
 
 __all__ = ["Server"]
 

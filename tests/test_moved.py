@@ -84,7 +84,7 @@ def test_what_was_met_nowhere_else_and_what_is_wrong_is_said(log: Path, tmp_path
     done = scrapy("index", "moved", "http://unknown.example/", log, *options)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "its content was met nowhere else")
     done = scrapy("index", "moved", OLD, tmp_path / "no.jsonl", *options)
-    assert (done.returncode, done.stdout) == (
+    assert (done.returncode, done.stderr) == (
         2,
         f"index: LOG is '{tmp_path}/no.jsonl', and no such file is here\n",
     )

@@ -10,24 +10,24 @@ An index knows pages and their fingerprints; whether a candidate counts comes fr
 """
 
 import asyncio
-import hashlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Literal, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from uuid import uuid4
-
-import tldextract
 
 from dedup.checks import check_choice, check_number
 from dedup.detector import Detector, Fingerprint
-from dedup.errors import IndexCorruptError, IndexMismatchError
+from dedup.errors import IndexCorruptError
+from dedup.index.parameters import FORMAT, check_format, check_parameters
+from dedup.index.scopes import SCOPES, scope_mask
 from dedup.simhash import distance
 from dedup.tables import possible_plans
 from dedup.urls import strip_user
+
+if TYPE_CHECKING:
+    from dedup.index.survey import Survey
 
 __all__ = [
     "ADDRESSES",
@@ -39,27 +39,23 @@ __all__ = [
     "Status",
     "Verdict",
     "check_format",
+    "check_parameters",
     "nearest",
     "redact",
+    "scope_mask",
 ]
 
-#: Changes whenever stored entries would be read differently.
-FORMAT = 3
 #: Candidates whose sketches are compared per page at most, the nearest first: bounds what a flood of
 #: pages alike can cost.
 MAX_COMPARED = 500
 #: Pages of one digest that are looked at: more than one is left by crashes, or forged.
 MAX_EQUAL = 16
-SCOPES = ("all", "host", "site")
 #: What an index can be, for messages.
 ADDRESSES = "'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"
 
 Status = Literal["new", "same", "duplicate", "unjudged"]
 #: Of a filed page; None: it is not filed, or only by a run that is dead.
 State = Literal["pending", "done"] | None
-
-# The snapshot that tldextract ships: no look-up over the network, the same answer for every crawler.
-_split_site = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +220,21 @@ class Index(ABC):
         """How many pages are filed, pending ones included."""
 
     @abstractmethod
+    async def add(self, entries: Sequence[Entry]) -> int:
+        """Files pages as they are, as done, without judging them; how many were not filed before."""
+
+    @abstractmethod
+    async def forget(self, page_ids: Sequence[str]) -> int:
+        """Takes pages out, done or pending: they will be claimed as new.  How many were filed."""
+
+    @abstractmethod
+    async def survey(self) -> "Survey | None":
+        """What is stored, to be looked at without opening the index; None if nothing has been filed there yet.
+
+        Raises `IndexMismatchError` if it was built with other parameters.
+        """
+
+    @abstractmethod
     async def _open(self) -> None: ...
 
     @abstractmethod
@@ -252,54 +263,12 @@ class Index(ABC):
         check_format(self.where, stored.get("format"))
         if not self._tables_asked and stored.get("tables"):
             wanted["tables"] = stored["tables"]
-        for name, value in wanted.items():
-            if stored.get(name) != value:
-                there = repr(stored[name]) if name in stored else "not stored"
-                raise IndexMismatchError(
-                    f"the index {self.where} was built with other parameters: {name} is {there} there "
-                    f"and {value!r} here; use the same settings, or another DEDUP_INDEX or DEDUP_NAMESPACE"
-                )
+        check_parameters(f"the index {self.where}", stored, wanted)
         for found in (self.plan, *possible_plans(self.plan.max_distance)):
             if ".".join(map(str, found.levels)) == wanted["tables"]:
                 self.plan = found
                 return
         raise IndexCorruptError(f"the index {self.where} is damaged: its table plan is {wanted['tables']!r}")
-
-
-def check_format(where: str, stored: object) -> None:
-    """Raises `IndexMismatchError` if the entries there are of another format."""
-    text = str(stored)
-    if text.isdigit() and int(text) != FORMAT:
-        age = "a newer" if int(text) > FORMAT else "an older"
-        raise IndexMismatchError(
-            f"the index {where} was built by {age} version of this program: its format is {text}, and this "
-            f"one's {FORMAT}; use that version, or another DEDUP_INDEX or DEDUP_NAMESPACE"
-        )
-
-
-@lru_cache(maxsize=1 << 12)
-def _mask_of(name: str) -> int:
-    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8).digest(), "big")
-
-
-def scope_mask(scope: str, url: str) -> int:
-    """A 64-bit number that pages share exactly when they are compared with each other.
-
-    >>> scope_mask("all", "http://a.example.org/")
-    0
-    >>> a, b = "http://a.example.org:8080/x", "http://b.example.org/y"
-    >>> scope_mask("site", a) == scope_mask("site", b), scope_mask("host", a) == scope_mask("host", b)
-    (True, False)
-    """
-    if scope == "all":
-        return 0
-    try:
-        host = urlsplit(url).netloc.rpartition("@")[2].lower()
-    except ValueError:
-        host = url
-    if scope == "site":
-        host = _split_site(host).top_domain_under_public_suffix or host
-    return _mask_of(host)
 
 
 def redact(address: str) -> str:

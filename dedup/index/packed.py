@@ -1,10 +1,12 @@
 """Entries as records of bytes: what Redis holds of a page (described in lua/claim.lua)."""
 
+import hashlib
 import struct
+from collections.abc import Mapping
 
 from dedup.index.base import Entry
 
-__all__ = ["pack", "unpack"]
+__all__ = ["header_digest", "pack", "unpack", "whole"]
 
 #: Simhash, scope, digest, filed, run, number of bands.
 _HEAD = struct.Struct(">QQQI16sB")
@@ -39,12 +41,36 @@ def unpack(record: bytes) -> Entry:
     at += 2 + len(sketch)
     page_id = _counted(record, at, 4)
     url = record[at + 4 + len(page_id) :].decode(errors="replace")
-    return Entry(
-        page_id.decode(errors="replace"), url, simhash, scope, digest, bands, sketch, filed, run.hex()
-    )
+    return Entry(_text(page_id), url, simhash, scope, digest, bands, sketch, filed, run.hex())
+
+
+def whole(record: bytes) -> Entry | None:
+    """The entry of a record; None if that is not what `pack` makes of any.
+
+    >>> whole(b"torn") is None
+    True
+    """
+    try:
+        entry = unpack(record)
+        return entry if pack(entry) == record else None
+    except (struct.error, ValueError):
+        return None
+
+
+def _text(page_id: bytes) -> str:
+    try:
+        return page_id.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return page_id.decode(errors="replace")
 
 
 def _counted(record: bytes, at: int, width: int) -> bytes:
     """The bytes that a length of so many bytes announces."""
     start = at + width
     return record[start : start + int.from_bytes(record[at:start], "big")]
+
+
+def header_digest(header: Mapping[str, str]) -> str:
+    """What a header's field ``digest`` says of all others."""
+    fields = sorted((name, value) for name, value in header.items() if name != "digest")
+    return hashlib.blake2b(repr(fields).encode(), digest_size=8).hexdigest()

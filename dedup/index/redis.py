@@ -18,8 +18,11 @@ from dedup.detector import Detector
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index.base import Entry, Index, State, Verdict
 from dedup.index.confirmations import Confirmations
-from dedup.index.packed import pack, unpack
+from dedup.index.packed import header_digest, pack, unpack
+from dedup.index.redis_bulk import Bulk
+from dedup.index.redis_survey import Access, survey_redis
 from dedup.index.server import Server
+from dedup.index.survey import Survey
 from dedup.minhash import estimate
 from dedup.tables import DIGESTS, MIN_PREFIX
 
@@ -85,8 +88,8 @@ class RedisIndex(Index):
             "bucket_bits": str(min(max(MIN_PREFIX, bits), prefix)),
             "created": uuid4().hex,
         }
-        digest = hashlib.blake2b(repr(sorted(wanted.items())).encode(), digest_size=8).hexdigest()
-        flat = [text for item in (wanted | {"digest": digest}).items() for text in item]
+        wanted["digest"] = header_digest(wanted)
+        flat = [text for item in wanted.items() for text in item]
         reply = None
         with suppress(IndexCorruptError):  # it is of another type
             reply = await self._server.run("open", [self._key("header"), self._key("sequence")], flat)
@@ -153,6 +156,9 @@ class RedisIndex(Index):
     async def _release_all(self) -> None:
         """Also what could not be released when it was asked for."""
         for page_id, entry in list(self._releasing.items()):
+            entry = (
+                await self.find(page_id) or entry
+            )  # as a dead run has filed it, if this one claimed it again
             keys = [self._key("released"), self._id_key(page_id)]
             keys += [probe[0] for probe in self._probes(entry)]
             await self._call("release", keys, [self._key("p:")])
@@ -176,6 +182,29 @@ class RedisIndex(Index):
         with self._server.errors():
             given, released = await self._server.client.mget(self._key("sequence"), self._key("released"))
             return int(given or 0) - int(released or 0)
+
+    @property
+    def _access(self) -> Access:
+        server = self._server
+        return Access(server.client, self._key(""), self._id_key, self._probes, server.errors)
+
+    async def survey(self) -> Survey | None:
+        survey = await survey_redis(self, self._access)
+        if survey is not None:
+            self._bucket_bits = int(survey.header["bucket_bits"])
+        return survey
+
+    async def add(self, entries: Sequence[Entry]) -> int:
+        await self.open()
+        return await Bulk(self._access, self._call).add(entries)
+
+    async def forget(self, page_ids: Sequence[str]) -> int:
+        await self.open()
+        await self._confirmations.flush()
+        for page_id in page_ids:
+            self._pending.pop(page_id, None)
+            self._releasing.pop(page_id, None)
+        return await Bulk(self._access, self._call).forget(page_ids)
 
     async def _keep_lease(self) -> None:
         while True:

@@ -20,7 +20,7 @@ from dedup.errors import (
     SettingsError,
 )
 from dedup.index.base import ADDRESSES, redact
-from dedup.index.store import printable
+from dedup.index.index_file import printable
 
 __all__ = ["Server"]
 
@@ -31,7 +31,7 @@ TIMEOUT = 2.0
 #: Seconds for one call in all, retries included.
 DEADLINE = 4.0
 #: One script each, under lua/.
-VERBS = ("open", "claim", "confirm", "release", "renew", "state")
+VERBS = ("open", "claim", "confirm", "release", "renew", "state", "add", "forget")
 #: What Redis says when a key holds what none of an index does.
 DAMAGE = re.compile(r"WRONGTYPE|not an integer|attempt to |bad argument|too short")
 

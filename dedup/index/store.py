@@ -8,13 +8,12 @@ each page is stored with its checksum.
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from pathlib import Path
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
-import xxhash
 from filelock import FileLock, Timeout
 
 from dedup.errors import (
@@ -23,13 +22,13 @@ from dedup.errors import (
     IndexMismatchError,
     IndexUnavailableError,
 )
-from dedup.index.base import FORMAT, Entry, check_format
+from dedup.index.base import Entry
+from dedup.index.index_file import APPLICATION_ID, COLUMNS, IndexFile, checksum, entry_of, printable
+from dedup.index.parameters import FORMAT
 from dedup.shingles import Hashes
 
 __all__ = ["Store"]
 
-#: "Shin", in the header of every SQLite file of ours.
-APPLICATION_ID = 0x5368696E
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
@@ -48,24 +47,10 @@ CREATE TABLE pages (
     checksum BLOB NOT NULL          -- XXH3 of the nine columns above, 8 bytes, big-endian
 );
 """
-_COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, checksum"
-
-
-def printable(text: str) -> str:
-    """A path, or other text, on one line."""
-    return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def _stored(page_id: str) -> str:
     return page_id.encode("utf-8", "backslashreplace").decode()
-
-
-def _number(blob: bytes) -> int:
-    return int.from_bytes(blob, "big")
-
-
-def _numbers(blob: bytes) -> tuple[int, ...]:
-    return tuple(_number(blob[at : at + 8]) for at in range(0, len(blob), 8))
 
 
 def _row(entry: Entry) -> tuple[object, ...]:
@@ -76,21 +61,15 @@ def _row(entry: Entry) -> tuple[object, ...]:
     return (_stored(entry.page_id), entry.url, *blobs, bands, entry.sketch, entry.filed, entry.run)
 
 
-def _checksum(row: Iterable[object]) -> bytes:
-    """Of the columns, their types included."""
-    return xxhash.xxh3_64_digest(ascii(tuple(row)).encode("ascii"))
-
-
-class Store:
-    """An open file.  Raises `DedupError`s only; reading is done in the caller's thread, writing in any."""
+class Store(IndexFile):
+    """An open file: reading is done in the caller's thread, writing in any."""
 
     def __init__(
         self, path: str, parameters: Mapping[str, str], check: Callable[[Mapping[str, str]], None]
     ) -> None:
-        self.name = printable(path)
+        super().__init__(path)
         self._connections: list[sqlite3.Connection] = []
         with self._errors():
-            self.path = Path(os.path.realpath(path))
             if os.path.lexists(self.path):  # before anything is created beside what is not ours
                 self._header()
         try:
@@ -134,9 +113,6 @@ class Store:
             return None
         return found.st_dev, found.st_ino
 
-    def _read_only(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path.as_uri() + "?mode=ro", uri=True, check_same_thread=False)
-
     def _create(self, parameters: Mapping[str, str]) -> None:
         """A new file appears under its name only when it is complete."""
         fresh = self.path.with_name(self.path.name + ".new")
@@ -148,27 +124,6 @@ class Store:
             connection.executemany("INSERT INTO header VALUES (?, ?)", parameters.items())
         fresh.rename(self.path)
 
-    def _header(self) -> dict[str, str]:
-        """What the file says of itself, read without writing to it."""
-        if self.path.stat().st_size == 0:
-            raise IndexCorruptError(f"the index file:{self.name} is an empty file; delete it to start anew")
-        with self.path.open("rb") as file:
-            start = file.read(18)
-        if start.startswith(b"SQLite format 3\0") and self.path.stat().st_size % (
-            int.from_bytes(start[16:18], "big") or 4096
-        ):
-            raise IndexCorruptError(f"the index file:{self.name} is cut short")
-        with closing(self._read_only()) as connection:
-            (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-            if application_id != APPLICATION_ID:
-                raise IndexMismatchError(
-                    f"the file {self.name} is an SQLite database, but not an index of ours; "
-                    "give DEDUP_INDEX another path"
-                )
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            check_format(f"file:{self.name}", version)
-            return dict(connection.execute("SELECT name, value FROM header"))
-
     def _holder(self) -> str:
         """Who has the file, as far as it can be told."""
         try:
@@ -176,51 +131,28 @@ class Store:
         except (DedupError, KeyError, sqlite3.Error, OSError):
             return ""
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if "no such" in str(error):
-                raise IndexCorruptError(f"the index file:{self.name} is incomplete: {error}") from None
-            if "decode" in str(error):
-                raise IndexCorruptError(f"the index file:{self.name} is damaged: a text is none") from None
-            raise IndexUnavailableError(f"the index file:{self.name} can't be used: {error}") from None
-        except sqlite3.DatabaseError as error:
-            if "not a database" in str(error):
-                message = f"the file {self.name} is not an index of ours; give DEDUP_INDEX another path"
-                raise IndexMismatchError(message) from None
-            raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
-        except UnicodeDecodeError as error:
-            raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
-        except (OSError, ValueError) as error:
-            raise IndexUnavailableError(f"the index file:{self.name} can't be opened: {error!r}") from None
-
     def load(self, columns: int) -> tuple[Hashes, list[int]]:
         """Keys of all pages, uint64, shape (n, 1 + columns), and their rows.  Reads, and checks, the whole file.
 
         Raises `IndexCorruptError` if any of it is not as it was written.
         """
-        keys, scopes, numbers = bytearray(), bytearray(), []
+        keys, numbers = array("Q"), []
         with self._errors(), closing(self._read_only()) as connection:
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if found != "ok":
                 raise IndexCorruptError(f"the index file:{self.name} is damaged: {printable(found)}")
-            for number, *row in connection.execute(f"SELECT number, {_COLUMNS} FROM pages ORDER BY number"):
-                _, _, simhash, scope, digest, bands, *_ = self._checked(row)
+            for number, *row in connection.execute(f"SELECT number, {COLUMNS} FROM pages ORDER BY number"):
+                entry = self._entry(row)
                 numbers.append(number)
-                scopes += scope
-                keys += digest + (bands or simhash)
-        table = np.frombuffer(keys, ">u8").reshape(len(numbers), 1 + columns)
-        table = table ^ np.frombuffer(scopes, ">u8")[:, np.newaxis]
-        return table.astype(np.uint64), numbers
+                keys.extend(entry.keys)
+        table = np.array(keys, np.uint64).reshape(len(numbers), 1 + columns)
+        return table, numbers
 
-    def _checked(self, row: list[Any]) -> list[Any]:
-        """The columns of a page, if they are as they were written."""
-        *columns, checksum = row
-        if checksum != _checksum(columns):
-            raise IndexCorruptError(f"the index file:{self.name} is damaged: a page is not as it was written")
-        return columns
+    def _entry(self, row: Sequence[Any]) -> Entry:
+        try:
+            return entry_of(row)
+        except ValueError as error:
+            raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
 
     def holds(self, page_id: str) -> bool:
         """Whether a page is in the file."""
@@ -238,18 +170,14 @@ class Store:
 
     def _find(self, column: str, value: object) -> Entry | None:
         with self._errors():
-            query = f"SELECT {_COLUMNS} FROM pages WHERE {column} = ?"
+            query = f"SELECT {COLUMNS} FROM pages WHERE {column} = ?"
             found = self._reader.execute(query, (value,)).fetchone()
-        if found is None:
-            return None
-        page_id, url, simhash, scope, digest, bands, sketch, filed, run = self._checked(found)
-        keys = _number(simhash), _number(scope), _number(digest), _numbers(bands)
-        return Entry(page_id, url, *keys, sketch, filed, run)
+        return None if found is None else self._entry(found)
 
     def add(self, entries: list[Entry]) -> list[int]:
         """Writes entries in one transaction; their rows."""
-        insert = f"INSERT INTO pages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        rows = [(*row, _checksum(row)) for row in map(_row, entries)]
+        insert = f"INSERT INTO pages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        rows = [(*row, checksum(row)) for row in map(_row, entries)]
         with self._errors():
             if self._identify() != self._identity:
                 raise IndexMismatchError(
@@ -258,6 +186,17 @@ class Store:
                 )
         with self._errors(), self._writer:
             return [self._writer.execute(insert, row).lastrowid or 0 for row in rows]
+
+    def forget(self, page_ids: Iterable[str]) -> set[int]:
+        """Deletes pages in one transaction; the rows they were in."""
+        rows = set()
+        query = "SELECT number FROM pages WHERE page_id = ?"
+        with self._errors(), self._writer:
+            for page_id in map(_stored, page_ids):
+                if found := self._writer.execute(query, (page_id,)).fetchone():
+                    self._writer.execute("DELETE FROM pages WHERE number = ?", found)
+                    rows.add(found[0])
+        return rows
 
     def count(self) -> int:
         """How many pages the file holds."""

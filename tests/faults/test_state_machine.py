@@ -20,7 +20,8 @@ from hypothesis.stateful import (
 )
 
 from dedup.detector import Fingerprint
-from dedup.index import Index, Verdict, open_index
+from dedup.index import Entry, Index, Verdict, open_index
+from dedup.index.survey import Finding
 from tests.test_index import ALL_BITS, DETECTOR, Model, page
 
 
@@ -35,6 +36,16 @@ class Crashing(Model):
         if page_id in self.ghosts:  # its own page again: it is this run's now, as it was
             self.kept[page_id] = self.ghosts.pop(page_id)
         return super().claim(page_id, url, fingerprint)
+
+    def add(self, page_id: str, url: str, fingerprint: Fingerprint) -> None:
+        if page_id not in self.filed:
+            self.kept[page_id] = url, fingerprint
+            self.done.add(page_id)
+
+    def forget(self, page_id: str) -> None:
+        for pages in (self.kept, self.ghosts):
+            pages.pop(page_id, None)
+        self.done.discard(page_id)
 
     def crash(self, survived: set[str]) -> None:
         """What was confirmed may have been written, or not yet."""
@@ -130,6 +141,32 @@ class Crawls(RuleBasedStateMachine):
         self.runner.run(self.index.release(page_id))
         type(self).steps += 1
 
+    @precondition(lambda self: self.page_ids)
+    @rule(data=st.data())
+    def forget(self, data: st.DataObject) -> None:
+        page_ids = data.draw(st.lists(st.sampled_from(self.page_ids), max_size=3))
+        there = len(self.model.filed.keys() & set(page_ids))
+        for page_id in page_ids:
+            self.model.forget(page_id)
+        assert self.runner.run(self.index.forget(page_ids)) == there
+        type(self).steps += 1
+
+    @rule(data=st.data(), old=st.booleans())
+    def add_a_page_like_an_earlier_one(self, data: st.DataObject, old: bool) -> None:
+        content = data.draw(st.sampled_from(self.pages))
+        page_id = (
+            data.draw(st.sampled_from(self.page_ids)) if old and self.page_ids else f"added {len(self.pages)}"
+        )
+        url = f"http://example.org/{page_id}/{len(self.pages)}"
+        keys = (content.simhash, 0, content.digest, content.bands)
+        entry = Entry(page_id, url, *keys, content.sketch, 1_800_000_000, "0f" * 16)
+        new = page_id not in self.model.filed
+        self.model.add(page_id, url, content)
+        assert self.runner.run(self.index.add([entry])) == new
+        self.pages.append(content)
+        self.page_ids.append(page_id)
+        type(self).steps += 1
+
     @rule()
     def close_and_reopen(self) -> None:
         self.model.reopen(forget_all=self.store == "memory")
@@ -179,10 +216,21 @@ class Crawls(RuleBasedStateMachine):
             assert entry is None
         type(self).steps += 1
 
+    async def check(self) -> list[Finding]:
+        """Which invariants don't hold."""
+        self.open()
+        survey = await self.index.survey()
+        findings = [finding async for finding in survey.findings()] if survey else []
+        if survey:
+            await survey.close()
+        await self.index.close()
+        return findings
+
     def teardown(self) -> None:
         if hasattr(self, "runner"):
             for index in (self.index, *self.dead):
                 self.runner.run(index.close())
+            assert self.store == "memory" or self.runner.run(self.check()) == []
             self.runner.close()
             shutil.rmtree(self.folder)
 

@@ -58,7 +58,7 @@ class Command(ScrapyCommand):
             self.exitcode = error.exit_status
 
     def _compare(self, a: str, b: str) -> bool:
-        from dedup.index.store import printable
+        from dedup.index.index_file import printable
         from dedup.scrapy.settings import read_settings
 
         assert self.settings is not None

@@ -10,20 +10,23 @@ from dedup.bands import Bands, Megashingles
 from dedup.detector import Detector
 from dedup.errors import SettingsError
 from dedup.evaluate import NEAR, Pairs, Stream, Truth
+from dedup.index.distributions import BUCKETS, expected_leading_bits, fill, leading_bits
+from dedup.shingles import Hashes
 from dedup.simhash import distances
 
-__all__ = ["draw_collection", "draw_pairs"]
+__all__ = ["draw_collection", "draw_distributions", "draw_pairs", "plots"]
 
 Rows = Sequence[Mapping[str, Any]]
 
 
-def _plots(path: Path) -> tuple[Any, Any]:
+def plots(path: Path, option: str) -> tuple[Any, Any]:
+    """An empty figure of two plots, to be drawn into a file.  Raises `SettingsError` if it can't be."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise SettingsError("--figure needs matplotlib: pip install 'shingleback[bench]'") from None
+        raise SettingsError(f"{option} needs matplotlib: pip install 'shingleback[bench]'") from None
     if path.suffix not in {".svg", ".png", ".pdf"}:
-        raise SettingsError(f"--figure is '{path}'; allowed: a name that ends in .svg, .png or .pdf")
+        raise SettingsError(f"{option} is '{path}'; allowed: a name that ends in .svg, .png or .pdf")
     figure = Figure(figsize=(10, 4), layout="constrained")
     return figure, figure.subplots(1, 2)
 
@@ -79,9 +82,28 @@ def _histogram(axes: Any, near: Any, far: Any, detector: Detector) -> None:
     axes.grid(alpha=0.3)
 
 
+def draw_distributions(plots: Any, simhashes: Hashes) -> None:
+    """Figures 2a and 2b of the paper, beside what random fingerprints give."""
+    left, right = plots
+    found, chance = leading_bits(simhashes)[1:], expected_leading_bits(len(simhashes))[1:]
+    left.bar(range(64), found, color="tab:blue", label="pages")
+    left.plot(range(64), chance, color="black", linewidth=1, label="random fingerprints")
+    left.set(
+        xlabel="highest bit in which neighbours differ",
+        ylabel="neighbours",
+        title=f"figure 2a, {len(simhashes):,} pages",
+    )
+    right.bar(range(BUCKETS), fill(simhashes), width=1.0, color="tab:blue", label="pages")
+    right.axhline(len(simhashes) / BUCKETS, color="black", linewidth=1, label="random fingerprints")
+    right.set(xlabel=f"interval of {BUCKETS}", ylabel="pages", title=f"figure 2b, {len(simhashes):,} pages")
+    for axes in plots:
+        axes.legend(fontsize="x-small")
+        axes.grid(alpha=0.3)
+
+
 def draw_pairs(path: Path, rows: Rows, pairs: Pairs, detector: Detector) -> None:
     """Precision and recall against k, and distances of near and other pairs."""
-    figure, (left, right) = _plots(path)
+    figure, (left, right) = plots(path, "--figure")
     names = {"precision": "precision", "recall": "recall"}
     if detector.banding is None:
         _curves(left, rows, names, "Labelled pairs")
@@ -96,7 +118,7 @@ def draw_collection(
     path: Path, rows: Rows, stream: Stream, truth: Truth, detector: Detector, name: str
 ) -> None:
     """Right drops and recall against k, and distances of near pairs and of a sample of the others."""
-    figure, (left, right) = _plots(path)
+    figure, (left, right) = plots(path, "--figure")
     names = {"false_rate": "drops that are right", "recall": "recall"}
     if detector.banding is None:
         _curves(left, rows, names, f"{name}, inline")

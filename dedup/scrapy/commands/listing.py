@@ -19,7 +19,16 @@ from dedup.records import FIELDS, Reader, Record
 from dedup.scrapy.commands.output import screen
 from dedup.scrapy.texts import inert
 
-__all__ = ["CSV_HEADING", "as_csv", "as_json", "as_line", "left_out", "print_clusters", "print_summary"]
+__all__ = [
+    "CSV_HEADING",
+    "as_csv",
+    "as_json",
+    "as_line",
+    "left_out",
+    "print_clusters",
+    "print_summary",
+    "print_table",
+]
 
 CSV_HEADING = ",".join(FIELDS)
 
@@ -91,7 +100,7 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
     size = "" if total.bytes is None else f" of {decimal(total.bytes)}, unpacked"
     print(f"  {'not saved':12}  {_many(total.drops, 'download')}{size}: a page is judged by its content")
     wide = max(20, screen().width - 30)
-    _table(
+    print_table(
         ["drops", "links", "bytes", "host"],
         (
             [host.drops, host.links, _size(host.bytes), inert(host.host, wide) or "(none)"]
@@ -99,12 +108,12 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
         ),
         total.hosts,
     )
-    _table(["drops", "distance", ""], _bars(drops.distances()))
+    print_table(["drops", "distance", ""], _bars(drops.distances()))
     twentieths = {
         f"{low:.2f}-{low + 0.05:.2f}" if low < 1 else "1.00": n for low, n in drops.resemblances().items()
     }
-    _table(["drops", "resemblance", ""], _bars(twentieths))
-    _table(
+    print_table(["drops", "resemblance", ""], _bars(twentieths))
+    print_table(
         ["drops", "links", "hosts", "kept page"],
         (
             [cluster.drops, cluster.links, cluster.hosts, inert(cluster.duplicate_of, wide)]
@@ -114,8 +123,8 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
     )
 
 
-def _table(heading: Sequence[str], rows: Iterable[Sequence[Any]], of: int = 0) -> None:
-    """Prints rows of numbers that end in a text, and how many more there are."""
+def print_table(heading: Sequence[str], rows: Iterable[Sequence[Any]], of: int = 0, gap: bool = True) -> None:
+    """Prints rows of numbers that end in a text, and how many more there are; after an empty line, or at once."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for name in heading[:-1]:
         shown.add_column(name, justify="right", no_wrap=True)
@@ -125,7 +134,7 @@ def _table(heading: Sequence[str], rows: Iterable[Sequence[Any]], of: int = 0) -
     console = screen()
     with console.capture() as printed:
         console.print(shown)
-    print("", *(line.rstrip() for line in printed.get().splitlines()), sep="\n")
+    print(*[""] * gap, *(line.rstrip() for line in printed.get().splitlines()), sep="\n")
     if of > shown.row_count:
         print(f"... and {of - shown.row_count:,} more")
 

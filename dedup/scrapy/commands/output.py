@@ -8,15 +8,26 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
-__all__ = ["bar", "interval", "reading", "screen", "table"]
+__all__ = ["bar", "busy", "counting", "interval", "reading", "screen", "table"]
 
 #: Columns of the output when it is no terminal.
 WIDTH = 140
 #: Files that are read in a moment need no progress bar.
 LARGE = 8_000_000  # bytes
+#: Nor do fewer things.
+MANY = 5_000
 
 
 def bar() -> Console:
@@ -40,6 +51,29 @@ def reading(paths: Sequence[Path]) -> Iterator[Callable[[BinaryIO], BinaryIO]]:
     ) as progress:
         task = progress.add_task("", total=size)
         yield lambda file: progress.wrap_file(file, task_id=task)
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """While it is entered, shows how many of so many things are done; gives what is to be called for each."""
+    if total < MANY or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=bar(), transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda: progress.advance(task)
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """While it is entered, shows that something is done, and for how long."""
+    columns = (TextColumn(what), SpinnerColumn("line"), TimeElapsedColumn())
+    with Progress(*columns, console=bar(), transient=True) as progress:
+        progress.add_task("", total=None)
+        yield
 
 
 def interval(bounds: Sequence[float], digits: int = 3) -> str:

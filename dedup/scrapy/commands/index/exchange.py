@@ -1,0 +1,149 @@
+"""`scrapy index export` and `import`: every page of an index as JSON Lines, and back."""
+
+import os
+import sys
+from asyncio import CancelledError
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, SettingsError
+from dedup.index import Entry, Index
+from dedup.index.lines import header_line, page_line, read_header, read_page
+from dedup.index.survey import BATCH
+from dedup.scrapy.commands.index.surveyed import surveyed
+from dedup.scrapy.commands.output import counting, reading
+from dedup.scrapy.texts import inert
+
+__all__ = ["export_pages", "import_pages"]
+
+#: No line is longer, in bytes.
+MAX_LINE = 1 << 24
+
+
+async def export_pages(index: Index, name: str) -> int:
+    """Writes every page that is done and can be read; the exit status."""
+    written = pending = unreadable = 0
+    async with surveyed(index) as survey:
+        with _target(name) as file, counting("Exporting", await survey.count()) as advance:
+            file.write(header_line(index) + "\n")
+            async for entry, state in survey.pages():
+                advance()
+                if entry is None:
+                    unreadable += 1
+                elif state != "done":
+                    pending += 1
+                else:
+                    file.write(page_line(entry) + "\n")
+                    written += 1
+    left = [f"{count:,} {why}" for count, why in ((pending, "pending"), (unreadable, "unreadable")) if count]
+    print(
+        f"exported {_pages(written)} of {index.where}{', left out ' if left else ''}{' and '.join(left)}",
+        file=sys.stderr,
+    )
+    return IndexCorruptError.exit_status if unreadable else 0
+
+
+@contextmanager
+def _target(name: str) -> Iterator[IO[str]]:
+    """A new file, which appears under its name when it is complete; or the output."""
+    if name == "-":
+        yield sys.stdout
+        return
+    path, part = _path(name), _path(f"{name}.part")
+    try:
+        if os.path.lexists(path):
+            raise FileExistsError
+        with part.open("w", encoding="ascii") as file:
+            yield file
+        os.link(part, path)  # unlike a rename, it never replaces a file
+    except FileExistsError:
+        raise SettingsError(f"FILE is '{inert(name)}', which exists; an export overwrites nothing") from None
+    except OSError as error:
+        raise SettingsError(f"FILE is '{inert(name)}', which can't be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+async def import_pages(index: Index, name: str) -> int:
+    """Files every page of an export that is not filed yet; the exit status."""
+    pages = _Pages(index, "the export" if name == "-" else f"the export {inert(name)}")
+    added = 0
+    try:
+        with _source(name) as file:
+            for line in iter(lambda: file.readline(MAX_LINE), b""):
+                pages.read(line)
+                if pages.lines == 1:
+                    await index.open()
+                if len(pages.batch) == BATCH:
+                    added += await index.add(pages.batch)
+                    pages.batch.clear()
+        if not pages.lines:
+            raise IndexMismatchError(f"{pages.what} is empty")
+        added += await index.add(pages.batch)
+    except IndexCorruptError:
+        added += await index.add(pages.batch)  # what was read before
+        print(f"imported {_pages(added)} before that", file=sys.stderr)
+        raise
+    except (DedupError, CancelledError, KeyboardInterrupt):
+        if pages.lines > 1:
+            print(f"imported {_pages(added)} before that; repeat it for the rest", file=sys.stderr)
+        raise
+    finally:
+        await index.close()
+    there = f", {pages.count - added:,} were there" if pages.count > added else ""
+    torn = ", left out a torn last line" if pages.torn else ""
+    print(f"imported {_pages(added)} into {index.where}{there}{torn}")
+    return 1 if pages.torn else 0
+
+
+class _Pages:
+    """The pages of an export, line by line."""
+
+    def __init__(self, index: Index, what: str) -> None:
+        self.index = index
+        self.what = what
+        self.lines = self.count = 0
+        self.torn = False
+        self.batch: list[Entry] = []
+
+    def read(self, line: bytes) -> None:
+        """Reads the next line.  Raises `IndexMismatchError` or `IndexCorruptError`."""
+        self.lines += 1
+        try:
+            if self.lines == 1:
+                read_header(line, self.index, self.what)
+            elif not line.isspace():
+                self.batch.append(read_page(line, self.index))
+                self.count += 1
+        except ValueError as error:
+            self.torn = self.lines > 1 and not line.endswith(b"\n") and len(line) < MAX_LINE
+            if not self.torn:
+                kind = IndexMismatchError if self.lines == 1 else IndexCorruptError
+                raise kind(f"{self.what}, line {self.lines}: {error}") from None
+
+
+@contextmanager
+def _source(name: str) -> Iterator[BinaryIO]:
+    """A file, or the input."""
+    if name == "-":
+        yield sys.stdin.buffer
+        return
+    path = _path(name)
+    try:
+        with path.open("rb") as raw, reading([path]) as watch:
+            yield watch(raw)
+    except OSError as error:
+        raise SettingsError(f"FILE is '{inert(name)}', which can't be read: {error.strerror}") from None
+
+
+def _path(name: str) -> Path:
+    if "\0" in name:
+        raise SettingsError(f"FILE is '{inert(name)}'; allowed: a path, or - for the input or output")
+    return Path(name)
+
+
+def _pages(count: int) -> str:
+    return f"{count:,} page{'' if count == 1 else 's'}"

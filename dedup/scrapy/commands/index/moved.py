@@ -1,0 +1,51 @@
+"""`scrapy index moved URL`: where the content of a page that has vanished was met, too (Barber's lost and found)."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dedup.drops import Drops
+from dedup.errors import SettingsError
+from dedup.index import Index
+from dedup.records import Reader, find_logs
+from dedup.scrapy.commands.index.surveyed import WIDTH, page_id
+from dedup.scrapy.settings import Options
+from dedup.scrapy.texts import inert
+
+__all__ = ["print_places"]
+
+
+async def print_places(options: Options, url: str, logs: list[Path]) -> int:
+    """Prints other URLs at which the content of one was met, the last seen first; 0, or 1 if there are none."""
+    for log in logs:
+        if not log.is_file():
+            raise SettingsError(f"LOG is '{log}', and no such file is here")
+    with Drops(Reader().read(logs or find_logs(options.log))) as drops:
+        places = list(drops.places(url))
+    filed = await _filed(options.index, [url, *(place.url for place in places if place.kept)])
+    print(f"{inert(url, WIDTH)}: {_kept(filed.get(url))}")
+    if not places:
+        print("its content was met nowhere else")
+        return 1
+    for place in places:
+        kept = f"; {_kept(filed.get(place.url))}" if place.kept else ""
+        print(f"  {place.first[:16]} to {place.last[:16]}  {inert(place.url, WIDTH)}{kept}")
+    return 0
+
+
+def _kept(time: int | None) -> str:
+    if time is None:
+        return "not among the kept pages of the index"
+    return f"kept since {datetime.fromtimestamp(time, UTC).isoformat(timespec='minutes')[:16]}"
+
+
+async def _filed(index: Index, urls: list[str]) -> dict[str, int]:
+    """When the pages at some URLs were filed, in seconds since 1970, of those that were."""
+    try:
+        survey = None if index.where == "memory:" else await index.survey()
+        if survey is None:
+            return {}
+        await survey.close()
+        entries = {url: await index.find(page_id(url)) for url in urls}
+    finally:
+        await index.close()
+    return {url: entry.filed for url, entry in entries.items() if entry is not None}

@@ -1,0 +1,40 @@
+"""An index that is looked at by a command."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+
+from dedup.errors import IndexUnavailableError, SettingsError
+from dedup.index import Index
+from dedup.index.survey import Survey
+from dedup.scrapy.texts import inert
+
+__all__ = ["WIDTH", "page_id", "surveyed"]
+
+#: Characters of a URL that are shown.
+WIDTH = 200
+
+
+@asynccontextmanager
+async def surveyed(index: Index) -> AsyncIterator[Survey]:
+    """The survey of an index, which is closed at the end.  Raises `DedupError`, too if there is none."""
+    try:
+        survey = await index.survey()
+        if survey is None:
+            raise IndexUnavailableError(f"no index at {index.where}: nothing has been filed there yet")
+        try:
+            yield survey
+        finally:
+            await survey.close()
+    finally:
+        await index.close()
+
+
+def page_id(url: str) -> str:
+    """The page id that a crawl gives to a page requested at a URL."""
+    try:
+        return fingerprint(Request(url)).hex()
+    except ValueError:
+        raise SettingsError(f"URL is '{inert(url, WIDTH)}'; allowed: an absolute URL") from None

@@ -1,0 +1,636 @@
+"""`scrapy index info`, `check`, `forget`, `export` and `import`, over files and Redis."""
+
+import asyncio
+import base64
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from scrapy import Request
+from scrapy.cmdline import execute
+from scrapy.utils.request import fingerprint
+
+from dedup import Detector
+from dedup.errors import IndexCorruptError, IndexMismatchError, SettingsError
+from dedup.index import Entry, Index, open_index
+from dedup.index.lines import header_line, page_line, read_page
+from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
+from tests.conftest import ROOT, scrapy
+
+RUN, OTHER_RUN = "0f" * 16, "1e" * 16
+#: What could harm a terminal.
+HOSTILE = "http://a.example/\x1b[2J\x1b]0;pwned\x07\u202e\u2028\x9b"
+PERSISTENT = pytest.mark.parametrize("store", ["file", "redis"])
+
+
+def entry(number: int, **changes: Any) -> Entry:
+    """A page of an index; pages of different numbers are unrelated."""
+    rng = random.Random(number)
+    url = f"http://example.org/{number}"
+    page_id = fingerprint(Request(url)).hex()
+    simhash, digest, sketch = rng.getrandbits(64), rng.getrandbits(64), rng.randbytes(128)
+    return Entry(page_id, url, simhash, 0, digest, (), sketch, 1_700_000_000 + number, RUN)._replace(
+        **changes
+    )
+
+
+async def _add(index: Index, entries: list[Entry]) -> None:
+    try:
+        await index.add(entries)
+    finally:
+        await index.close()
+
+
+async def _entries(index: Index) -> list[Entry | None]:
+    survey = await index.survey()
+    if survey is None:
+        return []
+    try:
+        return [filed async for filed, _ in survey.pages()]
+    finally:
+        await survey.close()
+        await index.close()
+
+
+@pytest.fixture
+def index(address: str, namespace: str) -> Callable[[], Index]:
+    """Gives the index of the test, unopened, with the default settings."""
+    return lambda: open_index(address, Detector(), namespace=namespace)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> "Command":
+    """`scrapy index`, in this process, which is quicker than one of its own."""
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "crawler.settings")
+    monkeypatch.chdir(ROOT)
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as end:
+            execute(["scrapy", "index", *map(str, arguments)])
+        return subprocess.CompletedProcess("scrapy", int(end.value.code or 0), *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def command(run: "Command", address: str, namespace: str) -> "Command":
+    """`scrapy index` on the index of the test."""
+    settings = ("-s", f"DEDUP_INDEX={address}", "-s", f"DEDUP_NAMESPACE={namespace}")
+    return lambda *arguments: run(*arguments, *settings)
+
+
+Make, Command = Callable[[], Index], Callable[..., subprocess.CompletedProcess[str]]
+
+
+def filled(index: Make, entries: list[Entry]) -> None:
+    """Files pages in the index of the test."""
+    asyncio.run(_add(index(), entries))
+
+
+def entries_in(index: Make) -> list[Entry | None]:
+    """What the index of the test holds."""
+    return asyncio.run(_entries(index()))
+
+
+# --- Usage ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("steal",),
+        ("info", "more"),
+        ("check", "--plot", "x.png"),
+        ("forget",),
+        ("forget", "http://a/", "--run", RUN),
+        ("forget", "--run", RUN, "--older-than", "3d"),
+        ("export",),
+        ("export", "a", "b"),
+        ("import",),
+        ("export", "a", "--dry-run"),
+        ("moved",),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_answered_with_the_right_one(arguments: tuple[str, ...], run: Command) -> None:
+    done = run(*arguments)
+    known = arguments and arguments[0] != "steal"
+    right = f"usage: scrapy index {arguments[0]}" if known else "index takes one of: info, check, forget"
+    assert done.returncode == 2
+    assert right in done.stdout + done.stderr
+
+
+def test_help_names_every_verb_and_option() -> None:
+    text = " ".join(scrapy("index", "--help").stdout.split())
+    for verb in ("info", "check", "forget", "export", "import", "moved"):
+        assert f"scrapy index {verb}" in text
+    assert all(option in text for option in ("--plot", "--run", "--older-than", "--dry-run", "Exit Status"))
+
+
+@pytest.mark.parametrize(
+    "arguments", [("info",), ("check",), ("forget", "http://a/"), ("export", "x.jsonl")], ids=" ".join
+)
+@PERSISTENT
+def test_where_nothing_is_filed_nothing_is_made(
+    arguments: tuple[str, ...], command: Command, store: str, tmp_path: Path
+) -> None:
+    done = command(*arguments)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert re.fullmatch(r"index: no index at .*: nothing has been filed there yet\n", done.stderr)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_in_memory_and_wrong_settings_are_refused(run: Command) -> None:
+    done = run("info", "-s", "DEDUP_INDEX=memory:")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.match(r"index: DEDUP_INDEX is 'memory:'.*allowed here: file:PATH, redis://.*\n$", done.stderr)
+    done = run("check", "-s", "DEDUP_INDEX=redis://:tiptoe@127.0.0.1:1/0")
+    assert done.returncode == 3
+    assert "tiptoe" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+# --- info and check ------------------------------------------------------------------------------------
+
+
+@PERSISTENT
+def test_info_shows_pages_runs_plan_and_distributions(
+    index: Make, command: Command, store: str, tmp_path: Path
+) -> None:
+    pages = [entry(number) for number in range(300)]
+    spike = [entry(1000 + n, simhash=0x1234 << 40, run=OTHER_RUN, filed=1_800_000_000) for n in range(40)]
+    filled(index, pages + spike)
+    done = command("info", "--plot", tmp_path / "spread.png")
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = done.stdout
+    assert shown.splitlines()[0] == index().where
+    assert "  pages       340: 340 done\n" in shown
+    assert "  filed       2023-11-14 22:13 to 2027-01-15 08:00 UTC\n" in shown
+    assert re.search(r"\n  stored      [\d.]+ [kM]B, [\d,]+ bytes a page \(", shown)
+    assert f"\n  plan        {index().describe()}\n" in shown
+    assert "max_distance 6" in shown
+    assert "hash_key" not in shown
+    runs = re.search(r" last filed  run\n(.*)\n(.*)\n", shown)
+    assert runs
+    assert runs[1].split() == ["40", "40", "0", "0", *["2027-01-15", "08:00"] * 2, OTHER_RUN]
+    assert runs[2].split()[0] == "300"
+    assert re.search(r"\n +40 +[\d.]+ +0 +\d+  \d+\n", shown)  # all of one prefix
+    assert re.search(r"\n +39 +0\.0  none  #+\n", shown)  # 39 neighbours that don't differ
+    assert re.search(
+        r"\n39 of 339 neighbours agree in their first \d+ bits or more; by chance less than one", shown
+    )
+    assert re.search(
+        r"figure 2b: pages in 128 equal intervals: least \d, mean 2\.7, most 4\d, standard", shown
+    )
+    assert re.search(r"spike: 4\d pages from 0012000000000000|spike: 4\d pages from 00", shown)
+    assert f"40 of them of simhash {0x1234 << 40:016x}\n" in shown
+    assert (tmp_path / "spread.png").read_bytes().startswith(b"\x89PNG")
+    assert shown.isascii()
+
+
+@pytest.mark.parametrize("store", ["file"])
+def test_a_plot_that_cannot_be_drawn_is_refused_before_any_work(command: Command, tmp_path: Path) -> None:
+    done = command("info", "--plot", tmp_path / "spread.txt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--plot is" in done.stderr
+    assert ".png" in done.stderr
+
+
+@pytest.mark.parametrize("store", ["redis"])
+def test_info_tells_pending_pages_of_living_and_of_dead_runs(
+    index: Make, command: Command, namespace: str, redis_socket: Path
+) -> None:
+    filled(index, [entry(number) for number in range(5)])
+    with redis.Redis(unix_socket_path=str(redis_socket)) as client:
+        prefix = f"shingleback:{{{namespace}}}:"
+        client.hset(f"{prefix}pending", mapping={"1": RUN, "2": OTHER_RUN, "3": OTHER_RUN})
+        client.zadd(f"{prefix}runs", {RUN: 4_000_000_000_000})
+        client.set(f"{prefix}p:5", "torn")
+    done = command("info")
+    assert done.returncode == 0
+    expected = (
+        "4: 1 done, 1 pending, 2 pending of runs that died, which shadow nothing, and 1 that can't be read"
+    )
+    assert expected in done.stdout
+
+
+@PERSISTENT
+def test_an_index_without_pages_is_sound_and_shown(index: Make, command: Command, store: str) -> None:
+    filled(index, [])
+    done = command("info")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  pages       0: 0 done\n" in done.stdout
+    done = command("check")
+    assert (done.returncode, done.stdout) == (0, f"{index().where}: sound, 0 pages\n")
+
+
+@PERSISTENT
+def test_check_says_what_is_damaged_and_how_to_repair_it(
+    index: Make, command: Command, store: str, address: str, namespace: str
+) -> None:
+    filled(index, [entry(number, page_id=f"id {number}") for number in range(20)])
+    done = command("check")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{index().where}: sound, 20 pages\n", "")
+    if store == "file":
+        with closing(sqlite3.connect(address.removeprefix("file:"))) as connection, connection:
+            connection.execute("UPDATE pages SET sketch = x'00' WHERE number > 3")
+    else:
+        with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
+            for number in range(4, 21):
+                key = f"shingleback:{{{namespace}}}:p:{number}"
+                client.set(key, client.get(key)[:45] + b"\0" * 2 + client.get(key)[45 + 2 + 128 :])
+    done = command("check")
+    assert (done.returncode, done.stderr) == (5, "")
+    heading, kind, *some, more, repair = done.stdout.splitlines()
+    assert heading == f"{index().where}: damaged"
+    assert kind == "  unreadable pages: 17"
+    assert len(some) == 5
+    wrong = "it is not as it was written" if store == "file" else "its sketch has 0 bytes instead of 128"
+    assert all(wrong in line for line in some)
+    assert more == "    ... and 12 more"
+    assert repair.startswith("    -> rebuild it: scrapy index export FILE")
+
+
+@PERSISTENT
+@pytest.mark.parametrize("verb", ["info", "check", "export", "forget"])
+def test_an_index_of_other_parameters_is_refused(
+    index: Make, command: Command, store: str, verb: str
+) -> None:
+    filled(index, [entry(1)])
+    arguments = {"export": ("-",), "forget": ("http://a/",)}.get(verb, ())
+    done = command(verb, *arguments, "-s", "DEDUP_MIN_RESEMBLANCE=0.5")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "min_resemblance is '0.75' there and '0.5' here" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("store", ["file"])
+def test_a_file_in_use_is_shown_and_exported_but_forgets_nothing(index: Make, command: Command) -> None:
+    with asyncio.Runner() as runner:
+        held = index()
+        runner.run(held.add([entry(1), entry(2)]))
+        verbs = [("info",), ("check",), ("export", "-"), ("forget", entry(1).url), ("import", "/dev/null")]
+        info, check, export, forget, imported = (command(*verb) for verb in verbs)
+        runner.run(held.close())
+    assert (info.returncode, check.returncode, export.returncode) == (0, 0, 0)
+    assert export.stdout.count("\n") == 3
+    assert (forget.returncode, forget.stdout) == (3, "")
+    assert "in use by another crawl" in forget.stderr
+    assert (imported.returncode, imported.stderr) == (4, "index: the export /dev/null is empty\n")
+    assert entries_in(index) == [entry(1), entry(2)]
+
+
+# --- forget --------------------------------------------------------------------------------------------
+
+
+@PERSISTENT
+def test_pages_are_forgotten_by_url_run_and_age(index: Make, command: Command, store: str) -> None:
+    redirected = entry(1, page_id="requested elsewhere")
+    requested = entry(2, page_id=fingerprint(Request("http://example.org/1")).hex())
+    pages = [
+        redirected,
+        requested,
+        entry(3, url=HOSTILE, run=OTHER_RUN, filed=2_000_000_000),
+        entry(4, run=OTHER_RUN, filed=2_000_000_001),
+        entry(5, filed=1_600_000_000),
+        entry(6, filed=2_000_000_002),
+    ]
+    filled(index, pages)
+    done = command("forget", "--run", OTHER_RUN, "--dry-run")
+    shown = done.stdout.splitlines()
+    assert (done.returncode, len(shown)) == (0, 3)
+    assert shown[0].startswith(f"2033-05-18 03:33  done     {OTHER_RUN}  http://a.example/\\x1b[2J")
+    assert shown[2] == f"would forget 2 pages of {index().where}"
+    assert done.stdout.isascii()
+    assert entries_in(index) == pages
+
+    def forget(*arguments: str) -> str:
+        done = command("forget", *arguments)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    assert forget("http://example.org/1", "http://example.org/none") == f"forgot 2 pages of {index().where}\n"
+    assert entries_in(index) == pages[2:]
+    assert forget("--run", OTHER_RUN) == f"forgot 2 pages of {index().where}\n"
+    assert entries_in(index) == pages[4:]
+    assert forget("--older-than", "2021-01-01") == f"forgot 1 page of {index().where}\n"
+    assert forget("--older-than", "30d") == f"forgot 0 pages of {index().where}\n"
+    assert entries_in(index) == pages[5:]
+    assert command("check").returncode == 0
+
+
+@pytest.mark.parametrize("store", ["file"])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--older-than", "soon"), "--older-than is 'soon'; allowed: a date"),
+        (("--run", "abc"), "--run is 'abc'; allowed: 32 hex digits"),
+        (("example.org",), "URL is 'example.org'; allowed: an absolute URL"),
+    ],
+)
+def test_what_is_not_to_be_understood_forgets_nothing(
+    index: Make, command: Command, arguments: tuple[str, ...], words: str
+) -> None:
+    filled(index, [entry(1)])
+    done = command("forget", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert entries_in(index) == [entry(1)]
+
+
+# --- export and import ---------------------------------------------------------------------------------
+
+
+def exported(make: Make, path: Path) -> list[str]:
+    """The lines of an export."""
+    assert asyncio.run(export_pages(make(), str(path))) == 0
+    return path.read_text().splitlines()
+
+
+@PERSISTENT
+def test_an_export_is_imported_into_the_other_store_once(
+    index: Make,
+    command: Command,
+    run: Command,
+    store: str,
+    namespace: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    pages = [entry(number, url=f"http://example.org/{number}#é\n{'=' * number}") for number in range(1200)]
+    filled(index, pages)
+    done = command("export", tmp_path / "pages.jsonl")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == f"exported 1,200 pages of {index().where}\n"
+    lines = (tmp_path / "pages.jsonl").read_text().splitlines()
+    assert len(lines) == 1201
+    assert json.loads(lines[0])["parameters"]["max_distance"] == "6"
+    assert json.loads(lines[1]).keys() == set(Entry._fields)
+    assert os.listdir(tmp_path) == [name for name in os.listdir(tmp_path) if not name.endswith(".part")]
+    socket = request.getfixturevalue("redis_socket")
+    other = f"unix://{socket}" if store == "file" else f"file:{tmp_path}/other.sqlite"
+
+    def into(*arguments: str) -> subprocess.CompletedProcess[str]:
+        settings = (
+            "-s",
+            f"DEDUP_INDEX={other}",
+            "-s",
+            f"DEDUP_NAMESPACE={namespace}-2",
+            "-s",
+            "DEDUP_TABLES=49",
+        )
+        return run(*arguments, *settings)
+
+    where = open_index(other, Detector(), namespace=f"{namespace}-2").where
+    done = into("import", str(tmp_path / "pages.jsonl"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"imported 1,200 pages into {where}\n", "")
+    done = into("import", str(tmp_path / "pages.jsonl"))
+    assert done.stdout == f"imported 0 pages into {where}, 1,200 were there\n"
+    assert into("check").stdout == f"{where}: sound, 1,200 pages\n"
+    assert into("export", "-").stdout.splitlines() == lines
+
+
+@pytest.mark.parametrize("store", ["file"])
+def test_an_export_overwrites_nothing_and_leaves_no_part(index: Make, tmp_path: Path) -> None:
+    filled(index, [entry(1)])
+    target = tmp_path / "folder" / "pages.jsonl"
+    with pytest.raises(SettingsError, match="can't be written: No such file or directory"):
+        asyncio.run(export_pages(index(), str(target)))
+    target.parent.mkdir()
+    exported(index, target)
+    before = target.read_bytes()
+    with pytest.raises(SettingsError, match="exists; an export overwrites nothing"):
+        asyncio.run(export_pages(index(), str(target)))
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(SettingsError, match="exists"):
+        asyncio.run(export_pages(index(), str(tmp_path / "link")))
+    assert target.read_bytes() == before
+    assert os.listdir(target.parent) == ["pages.jsonl"]
+
+
+@PERSISTENT
+def test_an_export_leaves_out_what_is_unreadable_or_pending_and_says_so(
+    index: Make, store: str, address: str, namespace: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    filled(index, [entry(number) for number in range(5)])
+    if store == "file":
+        with closing(sqlite3.connect(address.removeprefix("file:"))) as connection, connection:
+            connection.execute("UPDATE pages SET simhash = 7 WHERE number = 3")
+    else:
+        with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
+            client.append(f"shingleback:{{{namespace}}}:p:3", b"\xff")
+            client.hset(f"shingleback:{{{namespace}}}:pending", "2", RUN)
+    assert asyncio.run(export_pages(index(), str(tmp_path / "pages.jsonl"))) == 5
+    left = "1 unreadable" if store == "file" else "1 pending and 1 unreadable"
+    count = 4 if store == "file" else 3
+    assert capfd.readouterr().err == f"exported {count} pages of {index().where}, left out {left}\n"
+    assert len((tmp_path / "pages.jsonl").read_text().splitlines()) == 1 + count
+
+
+@pytest.mark.parametrize("store", ["memory"])
+def test_a_page_survives_as_a_line(index: Make) -> None:
+    for changes in ({}, {"url": HOSTILE}, {"page_id": "\0\r\n"}, {"simhash": 2**64 - 1, "digest": 0}):
+        filed = entry(1, **changes)
+        line = page_line(filed)
+        assert line.isascii()
+        assert "\n" not in line
+        assert read_page(line.encode(), index()) == filed
+
+
+def changed(**changes: Any) -> bytes:
+    """The line of a page, with other fields."""
+    return json.dumps(json.loads(page_line(entry(1))) | changes).encode()
+
+
+BAD_LINES: dict[str, tuple[bytes, str]] = {
+    "no JSON": (b"garbage", "no JSON object"),
+    "a torn line": (page_line(entry(1)).encode()[:-9], "no JSON object"),
+    "a number": (b"7", "no JSON object"),
+    "a list": (b"[" * 100_000, "no JSON object"),
+    "objects in objects": (b'{"a":' * 100_000, "no JSON object"),
+    "a number of many digits": (b"1" * 10_000, "no JSON object"),
+    "bytes": (b"\xff\xfe\x00", "no JSON object"),
+    "a byte order mark": (b"\xef\xbb\xbf" + page_line(entry(1)).encode(), "no JSON object"),
+    "no field": (b"{}", "missing or unknown"),
+    "another field": (changed(more=1), "unknown: 'more'"),
+    "a page id that is a number": (changed(page_id=7), "page_id is 7; allowed: text"),
+    "a page id that UTF-8 lacks": (changed(page_id="\ud800"), r"page_id is '\ud800'"),
+    "a URL that is null": (changed(url=None), "url is None"),
+    "a simhash that is a number": (changed(simhash=7), "simhash is 7; allowed: 16 hex digits"),
+    "a short simhash": (changed(simhash="7"), "simhash is '7'"),
+    "a simhash in capitals": (changed(simhash="A" * 16), "simhash is"),
+    "a simhash of other digits": (changed(simhash="١" * 16), "simhash is"),
+    "a scope that is none": (changed(scope="\n" * 16), r"scope is '\n"),
+    "a digest that is none": (changed(digest=True), "digest is True"),
+    "bands that are text": (changed(bands="0" * 16), "bands is"),
+    "a band that is none": (changed(bands=[1]), "bands is [1]"),
+    "bands of another method": (changed(bands=["0" * 16]), "1 bands instead of 0"),
+    "a sketch that is none": (changed(sketch="\x1b[2J"), r"sketch is '\x1b[2J'; allowed: base64"),
+    "a short sketch": (changed(sketch=base64.b64encode(b"12").decode()), "2 bytes instead of 128"),
+    "a time that is none": (changed(filed=True), "filed is True"),
+    "a time that is not finite": (changed(filed=float("nan")), "filed is nan"),
+    "a time to come": (changed(filed=2**32), f"filed at {2**32}"),
+    "a time before 1970": (changed(filed=-1), "filed at -1"),
+    "no run": (changed(run=""), "run is ''; allowed: 32 hex digits"),
+    "a line without end": (b'{"page_id": "' + b"x" * (MAX_LINE + 5), "no JSON object"),
+}
+
+
+@pytest.mark.parametrize("store", ["file"])
+@pytest.mark.parametrize("kind", BAD_LINES)
+def test_a_line_that_is_no_page_is_refused_with_its_number(index: Make, tmp_path: Path, kind: str) -> None:
+    bad, words = BAD_LINES[kind]
+    good = [page_line(entry(number)).encode() for number in (5, 6, 7)]
+    path = tmp_path / "pages.jsonl"
+    path.write_bytes(b"\n".join([header_line(index()).encode(), good[0], b" ", good[1], bad, good[2], b""]))
+    with pytest.raises(IndexCorruptError) as refusal:
+        asyncio.run(import_pages(index(), str(path)))
+    text = str(refusal.value)
+    assert f"pages.jsonl, line 5: {words}" in text or ("line 5: " in text and words in text)
+    assert text.isprintable()
+    assert text.isascii()
+    assert len(text) < 400
+    assert entries_in(index) == [entry(5), entry(6)]  # what came before
+
+
+@pytest.mark.parametrize("store", ["file"])
+def test_a_torn_last_line_is_left_out_at_whatever_byte_it_is_torn(
+    index: Make, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    filled(index, [])
+    path = tmp_path / "pages.jsonl"
+    whole = "\n".join([header_line(index()), page_line(entry(1)), page_line(entry(2))]).encode()
+    start = whole.rindex(b"\n") + 1
+    for cut in (start + 1, start + 50, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        assert asyncio.run(import_pages(index(), str(path))) == 1
+        assert "left out a torn last line" in capfd.readouterr().out
+        assert entries_in(index) == [entry(1)]
+    path.write_bytes(whole)  # only its end of line is missing
+    assert asyncio.run(import_pages(index(), str(path))) == 0
+    assert entries_in(index) == [entry(1), entry(2)]
+
+
+HEADERS: dict[str, tuple[Callable[[Index], bytes], str]] = {
+    "nothing": (lambda index: b"", "empty"),
+    "a page": (lambda index: page_line(entry(1)).encode(), "line 1: it is no header"),
+    "garbage": (lambda index: b"\x89PNG\r\n\x1a\n", "line 1: it is no JSON object"),
+    "another format": (
+        lambda index: header_line(index).replace('index": 1', 'index": 2').encode(),
+        "line 1: it is no header of an export of format 1",
+    ),
+    "no parameters": (lambda index: b'{"shingleback_index": 1, "parameters": 7}', "line 1: it is no header"),
+    "a parameter lost": (
+        lambda index: header_line(index).replace("min_tokens", "most_tokens").encode(),
+        "min_tokens is not stored there and '30' here",
+    ),
+    "another parameter": (
+        lambda index: header_line(index).replace('max_distance": "6"', 'max_distance": "3"').encode(),
+        "max_distance is '3' there and '6' here",
+    ),
+    "a parameter of another type": (
+        lambda index: header_line(index).replace('max_distance": "6"', 'max_distance": ["\\u001b"]').encode(),
+        r"max_distance is ['\x1b'] there and '6' here",
+    ),
+}
+
+
+@pytest.mark.parametrize("store", ["file"])
+@pytest.mark.parametrize("kind", HEADERS)
+def test_an_export_of_something_else_is_refused_and_makes_no_index(
+    index: Make, tmp_path: Path, kind: str
+) -> None:
+    make, words = HEADERS[kind]
+    path = tmp_path / "pages.jsonl"
+    path.write_bytes(make(index()) + (b"\n" + page_line(entry(1)).encode() if kind != "nothing" else b""))
+    with pytest.raises(IndexMismatchError) as refusal:
+        asyncio.run(import_pages(index(), str(path)))
+    assert words in str(refusal.value)
+    assert str(refusal.value).isprintable()
+    assert os.listdir(tmp_path) == ["pages.jsonl"]
+
+
+@pytest.mark.parametrize("store", ["file"])
+@pytest.mark.parametrize("name", ["no such file", "", "a\0b", "folder", "x" * 300])
+def test_a_file_that_cannot_be_read_is_an_error_of_ours(index: Make, tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    for work in (import_pages, export_pages):
+        if work is export_pages:
+            filled(index, [entry(1)])
+        if work is export_pages and name == "no such file":
+            continue
+        with pytest.raises(SettingsError) as refusal:
+            asyncio.run(work(index(), str(tmp_path / name) if name else ""))
+        assert str(refusal.value).isprintable()
+
+
+@pytest.mark.parametrize("store", ["file"])
+def test_pages_are_filed_in_the_scope_of_their_urls(tmp_path: Path, address: str) -> None:
+    def make() -> Index:
+        return open_index(address, Detector(), scope="host")
+
+    path = tmp_path / "pages.jsonl"
+    path.write_text(f"{header_line(make())}\n{page_line(entry(1))}\n")  # of scope 0
+    assert asyncio.run(import_pages(make(), str(path))) == 0
+    (filed,) = entries_in(make)
+    assert filed
+    assert filed.scope not in (0, None)
+
+
+@PERSISTENT
+def test_an_import_that_is_interrupted_goes_on_when_it_is_repeated(
+    index: Make, store: str, address: str, namespace: str
+) -> None:
+    lines = [header_line(index()), *(page_line(entry(number)) for number in range(2000))]
+    settings = ("-s", f"DEDUP_INDEX={address}", "-s", f"DEDUP_NAMESPACE={namespace}")
+    program = [sys.executable, "-m", "scrapy", "index", "import", "-", *settings]
+    with subprocess.Popen(
+        program, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stderr
+        process.stdin.write("\n".join(lines[:1601]) + "\n")
+        process.stdin.flush()
+        while len(entries_in(index)) < 1500:
+            assert process.poll() is None, process.stderr.read()
+        process.send_signal(signal.SIGINT)
+        errors = process.stderr.read()
+        assert process.wait(10) == 130
+    assert errors.splitlines() == [
+        "imported 1,500 pages before that; repeat it for the rest",
+        "index: interrupted",
+    ]
+    done = subprocess.run(
+        program, cwd=ROOT, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"imported 500 pages into {index().where}, 1,500 were there\n"
+    assert entries_in(index) == [entry(number) for number in range(2000)]
+
+
+@pytest.mark.parametrize("store", ["file"])
+def test_who_has_seen_enough_of_an_export_gets_no_traceback(
+    index: Make, address: str, namespace: str
+) -> None:
+    filled(index, [entry(number) for number in range(3000)])
+    command = (
+        f"{sys.executable} -m scrapy index export - -s DEDUP_INDEX={address} -s DEDUP_NAMESPACE={namespace}"
+    )
+    done = subprocess.run(
+        f"{command} | head -1", shell=True, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr

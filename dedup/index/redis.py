@@ -155,10 +155,8 @@ class RedisIndex(Index):
 
     async def _release_all(self) -> None:
         """Also what could not be released when it was asked for."""
-        for page_id, entry in list(self._releasing.items()):
-            entry = (
-                await self.find(page_id) or entry
-            )  # as a dead run has filed it, if this one claimed it again
+        for page_id, claimed in list(self._releasing.items()):
+            entry = await self.find(page_id) or claimed  # a run that is dead may have filed it otherwise
             keys = [self._key("released"), self._id_key(page_id)]
             keys += [probe[0] for probe in self._probes(entry)]
             await self._call("release", keys, [self._key("p:")])

@@ -10,7 +10,7 @@ from collections import Counter
 from scrapy.statscollectors import StatsCollector
 
 from dedup.records import host
-from dedup.scrapy.texts import inert
+from dedup.scrapy.inert import inert
 from dedup.urls import strip_session
 
 __all__ = ["Alarm"]

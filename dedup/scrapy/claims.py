@@ -16,7 +16,7 @@ from scrapy.statscollectors import StatsCollector
 from dedup.detector import Fingerprint
 from dedup.errors import DedupError, IndexUnavailableError
 from dedup.index import Index, Verdict
-from dedup.scrapy.texts import inert
+from dedup.scrapy.inert import inert
 
 __all__ = ["Claims"]
 

@@ -14,7 +14,7 @@ from scrapy.exceptions import DontCloseSpider
 
 from dedup.errors import DedupError
 from dedup.index import Index
-from dedup.scrapy.texts import inert
+from dedup.scrapy.inert import inert
 
 __all__ = ["Doubts"]
 

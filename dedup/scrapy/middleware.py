@@ -29,11 +29,11 @@ from dedup.scrapy.audit import Audit
 from dedup.scrapy.claims import Claims
 from dedup.scrapy.doubts import Doubts
 from dedup.scrapy.droplog import DropLog, drop_record
+from dedup.scrapy.inert import inert
 from dedup.scrapy.judgement import FLAG, Judgement, NearDuplicate, remember
 from dedup.scrapy.settings import Options, is_enabled, read_settings
 from dedup.scrapy.signals import filter_failed, near_duplicate, refuse
 from dedup.scrapy.summary import summary
-from dedup.scrapy.texts import inert
 
 __all__ = ["NearDuplicateMiddleware", "is_seed"]
 

@@ -17,7 +17,7 @@ from rich.table import Table
 from dedup.drops import Drops
 from dedup.records import FIELDS, Reader, Record
 from dedup.scrapy.commands.output import screen
-from dedup.scrapy.texts import inert
+from dedup.scrapy.inert import inert
 
 __all__ = [
     "CSV_HEADING",

@@ -7,7 +7,7 @@ from dedup.index import Index
 from dedup.index.survey import Finding
 from dedup.scrapy.commands.index.surveyed import WIDTH, surveyed
 from dedup.scrapy.commands.output import busy
-from dedup.scrapy.texts import inert
+from dedup.scrapy.inert import inert
 
 __all__ = ["check"]
 

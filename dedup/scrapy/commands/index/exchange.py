@@ -14,7 +14,7 @@ from dedup.index.lines import header_line, page_line, read_header, read_page
 from dedup.index.survey import BATCH
 from dedup.scrapy.commands.index.surveyed import surveyed
 from dedup.scrapy.commands.output import counting, reading
-from dedup.scrapy.texts import inert
+from dedup.scrapy.inert import inert
 
 __all__ = ["export_pages", "import_pages"]
 

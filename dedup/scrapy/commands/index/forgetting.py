@@ -10,7 +10,7 @@ from dedup.index.survey import BATCH
 from dedup.records import moment
 from dedup.scrapy.commands.index.surveyed import WIDTH, page_id, surveyed
 from dedup.scrapy.commands.output import counting
-from dedup.scrapy.texts import inert
+from dedup.scrapy.inert import inert
 
 __all__ = ["forget"]
 

@@ -8,8 +8,8 @@ from dedup.errors import SettingsError
 from dedup.index import Index
 from dedup.records import Reader, find_logs
 from dedup.scrapy.commands.index.surveyed import WIDTH, page_id
+from dedup.scrapy.inert import inert
 from dedup.scrapy.settings import Options
-from dedup.scrapy.texts import inert
 
 __all__ = ["print_places"]
 

@@ -74,7 +74,7 @@ class Crawl:
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     """A crawl with DEDUP_KEEP_TEXT."""
-    site, out = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("out")
+    site, out = (tmp_path_factory.mktemp(name, numbered=False) for name in ("reported", "out"))
     copies(site)
 
     class Handler(SimpleHTTPRequestHandler):
@@ -298,7 +298,7 @@ def test_two_pages_side_by_side_with_what_differs_marked(crawl: Crawl, real: Pat
         text = " ".join(
             dialog.locator(f".words tbody tr.equal p, .words td[data-page={side}]").all_text_contents()
         ).split()
-        body = Path(crawl.log.parent.parent, "site0", url.rsplit("/", 1)[1]).read_text()
+        body = Path(crawl.log.parent.parent, "reported", url.rsplit("/", 1)[1]).read_text()
         assert text == re.sub("<[^>]*>", " ", body).lower().split()
     marked = dialog.locator("ins").all_inner_texts()
     assert marked

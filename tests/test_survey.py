@@ -290,9 +290,10 @@ async def test_what_a_survey_reads_gives_the_same_verdicts_in_the_other_store(
                 )
 
 
+@pytest.mark.parametrize("surveys", [2, pytest.param(20, marks=pytest.mark.slow)])
 @PERSISTENT
 @driven
-async def test_a_survey_during_a_crawl_finds_nothing(address: str, namespace: str) -> None:
+async def test_a_survey_during_a_crawl_finds_nothing(address: str, namespace: str, surveys: int) -> None:
     """Pages come, are confirmed, released and forgotten while each of many surveys is taken."""
     stop = asyncio.Event()
 
@@ -311,13 +312,13 @@ async def test_a_survey_during_a_crawl_finds_nothing(address: str, namespace: st
         await index.add([entry(number) for number in range(300)])
         writers = [asyncio.create_task(write(index))]
         async with unopened(address, namespace=namespace) as beside:
-            for _ in range(12):
+            for _ in range(surveys):
                 pages, findings = await surveyed(beside)
                 assert findings == []
                 assert len(pages) >= 300
                 await asyncio.sleep(0.02)
         stop.set()
-        assert sum(await asyncio.gather(*writers)) > 100
+        assert sum(await asyncio.gather(*writers)) > 10 * surveys
 
 
 # --- Damages: files ------------------------------------------------------------------------------------

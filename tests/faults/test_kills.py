@@ -133,6 +133,27 @@ def test_a_killed_crawler_that_is_started_again_has_lost_nothing(
     )
 
 
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="a page kept under a URL that never comes again can't be met again")
+def test_nothing_is_lost_where_session_ids_change_at_each_request(site: Site, tmp_path: Path) -> None:
+    """On the same index, that is.  Its twins are dropped for it, while its links were lost with the crawl."""
+
+    def trial(seed: int) -> tuple[int, int]:
+        folder = tmp_path / str(seed)
+        settings = {"DEDUP_INDEX": f"file:{folder}/index.sqlite"}
+        killed = Crawl(url, folder, **settings).kill_at(random.Random(seed).random() * site.progress[True])
+        assert Crawl(url, folder, **settings).ended() == 0
+        return killed, len(check(folder))
+
+    with serve(Twins(fresh_sessions=True)) as url:
+        outcomes = until(50, trial, lambda outcome: outcome[0])
+    losses = [missing for _, missing in outcomes]
+    figures(
+        "session ids that change", kills=50, with_a_loss=sum(map(bool, losses)), contents_lost=sum(losses)
+    )
+    assert sum(losses) == 0
+
+
 @pytest.mark.parametrize(
     ("kind", "kills"), [("file", 1), slow("off", 50), slow("file", 50), slow("redis", 50)]
 )

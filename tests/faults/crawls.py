@@ -18,7 +18,7 @@ from scrapy.utils.request import fingerprint
 from dedup.errors import IndexCorruptError
 from tests.forked import Scrapy
 
-__all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "until"]
+__all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "missing", "until"]
 
 #: Contents of the site; content 0 is its front page.
 CONTENTS = 60
@@ -132,8 +132,8 @@ def until(kills: int, trial: Callable[[int], T], killed: Callable[[T], bool], wo
     """What came of trials 0, 1, 2 ..., as many as are needed for so many kills."""
     seeds, outcomes = count(), []
     with ThreadPoolExecutor(workers) as pool:
-        while (missing := kills - sum(map(killed, outcomes))) > 0:
-            outcomes += pool.map(trial, islice(seeds, missing))
+        while (left := kills - sum(map(killed, outcomes))) > 0:
+            outcomes += pool.map(trial, islice(seeds, left))
     return outcomes
 
 
@@ -141,6 +141,11 @@ def processed(folder: Path) -> set[str]:
     """The URLs of all items of the crawls in a folder."""
     file = folder / "processed"
     return set(file.read_text().split()) if file.exists() else set()
+
+
+def missing(folder: Path) -> set[int]:
+    """The contents of which no item was made."""
+    return set(range(CONTENTS)) - set(map(content, processed(folder)))
 
 
 def records(folder: Path) -> Iterator[dict[str, Any]]:
@@ -175,8 +180,7 @@ def check(folder: Path) -> set[int]:
     assert logs.count("Dropped near-duplicate") <= sum(1 for _ in records(folder))
     assert "Traceback" not in logs
     assert IndexCorruptError.reason not in logs
-    missing = set(range(CONTENTS)) - set(map(content, done))
-    if not missing:
+    if not missing(folder):
         lost = {url for url, kept in drops.items() if url not in done and not kept & done}
         assert not lost, f"dropped for pages that were never processed: {lost}"
-    return missing
+    return missing(folder)

@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from crawler.demo import serve
-from tests.faults.crawls import CONTENTS, PATIENCE, Crawl, Twins, add_up, check, until
+from tests.faults.crawls import CONTENTS, PATIENCE, Crawl, Twins, add_up, check, missing, until
 
 
 @dataclass
@@ -143,11 +143,11 @@ def test_nothing_is_lost_where_session_ids_change_at_each_request(site: Site, tm
         settings = {"DEDUP_INDEX": f"file:{folder}/index.sqlite"}
         killed = Crawl(url, folder, **settings).kill_at(random.Random(seed).random() * site.progress[True])
         assert Crawl(url, folder, **settings).ended() == 0
-        return killed, len(check(folder))
+        return killed, len(missing(folder))
 
     with serve(Twins(fresh_sessions=True)) as url:
         outcomes = until(50, trial, lambda outcome: outcome[0])
-    losses = [missing for _, missing in outcomes]
+    losses = [lost for _, lost in outcomes]
     figures(
         "session ids that change", kills=50, with_a_loss=sum(map(bool, losses)), contents_lost=sum(losses)
     )
@@ -171,21 +171,21 @@ def test_what_scrapy_loses_of_a_killed_job_comes_back_with_a_fresh_one(
         store.a_minute_later()
         resumed = Crawl(site.url, folder, **job)
         assert resumed.ended() == 0
-        missing = check(folder)
+        lost = check(folder)
         fresh = Crawl(site.url, folder, **job | {"JOBDIR": folder / "fresh job"})
         assert fresh.ended() == 0
         assert check(folder) == set()
         if kind != "off":
             add_up(resumed)
             add_up(fresh)
-        return killed, len(missing)
+        return killed, len(lost)
 
     outcomes = until(kills, trial, lambda outcome: outcome[0])
-    losses = [missing for killed, missing in outcomes if killed]
+    losses = [lost for killed, lost in outcomes if killed]
     figures(
         f"JOBDIR resumed, {kind}",
         kills=len(losses),
-        with_a_loss=sum(missing > 0 for missing in losses),
+        with_a_loss=sum(map(bool, losses)),
         contents_lost=sum(losses),
     )
 

@@ -12,7 +12,7 @@ crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
 
 test: $(VENV)/test redis chromium
-	$(BIN)/python -m pytest -q $(TESTS)
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile $(TESTS)
 
 check: $(VENV)/test
 	$(BIN)/ruff check .

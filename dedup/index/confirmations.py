@@ -48,7 +48,9 @@ class Confirmations(Generic[T]):
             except DedupError as error:
                 if str(error) != self._told:  # one line for a trouble, not two a second
                     self._told = str(error)
-                    logger.warning("Processed pages can't be filed for good, which is tried again: %s", error)
+                    logger.warning(
+                        "Pages that were processed can't be written yet, which is tried again: %s", error
+                    )
 
     async def flush(self) -> None:
         """Writes what is waiting; raises what ``write`` raises, and then keeps it."""

@@ -18,11 +18,12 @@ from scrapy.utils.request import fingerprint
 from dedup.errors import IndexCorruptError
 from tests.forked import Scrapy
 
-__all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "until"]
+__all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "missing", "until"]
 
 #: Contents of the site; content 0 is its front page.
 CONTENTS = 60
-SHAPES = ("/{}", "/mirror/{}", "/print/{}", "/{}?sid=77c1d05e")
+SESSION = "77c1d05e"
+SHAPES = ("/{}", "/mirror/{}", "/print/{}", f"/{{}}?sid={SESSION}")
 #: An orderly end may take so many seconds; a crawl that is let alone takes two.
 PATIENCE = 30
 
@@ -32,10 +33,12 @@ T = TypeVar("T")
 class Twins:
     """Each content under four URLs; all of its pages link to the same contents, in all their shapes.
 
-    So whichever page of a content is kept, everything behind it can be reached.
+    So whichever page of a content is kept, everything behind it can be reached.  With ``fresh_sessions``, the
+    session id in the links is another at each request, as is the URL under which that page may be kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, fresh_sessions: bool = False) -> None:
+        self._fresh = fresh_sessions
         rng = random.Random(5)
         words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(3000)]
         self._pages: dict[str, str] = {}
@@ -52,12 +55,14 @@ class Twins:
                 note = f"<p>Printed from {shape.format('')}." if "print" in shape else "<p>Read on."
                 self._pages[shape.format(number)] = f"<title>{number}</title><p>{text}</p>{note}<p>{links}"
         self._pages["/"] = self._pages["/0"]
-        self.requests = 0
 
     def render(self, path: str, visit: int) -> tuple[int, str, bytes]:
         """What the server answers."""
-        self.requests += 1
+        if self._fresh:
+            path = re.sub(r"sid=\w+", f"sid={SESSION}", path)
         page = self._pages.get(path)
+        if page and self._fresh:
+            page = page.replace(SESSION, f"{random.Random(visit).getrandbits(32):08x}")
         return 404 if page is None else 200, "text/html", (page or "").encode()
 
 
@@ -127,8 +132,8 @@ def until(kills: int, trial: Callable[[int], T], killed: Callable[[T], bool], wo
     """What came of trials 0, 1, 2 ..., as many as are needed for so many kills."""
     seeds, outcomes = count(), []
     with ThreadPoolExecutor(workers) as pool:
-        while (missing := kills - sum(map(killed, outcomes))) > 0:
-            outcomes += pool.map(trial, islice(seeds, missing))
+        while (left := kills - sum(map(killed, outcomes))) > 0:
+            outcomes += pool.map(trial, islice(seeds, left))
     return outcomes
 
 
@@ -136,6 +141,11 @@ def processed(folder: Path) -> set[str]:
     """The URLs of all items of the crawls in a folder."""
     file = folder / "processed"
     return set(file.read_text().split()) if file.exists() else set()
+
+
+def missing(folder: Path) -> set[int]:
+    """The contents of which no item was made."""
+    return set(range(CONTENTS)) - set(map(content, processed(folder)))
 
 
 def records(folder: Path) -> Iterator[dict[str, Any]]:
@@ -170,8 +180,7 @@ def check(folder: Path) -> set[int]:
     assert logs.count("Dropped near-duplicate") <= sum(1 for _ in records(folder))
     assert "Traceback" not in logs
     assert IndexCorruptError.reason not in logs
-    missing = set(range(CONTENTS)) - set(map(content, done))
-    if not missing:
+    if not missing(folder):
         lost = {url for url, kept in drops.items() if url not in done and not kept & done}
         assert not lost, f"dropped for pages that were never processed: {lost}"
-    return missing
+    return missing(folder)

@@ -480,7 +480,8 @@ async def test_pending_claims_of_a_killed_run_count_until_its_lease_ends_and_not
         assert (await index.claim("pending", "http://pending/", page(0))).status == "same"
         await index.release("pending")
         assert (await index.claim("twin", "http://twin/", page(0))).status == "new"
-        assert (await index.claim("another", "http://another/", page(ALL_BITS))).of == "http://done/"
+        assert (await index.claim("another", "http://another/", page(ALL_BITS))).status == "new"
+        assert (await index.claim("done", "http://done/", page(ALL_BITS))).status == "same"
 
 
 @driven

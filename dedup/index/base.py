@@ -5,7 +5,8 @@ An index knows pages and their fingerprints; whether a candidate counts comes fr
 * `claim` is atomic: of two workers with the same page at once, exactly one is told "new".
 * A page is never its own duplicate: its page id again gets "same".
 * A claim is *pending*, owned by its run, until `confirm` makes it *done* or `release` takes it back.
-  A pending claim of a run that is no longer alive shadows nothing.
+  A pending claim of a run that is no longer alive shadows nothing, and neither does any other page of a run
+  that died before it had *finished*, until it is claimed again: what it linked to may be lost.
 * The nearest page wins: least distance, then most resemblance, then the earlier page.
 """
 
@@ -204,8 +205,11 @@ class Index(ABC):
         """The page was not processed: this run's pending claim of it is as if it had never been made."""
 
     @abstractmethod
-    async def close(self) -> None:
-        """Writes what is confirmed, releases what is still pending, lets go of the store."""
+    async def close(self, *, finished: bool = True) -> None:
+        """Writes what is confirmed, releases what is still pending, lets go of the store.
+
+        A run that has not ``finished`` is one that is dead: see above.
+        """
 
     @abstractmethod
     async def find(self, page_id: str) -> Entry | None:

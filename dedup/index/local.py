@@ -49,6 +49,8 @@ class LocalIndex(Index):
         self._live: dict[str, _Live] = {}  # by page id
         self._by_number: dict[int, _Live] = {}
         self._rows: list[int] = []  # row in the file, per number; 0 = not there
+        self._dead: set[str] = set()  # runs that never finished
+        self._met: dict[str, bool] = {}  # pages of theirs that were claimed again: whether they are done
         self._confirmations = Confirmations(self._write)
 
     @property
@@ -61,7 +63,7 @@ class LocalIndex(Index):
             self._store = Store(self._path, self.parameters, self.adopt)
             try:
                 keys, self._rows = self._store.load(self.plan.columns)
-                self._store.hold()
+                self._dead = self._store.hold(self.run)
             except BaseException:
                 self._store.close()
                 raise
@@ -69,6 +71,8 @@ class LocalIndex(Index):
 
     async def _claim(self, entry: Entry) -> Verdict:
         if entry.page_id in self._live or (self._store and self._store.holds(entry.page_id)):
+            if self._is_lost(await self.find(entry.page_id)):
+                self._met[entry.page_id] = False
             return Verdict("same")
         keys = entry.keys
         for _, other in self._filed(entry, self._tables.equal(keys[0])[:MAX_EQUAL]):
@@ -93,8 +97,12 @@ class LocalIndex(Index):
         """Those of the pages that are still filed, in the scope of an entry."""
         for number in numbers:
             other = self._entry(number)
-            if other is not None and other.scope == entry.scope:
+            if other is not None and other.scope == entry.scope and not self._is_lost(other):
                 yield number, other
+
+    def _is_lost(self, entry: Entry | None) -> bool:
+        """Whether a page is one of a dead run, and was not claimed again."""
+        return entry is not None and entry.run in self._dead and entry.page_id not in self._met
 
     def _matches(self, entry: Entry, filed: dict[int, Entry]) -> list[Match]:
         if not filed:
@@ -119,6 +127,8 @@ class LocalIndex(Index):
         return entry
 
     async def confirm(self, page_id: str) -> None:
+        if page_id in self._met:
+            self._met[page_id] = True
         live = self._live.get(page_id)
         if live is None or live.done:
             return
@@ -136,6 +146,8 @@ class LocalIndex(Index):
             del self._live[live.entry.page_id], self._by_number[live.number]
 
     async def release(self, page_id: str) -> None:
+        if self._met.get(page_id) is False:
+            del self._met[page_id]
         live = self._live.get(page_id)
         if live is not None and not live.done:
             del self._live[page_id], self._by_number[live.number]
@@ -153,11 +165,14 @@ class LocalIndex(Index):
     def _state(self, page_id: str) -> State:
         if live := self._live.get(page_id):
             return "done" if live.done else "pending"
-        return "done" if self._store and self._store.holds(page_id) else None
+        filed = self._store.find(page_id) if self._store else None
+        if filed is None or self._is_lost(filed):
+            return None
+        return "done" if self._is_done(filed) else "pending"
 
     def _is_done(self, entry: Entry) -> bool:
         live = self._live.get(entry.page_id)
-        return live is None or live.done
+        return self._met.get(entry.page_id, True) if live is None else live.done
 
     async def count(self) -> int:
         await self.open()
@@ -179,6 +194,8 @@ class LocalIndex(Index):
 
     async def forget(self, page_ids: Sequence[str]) -> int:
         await self.open()
+        for page_id in page_ids:
+            self._met.pop(page_id, None)
         live = {page_id: self._live[page_id] for page_id in page_ids if page_id in self._live}
         if self._store is not None:
             while any(one.done and page_id in self._live for page_id, one in live.items()):
@@ -202,15 +219,18 @@ class LocalIndex(Index):
             )
         return survey_file(self._path, self)
 
-    async def close(self) -> None:
+    async def close(self, *, finished: bool = True) -> None:
         if not self._opened:
             return
         self._opened = False
         try:
             await self._confirmations.close()
+            if self._store is not None and finished:
+                self._store.finish(self.run, [page_id for page_id, done in self._met.items() if done])
         finally:
             self._live.clear()
             self._by_number.clear()
             self._rows.clear()
+            self._met.clear()
             if self._store is not None:
                 self._store.close()

@@ -146,7 +146,8 @@ class RedisIndex(Index):
     async def _write(self, batch: list[str]) -> None:
         for start in range(0, len(batch), CONFIRM_PAGES):
             some = batch[start : start + CONFIRM_PAGES]
-            await self._call("confirm", [self._id_key(page_id) for page_id in some])
+            keys = [self._id_key(page_id) for page_id in some]
+            await self._call("confirm", keys, [self._key("p:"), bytes.fromhex(self.run)])
 
     async def release(self, page_id: str) -> None:
         if page_id in self._pending:
@@ -164,7 +165,7 @@ class RedisIndex(Index):
 
     async def states(self, page_ids: Sequence[str]) -> list[State]:
         await self.open()
-        found = await self._call("state", [self._id_key(page_id) for page_id in page_ids])
+        found = await self._call("state", [self._id_key(page_id) for page_id in page_ids], [self._key("p:")])
         known: dict[bytes, State] = {b"done": "done", b"pending": "pending"}
         return [known.get(state) for state in found]
 
@@ -220,7 +221,7 @@ class RedisIndex(Index):
         except IndexMismatchError as error:
             self._refusal = error
 
-    async def close(self) -> None:
+    async def close(self, *, finished: bool = True) -> None:
         try:
             if self._opened:
                 self._lease.cancel()
@@ -228,7 +229,7 @@ class RedisIndex(Index):
                 self._releasing |= self._pending
                 self._pending.clear()
                 await self._release_all()
-                await self._call("renew", [], [0])
+                await self._call("renew", [], ["finished" if finished else 0])
         finally:
             self._opened = False
             await self._server.close()

@@ -32,7 +32,9 @@ __all__ = ["Store"]
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
-CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE header (           -- parameters, the holder, and each run that has not finished
+    name TEXT PRIMARY KEY, value TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE pages (
     number INTEGER PRIMARY KEY,     -- in the order of confirmation
     page_id TEXT NOT NULL UNIQUE,
@@ -92,8 +94,8 @@ class Store(IndexFile):
             self._lock.release()
             raise
 
-    def hold(self) -> None:
-        """Opens the file for writing, and says who holds it."""
+    def hold(self, run: str) -> set[str]:
+        """Opens the file for writing, and says who holds it; the runs that never finished."""
         with self._errors():
             self._writer = sqlite3.connect(self.path, check_same_thread=False, timeout=5)
             self._connections.append(self._writer)
@@ -103,7 +105,25 @@ class Store(IndexFile):
             self._connections.append(self._reader)
             self._identity = self._identify()
             with self._writer:
-                self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
+                dead = {
+                    value
+                    for (value,) in self._writer.execute("SELECT value FROM header WHERE name LIKE 'run %'")
+                }
+                marks = [("holder", str(os.getpid())), (f"run {run}", run)]
+                self._writer.executemany("REPLACE INTO header VALUES (?, ?)", marks)
+        return dead
+
+    def finish(self, run: str, met: Iterable[str]) -> None:
+        """The run has finished, and pages of dead runs that it has met are its own."""
+        with self._errors(), self._writer:
+            for page_id in met:
+                if entry := self.find(page_id):
+                    row = _row(entry._replace(run=run))
+                    self._writer.execute(
+                        "UPDATE pages SET run = ?, checksum = ? WHERE page_id = ?",
+                        (run, checksum(row), row[0]),
+                    )
+            self._writer.execute("DELETE FROM header WHERE name = ?", (f"run {run}",))
 
     def _identify(self) -> tuple[int, int] | None:
         """Which file has this name now, if any."""

@@ -167,8 +167,11 @@ class Claims:
             self._claimed.discard(page_id)
             await self._try(self._index.release(page_id))
 
-    async def close(self) -> None:
-        """Files what is set aside if that can be done now, and lets go of the index."""
+    async def close(self, *, finished: bool) -> None:
+        """Files what is set aside if that can be done now, and lets go of the index.
+
+        A crawl that has not ``finished`` has lost what its pages link to.
+        """
         if self._filing is not None:
             self._filing.cancel()
             with suppress(asyncio.CancelledError):
@@ -178,7 +181,7 @@ class Claims:
         if self._aside:
             logger.warning("%d pages were kept unjudged, and are in no index", len(self._aside))
             self._give_up()
-        await self._try(self._index.close())
+        await self._try(self._index.close(finished=finished))
 
     async def _try(self, work: Awaitable[None]) -> None:
         try:

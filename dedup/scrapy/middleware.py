@@ -256,7 +256,9 @@ class NearDuplicateMiddleware:
         self.ready = False
         self.audit.close()
         await self.doubts.close()
-        await self.claims.close()
+        # What is left to be crawled is in the JOBDIR, if there is one; else it is lost.
+        finished = reason == "finished" or bool(self.crawler.settings.get("JOBDIR"))
+        await self.claims.close(finished=finished)
         self.log.close()
         text = summary(self.crawler.stats.get_stats(), str(self.log.path))
         logger.info("Near-duplicate filter: %s", text, extra={"spider": spider})

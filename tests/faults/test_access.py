@@ -20,7 +20,7 @@ from tests.servers import DETECTOR, Server, driven, opened, page, start_redis
 
 #: What docs/reliability.md tells an operator to set.
 LEAST = (
-    "~shingleback:{test}:* resetchannels -@all +evalsha +script|load +info +get +mget +set +del +incr +exists "
+    "~shingleback:{test}:* resetchannels -@all +evalsha +script|load +info +get +mget +getrange +set +setrange +del +incr +exists "
     "+hset +hget +hgetall +hexists +hlen +hdel +zadd +zrem +zscore +zcard +zrangebyscore +time"
 )
 

@@ -133,23 +133,28 @@ def test_a_killed_crawler_that_is_started_again_has_lost_nothing(
     )
 
 
-@pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="a page kept under a URL that never comes again can't be met again")
-def test_nothing_is_lost_where_session_ids_change_at_each_request(site: Site, tmp_path: Path) -> None:
-    """On the same index, that is.  Its twins are dropped for it, while its links were lost with the crawl."""
+@pytest.mark.parametrize(("kind", "kills"), [("file", 1), slow("file", 50), slow("redis", 50)])
+def test_nothing_is_lost_where_session_ids_change_at_each_request(
+    site: Site, redis_socket: Path, tmp_path: Path, kind: str, kills: int
+) -> None:
+    """No page that the killed crawl kept is met again, and what it linked to was lost with the crawl."""
 
     def trial(seed: int) -> tuple[int, int]:
         folder = tmp_path / str(seed)
-        settings = {"DEDUP_INDEX": f"file:{folder}/index.sqlite"}
-        killed = Crawl(url, folder, **settings).kill_at(random.Random(seed).random() * site.progress[True])
-        assert Crawl(url, folder, **settings).ended() == 0
+        store = store_of(kind, folder, redis_socket)
+        moment = random.Random(seed).random() * site.progress[True]
+        killed = Crawl(url, folder, **store.settings).kill_at(moment)
+        store.a_minute_later()
+        assert Crawl(url, folder, **store.settings).ended() == 0
         return killed, len(missing(folder))
 
     with serve(Twins(fresh_sessions=True)) as url:
-        outcomes = until(50, trial, lambda outcome: outcome[0])
+        outcomes = until(kills, trial, lambda outcome: outcome[0])
     losses = [lost for _, lost in outcomes]
     figures(
-        "session ids that change", kills=50, with_a_loss=sum(map(bool, losses)), contents_lost=sum(losses)
+        f"session ids that change, {kind}",
+        kills=sum(killed for killed, _ in outcomes),
+        with_a_loss=sum(map(bool, losses)),
     )
     assert sum(losses) == 0
 

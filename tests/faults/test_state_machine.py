@@ -27,34 +27,55 @@ from tests.test_index import ALL_BITS, DETECTOR, Model, page
 
 @dataclass
 class Crashing(Model):
-    """The contract, with crashes.  Redis remembers what a dead run had pending, but it shadows nothing."""
+    """The contract, with crashes.  What a dead run had filed is there, but shadows nothing until claimed again."""
 
-    remembers: bool = False
     ghosts: dict[str, tuple[str, Fingerprint]] = field(default_factory=dict)
+    processed: set[str] = field(default_factory=set)  # ghosts that were done
+    safe: set[str] = field(default_factory=set)  # of runs that have finished
 
     def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
         if page_id in self.ghosts:  # its own page again: it is this run's now, as it was
             self.kept[page_id] = self.ghosts.pop(page_id)
         return super().claim(page_id, url, fingerprint)
 
+    def confirm(self, page_id: str) -> None:
+        super().confirm(page_id)
+        if page_id in self.done:
+            self.processed.discard(page_id)
+
+    def release(self, page_id: str) -> None:
+        if page_id in self.kept and page_id in self.processed:
+            self.ghosts[page_id] = self.kept[page_id]
+        super().release(page_id)
+
+    def reopen(self, *, forget_all: bool = False) -> None:
+        for page_id in list(self.kept.keys() - self.done):
+            self.release(page_id)
+        super().reopen(forget_all=forget_all)
+        self.safe = set(self.kept)
+
     def add(self, page_id: str, url: str, fingerprint: Fingerprint) -> None:
         if page_id not in self.filed:
             self.kept[page_id] = url, fingerprint
             self.done.add(page_id)
+            self.safe.add(page_id)  # of a run that nobody knows
 
     def forget(self, page_id: str) -> None:
         for pages in (self.kept, self.ghosts):
             pages.pop(page_id, None)
-        self.done.discard(page_id)
+        for names in (self.done, self.processed, self.safe):
+            names.discard(page_id)
 
-    def crash(self, survived: set[str]) -> None:
+    def crash(self, found: set[str]) -> None:
         """What was confirmed may have been written, or not yet."""
-        assert survived <= self.done
-        self.done = survived
-        pending = {page_id: kept for page_id, kept in self.kept.items() if page_id not in survived}
-        self.reopen()
-        if self.remembers:
-            self.ghosts |= pending
+        self.safe &= found
+        self.processed |= self.done - self.safe
+        self.ghosts = {
+            page_id: filed for page_id, filed in self.filed.items() if page_id in found - self.safe
+        }
+        self.processed &= self.ghosts.keys()
+        self.done = set(self.safe)
+        self.kept = {page_id: kept for page_id, kept in self.kept.items() if page_id in self.safe}
 
     @property
     def filed(self) -> dict[str, tuple[str, Fingerprint]]:
@@ -79,7 +100,7 @@ class Crawls(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.folder = tempfile.mkdtemp(prefix="shingleback-")
         self.namespace = f"test-{uuid.uuid4().hex[:12]}"
-        self.model = Crashing(DETECTOR, remembers=self.store == "redis")
+        self.model = Crashing(DETECTOR)
         self.pages = [page(0)]
         self.page_ids: list[str] = []
         self.dead: list[Index] = []
@@ -183,12 +204,10 @@ class Crawls(RuleBasedStateMachine):
             shutil.copytree(before, after, ignore=shutil.ignore_patterns("*.lock"))
         if self.store == "redis":
             with redis.Redis(unix_socket_path=str(self.redis_socket)) as client:
-                client.delete(f"shingleback:{{{self.namespace}}}:runs")
+                client.zadd(f"shingleback:{{{self.namespace}}}:runs", {self.dead[-1].run: 1}, xx=True)
         self.open()
-        kept = list(self.model.done)
-        states = self.runner.run(self.index.states(kept)) if kept else []
-        assert "pending" not in states
-        self.model.crash({page_id for page_id, state in zip(kept, states, strict=True) if state == "done"})
+        found = {page_id for page_id in self.model.filed if self.runner.run(self.index.find(page_id))}
+        self.model.crash(found)
 
     @staticmethod
     async def cancel_all() -> None:

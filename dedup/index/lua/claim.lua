@@ -18,7 +18,9 @@
 --   ...:sequence      counter: the last number given out; never missing, never set back
 --   ...:released      counter: how many of them were taken back
 --   ...:pending       hash: number -> run, of every claim that is not confirmed
---   ...:runs          sorted set: run -> when its lease ends, in ms of this server's clock
+--   ...:runs          sorted set: run -> when its lease ends, in ms of this server's clock; a run that has
+--                     finished is not there.  Pages of a run that has not, and is dead, shadow nothing until
+--                     they are claimed again: what they link to may have been lost with it.
 local page_id, radius, min_resemblance = KEYS[5], tonumber(ARGV[5]), tonumber(ARGV[6])
 local width, pages, record = tonumber(ARGV[7]), ARGV[8], ARGV[9]
 local band, bor, bxor, rshift = bit.band, bit.bor, bit.bxor, bit.rshift
@@ -97,22 +99,25 @@ end
 
 local number = redis.call('GET', page_id)
 if number then
-  if redis.call('HEXISTS', pending, number) == 1 then redis.call('HSET', pending, number, run) end
+  local owner = redis.call('HGET', pending, number)
+  local filed_by = run_of(redis.call('GETRANGE', pages .. number, 28, 43))
+  if owner or is_dead(filed_by) then
+    redis.call('HSET', pending, number, run)
+    if owner == filed_by then redis.call('SETRANGE', pages .. number, 28, record:sub(29, 44)) end
+  end
   return answer('same')
 end
 
-local function alive(candidate) -- done, or pending in a run whose lease has not ended
+local others = redis.call('ZCARD', runs) > 1 -- else nobody can be dead
+local function counts(candidate, stored) -- of a run that has finished, or lives
   local owner = redis.call('HGET', pending, candidate)
-  if not owner or owner == run then return true end
-  local lease = redis.call('ZSCORE', runs, owner)
-  local clock = redis.call('TIME')
-  return lease and tonumber(lease) > clock[1] * 1000 + math.floor(clock[2] / 1000)
+  if not owner then return not others or not is_dead(run_of(stored:sub(29, 44))) end
+  return owner == run or (redis.call('ZSCORE', runs, owner) and not is_dead(owner))
 end
 
 local function candidate_record(candidate) -- of a page that counts, in this scope
-  if not alive(candidate) then return nil end
   local stored = redis.call('GET', pages .. candidate)
-  return stored and stored:sub(9, 16) == record:sub(9, 16) and stored
+  return stored and stored:sub(9, 16) == record:sub(9, 16) and counts(candidate, stored) and stored
 end
 
 local function probe(table) -- members and scores that share the prefix, and the own score

@@ -12,5 +12,16 @@ redis.call('ZCARD', runs)
 
 local function answer(...) return {nonce, last, ...} end
 
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local function is_dead(owner) -- a run that has neither finished nor lives on: see claim.lua
+  local lease = owner ~= run and redis.call('ZSCORE', runs, owner)
+  return lease and tonumber(lease) <= now
+end
+
+local function run_of(sixteen_bytes) -- as it is among the runs
+  return (sixteen_bytes:gsub('.', function(byte) return string.format('%02x', byte:byte()) end))
+end
+
 if redis.call('HGET', header, 'digest') ~= ARGV[1] then return answer('gone') end
 if last < tonumber(ARGV[2]) then return answer('older') end

@@ -540,6 +540,33 @@ async def test_a_claim_left_pending_is_released_when_the_index_is_closed(opened:
 
 @PERSISTENT
 @driven
+async def test_pages_of_a_run_that_never_finished_shadow_nothing_until_they_are_claimed_again(
+    opened: Opened,
+) -> None:
+    async def status(index: Index, name: str) -> str:
+        return (await index.claim(name, f"http://{name}/", page(0))).status
+
+    async with opened() as index:
+        assert await status(index, "a") == "new"
+        await index.confirm("a")
+        await index.close(finished=False)
+    async with opened() as index:
+        assert await index.states(["a"]) == [None]
+        assert await status(index, "a") == "same"
+        assert await status(index, "twin") == "duplicate"
+        await index.release("a")  # the spider fails on it this time
+        assert await status(index, "twin") == "new"
+        await index.release("twin")
+        assert await status(index, "a") == "same"
+        await index.confirm("a")
+    async with opened() as index:
+        assert await index.states(["a"]) == ["done"]
+        assert await status(index, "twin") == "duplicate"
+        assert await index.count() == 1
+
+
+@PERSISTENT
+@driven
 async def test_confirmed_pages_judge_those_of_the_next_crawl(opened: Opened) -> None:
     pages = [page(random.Random(number).getrandbits(64), changed=number) for number in range(100)]
     async with opened() as index:

@@ -295,6 +295,23 @@ def test_a_second_crawl_finds_every_kept_page_the_same(crawl: Run, address: str,
     assert "new" not in second.figures
 
 
+@pytest.mark.parametrize("job", [True, False])
+@pytest.mark.parametrize("store", ["file", "redis"], indirect=True)
+def test_what_an_ended_crawl_left_behind_its_pages_is_reached_by_the_next(
+    crawl: Run, address: str, namespace: str, tmp_path: Path, job: bool
+) -> None:
+    """Unless what is left to be crawled is in a JOBDIR.  The page comes under another URL the second time."""
+    settings = {"DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace}
+    if job:
+        settings["JOBDIR"] = str(tmp_path / "job")
+    first = {"/": page("home", "/a?v=1"), "/a?v=1": page("story", "/behind"), "/behind": page("behind")}
+    done = crawl(first, **settings, CLOSESPIDER_ITEMCOUNT=2)
+    assert done.stats["finish_reason"] == "closespider_itemcount"
+    settings.pop("JOBDIR", None)
+    second = {"/": page("home", "/a?v=2"), "/a?v=2": first["/a?v=1"], "/behind": page("behind")}
+    assert ("/behind" in crawl(second, **settings).requests) != job
+
+
 def test_pages_from_the_http_cache_are_judged_like_fresh_ones(crawl: Run, tmp_path: Path) -> None:
     settings = {
         "DEDUP_INDEX": f"file:{tmp_path / 'index.sqlite'}",

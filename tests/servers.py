@@ -98,3 +98,50 @@ def server(redis_socket: Path) -> Iterator[Server]:
             yield server
         finally:
             server.stop()
+
+
+class Line:
+    """A proxy between an index and a server; a subclass changes what is said, or cuts the line."""
+
+    def __init__(self, server: Path) -> None:
+        self.server = server
+
+    async def ask(self, request: bytes) -> list[bytes | None]:
+        """What is passed on instead of a request, part by part; None cuts the line."""
+        return [request]
+
+    async def reply(self, reply: bytes) -> list[bytes | None]:
+        """What is passed on instead of a reply."""
+        return [reply]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        server_reader, server_writer = await asyncio.open_unix_connection(self.server)
+
+        async def pass_on(
+            source: asyncio.StreamReader,
+            target: asyncio.StreamWriter,
+            change: Callable[[bytes], Awaitable[list[bytes | None]]],
+        ) -> None:
+            while said := await source.read(1 << 16):
+                for part in await change(said):
+                    if part is None:
+                        return
+                    target.write(part)
+                    await target.drain()
+                    await asyncio.sleep(0)
+
+        ways = [
+            asyncio.ensure_future(pass_on(reader, server_writer, self.ask)),
+            asyncio.ensure_future(pass_on(server_reader, writer, self.reply)),
+        ]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in ways:
+                task.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            for stream in (writer, server_writer):
+                stream.close()
+                with suppress(OSError):
+                    await stream.wait_closed()

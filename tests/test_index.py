@@ -9,7 +9,7 @@ import functools
 import random
 import traceback
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from dedup.errors import DedupError, IndexMismatchError, SettingsError
 from dedup.index import Index, Verdict, open_index
 from dedup.index.base import scope_mask
 from dedup.tables import plan_for, possible_plans
+from tests.servers import driven
 
 DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
 ALL_BITS = 2**64 - 1
@@ -103,16 +104,6 @@ class Model:
         if forget_all:
             self.done.clear()
         self.kept = {page_id: kept for page_id, kept in self.kept.items() if page_id in self.done}
-
-
-def driven(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """A test that is a coroutine, run to its end."""
-
-    @functools.wraps(test)
-    def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(test(*args, **kwargs))
-
-    return run
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from dedup.detector import Detector
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index import Index, Verdict
 from dedup.tables import possible_plans
-from tests.servers import Server, driven, opened, page
+from tests.servers import Line, Server, driven, opened, page
 
 ALL_BITS = 2**64 - 1
 
@@ -309,11 +309,11 @@ async def test_a_page_whose_id_was_lost_is_not_its_own_duplicate(server: Server)
 # --- Replies that are lost -----------------------------------------------------------------------------
 
 
-class Proxy:
+class Proxy(Line):
     """Passes on what client and server say, or cuts the connection instead, at one of two moments."""
 
     def __init__(self, server: Path, socket: Path) -> None:
-        self.server = server
+        super().__init__(server)
         self.socket = socket
         self.requests_to_lose = 0
         self.replies_to_lose = 0
@@ -326,35 +326,17 @@ class Proxy:
     def reappear(self) -> None:
         self.socket.with_suffix(".away").rename(self.socket)
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server_reader, server_writer = await asyncio.open_unix_connection(self.server)
+    async def ask(self, request: bytes) -> list[bytes | None]:
+        if not self.requests_to_lose:
+            return [request]
+        self.requests_to_lose -= 1
+        return [None]
 
-        async def pass_requests() -> None:
-            while request := await reader.read(1 << 16):
-                if self.requests_to_lose:
-                    self.requests_to_lose -= 1
-                    return
-                server_writer.write(request)
-
-        async def pass_replies() -> None:
-            while reply := await server_reader.read(1 << 16):
-                if self.replies_to_lose:
-                    self.replies_to_lose -= 1
-                    writer.write(reply[: self.reply_bytes])
-                    return
-                writer.write(reply)
-
-        ways = [asyncio.ensure_future(pass_requests()), asyncio.ensure_future(pass_replies())]
-        try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in ways:
-                task.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
-            for stream in (writer, server_writer):
-                stream.close()
-                with suppress(ConnectionError):
-                    await stream.wait_closed()
+    async def reply(self, reply: bytes) -> list[bytes | None]:
+        if not self.replies_to_lose:
+            return [reply]
+        self.replies_to_lose -= 1
+        return [reply[: self.reply_bytes], None]
 
 
 @asynccontextmanager

@@ -35,7 +35,8 @@ from dedup.index.packed import pack, unpack
 from dedup.index.scopes import scope_mask
 from dedup.index.survey import Filed, Finding
 from dedup.tables import DIGESTS, plan_for
-from tests.test_index import ALL_BITS, DETECTOR, ODD_IDS, PERSISTENT, crawl, driven, opened_at, page
+from tests.servers import driven
+from tests.test_index import ALL_BITS, DETECTOR, ODD_IDS, PERSISTENT, crawl, opened_at, page
 
 RUN = "0f" * 16
 NAMESPACE = "test"

@@ -16,7 +16,7 @@ import redis
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index import Index
-from tests.servers import Server, driven, opened, page
+from tests.servers import Line, Server, driven, opened, page
 
 SEED = 5
 
@@ -262,43 +262,20 @@ async def test_a_server_that_is_loading_its_data_is_waited_for(server: Server) -
 # --- A line that garbles ----------------------------------------------------------------------------
 
 
-class Garbler:
-    """A proxy that does something to replies, for as long as it is told to."""
+class Garbler(Line):
+    """Does something to replies, for as long as it is told to."""
 
     def __init__(self, server: Path) -> None:
-        self.server = server
+        super().__init__(server)
         self.change: Callable[[bytes], list[bytes]] = lambda reply: [reply]
         self.delay = 0.0
         self.garbled = 0
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server_reader, server_writer = await asyncio.open_unix_connection(self.server)
-
-        async def pass_requests() -> None:
-            while request := await reader.read(1 << 16):
-                server_writer.write(request)
-
-        async def pass_replies() -> None:
-            while reply := await server_reader.read(1 << 16):
-                await asyncio.sleep(self.delay)
-                parts = self.change(reply)
-                self.garbled += parts != [reply]
-                for part in parts:
-                    writer.write(part)
-                    await writer.drain()
-                    await asyncio.sleep(0)
-
-        ways = [asyncio.ensure_future(pass_requests()), asyncio.ensure_future(pass_replies())]
-        try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in ways:
-                task.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
-            for stream in (writer, server_writer):
-                stream.close()
-                with suppress(OSError):
-                    await stream.wait_closed()
+    async def reply(self, reply: bytes) -> list[bytes | None]:
+        await asyncio.sleep(self.delay)
+        parts = self.change(reply)
+        self.garbled += parts != [reply]
+        return [*parts]
 
 
 @asynccontextmanager

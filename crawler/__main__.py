@@ -4,6 +4,7 @@ import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from scrapy.crawler import AsyncCrawlerProcess
@@ -44,7 +45,9 @@ def main(url: str) -> int:
         process.start()
     stats = crawler.stats.get_stats()
     if not wanted.status:
-        print(f"\n{url}: {summary(stats, crawler.settings['DEDUP_LOG'])}\n  items     {items}")
+        beside = os.path.relpath(Path(sys.executable).with_name("scrapy"))
+        text = summary(stats, crawler.settings["DEDUP_LOG"], "scrapy" if which("scrapy") else beside)
+        print(f"\n{url}: {text}\n  items     {items}")
     return wanted.status or int(process.bootstrap_failed)
 
 

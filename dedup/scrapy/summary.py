@@ -7,8 +7,8 @@ from typing import Any
 __all__ = ["summary"]
 
 
-def summary(stats: Mapping[str, Any], log: str) -> str:
-    """A block of lines from a crawl's stats.
+def summary(stats: Mapping[str, Any], log: str, scrapy: str = "scrapy") -> str:
+    """A block of lines from a crawl's stats; ``scrapy`` is what calls it here.
 
     >>> print(summary({"dedup/pages": 12, "dedup/new": 7, "dedup/duplicate": 4, "dedup/dropped": 4,
     ...     "dedup/unjudged": 1, "dedup/unjudged/short": 1, "dedup/links_not_followed": 90}, "drops.jsonl"))
@@ -19,10 +19,10 @@ def summary(stats: Mapping[str, Any], log: str) -> str:
       drop log  drops.jsonl
       to see    scrapy duplicates drops.jsonl --html report.html
     """
-    return "\n".join(_lines(stats, log))
+    return "\n".join(_lines(stats, log, scrapy))
 
 
-def _lines(stats: Mapping[str, Any], log: str) -> Iterator[str]:
+def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
     def count(name: str) -> int:
         return int(stats.get(f"dedup/{name}", 0))
 
@@ -61,4 +61,4 @@ def _lines(stats: Mapping[str, Any], log: str) -> Iterator[str]:
         yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
     yield f"  drop log  {log}"
     if count("duplicate"):
-        yield f"  to see    scrapy duplicates {shlex.quote(log)} --html report.html"
+        yield f"  to see    {scrapy} duplicates {shlex.quote(log)} --html report.html"

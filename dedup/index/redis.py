@@ -32,10 +32,10 @@ logger = logging.getLogger(__name__)
 
 #: A bucket is planned to hold this many pages: half of what a listpack holds, so that it stays one.
 BUCKET_PAGES = 64
-#: A run that has not been heard of for this long is dead: its pending claims don't count.
+#: A run that has not been heard of for this long is dead: what it filed shadows nothing until claimed again.
 LEASE_MS = 60_000
-#: Pages confirmed by one call of the script.
-CONFIRM_PAGES = 500
+#: Pages that one call of a script confirms, or tells the states of.
+PAGES = 500
 
 
 class RedisIndex(Index):
@@ -144,8 +144,8 @@ class RedisIndex(Index):
         self._confirmations.add(page_id)
 
     async def _write(self, batch: list[str]) -> None:
-        for start in range(0, len(batch), CONFIRM_PAGES):
-            some = batch[start : start + CONFIRM_PAGES]
+        for start in range(0, len(batch), PAGES):
+            some = batch[start : start + PAGES]
             keys = [self._id_key(page_id) for page_id in some]
             await self._call("confirm", keys, [self._key("p:"), bytes.fromhex(self.run)])
 
@@ -165,9 +165,12 @@ class RedisIndex(Index):
 
     async def states(self, page_ids: Sequence[str]) -> list[State]:
         await self.open()
-        found = await self._call("state", [self._id_key(page_id) for page_id in page_ids], [self._key("p:")])
         known: dict[bytes, State] = {b"done": "done", b"pending": "pending"}
-        return [known.get(state) for state in found]
+        found: list[State] = []
+        for start in range(0, len(page_ids), PAGES):
+            keys = [self._id_key(page_id) for page_id in page_ids[start : start + PAGES]]
+            found += [known.get(state) for state in await self._call("state", keys, [self._key("p:")])]
+        return found
 
     async def find(self, page_id: str) -> Entry | None:
         await self.open()
@@ -184,8 +187,7 @@ class RedisIndex(Index):
 
     @property
     def _access(self) -> Access:
-        server = self._server
-        return Access(server.client, self._key(""), self._id_key, self._probes, server.errors)
+        return Access(self._server, self._key(""), self._id_key, self._probes)
 
     async def survey(self) -> Survey | None:
         survey = await survey_redis(self, self._access)

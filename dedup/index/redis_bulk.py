@@ -42,10 +42,10 @@ class Bulk:
             ids = [self._access.id_key(page_id) for page_id in page_ids[start : start + PAGES]]
             keys = [self._key("released")]
             arguments, tables = list[Any](), 0
-            with self._access.errors():
-                numbers = await self._access.client.mget(ids)
+            with self._access.server.errors():
+                numbers = await self._access.server.client.mget(ids)
                 pages = [self._key("p:") + (number or b"") for number in numbers]
-                records = await self._access.client.mget(pages)
+                records = await self._access.server.client.mget(pages)
             for page_id, number, record in zip(ids, numbers, records, strict=True):
                 if entry := whole(record or b""):
                     buckets = [probe[0] for probe in self._access.probes(entry)]

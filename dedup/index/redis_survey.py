@@ -7,7 +7,6 @@ a page for the numbers, so that pages come in the order of their filing.
 import re
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index.base import Entry, Index
 from dedup.index.packed import whole
+from dedup.index.server import Server
 from dedup.index.survey import BATCH, Filed, Finding, Standing, Survey, flaw
 
 __all__ = ["Access", "RedisSurvey", "batches", "survey_redis"]
@@ -34,11 +34,10 @@ Numbers = npt.NDArray[np.uint64]
 class Access(NamedTuple):
     """What an index lends for the survey of it."""
 
-    client: Any  #: redis.asyncio.Redis
+    server: Server
     prefix: bytes  #: of every key
     id_key: Callable[[str], bytes]
     probes: Callable[[Entry], Iterable[tuple[bytes, int, int, int]]]
-    errors: Callable[[], AbstractContextManager[None]]  #: turns the client's errors into ours
 
 
 async def survey_redis(index: Index, access: Access) -> "RedisSurvey | None":
@@ -88,8 +87,8 @@ class RedisSurvey(Survey):
 
     async def ask(self, commands: Iterable[Sequence[Any]], together: bool = False) -> list[Any]:
         """Answers to commands, None where a key is of another type; all of one moment if ``together``."""
-        with self.access.errors():
-            async with self.access.client.pipeline(transaction=together) as pipeline:
+        with self.access.server.errors():
+            async with self.access.server.client.pipeline(transaction=together) as pipeline:
                 for command in commands:
                     pipeline.execute_command(*command)
                 answers = await pipeline.execute(raise_on_error=False)
@@ -101,16 +100,16 @@ class RedisSurvey(Survey):
     async def script(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
         """What a script answers."""
         text = files("dedup.index").joinpath(f"lua/{verb}.lua").read_bytes()
-        with self.access.errors():
-            return await self.access.client.register_script(text)(keys=keys, args=arguments)
+        with self.access.server.errors():
+            return await self.access.server.client.register_script(text)(keys=keys, args=arguments)
 
     async def scan(self, start: bytes) -> AsyncIterator[list[bytes]]:
         """Names of the keys of this index that start so, in batches; some may come twice."""
         pattern = re.sub(rb"([*?\[\]\\^-])", rb"\\\1", self.key(start)) + b"*"
         cursor = 0
         while True:
-            with self.access.errors():
-                cursor, keys = await self.access.client.scan(cursor, match=pattern, count=SCAN)
+            with self.access.server.errors():
+                cursor, keys = await self.access.server.client.scan(cursor, match=pattern, count=SCAN)
             yield keys
             if cursor == 0:
                 return

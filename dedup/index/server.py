@@ -62,7 +62,7 @@ class Server:
                 f"INDEX is {redact(address)!r}, which is wrong, or has wrong options; allowed: {ADDRESSES}"
             ) from None
         self.where = redact(address)
-        self.client = aioredis.Redis(connection_pool=self._pool)
+        self.client: Any = aioredis.Redis(connection_pool=self._pool)
         self._scripts = {verb: self.client.register_script(_source(verb)) for verb in VERBS}
 
     async def run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:

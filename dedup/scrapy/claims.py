@@ -60,10 +60,6 @@ class Claims:
         self._filing: asyncio.Task[None] | None = None
         self._told = ("", 0.0)
 
-    def __contains__(self, page_id: str) -> bool:
-        """Whether a page was claimed here and its output is not yet handed over."""
-        return page_id in self._claimed
-
     async def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
         """A verdict in any case."""
         pause, longest = PAUSE_SECONDS

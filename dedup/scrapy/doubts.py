@@ -20,8 +20,8 @@ __all__ = ["Doubts"]
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks at the pages that are waited for; and when there is nothing else to do.
-INTERVAL, IDLE_INTERVAL = 1.0, 0.1
+#: Seconds between two looks at pages of other crawlers; of one's own pages one is told.
+INTERVAL = 1.0
 #: Seconds that a crawl, otherwise at its end, waits for pages of other crawlers: longer than a lease.
 PATIENCE = 120.0
 #: Requests remembered at most.
@@ -34,7 +34,8 @@ class Doubts:
     def __init__(self, crawler: Crawler, index: Index) -> None:
         self._crawler = crawler
         self._index = index
-        self._waiting: dict[str, list[Request]] = {}  # page id of the kept page -> what was dropped for it
+        # Page id of a kept page -> page ids and requests of what was dropped for it.
+        self._waiting: dict[str, list[tuple[str, Request]]] = {}
         self._count = 0
         self._again: set[str] = set()  # page ids that were fetched again: once is enough
         self._task: asyncio.Task[None] | None = None
@@ -44,32 +45,26 @@ class Doubts:
         """Remembers a drop until the kept page is done."""
         if page_id in self._again or self._count >= MAX_DOUBTS:
             return
-        self._again.add(page_id)
-        self._waiting.setdefault(of_id, []).append(request)
+        self._waiting.setdefault(of_id, []).append((page_id, request))
         self._count += 1
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
         while self._waiting:
-            for _ in range(round(INTERVAL / IDLE_INTERVAL)):
-                await asyncio.sleep(IDLE_INTERVAL)
-                if self._idle_since is not None:
-                    break
+            await asyncio.sleep(INTERVAL)
             page_ids = list(self._waiting)
             with suppress(DedupError):  # out of reach: asked again
                 for page_id, state in zip(page_ids, await self._index.states(page_ids), strict=True):
                     if state != "pending":
                         self.settle(page_id, processed=state == "done")
-        slot = getattr(self._crawler.engine, "_slot", None)
-        if self._idle_since is not None and slot is not None:
-            slot.nextcall.schedule()  # else Scrapy looks only every five seconds whether it may end
 
     def settle(self, of_id: str, *, processed: bool) -> None:
         """The kept page is done, or has failed: then what was dropped for it is fetched again."""
-        requests = self._waiting.pop(of_id, [])
-        self._count -= len(requests)
-        for request in requests if not processed else []:
+        dropped = self._waiting.pop(of_id, [])
+        self._count -= len(dropped)
+        for page_id, request in dropped if not processed else []:
+            self._again.add(page_id)
             logger.info("Fetched again: %s, as the page that it duplicates failed", inert(request.url))
             self._crawler.stats.inc_value("dedup/fetched_again")
             self._crawler.engine.crawl(request.replace(dont_filter=True))

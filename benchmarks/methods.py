@@ -22,10 +22,10 @@ from rich.progress import track
 from rich.table import Table
 
 from dedup import Detector, open_index
-from dedup.detector import Fingerprint
-from dedup.evaluate import Stream, measure
-from dedup.labelled import read_collection, read_page
-from dedup.shingles import resemblance
+from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.shingles import resemblance
+from dedup.lab.evaluation import Stream, measure
+from dedup.lab.labelled import read_collection, read_page
 
 SEED = 42
 METHODS = {

@@ -21,9 +21,9 @@ import numpy as np
 import xxhash
 
 from dedup import Detector
-from dedup.evaluate import Inline, Stream, measure
-from dedup.html import decode, extract, is_url, parse
-from dedup.labelled import read_collection
+from dedup.lab.evaluation import Inline, Stream, measure
+from dedup.lab.labelled import read_collection
+from dedup.page.html import decode, extract, is_url, parse
 
 SEED = 42
 #: A rule is a list with the verdict on each page: the position of the kept page, or -1.

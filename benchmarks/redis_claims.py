@@ -20,7 +20,7 @@ from pathlib import Path
 import redis.asyncio as aioredis
 
 from dedup import Detector, open_index
-from dedup.detector import Fingerprint
+from dedup.fingerprint.detector import Fingerprint
 
 SEED = 7
 

@@ -36,9 +36,16 @@ import xxhash
 from rich.console import Console
 from rich.table import Table
 
-from dedup import bbit, minhash
-from dedup.shingles import Hashes, hash_tokens, shingle_hashes
-from dedup.signatures import agreement, bottom_k, bottom_k_resemblance, one_permutation, signature
+from dedup.fingerprint import sketch
+from dedup.fingerprint.methods.signatures import (
+    agreement,
+    bottom_k,
+    bottom_k_resemblance,
+    one_permutation,
+    signature,
+)
+from dedup.fingerprint.shingles import Hashes, hash_tokens, shingle_hashes
+from dedup.lab.papers import bbit
 
 SEED = 42
 SHINGLES, SIZE, PAGES = 1700, 6, 40
@@ -91,8 +98,8 @@ def ours() -> Iterator[Kind]:
     yield kind("bottom 128", partial(bottom_k, k=128), partial(bottom_k_resemblance, k=128))
     yield kind(
         "the filter's sketch, 512 of 2 bit",
-        partial(minhash.sketch, slots=512, bits=2),
-        lambda a, b: float(minhash.resemblances(np.frombuffer(a, np.uint64).reshape(1, -1), b, 2)[0]),
+        partial(sketch.sketch, slots=512, bits=2),
+        lambda a, b: float(sketch.resemblances(np.frombuffer(a, np.uint64).reshape(1, -1), b, 2)[0]),
     )
 
 

@@ -12,7 +12,7 @@ from scrapy.utils.project import get_project_settings
 
 from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
-from dedup.scrapy.commands.exit_status import ExitStatus
+from dedup.scrapy.commands.crawl import ExitStatus
 from dedup.scrapy.summary import summary
 
 #: Where the demo's files go; each run starts with empty ones.

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from string import Template
 
-from crawler.mutations import MUTATIONS
+from tests.support.pages.mutations import MUTATIONS
 
 __all__ = ["Site", "serve"]
 

@@ -28,7 +28,6 @@ algorithms, `limits` bounds what a page can cost; `detector` joins them; `index`
 puts it all into a crawl.
 """
 
-from dedup.detector import Comparison, Detector, Features, Fingerprint
 from dedup.errors import (
     DedupError,
     IndexCorruptError,
@@ -36,6 +35,7 @@ from dedup.errors import (
     IndexUnavailableError,
     SettingsError,
 )
+from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
 from dedup.index import Index, Verdict, open_index
 
 __all__ = [

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.crawling import crawl, own_redis, site  # noqa: F401
-from tests.forked import Scrapy
-from tests.servers import server, start_redis  # noqa: F401
+from tests.support.crawls import crawl, own_redis, site  # noqa: F401
+from tests.support.forked import Scrapy
+from tests.support.redis import server, start_redis  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 

@@ -8,10 +8,10 @@ import pytest
 
 from crawler.demo import Site, serve
 from dedup import Detector
-from dedup.html import is_url
-from dedup.labelled import read_page
-from dedup.sampling import mod_sample, winnow
-from dedup.shingles import containment
+from dedup.fingerprint.shingles import containment
+from dedup.lab.labelled import read_page
+from dedup.lab.papers.sampling import mod_sample, winnow
+from dedup.page.html import is_url
 from tests.conftest import scrapy
 
 

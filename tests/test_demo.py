@@ -16,8 +16,8 @@ import pytest
 import crawler.demo
 from crawler.demo import Site, serve
 from dedup import Detector
-from dedup.detector import Fingerprint
-from dedup.shingles import hash_tokens, resemblance, shingle_hashes
+from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.shingles import hash_tokens, resemblance, shingle_hashes
 
 HOST = "http://127.0.0.1:8000"
 VISITS = (1, 5000)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from dedup import html
-from dedup.detector import Comparison, Detector, Features, Fingerprint
 from dedup.errors import SettingsError
+from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
+from dedup.page import html
 
 steady = settings(derandomize=True, database=None, deadline=None)
 

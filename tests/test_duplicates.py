@@ -23,9 +23,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import SettingsError
-from dedup.drops import Drops, pattern
-from dedup.records import FIELDS, MAX_LINE, Filter, Reader, find_logs, moment
-from dedup.scrapy.commands import listing
+from dedup.droplog.drops import Drops, pattern
+from dedup.droplog.records import FIELDS, MAX_LINE, Filter, Reader, find_logs, moment
+from dedup.scrapy.commands.duplicates import text as listing
 from tests.conftest import ROOT, scrapy
 
 #: What could harm a terminal, a spreadsheet or the layout.
@@ -570,9 +570,9 @@ MEASURE = """
 import resource, sys
 from collections import deque
 from pathlib import Path
-from dedup.drops import Drops
-from dedup.records import Reader
-from dedup.scrapy.commands import listing
+from dedup.droplog.drops import Drops
+from dedup.droplog.records import Reader
+from dedup.scrapy.commands.duplicates import text as listing
 
 reader, path = Reader(), Path(sys.argv[1])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -12,13 +12,14 @@ import pytest
 from scrapy.utils.test import get_crawler
 
 from crawler.demo import Site, serve
-from crawler.lookalikes import NEGATIVES
-from crawler.mutations import MUTATIONS
 from crawler.spiders.site import SiteSpider
 from dedup import Detector, Fingerprint, SettingsError, open_index
-from dedup.evaluate import Stream, measure, score_pairs, wilson
-from dedup.labelled import read_collection, read_page, read_pairs
+from dedup.intervals import wilson
+from dedup.lab.evaluation import Stream, measure, score_pairs
+from dedup.lab.labelled import read_collection, read_page, read_pairs
 from tests.conftest import scrapy
+from tests.support.pages.lookalikes import NEGATIVES
+from tests.support.pages.mutations import MUTATIONS
 from tests.test_duplicates import record
 
 

@@ -21,11 +21,11 @@ from dedup.errors import (
     IndexUnavailableError,
     SettingsError,
 )
-from dedup.index.local import SortedTables
-from dedup.simhash import distances
-from dedup.tables import plan_for
-from tests.claims import fill, index_in, open_and_close, pages, try_to_open, twin_of
-from tests.servers import driven, page
+from dedup.fingerprint.plans import plan_for
+from dedup.fingerprint.simhash import distances
+from dedup.index.local.index import SortedTables
+from tests.support.redis import driven, page
+from tests.support.stores import fill, index_in, open_and_close, pages, try_to_open, twin_of
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Pages made to hurt: each is kept, judged or not, in bounded time and memory, and no crawl hangs on one.
 
-The bounds are four times those of dedup/limits.py, since tests run on busy machines; what they are to catch,
+The bounds are four times those of dedup/page/limits.py, since tests run on busy machines; what they are to catch,
 quadratic time, is beyond them by far.
 """
 
@@ -25,12 +25,13 @@ from parsel import Selector
 from scrapy.utils.test import get_crawler
 
 from crawler.demo import Site
-from crawler.lookalikes import NEGATIVES
-from crawler.mutations import MUTATIONS
 from crawler.spiders.site import SiteSpider
-from dedup import Detector, html, limits
-from dedup.limits import MAX_ATTRIBUTES, MAX_CHARACTERS, MAX_TAGS, MAX_TOKENS, unreadable
+from dedup import Detector
+from dedup.page import html, limits
+from dedup.page.limits import MAX_ATTRIBUTES, MAX_CHARACTERS, MAX_TAGS, MAX_TOKENS, unreadable
 from tests.conftest import scrapy
+from tests.support.pages.lookalikes import NEGATIVES
+from tests.support.pages.mutations import MUTATIONS
 
 SECONDS = 4 * 2
 MEGABYTES = 4 * 200

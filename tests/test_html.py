@@ -1,4 +1,4 @@
-"""The contract of dedup.html, as pairs of pages that must or must not have the same tokens, as an
+"""The contract of dedup.page.html, as pairs of pages that must or must not have the same tokens, as an
 independent re-implementation on BeautifulSoup, and as pages made to hurt."""
 
 import codecs
@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from dedup.detector import Detector
-from dedup.html import decode, extract, is_url, parse, split_tokens, url_token
-from dedup.limits import UNPARSABLE, unreadable
+from dedup.fingerprint.detector import Detector
+from dedup.page.html import decode, extract, is_url, parse, split_tokens, url_token
+from dedup.page.limits import UNPARSABLE, unreadable
 
 
 def steady(max_examples=100):

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 import redis
 
-from dedup.detector import Detector, Features, Fingerprint
 from dedup.errors import DedupError, IndexMismatchError, SettingsError
+from dedup.fingerprint.detector import Detector, Features, Fingerprint
+from dedup.fingerprint.plans import plan_for, possible_plans
 from dedup.index import Index, Verdict, open_index
-from dedup.index.base import scope_mask
-from dedup.tables import plan_for, possible_plans
-from tests.servers import driven
+from dedup.index.contract import scope_mask
+from tests.support.redis import driven
 
 DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
 ALL_BITS = 2**64 - 1

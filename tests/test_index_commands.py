@@ -24,7 +24,7 @@ from scrapy.utils.request import fingerprint
 from dedup import Detector
 from dedup.errors import IndexCorruptError, IndexMismatchError, SettingsError
 from dedup.index import Entry, Index, open_index
-from dedup.index.lines import header_line, page_line, read_page
+from dedup.index.export import header_line, page_line, read_page
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
 from tests.conftest import ROOT, scrapy
 

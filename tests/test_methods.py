@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dedup.bands import SUPERSHINGLES, Bands, Megashingles, plan_bands
-from dedup.detector import Detector, Fingerprint
 from dedup.errors import IndexMismatchError, SettingsError
-from dedup.evaluate import Stream
+from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.methods.bands import SUPERSHINGLES, Bands, Megashingles, plan_bands
+from dedup.fingerprint.methods.signatures import signature
+from dedup.fingerprint.plans import DIGESTS
 from dedup.index import open_index
-from dedup.signatures import signature
-from dedup.tables import DIGESTS
+from dedup.lab.evaluation import Stream
 
 DETECTORS = {
     "simhash": Detector(min_tokens=5),

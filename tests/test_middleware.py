@@ -31,7 +31,7 @@ from dedup import DedupError, Detector
 from dedup.scrapy import NearDuplicate
 from dedup.scrapy.settings import read_settings
 from dedup.scrapy.signals import filter_failed
-from tests.crawling import ADDON, TWINS, Answer, Redis, Run, Site, Walker, html, listening, page, words
+from tests.support.crawls import ADDON, TWINS, Answer, Redis, Run, Site, Walker, html, listening, page, words
 
 # --- What becomes of a near-duplicate ---------------------------------------------------------------
 

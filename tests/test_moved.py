@@ -8,8 +8,8 @@ import pytest
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
-from dedup.detector import Detector
-from dedup.drops import Drops, Place
+from dedup.droplog.drops import Drops, Place
+from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
 from tests.conftest import scrapy
 

@@ -15,12 +15,12 @@ from statistics import fmean
 import pytest
 
 from crawler.demo import Site
-from crawler.lookalikes import NEGATIVES
-from crawler.mutations import MUTATIONS
 from dedup import Detector
-from dedup.detector import Comparison
-from dedup.html import decode, extract, parse
-from dedup.shingles import hash_tokens, resemblance, shingle_hashes
+from dedup.fingerprint.detector import Comparison
+from dedup.fingerprint.shingles import hash_tokens, resemblance, shingle_hashes
+from dedup.page.html import decode, extract, parse
+from tests.support.pages.lookalikes import NEGATIVES
+from tests.support.pages.mutations import MUTATIONS
 
 URL = "http://example.org/museum/page.html"
 DETECTOR = Detector()

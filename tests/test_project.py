@@ -70,5 +70,5 @@ def test_the_lua_scripts_are_installed_with_the_package() -> None:
     from importlib.resources import files
 
     for verb in ("open", "claim", "confirm", "release", "renew", "add", "forget", "kinds", "members"):
-        script = files("dedup.index").joinpath(f"lua/{verb}.lua").read_text()
+        script = files("dedup.index.redis").joinpath(f"lua/{verb}.lua").read_text()
         assert script.startswith(f"-- {verb}(KEYS = ")

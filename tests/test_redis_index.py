@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from dedup.detector import Detector
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.plans import possible_plans
 from dedup.index import Index, Verdict
-from dedup.tables import possible_plans
-from tests.servers import Line, Server, driven, opened, page
+from tests.support.redis import Line, Server, driven, opened, page
 
 ALL_BITS = 2**64 - 1
 
@@ -422,7 +422,7 @@ async def test_a_release_or_confirmation_whose_reply_was_lost_happens_once(
 CLAIM = """
 import asyncio, sys
 from dedup import Detector, open_index
-from dedup.detector import Fingerprint
+from dedup.fingerprint.detector import Fingerprint
 
 async def claim():
     detector = Detector(max_distance=3, min_resemblance=0.7)
@@ -496,7 +496,7 @@ async def test_a_pending_claim_of_a_live_run_shadows_its_twin_in_another(
 async def test_a_run_that_claims_nothing_for_longer_than_its_lease_stays_alive(
     address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.index.redis.LEASE_MS", 600)
+    monkeypatch.setattr("dedup.index.redis.index.LEASE_MS", 600)
     async with opened(address, namespace) as one, opened(address, namespace) as another:
         await one.claim("a", "http://a/", page(0))
         await asyncio.sleep(1.3)

@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from dedup import SettingsError
-from dedup.differences import edits
-from dedup.drops import Drops
-from dedup.records import Reader, find_logs
-from dedup.report import MARK, MAX_PAIRS, Source, check_target, report, write_report
+from dedup.droplog.course import read_steps, read_thresholds
+from dedup.droplog.drops import Drops
+from dedup.droplog.records import Reader, find_logs
+from dedup.droplog.texts import Texts, stored
+from dedup.report.differences import edits
+from dedup.report.document import MARK, MAX_PAIRS, Source, check_target, report, write_report
 from dedup.scrapy.timeline import PAUSE, SHARE
-from dedup.texts import Texts, stored
-from dedup.timeline import read_steps, read_thresholds
 from tests.conftest import scrapy
 from tests.test_duplicates import HOSTILE, lines, record
 
@@ -588,9 +588,9 @@ def test_of_more_drops_the_charts_tell_all_and_a_sample_is_listed(tmp_path: Path
 MEASURE = """
 import resource, sys
 from pathlib import Path
-from dedup.drops import Drops
-from dedup.records import Reader
-from dedup.report import Source, report
+from dedup.droplog.drops import Drops
+from dedup.droplog.records import Reader
+from dedup.report.document import Source, report
 
 def measure(path):
     with Drops(Reader().read([Path(path)])) as drops:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.errors import SettingsError
-from dedup.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, InvertedIndex, mod_sample, winnow
-from dedup.shingles import containment, hash_tokens, mix, resemblance, shingle_hashes
+from dedup.fingerprint.shingles import containment, hash_tokens, mix, resemblance, shingle_hashes
+from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, InvertedIndex, mod_sample, winnow
 
 steady = settings(derandomize=True, database=None, deadline=None)
 

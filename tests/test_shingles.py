@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.shingles import containment, dice, hash_tokens, mix, resemblance, shingle_hashes
+from dedup.fingerprint.shingles import containment, dice, hash_tokens, mix, resemblance, shingle_hashes
 
 steady = settings(derandomize=True, database=None, deadline=None)
 
@@ -218,7 +218,7 @@ def test_golden_hashes_of_characters():
 @pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
 def test_hashes_are_the_same_in_every_process(hash_seed):
     program = (
-        "from dedup.shingles import hash_tokens, shingle_hashes;"
+        "from dedup.fingerprint.shingles import hash_tokens, shingle_hashes;"
         f"print(*(f'{{n:016x}}' for n in shingle_hashes(hash_tokens({SENTENCE!a}), 6).tolist()))"
     )
     environment = os.environ | {"PYTHONHASHSEED": hash_seed}

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup import bbit
 from dedup.errors import SettingsError
-from dedup.shingles import hash_tokens, mix, resemblance
-from dedup.signatures import (
+from dedup.fingerprint.methods.signatures import (
     agreement,
     bottom_k,
     bottom_k_resemblance,
@@ -21,6 +19,8 @@ from dedup.signatures import (
     weighted_resemblance,
     weighted_signature,
 )
+from dedup.fingerprint.shingles import hash_tokens, mix, resemblance
+from dedup.lab.papers import bbit
 
 steady = settings(derandomize=True, database=None, deadline=None)
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.detector import Detector, Features
-from dedup.shingles import hash_tokens
-from dedup.simhash import BITS, distance, distances, log_weights, simhash
+from dedup.fingerprint.detector import Detector, Features
+from dedup.fingerprint.shingles import hash_tokens
+from dedup.fingerprint.simhash import BITS, distance, distances, log_weights, simhash
 
 steady = settings(derandomize=True, database=None, deadline=None)
 
@@ -141,7 +141,7 @@ def test_golden_fingerprints_of_two_pages(name):
 def test_fingerprints_are_the_same_in_every_process(hash_seed):
     page, weights, fingerprint = GOLDEN["ZEITUNG log"]
     program = (
-        "import sys; from dedup.detector import Detector, Features;"
+        "import sys; from dedup.fingerprint.detector import Detector, Features;"
         "detector = Detector(min_tokens=1, features=Features(weights=sys.argv[2]));"
         "print(detector.fingerprint(sys.argv[1]).hex)"
     )

@@ -20,7 +20,6 @@ import pytest
 import redis
 import xxhash
 
-from dedup.detector import Detector, Fingerprint
 from dedup.errors import (
     DedupError,
     IndexCorruptError,
@@ -28,14 +27,15 @@ from dedup.errors import (
     IndexUnavailableError,
     SettingsError,
 )
+from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.plans import DIGESTS, plan_for
 from dedup.index import Entry, Index, Verdict, open_index
-from dedup.index.distributions import expected_leading_bits, fill, leading_bits, skew
-from dedup.index.index_file import COLUMNS
-from dedup.index.packed import pack, unpack
+from dedup.index.local.file import COLUMNS
+from dedup.index.redis.record import pack, unpack
 from dedup.index.scopes import scope_mask
 from dedup.index.survey import Filed, Finding
-from dedup.tables import DIGESTS, plan_for
-from tests.servers import driven
+from dedup.lab.distributions import expected_leading_bits, fill, leading_bits, skew
+from tests.support.redis import driven
 from tests.test_index import ALL_BITS, DETECTOR, ODD_IDS, PERSISTENT, crawl, opened_at, page
 
 RUN = "0f" * 16
@@ -888,7 +888,7 @@ async def test_an_index_in_redis_that_nobody_can_make_sense_of_is_refused(
 async def test_a_lost_table_of_many_pages_is_not_looked_at_page_by_page(
     redis_socket: Path, stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.index.redis_invariants.SUSPECTS", 10)
+    monkeypatch.setattr("dedup.index.redis.check.SUSPECTS", 10)
     async with opened_at(f"unix://{redis_socket}", namespace=NAMESPACE) as index:
         await index.add([entry(number) for number in range(700)])
         stored.client.delete(*stored.client.keys(f"{PREFIX}t:2:*"))
@@ -947,7 +947,7 @@ async def test_a_server_that_is_away_is_an_error() -> None:
 
 
 def test_a_record_is_whole_or_none() -> None:
-    from dedup.index.packed import whole
+    from dedup.index.redis.record import whole
 
     record = pack(entry(1, bands=(1, 2)))
     assert whole(record) == entry(1, bands=(1, 2)) == unpack(record)

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from crawler.items import PageItem
 from dedup import SettingsError
-from dedup.limits import UNPARSABLE, unreadable
+from dedup.page.limits import UNPARSABLE, unreadable
 from dedup.scrapy import judgement, refuse
 
 __all__ = ["SiteSpider"]

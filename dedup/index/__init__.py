@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from dedup.detector import Detector
 from dedup.errors import SettingsError
-from dedup.index.base import ADDRESSES, Entry, Index, Verdict, redact
+from dedup.fingerprint.detector import Detector
+from dedup.index.contract import ADDRESSES, Entry, Index, Verdict, redact
 
 __all__ = ["Entry", "Index", "Verdict", "open_index"]
 
@@ -44,13 +44,13 @@ def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **
     ):
         raise SettingsError(f"NAMESPACE is {namespace!r}; allowed: printable text without braces")
     if scheme in {"memory", "file"}:
-        from dedup.index.local import LocalIndex
+        from dedup.index.local.index import LocalIndex
 
         if scheme == "memory" and rest:
             raise SettingsError(f"INDEX is {address!r}; 'memory:' takes no path, 'file:PATH' does")
         if scheme == "file" and not rest:
             raise SettingsError("INDEX is 'file:'; it needs a path, as in 'file:crawl.sqlite'")
         return LocalIndex(rest or None, detector, **options)
-    from dedup.index.redis import RedisIndex
+    from dedup.index.redis.index import RedisIndex
 
     return RedisIndex(address, namespace, detector, **options)

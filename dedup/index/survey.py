@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dedup.index.base import Entry, Index
+from dedup.index.contract import Entry, Index
 from dedup.index.scopes import scope_mask
 
 __all__ = ["BATCH", "REBUILD", "Filed", "Finding", "Standing", "Survey", "flaw"]

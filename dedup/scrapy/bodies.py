@@ -7,8 +7,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 
-from dedup.html import charset
-from dedup.limits import MAX_CHARACTERS
+from dedup.page.html import charset
+from dedup.page.limits import MAX_CHARACTERS
 from dedup.scrapy.settings import is_enabled
 
 __all__ = ["CharsetMiddleware", "WholenessMiddleware"]

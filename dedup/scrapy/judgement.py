@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from dedup.detector import Fingerprint
+from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Verdict
 
 __all__ = ["FLAG", "Judgement", "NearDuplicate", "judgement", "remember"]

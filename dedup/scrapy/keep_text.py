@@ -10,13 +10,13 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 
-from dedup import html
+from dedup.droplog.texts import SUFFIX, Texts
+from dedup.page import html
+from dedup.page.urls import strip_user
 from dedup.scrapy.judgement import judgement
 from dedup.scrapy.middleware import NearDuplicateMiddleware
 from dedup.scrapy.settings import is_enabled
 from dedup.scrapy.signals import near_duplicate
-from dedup.texts import SUFFIX, Texts
-from dedup.urls import strip_user
 
 __all__ = ["KeepText"]
 

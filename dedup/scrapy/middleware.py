@@ -20,16 +20,16 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.spider import DefaultSpider
 from twisted.python.failure import Failure
 
-from dedup import limits
-from dedup.detector import Fingerprint
+from dedup.droplog.log import DropLog, drop_record
 from dedup.errors import DedupError, SettingsError
+from dedup.filter.alarm import Alarm
+from dedup.filter.audit import Audit
+from dedup.filter.claims import Claims
+from dedup.filter.doubts import Doubts
+from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Verdict
-from dedup.scrapy.alarm import Alarm
-from dedup.scrapy.audit import Audit
-from dedup.scrapy.claims import Claims
-from dedup.scrapy.doubts import Doubts
-from dedup.scrapy.droplog import DropLog, drop_record
-from dedup.scrapy.inert import inert
+from dedup.page import limits
+from dedup.printing import inert
 from dedup.scrapy.judgement import FLAG, Judgement, NearDuplicate, remember
 from dedup.scrapy.settings import Options, is_enabled, read_settings
 from dedup.scrapy.signals import filter_failed, near_duplicate, refuse

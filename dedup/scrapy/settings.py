@@ -15,10 +15,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
-from dedup.checks import check_number
-from dedup.detector import Detector
 from dedup.errors import SettingsError
+from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
+from dedup.values import check_number
 
 __all__ = ["DEFAULTS", "Options", "is_enabled", "read_settings"]
 

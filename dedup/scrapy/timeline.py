@@ -1,4 +1,4 @@
-"""Writes the course of a crawl beside its drop log; `dedup.timeline` says what the file holds."""
+"""Writes the course of a crawl beside its drop log; `dedup.droplog.course` says what the file holds."""
 
 import asyncio
 import json
@@ -14,9 +14,9 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from dedup.droplog.course import SUFFIX
 from dedup.scrapy.middleware import NearDuplicateMiddleware
 from dedup.scrapy.settings import is_enabled
-from dedup.timeline import SUFFIX
 
 __all__ = ["Timeline"]
 

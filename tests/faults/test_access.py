@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from dedup.errors import IndexUnavailableError
 from dedup.index import open_index
-from tests.servers import DETECTOR, Server, driven, opened, page, start_redis
+from tests.support.redis import DETECTOR, Server, driven, opened, page, start_redis
 
 #: What docs/reliability.md tells an operator to set.
 LEAST = (
@@ -129,7 +129,7 @@ def free_port() -> int:
 async def test_tls_is_checked(
     folder: Path, redis_socket: Path, served: str, trusted: str, opens: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.index.server.DEADLINE", 1.0)
+    monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
     program = shutil.which("redis-server") or shutil.which("valkey-server")
     assert program
     port = free_port()

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.claims import fill, index_in, pages, twin_of
-from tests.forked import Forked
+from tests.support.forked import Forked
+from tests.support.stores import fill, index_in, pages, twin_of
 
 CLAIMS = pages(5000)
 #: The longest life of a writer, in seconds.

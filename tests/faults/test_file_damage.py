@@ -20,9 +20,9 @@ import pytest
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError
 from dedup.index import Index, Verdict
-from dedup.index.base import FORMAT
-from tests.claims import Claim, change, fill, index_in, pages, try_to_open, twin_of
-from tests.servers import driven, page
+from dedup.index.contract import FORMAT
+from tests.support.redis import driven, page
+from tests.support.stores import Claim, change, fill, index_in, pages, try_to_open, twin_of
 
 FILED = [(f"{name} of the index", url, page) for name, url, page in pages(120)]
 STRANGERS = pages(120, "stranger", seed=2)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dedup import Detector
-from dedup.html import Page
-from dedup.shingles import hash_tokens
-from dedup.simhash import distance, simhash
+from dedup.fingerprint.shingles import hash_tokens
+from dedup.fingerprint.simhash import distance, simhash
+from dedup.page.html import Page
 
 SEED = 3
 POOL = [f"junk{number}" for number in range(4_000)]

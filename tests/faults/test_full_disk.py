@@ -22,9 +22,9 @@ from typing import Any, Literal
 import pytest
 
 from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError
-from dedup.index import Index, confirmations
-from tests.claims import Claim, fill, index_in, pages, try_to_open, twin_of
-from tests.servers import driven
+from dedup.index import Index, batching
+from tests.support.redis import driven
+from tests.support.stores import Claim, fill, index_in, pages, try_to_open, twin_of
 
 #: What is confirmed waits so long to be written, and may then be expected to be; in seconds.
 PATIENCE, SOON = 0.05, 0.25
@@ -32,7 +32,7 @@ PATIENCE, SOON = 0.05, 0.25
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confirmations, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(batching, "PATIENCE", PATIENCE)
 
 
 def mount(*arguments: object) -> bool:

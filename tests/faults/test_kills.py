@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from crawler.demo import serve
-from tests.faults.crawls import CONTENTS, PATIENCE, Crawl, Twins, add_up, check, missing, until
+from tests.support.outages import CONTENTS, PATIENCE, Crawl, Twins, add_up, check, missing, until
 
 
 @dataclass

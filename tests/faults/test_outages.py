@@ -14,7 +14,7 @@ import pytest
 import redis
 from scrapy import Request
 
-from tests.crawling import Answer, Crawl, Redis, Run, Site, Walker, page
+from tests.support.crawls import Answer, Crawl, Redis, Run, Site, Walker, page
 
 SEED = 11
 #: Contents of the site below, and URLs of each.
@@ -210,7 +210,7 @@ def test_what_was_dropped_for_a_page_of_a_crawler_that_died_is_fetched_again(
     crawl: Run, site: Site, own_redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other crawler's page: it was claimed, and its lease ends while our crawl is at its end."""
-    monkeypatch.setattr("dedup.index.redis.LEASE_MS", 3_000)
+    monkeypatch.setattr("dedup.index.redis.index.LEASE_MS", 3_000)
     client = redis.Redis(unix_socket_path=str(own_redis.socket))
     settings = {"DEDUP_INDEX": f"unix://{own_redis.socket}", "DEDUP_NAMESPACE": "test"}
     pages = {"/": page("home", "/b"), "/b": page("story", more="changed"), "/a": page("story")}

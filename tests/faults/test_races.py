@@ -13,14 +13,14 @@ import pytest
 
 from dedup.errors import IndexUnavailableError
 from dedup.index import Verdict, open_index
-from tests.servers import DETECTOR, driven, page
+from tests.support.redis import DETECTOR, driven, page
 
 WORKERS = 8
 
 RACE = """
 import asyncio, json, multiprocessing, random, sys
 from dedup import Detector, open_index
-from dedup.detector import Fingerprint
+from dedup.fingerprint.detector import Fingerprint
 
 address, namespace, workers, rounds = *sys.argv[1:3], int(sys.argv[3]), int(sys.argv[4])
 

@@ -16,7 +16,7 @@ import redis
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index import Index
-from tests.servers import Line, Server, driven, opened, page
+from tests.support.redis import Line, Server, driven, opened, page
 
 SEED = 5
 
@@ -25,8 +25,8 @@ SEED = 5
 def impatience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls give up sooner than they do: the tests shall not take minutes."""
     if "patient" not in request.keywords:
-        monkeypatch.setattr("dedup.index.server.DEADLINE", 1.0)
-        monkeypatch.setattr("dedup.index.server.TIMEOUT", 0.5)
+        monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
+        monkeypatch.setattr("dedup.index.redis.client.TIMEOUT", 0.5)
 
 
 def pages(count: int, seed: int = SEED) -> list[int]:
@@ -320,7 +320,7 @@ def flip(reply: bytes, rng: random.Random) -> bytes:
 async def test_a_garbled_answer_never_drops_a_page(
     redis_socket: Path, namespace: str, kind: str, trials: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.index.server.DEADLINE", 0.3)
+    monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 0.3)
     rng = random.Random(SEED)
     async with garbling(redis_socket, namespace) as (index, garbler):
         for number, simhash in enumerate(pages(trials + 1)[1:], 1):

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from dedup.detector import Fingerprint
+from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Entry, Index, Verdict, open_index
 from dedup.index.survey import Finding
 from tests.test_index import ALL_BITS, DETECTOR, Model, page

@@ -1,0 +1,1 @@
+"""The commands that Scrapy offers where this library is installed."""

@@ -58,7 +58,7 @@ class Command(ScrapyCommand):
             self.exitcode = error.exit_status
 
     def _compare(self, a: str, b: str) -> bool:
-        from dedup.index.index_file import printable
+        from dedup.printing import printable
         from dedup.scrapy.settings import read_settings
 
         assert self.settings is not None
@@ -108,11 +108,11 @@ class Command(ScrapyCommand):
 
 def _measures(detector: Any, pages: Sequence[Any], compared: Any) -> list[tuple[str, str]]:
     """What two pages have in common, by each measure: its name and what it says."""
-    from dedup.bands import Bands, Megashingles
-    from dedup.html import is_url
-    from dedup.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
-    from dedup.shingles import dice, hash_tokens, resemblance, shingle_hashes
-    from dedup.signatures import agreement, signature
+    from dedup.fingerprint.methods.bands import Bands, Megashingles
+    from dedup.fingerprint.methods.signatures import agreement, signature
+    from dedup.fingerprint.shingles import dice, hash_tokens, resemblance, shingle_hashes
+    from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
+    from dedup.page.html import is_url
 
     sets = [detector.shingles(page) for page in pages]
     fours = [replace(detector, shingle_size=SIZE).shingles(page) for page in pages]
@@ -143,7 +143,7 @@ def _equal(scheme: Any, drawn: Sequence[Any]) -> str:
 
 def _shares(samples: Sequence[Any]) -> str:
     """How much of each of two samples the other has."""
-    from dedup.shingles import containment
+    from dedup.fingerprint.shingles import containment
 
     a, b = samples
     return ", ".join(
@@ -155,7 +155,7 @@ def _shares(samples: Sequence[Any]) -> str:
 def _read(name: str, source: str) -> tuple[bytes | str, str]:
     """HTML and URL of a page."""
     from dedup.errors import SettingsError
-    from dedup.labelled import read_page
+    from dedup.lab.labelled import read_page
 
     if not source.startswith(("http://", "https://")):
         try:

@@ -1,14 +1,48 @@
-"""`scrapy crawl`, which ends with the exit status that the filter asks for (2 settings, 3 ... 5 index)."""
+"""`scrapy crawl` and `scrapy runspider`: Scrapy's own commands, with the filter's exit status.
+
+A crawl that the filter refused or stopped ends with 2 (settings) or 3 to 5 (index): see `dedup.errors`.
+"""
 
 import argparse
+from typing import Self
 
-from scrapy.commands import crawl
+from pydispatch import dispatcher
+from scrapy.commands import crawl, runspider
 
-from dedup.scrapy.commands.exit_status import ExitStatus
+from dedup.scrapy.signals import filter_failed
+
+__all__ = ["Command", "ExitStatus", "RunSpider"]
+
+
+class ExitStatus:
+    """While it is entered, takes note of the exit status that the filter asks for."""
+
+    def __init__(self) -> None:
+        self.status = 0
+
+    def _note(self, error: Exception) -> None:
+        self.status = self.status or getattr(error, "exit_status", 1)
+
+    def __enter__(self) -> Self:
+        dispatcher.connect(self._note, filter_failed)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        dispatcher.disconnect(self._note, filter_failed)
 
 
 class Command(crawl.Command):
-    """Scrapy's own command, but for the exit status."""
+    """Scrapy's `crawl`, but for the exit status."""
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Runs the spider."""
+        with ExitStatus() as wanted:
+            super().run(args, opts)
+        self.exitcode = wanted.status or self.exitcode
+
+
+class RunSpider(runspider.Command):
+    """Scrapy's `runspider`, but for the exit status."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the spider."""

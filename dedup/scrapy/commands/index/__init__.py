@@ -132,18 +132,18 @@ class Command(ScrapyCommand):
         self, verb: str, rest: list[str], opts: argparse.Namespace, options: "Options"
     ) -> Coroutine[None, None, int]:
         from dedup.errors import SettingsError
-        from dedup.scrapy.commands.index import census, condition, exchange, forgetting, moved
+        from dedup.scrapy.commands.index import check, exchange, forget, info, moved
 
         if options.index.where == "memory:" and verb != "moved":
             raise SettingsError(
                 "DEDUP_INDEX is 'memory:', which ends with its crawl; allowed here: file:PATH, redis://HOST:PORT/DB"
             )
         if verb == "info":
-            return census.print_info(options.index, opts.plot)
+            return info.print_info(options.index, opts.plot)
         if verb == "check":
-            return condition.check(options.index)
+            return check.check(options.index)
         if verb == "forget":
-            return forgetting.forget(options.index, rest, opts.run, opts.older_than, opts.dry_run)
+            return forget.forget(options.index, rest, opts.run, opts.older_than, opts.dry_run)
         if verb == "export":
             return exchange.export_pages(options.index, rest[0])
         if verb == "import":

@@ -10,11 +10,11 @@ from typing import IO, BinaryIO
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, SettingsError
 from dedup.index import Entry, Index
-from dedup.index.lines import header_line, page_line, read_header, read_page
+from dedup.index.export import header_line, page_line, read_header, read_page
 from dedup.index.survey import BATCH
+from dedup.printing import inert
 from dedup.scrapy.commands.index.surveyed import surveyed
-from dedup.scrapy.commands.output import counting, reading
-from dedup.scrapy.inert import inert
+from dedup.scrapy.commands.terminal import counting, reading
 
 __all__ = ["export_pages", "import_pages"]
 

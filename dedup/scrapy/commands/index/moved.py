@@ -3,12 +3,12 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dedup.drops import Drops
+from dedup.droplog.drops import Drops
+from dedup.droplog.records import Reader, find_logs
 from dedup.errors import SettingsError
 from dedup.index import Index
-from dedup.records import Reader, find_logs
+from dedup.printing import inert
 from dedup.scrapy.commands.index.surveyed import WIDTH, page_id
-from dedup.scrapy.inert import inert
 from dedup.scrapy.settings import Options
 
 __all__ = ["print_places"]

@@ -9,7 +9,7 @@ from scrapy.utils.request import fingerprint
 from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.index import Index
 from dedup.index.survey import Survey
-from dedup.scrapy.inert import inert
+from dedup.printing import inert
 
 __all__ = ["WIDTH", "page_id", "surveyed"]
 

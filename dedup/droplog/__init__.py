@@ -1,0 +1,1 @@
+"""The log of dropped pages, in both directions, and the files beside it."""

@@ -1,0 +1,277 @@
+"""Drops, gathered in a temporary database on disk that answers in sums and groups, however many they are."""
+
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Self
+
+from dedup.droplog.records import ORIGIN, Record, host
+from dedup.errors import DedupError
+
+__all__ = ["Cluster", "Drops", "Host", "Place", "Totals", "pattern"]
+
+_SCHEMA = """
+PRAGMA journal_mode = OFF;
+PRAGMA temp_store = FILE;
+CREATE TABLE drops (
+    time TEXT, url TEXT, host TEXT, duplicate_of TEXT, distance INTEGER, resemblance REAL,
+    links INTEGER, bytes INTEGER, action TEXT,
+    simhash TEXT, duplicate_of_simhash TEXT, tokens INTEGER, rule TEXT, referer TEXT, depth INTEGER
+);
+"""
+_COLUMNS = (
+    *("time", "url", "host", "duplicate_of", "distance", "resemblance", "links", "bytes", "action"),
+    *("simhash", "duplicate_of_simhash", "tokens", "rule", "referer", "depth"),
+)
+_TOTALS = """
+SELECT count(*), count(DISTINCT url), count(DISTINCT duplicate_of), count(DISTINCT host),
+    coalesce(min(time), ''), coalesce(max(time), ''),
+    coalesce(sum(action = 'drop'), 0), coalesce(sum(action = 'nofollow'), 0), coalesce(sum(action = 'mark'), 0),
+    coalesce(sum(links * (action != 'mark')), 0), coalesce(sum(links * (action = 'mark')), 0), sum(bytes)
+FROM drops
+"""
+_HOSTS = "SELECT host, count(*), sum(links), sum(bytes) FROM drops GROUP BY host ORDER BY 2 DESC, 1"
+_DISTANCES = "SELECT distance, count(*) FROM drops GROUP BY distance ORDER BY distance"
+#: By whole numbers, since 0.55 * 20 is not 11.
+_RESEMBLANCES = """
+SELECT CAST(round(resemblance * 10000) AS INTEGER) / 500 AS twentieths, count(*)
+FROM drops GROUP BY twentieths ORDER BY twentieths
+"""
+_CLUSTERS = """
+SELECT duplicate_of, count(*), sum(links), min(time), max(time), count(DISTINCT host)
+FROM drops GROUP BY duplicate_of ORDER BY 2 DESC, 1
+"""
+
+#: By whole numbers, as above.
+_GRID = """
+SELECT distance, CAST(round(resemblance * 10000) AS INTEGER) / 100 AS hundredths, count(*), sum(links)
+FROM drops GROUP BY 1, 2 ORDER BY 1, 2
+"""
+_TIMES = """
+SELECT CAST((julianday(time) - 2440587.5) * 86400 / :width - :start / :width AS INTEGER) AS step, count(*)
+FROM drops GROUP BY step ORDER BY step
+"""
+#: The most doubtful drops, and the first of each cluster; the largest cluster first, the most doubtful drop in it.
+_PAIRS = """
+WITH placed AS (
+    SELECT rowid AS drop_id, row_number() OVER (ORDER BY resemblance, distance DESC, rowid) AS doubt,
+        row_number() OVER (PARTITION BY duplicate_of ORDER BY resemblance, distance DESC, rowid) AS place,
+        count(*) OVER (PARTITION BY duplicate_of) AS size
+    FROM drops
+), chosen AS (
+    SELECT drop_id, size FROM placed ORDER BY doubt > :limit / 2, place > 20, size DESC, place LIMIT :limit
+)
+SELECT url, duplicate_of, time, distance, resemblance, tokens, links, bytes, action, rule, depth, referer,
+    simhash, duplicate_of_simhash
+FROM drops JOIN chosen ON drops.rowid = drop_id ORDER BY size DESC, duplicate_of, resemblance, distance DESC, drop_id
+"""
+
+#: Lost and found (Barber): the pages of the clusters that a URL is of, but for itself.
+_PLACES = """
+WITH origins AS (SELECT :url AS origin UNION SELECT duplicate_of FROM drops WHERE url = :url),
+    members AS (SELECT url, duplicate_of, time FROM drops WHERE duplicate_of IN origins)
+SELECT url, max(kept), min(time), max(time) FROM (
+    SELECT url, 0 AS kept, time FROM members UNION ALL SELECT duplicate_of, 1, time FROM members
+) WHERE url != :url GROUP BY url ORDER BY 4 DESC, 1
+"""
+
+
+class Totals(NamedTuple):
+    """All drops, summed."""
+
+    drops: int
+    urls: int  # different ones
+    clusters: int  # kept pages
+    hosts: int
+    first: str
+    last: str
+    dropped: int
+    not_followed: int
+    marked: int
+    links: int  # not followed
+    marked_links: int  # on the pages that were only marked
+    bytes: int | None  # of the pages; None if no record tells
+
+
+class Host(NamedTuple):
+    """The drops of a host."""
+
+    host: str
+    drops: int
+    links: int
+    bytes: int | None
+
+
+class Cluster(NamedTuple):
+    """The drops that one kept page led to."""
+
+    duplicate_of: str
+    drops: int
+    links: int
+    first: str
+    last: str
+    hosts: int
+
+
+class Pair(NamedTuple):
+    """A dropped page and the kept one that it is a near-duplicate of."""
+
+    url: str
+    duplicate_of: str
+    time: str
+    distance: int
+    resemblance: float
+    tokens: int
+    links: int
+    bytes: int | None
+    action: str
+    rule: str
+    depth: int
+    referer: str | None
+    simhash: str
+    duplicate_of_simhash: str
+
+
+class Place(NamedTuple):
+    """A URL at which a content was met."""
+
+    url: str
+    kept: bool
+    first: str
+    last: str
+
+
+class Drops:
+    """Records in a database of their own, which is gone when it is closed."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._database = sqlite3.connect("")  # on disk, where SQLite keeps temporary files
+        self._database.create_function("pattern", 1, pattern, deterministic=True)
+        insert = f"INSERT INTO drops VALUES ({', '.join('?' * len(_COLUMNS))})"
+        try:
+            with self._errors():
+                self._database.executescript(_SCHEMA)
+                self._database.executemany(insert, map(_row, records))
+                self._database.execute("CREATE INDEX clusters ON drops (duplicate_of)")
+        except BaseException:
+            self._database.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise DedupError(
+                f"the temporary database of drops fails: {error}; TMPDIR names the folder that it is in"
+            ) from None
+
+    def _rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        with self._errors():
+            named = values[0] if values and isinstance(values[0], dict) else values
+            for row in self._database.execute(query, named):  # noqa: UP028
+                yield row  # `yield from` would close a cursor that may be gone with its database
+
+    def totals(self) -> Totals:
+        """What came of all drops."""
+        (row,) = self._rows(_TOTALS)
+        return Totals(*row)
+
+    def hosts(self) -> Iterator[Host]:
+        """Hosts of dropped pages, most drops first."""
+        return (Host(*row) for row in self._rows(_HOSTS))
+
+    def distances(self) -> dict[int, int]:
+        """How many drops there are of each distance."""
+        return dict(self._rows(_DISTANCES))
+
+    def resemblances(self) -> dict[float, int]:
+        """How many drops there are of each resemblance, rounded down to twentieths."""
+        return {twentieths / 20: drops for twentieths, drops in self._rows(_RESEMBLANCES)}
+
+    def clusters(self) -> Iterator[Cluster]:
+        """Clusters, the largest first."""
+        return (Cluster(*row) for row in self._rows(_CLUSTERS))
+
+    def grid(self) -> Iterator[tuple[int, int, int, int]]:
+        """Distance, resemblance rounded down to hundredths, the number of such drops, and of links on them."""
+        return ((d, r, drops, links) for d, r, drops, links in self._rows(_GRID))
+
+    def times(self, start: float, width: float) -> dict[int, int]:
+        """How many drops there are in each step of time; start (since 1970) and width of the steps in seconds."""
+        return dict(self._rows(_TIMES, {"start": start, "width": width}))
+
+    def pairs(self, limit: int) -> Iterator[Pair]:
+        """Drops, the largest cluster first, and in a cluster the least alike pair.
+
+        Of more than ``limit``: the half of them that is least alike, and the others from the largest clusters.
+        """
+        return (Pair(*row) for row in self._rows(_PAIRS, {"limit": limit}))
+
+    def hosts_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
+        """The hosts of a cluster's dropped pages, with the number of drops, most first."""
+        return self._groups("host", cluster)
+
+    def patterns_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
+        """The patterns of a cluster's dropped pages, with the number of drops, most first."""
+        return self._groups("pattern(url)", cluster)
+
+    def places(self, url: str) -> Iterator[Place]:
+        """Where else the content of a URL was met, last seen first: its kept page, and what was dropped for it.
+
+        The times of a kept page are those of its drops: the log does not say when it was itself fetched.
+        """
+        return (
+            Place(where, bool(kept), first, last)
+            for where, kept, first, last in self._rows(_PLACES, {"url": url})
+        )
+
+    def _groups(self, by: str, cluster: Cluster) -> Iterator[tuple[str, int]]:
+        query = f"SELECT {by}, count(*) FROM drops WHERE duplicate_of = ? GROUP BY 1 ORDER BY 2 DESC, 1"
+        return ((name, drops) for name, drops in self._rows(query, cluster.duplicate_of))
+
+
+def _row(record: Record) -> tuple[object, ...]:
+    row = {
+        name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+        for name, value in record.items()
+    }  # SQLite stores no lone surrogates
+    row |= {"host": host(row["url"]), "bytes": row.get("bytes")}
+    return tuple(row[name] for name in _COLUMNS)
+
+
+_PARTS = re.compile(r"%[0-9a-f]{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-z]+", re.IGNORECASE)
+_HEX = re.compile(r"[0-9a-f]{8,}", re.IGNORECASE)
+_DIGITS = re.compile(r"[0-9]+")
+
+
+def pattern(url: str) -> str:
+    """What a URL has in common with others of its kind: its host, and ``*`` for what varies.
+
+    These are values of parameters, numbers, and ids: hexadecimal from 8 digits, of letters and digits from 16.
+
+    >>> pattern("http://a1.org/news/2026-11/id17;jsessionid=1F?page=2&back=/x/y#top")
+    'http://a1.org/news/*-*/id*;jsessionid=*?page=*&back=*'
+    >>> pattern("http://a.org/3f2a77b0/deadline/a%20b?7"), pattern("http://[")
+    ('http://a.org/*/deadline/a%20b?*', 'http://[')
+    """
+    origin = ORIGIN.match(url)
+    start = origin.end() if origin else 0
+    path, mark, query = url[start:].partition("#")[0].partition("?")
+    general = re.sub(r"=[^/;]*", "=*", path) + mark + re.sub(r"=[^&;]*", "=*", query)
+    return url[:start] + _PARTS.sub(lambda part: _general(part[0]), general)
+
+
+def _general(part: str) -> str:
+    if part[0] == "%":  # an escape, as in %20
+        return part
+    if "-" in part or (_DIGITS.search(part) and (_HEX.fullmatch(part) or len(part) >= 16)):
+        return "*"
+    return _DIGITS.sub("*", part)

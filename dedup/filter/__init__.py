@@ -1,0 +1,1 @@
+"""The policy of a crawl: what becomes of a page, its claim and its verdict."""

@@ -1,0 +1,1 @@
+"""Tokens -> Fingerprint -> Comparison: the algorithms of the papers, and the detector that joins them."""

@@ -1,0 +1,292 @@
+"""Detector: options checked once; page -> Fingerprint; two Fingerprints -> Comparison.
+
+The verdict in one line: a near-duplicate is a candidate by ``method`` **and** has at least
+``min_resemblance`` in common by the sketches of its shingles.  The method finds candidates cheaply; the
+sketch of the six-token shingles, AltaVista's features, confirms.  Candidates are, by "simhash", pages within
+``max_distance`` bits of simhash; by "minhash", pages that share a band of min-hashes; by "supershingle",
+pages that share a megashingle (`dedup.fingerprint.methods.bands`).
+"""
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from itertools import repeat
+from operator import eq
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from dedup.errors import SettingsError
+from dedup.fingerprint import simhash, sketch
+from dedup.fingerprint.methods import signatures
+from dedup.fingerprint.methods.bands import Bands, Megashingles, plan_bands
+from dedup.fingerprint.plans import MAX_DISTANCE, Plan, exact_plan, plan, plan_for
+from dedup.fingerprint.shingles import Hashes, hash_tokens, shingle_hashes
+from dedup.page import html, limits
+from dedup.values import check_choice, check_number
+
+__all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
+
+#: Changes whenever the same page would get another fingerprint; stored with every index.
+SCHEME = 2
+METHODS = ("simhash", "minhash", "supershingle")
+#: Fingerprints that a detector remembers, by the digest of their tokens (about 500 bytes each).
+REMEMBERED = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What is hashed, and how it is weighed; the defaults are what the evaluation chose."""
+
+    simhash_size: int = 1  #: tokens per simhash feature
+    simhash_urls: bool = False  #: whether URL tokens are simhash features
+    weights: str = "count"  #: of a simhash feature: "count", "log" = 1 + ln(count), or "one"
+    sketch_urls: bool = True  #: whether URL tokens are part of the sketched shingles
+    slots: int = 512  #: slots of the sketch, a power of two
+    bits: int = 2  #: bits stored per slot
+
+    def __post_init__(self) -> None:
+        check_number("features.simhash_size", self.simhash_size, 1, 100)
+        check_choice("features.simhash_urls", self.simhash_urls, (True, False))
+        check_choice("features.weights", self.weights, ("count", "log", "one"))
+        check_choice("features.sketch_urls", self.sketch_urls, (True, False))
+        check_choice("features.slots", self.slots, (64, 128, 256, 512, 1024, 2048))
+        check_choice("features.bits", self.bits, sketch.WIDTHS)
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What is kept of a page in order to judge it and others against it."""
+
+    simhash: int | None  #: 64 bits; None when nothing could be made of the page
+    sketch: bytes  #: ``slots * bits / 8`` bytes; empty when simhash is None
+    tokens: int  #: words and URLs that were found
+    links: int  #: different URLs among its HREFs
+    reason: str | None = (
+        None  #: why it can't be judged: empty, short, truncated, or one of `dedup.page.limits`
+    )
+    digest: int = 0  #: 64 bits of BLAKE2b of the tokens; equal pages have equal digests
+    bands: tuple[int, ...] = ()  #: 64 bits each: bands, or megashingles, where the method has them
+
+    @property
+    def hex(self) -> str | None:
+        """The simhash as 16 hex digits."""
+        return None if self.simhash is None else f"{self.simhash:016x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How near two pages are, and whether that makes them duplicates."""
+
+    distance: int | None  #: bits in which the simhashes differ; None if a page has none
+    resemblance: float | None  #: estimated share of common shingles, 0..1
+    duplicate: bool
+
+
+@dataclass(frozen=True)
+class Detector:
+    """Judges pages by the settings of the same names (in upper case, with ``DEDUP_`` before them).
+
+    Raises `SettingsError` for a value that is not allowed; no page makes its methods raise.
+
+    >>> detector = Detector(min_tokens=5)
+    >>> story = "<p>The crawler reads each page once and never follows the same page twice" + " or so" * 9
+    >>> a, b = detector.fingerprint(story), detector.fingerprint(story.upper() + "<!-- 12:05 -->")
+    >>> detector.compare(a, b)
+    Comparison(distance=0, resemblance=1.0, duplicate=True)
+    >>> detector.compare(a, detector.fingerprint("<p>Quite another page, about something else"))
+    Comparison(distance=..., resemblance=0.0, duplicate=False)
+    >>> detector.fingerprint("<p>Not found").reason
+    'short'
+    """
+
+    max_distance: int = 6  #: k, in bits of 64
+    min_resemblance: float = 0.75  #: 0 to 1; 0 = no second stage
+    shingle_size: int = 6  #: w, tokens per shingle of the sketch
+    min_tokens: int = 30  #: words that a page must have to be judged
+    keep_urls: bool = True  #: whether the URLs of HREFs and IMGs are tokens
+    hash_key: str = field(default="", repr=False)  #: a secret that makes fingerprints unforgeable
+    method: str = "simhash"  #: "simhash", "minhash" or "supershingle"
+    recall: float = 0.99  #: of method "minhash": share of pages of min_resemblance that the bands must find
+    supershingle_size: int = 14  #: k, min-hashes per supershingle; 5 is Bing's variant
+    megashingle_size: int = 2  #: supershingles of six that have to be equal; 4 is Bing's variant
+    features: Features = field(default_factory=Features)
+
+    def __post_init__(self) -> None:
+        check_number("MAX_DISTANCE", self.max_distance, 0, MAX_DISTANCE)
+        check_number("MIN_RESEMBLANCE", self.min_resemblance, 0.0, 1.0)
+        check_number("SHINGLE_SIZE", self.shingle_size, 1, 100)
+        check_number("MIN_TOKENS", self.min_tokens, 0, 1_000_000)
+        check_choice("KEEP_URLS", self.keep_urls, (True, False))
+        check_choice("METHOD", self.method, METHODS)
+        check_number("RECALL", self.recall, 0.5, 0.9999)
+        check_number("SUPERSHINGLE_SIZE", self.supershingle_size, 1, 64)
+        check_number("MEGASHINGLE_SIZE", self.megashingle_size, 1, 6)
+        if not isinstance(self.features, Features):
+            raise SettingsError(f"features is {self.features!r}; allowed: a dedup.Features")
+        try:
+            self.hash_key.encode()
+        except (AttributeError, UnicodeEncodeError):  # the value is a secret: not shown
+            raise SettingsError("HASH_KEY is not text; allowed: any text, or '' for none") from None
+        _ = self.banding  # raises if it can't be planned
+
+    @cached_property
+    def banding(self) -> Bands | Megashingles | None:
+        """Which bands a page gets; None where it is found by its simhash."""
+        if self.method == "minhash":
+            return plan_bands(self.min_resemblance, self.recall)
+        if self.method == "supershingle":
+            return Megashingles(self.supershingle_size, self.megashingle_size)
+        return None
+
+    def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
+        """The tables in which a page is filed, ``tables`` of them if that is asked for.
+
+        Raises `SettingsError` for a number of tables that can't be had.
+        """
+        if self.banding is None:
+            return (
+                plan(self.max_distance, expected_pages)
+                if tables is None
+                else plan_for(tables, self.max_distance)
+            )
+        if tables is not None:
+            raise SettingsError(
+                f"TABLES is {tables!r}, but METHOD {self.method!r} has a table for each of its keys: "
+                f"{self.banding}; leave TABLES out"
+            )
+        return exact_plan(self.banding.count)
+
+    @property
+    def radius(self) -> int:
+        """How far from a page's key its candidates may be, in bits."""
+        return self.max_distance if self.banding is None else 0
+
+    @cached_property
+    def _keys(self) -> dict[str, int]:
+        """What makes hashes ours alone, by their purpose."""
+        secret = hashlib.blake2b(self.hash_key.encode(), digest_size=32).digest()
+        purposes = ("check", "digest", "signature", "sketch", "tokens")
+        keys = {purpose: _digest(purpose.encode(), secret) for purpose in purposes}
+        return keys if self.hash_key else keys | {"tokens": 0}
+
+    @cached_property
+    def _known(self) -> OrderedDict[int, Fingerprint]:
+        return OrderedDict()
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What an index is built with: fingerprints and verdicts of other parameters don't mix."""
+        values: dict[str, Any] = {
+            "scheme": SCHEME,
+            "method": self.method,
+            "min_resemblance": float(self.min_resemblance),
+            "shingle_size": self.shingle_size,
+            "min_tokens": self.min_tokens,
+            "keep_urls": self.keep_urls,
+            "hash_key": f"{self._keys['check']:016x}",
+            **{f"features.{name}": value for name, value in asdict(self.features).items()},
+        }
+        if self.banding is None:
+            values["max_distance"] = self.max_distance
+        else:
+            values["bands"] = self.banding
+        return {name: str(value) for name, value in values.items()}
+
+    def fingerprint(self, page: bytes | str, url: str = "", encoding: str | None = None) -> Fingerprint:
+        """The fingerprint of a page's HTML; ``encoding`` is what its server said of it."""
+        tokens, reason = self.read(page, url, encoding)
+        return Fingerprint(None, b"", 0, 0, reason) if reason else self.fingerprint_page(tokens)
+
+    def read(
+        self, page: bytes | str, url: str = "", encoding: str | None = None
+    ) -> tuple[html.Page, str | None]:
+        """The tokens of a page's HTML, or why it is not read (see `dedup.page.limits`)."""
+        text = html.decode(page, encoding)
+        if reason := limits.unreadable(text):
+            return html.Page([], 0, False), reason
+        return html.extract(html.parse(text), url, self.keep_urls), None
+
+    def fingerprint_tree(self, root: etree._Element, url: str = "") -> Fingerprint:
+        """The fingerprint of a parsed page; the tree is left as it is.  O(size of the page)."""
+        return self.fingerprint_page(html.extract(root, url, self.keep_urls))
+
+    def fingerprint_page(self, page: html.Page) -> Fingerprint:
+        """The fingerprint of a page's tokens; of a page equal to one seen before, nothing is computed."""
+        tokens = page.tokens
+        if page.truncated or not tokens:
+            nothing = "truncated" if page.truncated else "empty"
+            return Fingerprint(None, b"", len(tokens), page.links, nothing)
+        digest = _digest("\0".join(tokens).encode(), self._keys["digest"].to_bytes(8, "big"))
+        found = self._known.pop(digest, None) or self._compute(tokens, digest)
+        self._known[digest] = found  # now the last to be forgotten
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return replace(found, links=page.links)
+
+    def _compute(self, tokens: list[str], digest: int) -> Fingerprint:
+        features = self.features
+        hashes, words = self._hashes(tokens)
+        if len(words) == 0:
+            return Fingerprint(None, b"", len(tokens), 0, "short")
+        reason = "short" if len(words) < self.min_tokens else None
+        found = shingle_hashes(hashes if features.simhash_urls else words, features.simhash_size)
+        weights = None
+        if features.weights != "count":
+            found, counts = np.unique(found, return_counts=True)
+            weights = simhash.log_weights(counts) if features.weights == "log" else np.ones_like(counts)
+        shingles = shingle_hashes(hashes if features.sketch_urls else words, self.shingle_size)
+        return Fingerprint(
+            simhash.simhash(found, weights),
+            sketch.sketch(shingles, features.slots, features.bits, self._keys["sketch"]),
+            len(tokens),
+            0,
+            reason,
+            digest,
+            self._bands(shingles),
+        )
+
+    def _bands(self, shingles: Hashes) -> tuple[int, ...]:
+        if self.banding is None:
+            return ()
+        return self.banding.keys(
+            signatures.signature(shingles, self.banding.selectors, self._keys["signature"])
+        )
+
+    def _hashes(self, tokens: list[str]) -> tuple[Hashes, Hashes]:
+        """Hashes of all tokens, and of the words among them."""
+        hashes = hash_tokens(tokens, self._keys["tokens"])
+        if not self.keep_urls:
+            return hashes, hashes
+        is_url = np.fromiter(map(str.startswith, tokens, repeat("/")), np.bool_, len(tokens))
+        return hashes, hashes[~is_url]
+
+    def shingles(self, page: html.Page) -> Hashes:
+        """The shingles that a sketch samples, all of them: uint64, shape (n,)."""
+        hashes, words = self._hashes(page.tokens)
+        return shingle_hashes(hashes if self.features.sketch_urls else words, self.shingle_size)
+
+    def compare(self, a: Fingerprint, b: Fingerprint) -> Comparison:
+        """How near two pages are; pages that can't be judged are never duplicates."""
+        if a.simhash is None or b.simhash is None:
+            return Comparison(None, None, False)
+        distance = simhash.distance(a.simhash, b.simhash)
+        stored = np.frombuffer(a.sketch, np.uint64).reshape(1, -1)
+        resemblance = float(sketch.resemblances(stored, b.sketch, self.features.bits)[0])
+        judged = a.reason is None and b.reason is None
+        near = self.is_candidate(a, b) and resemblance >= self.min_resemblance
+        return Comparison(distance, resemblance, judged and near)
+
+    def is_candidate(self, a: Fingerprint, b: Fingerprint) -> bool:
+        """Whether the method finds one page when it looks for the other; both have a simhash."""
+        assert a.simhash is not None
+        assert b.simhash is not None
+        if self.banding is None:
+            return simhash.distance(a.simhash, b.simhash) <= self.max_distance
+        return any(map(eq, a.bands, b.bands))
+
+
+def _digest(octets: bytes, key: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(octets, key=key, digest_size=8).digest(), "big")

@@ -1,0 +1,1 @@
+"""How candidates are found: one module for each METHOD."""

@@ -1,0 +1,248 @@
+"""Permuted tables: which permutations find every fingerprint within k bits of a query.
+
+Manku, Jain, Das Sarma 2007, section 3.  Cut the bits into r > k blocks: two fingerprints that differ in
+at most k bits agree on at least r - k whole blocks.  So one table per choice of r - k blocks, which move
+to the top, holds every match among the entries that share those top p bits with the query (its prefix).
+The bits below may be cut again in the same way (a second level), for fewer candidates per table.
+
+The paper's designs for 64 bits, k = 3 and 2^34 fingerprints, section 3.1.1, by number of tables:
+
+>>> for tables in (20, 16, 10, 4):
+...     found = plan_for(tables, max_distance=3)
+...     prefixes = [table.prefix for table in found.tables]
+...     print(tables, found.levels, min(prefixes), max(prefixes), 2**34 >> min(prefixes))
+20 (6,) 31 33 8
+16 (4, 4) 28 28 64
+10 (5,) 25 26 512
+4 (4,) 16 16 262144
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import combinations, pairwise, product
+from math import ceil, comb, inf, prod
+from typing import Any, NamedTuple, TypeVar
+
+from dedup.errors import SettingsError
+from dedup.fingerprint.shingles import Hashes
+
+__all__ = ["DIGESTS", "Plan", "Table", "exact_plan", "fewest_tables", "plan", "plan_for", "possible_plans"]
+
+#: Prefixes are at least this long: Redis keeps the bits below the first 11 as an exact double.
+MIN_PREFIX = 11
+#: More tables than this are not offered: each costs a probe and an entry per page.
+MAX_TABLES = 100
+#: A plan is good enough when so many unrelated fingerprints are looked at per page (.7 ms in Redis).
+MAX_CANDIDATES = 500.0
+#: The largest distance for which tables are planned; at k = 8 chance alone begins to find matches.
+MAX_DISTANCE = 7
+#: What a page costs in each table: a listpack entry in Redis (measured); 8 + 4 bytes in memory.
+REDIS_BYTES, LOCAL_BYTES = 17, 12
+
+_T = TypeVar("_T", int, Hashes)
+
+
+class Table(NamedTuple):
+    """One permutation of the bits, as moves of whole blocks, and how many top bits are its prefix.
+
+    What it permutes is one of a page's keys: the simhash, or a band; its prefix may be the whole of it.
+    """
+
+    moves: tuple[tuple[int, int, int], ...]  #: (shift right, mask, shift left) of each run of bits
+    prefix: int  #: p, in bits
+    bits: int  #: f, the width of a fingerprint
+    column: int = 1  #: which of a page's keys it holds; 0 is the digest, held by `DIGESTS` alone
+
+    def permute(self, fingerprint: _T) -> _T:
+        """The permuted fingerprint, of an int or of each of uint64, shape (n,).  O(blocks) each.
+
+        >>> hex(plan_for(4, max_distance=3).tables[1].permute(0x1111222233334444))
+        '0x2222111133334444'
+        """
+        permuted: Any = fingerprint & 0
+        for right, mask, left in self.moves:
+            permuted |= ((fingerprint >> right) & mask) << left
+        return permuted  # type: ignore[no-any-return]
+
+    def prefix_range(self, permuted: int) -> tuple[int, int]:
+        """The first and last value that share the prefix of a permuted fingerprint."""
+        rest = (1 << (self.bits - self.prefix)) - 1
+        return permuted & ~rest, permuted | rest
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The tables for one width, distance and cutting; equal levels make equal tables, everywhere.
+
+    They are made for each of ``columns`` keys: one simhash, or a page's bands.
+    """
+
+    bits: int  #: f, the width of a fingerprint
+    max_distance: int  #: k
+    levels: tuple[int, ...]  #: r, the number of blocks, at each level
+    columns: int = 1
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """One table per column and choice of blocks at every level."""
+        every_bit = tuple(range(self.bits - 1, -1, -1))
+        return tuple(
+            Table(_moves(order, self.bits), prefix, self.bits, column)
+            for column in range(1, self.columns + 1)
+            for order, prefix in _orders(every_bit, self.max_distance, self.levels)
+        )
+
+    @property
+    def size(self) -> int:
+        """Number of tables: the product of C(r, k) over the levels, for each column."""
+        return self.columns * prod(comb(blocks, self.max_distance) for blocks in self.levels)
+
+    def candidates(self, pages: float) -> float:
+        """How many unrelated fingerprints a query is expected to meet among ``pages`` of them."""
+        return float(sum(pages / 2.0**table.prefix for table in self.tables))
+
+    def describe(self, pages: int) -> str:
+        """One line for people.
+
+        >>> plan_for(4, max_distance=3).describe(1_000_000)
+        '4 tables (k = 3, p = 16): 61 candidates a page at 1,000,000 pages, 48 bytes a page in memory, 68 in Redis'
+        """
+        prefixes = sorted({table.prefix for table in self.tables})
+        p = "..".join(str(prefix) for prefix in sorted({prefixes[0], prefixes[-1]}))
+        return (
+            f"{self.size} tables (k = {self.max_distance}, p = {p}): "
+            f"{self.candidates(pages):.2g} candidates a page at {pages:,} pages, "
+            f"{LOCAL_BYTES * self.size} bytes a page in memory, {REDIS_BYTES * self.size} in Redis"
+        )
+
+
+def _cut(order: tuple[int, ...], blocks: int) -> list[tuple[int, ...]]:
+    """Cuts bits into blocks as equal as can be, the larger ones first (11, 11, 11, 11, 10, 10)."""
+    width, larger = divmod(len(order), blocks)
+    ends = [0]
+    for block in range(blocks):
+        ends.append(ends[-1] + width + (block < larger))
+    return [order[start:end] for start, end in pairwise(ends)]
+
+
+def _orders(order: tuple[int, ...], k: int, levels: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], int]]:
+    """The bit positions from the top, and the prefix length, of each table."""
+    if not levels:
+        yield order, 0
+        return
+    blocks = _cut(order, levels[0])
+    for chosen in combinations(range(len(blocks)), len(blocks) - k):
+        top = tuple(bit for block in chosen for bit in blocks[block])
+        rest = tuple(bit for block in range(len(blocks)) if block not in chosen for bit in blocks[block])
+        for below, prefix in _orders(rest, k, levels[1:]):
+            yield top + below, len(top) + prefix
+
+
+def _moves(order: tuple[int, ...], bits: int) -> tuple[tuple[int, int, int], ...]:
+    moves = []
+    start = 0
+    for end in range(1, bits + 1):
+        if end == bits or order[end] != order[end - 1] - 1:
+            moves.append((order[end - 1], (1 << (end - start)) - 1, bits - end))
+            start = end
+    return tuple(moves)
+
+
+def exact_plan(columns: int, bits: int = 64) -> Plan:
+    """One table for each of so many keys, which pages share exactly or not at all.
+
+    >>> [(table.prefix, table.column) for table in exact_plan(2).tables]
+    [(64, 1), (64, 2)]
+    """
+    return Plan(bits, 0, (1,), columns)
+
+
+#: The table of the digests, of every method.
+DIGESTS = exact_plan(1).tables[0]._replace(column=0)
+
+
+@cache
+def possible_plans(max_distance: int, bits: int = 64) -> tuple[Plan, ...]:
+    """Every plan of one or two levels worth having, fewest tables first, longest prefix first.
+
+    >>> [plan.size for plan in possible_plans(3)][:6]
+    [4, 10, 16, 20, 35, 40]
+    """
+    best: dict[int, tuple[int, Plan]] = {}
+    once = range(max_distance + 1, bits + 1)
+    twice = once[:6]
+    for levels in [(r,) for r in once] + list(product(twice, twice)):
+        found = Plan(bits, max_distance, levels)
+        if found.size > MAX_TABLES or (max_distance == 0 and levels != (1,)):
+            continue
+        if levels[-1] > bits * (max_distance / levels[0] if len(levels) > 1 else 1):
+            continue
+        prefix = min(table.prefix for table in found.tables)
+        if prefix >= min(MIN_PREFIX, bits) and prefix > best.get(found.size, (0, found))[0]:
+            best[found.size] = prefix, found
+    return tuple(best[size][1] for size in sorted(best))
+
+
+def plan_for(tables: int, max_distance: int) -> Plan:
+    """The plan of a given number of tables, as `TABLES` asks for.
+
+    Raises `SettingsError` where no cutting into blocks gives that number.
+    """
+    _check_distance(max_distance)
+    for found in possible_plans(max_distance):
+        if found.size == tables:
+            return found
+    sizes = ", ".join(str(found.size) for found in possible_plans(max_distance))
+    raise SettingsError(
+        f"TABLES is {tables!r}, but for MAX_DISTANCE {max_distance} the 64 bits can be cut into blocks "
+        f"for {sizes} tables only; leave TABLES out to have it planned"
+    )
+
+
+def plan(max_distance: int, expected_pages: int) -> Plan:
+    """The fewest tables that keep the candidates of a query within bounds at ``expected_pages``.
+
+    A wrong guess costs speed or memory, never a match.
+
+    >>> plan(3, 1_000_000).size, plan(3, 100_000_000).size, plan(5, 1_000_000).size
+    (4, 10, 21)
+    """
+    _check_distance(max_distance)
+    plans = possible_plans(max_distance)
+    for found in plans:
+        if found.candidates(expected_pages) <= MAX_CANDIDATES:
+            return found
+    return min(plans, key=lambda found: found.candidates(expected_pages))
+
+
+def _check_distance(max_distance: int) -> None:
+    if not isinstance(max_distance, int) or not 0 <= max_distance <= MAX_DISTANCE:
+        raise SettingsError(
+            f"MAX_DISTANCE is {max_distance!r}, but tables are planned for 0 to {MAX_DISTANCE} bits only: "
+            "further apart, chance alone begins to find matches"
+        )
+
+
+def fewest_tables(bits: float, k: int, d: float, tau: float) -> float:
+    """X(f, k, d) of section 3.1.2: the fewest tables for 2^d fingerprints of f bits when a probe may
+    meet up to 2^tau of them; inf where no cutting does.
+
+    X = 1 if d < tau, else min over r > k of C(r, k) * X(f k / r, k, d - f (r - k) / r).
+
+    >>> [fewest_tables(64, 3, 34, tau) for tau in (3.1, 6.1, 9.1, 18.1)]
+    [20, 16, 10, 4]
+    >>> fewest_tables(64, 3, 34, 0), fewest_tables(8, 3, 34, 10)
+    (35, inf)
+    """
+    if d < tau:
+        return 1
+    if bits < 1:
+        return inf
+    best = inf
+    for blocks in range(k + 1, ceil(bits) + 1):
+        here = comb(blocks, k)
+        if here < best:
+            below = fewest_tables(bits * k / blocks, k, d - bits * (blocks - k) / blocks, tau)
+            best = min(best, here * below)
+    return best

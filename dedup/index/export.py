@@ -1,0 +1,136 @@
+"""Pages of an index as JSON Lines: a header with the parameters, then one object per page.
+
+What any store gives out, any store of the same parameters takes; the table plan may be another.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from dedup.index.contract import Entry, Index, check_parameters
+from dedup.index.scopes import scope_mask
+from dedup.index.survey import flaw
+from dedup.page.urls import strip_user
+
+__all__ = ["header_line", "page_line", "read_header", "read_page"]
+
+#: Changes whenever lines would be read differently.
+FORMAT = 1
+_KEY = re.compile("[0-9a-f]{16}")
+_RUN = re.compile("[0-9a-f]{32}")
+
+
+def _parameters(index: Index) -> dict[str, str]:
+    return {name: value for name, value in index.parameters.items() if name != "tables"}
+
+
+def header_line(index: Index) -> str:
+    """The first line."""
+    return json.dumps({"shingleback_index": FORMAT, "parameters": _parameters(index)})
+
+
+def page_line(entry: Entry) -> str:
+    """The line of a page."""
+    return json.dumps(
+        {
+            "page_id": entry.page_id.encode("utf-8", "backslashreplace").decode(),
+            "url": entry.url,
+            "simhash": f"{entry.simhash:016x}",
+            "scope": f"{entry.scope:016x}",
+            "digest": f"{entry.digest:016x}",
+            "bands": [f"{band:016x}" for band in entry.bands],
+            "sketch": base64.b64encode(entry.sketch).decode(),
+            "filed": entry.filed,
+            "run": entry.run,
+        }
+    )
+
+
+def read_header(line: bytes, index: Index, what: str) -> None:
+    """Checks the first line of ``what``.
+
+    Raises ValueError if it is none, and `IndexMismatchError` if its parameters are not those of the index.
+    """
+    header = _object(line)
+    parameters = header.get("parameters")
+    if header.get("shingleback_index") != FORMAT or not isinstance(parameters, dict):
+        raise ValueError(f"it is no header of an export of format {FORMAT}")
+    check_parameters(what, parameters, _parameters(index))
+
+
+def read_page(line: bytes, index: Index) -> Entry:
+    """The page of a line, in the scope that its URL has.
+
+    Raises ValueError: one line that says which field is wrong, and what is allowed.
+    """
+    found = _object(line)
+    if missing := FIELDS.keys() ^ found.keys():
+        raise ValueError(f"a field is missing or unknown: {ascii(min(missing))[:60]}")
+    values = {}
+    for name, (read, allowed) in FIELDS.items():
+        try:
+            values[name] = read(found[name])
+        except (ValueError, TypeError):
+            raise ValueError(f"{name} is {ascii(found[name])[:60]}; allowed: {allowed}") from None
+    entry = Entry(**values)
+    if wrong := flaw(index, entry):
+        raise ValueError(wrong)
+    return entry._replace(scope=scope_mask(index.scope, entry.url))
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line.decode())
+        return {**found}
+    except (ValueError, TypeError, RecursionError):
+        raise ValueError("it is no JSON object") from None
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError
+    value.encode()
+    return value
+
+
+def _url(value: Any) -> str:
+    return strip_user(value).encode("utf-8", "replace").decode() if type(value) is str else _text(value)
+
+
+def _hex(pattern: re.Pattern[str]) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if not pattern.fullmatch(value):
+            raise ValueError
+        return str(value)
+
+    return read
+
+
+def _key(value: Any) -> int:
+    return int(_hex(_KEY)(value), 16)
+
+
+def _keys(value: Any) -> tuple[int, ...]:
+    if type(value) is not list:
+        raise TypeError
+    return tuple(map(_key, value))
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError
+    return value
+
+
+#: What each field is read by, and what that allows.
+FIELDS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "page_id": (_text, "text"),
+    "url": (_url, "text"),
+    **dict.fromkeys(("simhash", "scope", "digest"), (_key, "16 hex digits")),
+    "bands": (_keys, "a list of 16 hex digits each"),
+    "sketch": (lambda value: base64.b64decode(_text(value), validate=True), "base64"),
+    "filed": (_count, "seconds since 1970"),
+    "run": (_hex(_RUN), "32 hex digits"),
+}

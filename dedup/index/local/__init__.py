@@ -1,0 +1,1 @@
+"""The embedded index: in memory, or in a file."""

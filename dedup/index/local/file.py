@@ -1,0 +1,106 @@
+"""What a file says, read without locking or writing it: whether it is an index of ours, and its pages."""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.index.contract import Entry
+from dedup.index.parameters import check_format
+from dedup.printing import printable
+
+__all__ = ["APPLICATION_ID", "COLUMNS", "IndexFile", "checksum", "entry_of"]
+
+#: "Shin", in the header of every SQLite file of ours.
+APPLICATION_ID = 0x5368696E
+#: Of a page, in the order of `entry_of`.
+COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, checksum"
+
+
+def _number(blob: bytes) -> int:
+    return int.from_bytes(blob, "big")
+
+
+def _numbers(blob: bytes) -> tuple[int, ...]:
+    return tuple(_number(blob[at : at + 8]) for at in range(0, len(blob), 8))
+
+
+def checksum(row: Iterable[object]) -> bytes:
+    """Of the columns, their types included."""
+    return xxhash.xxh3_64_digest(ascii(tuple(row)).encode("ascii"))
+
+
+def entry_of(row: Sequence[Any]) -> Entry:
+    """The entry in a row, of `COLUMNS`.  Raises ValueError if it is not as it was written."""
+    *columns, seal = row
+    page_id, url, simhash, scope, digest, bands, sketch, filed, run = columns
+    texts, blobs = (page_id, url, run), (simhash, scope, digest, bands, sketch)
+    if (
+        seal != checksum(columns)
+        or any(type(text) is not str for text in texts)
+        or any(type(blob) is not bytes for blob in blobs)
+        or type(filed) is not int
+        or [*map(len, blobs[:3])] != [8, 8, 8]
+        or len(bands) % 8
+    ):
+        raise ValueError("a page is not as it was written")
+    keys = _number(simhash), _number(scope), _number(digest), _numbers(bands)
+    return Entry(page_id, url, *keys, sketch, filed, run)
+
+
+class IndexFile:
+    """A file that may be an index: read, but neither locked nor written.  Raises `DedupError`s only."""
+
+    def __init__(self, path: str) -> None:
+        self.name = printable(path)
+        with self._errors():
+            self.path = Path(os.path.realpath(path))
+
+    def _header(self) -> dict[str, str]:
+        """What the file says of itself, read without writing to it."""
+        if self.path.stat().st_size == 0:
+            raise IndexCorruptError(f"the index file:{self.name} is an empty file; delete it to start anew")
+        with self.path.open("rb") as file:
+            start = file.read(18)
+        if start.startswith(b"SQLite format 3\0") and self.path.stat().st_size % (
+            int.from_bytes(start[16:18], "big") or 4096
+        ):
+            raise IndexCorruptError(f"the index file:{self.name} is cut short")
+        with closing(self._read_only()) as connection:
+            (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+            if application_id != APPLICATION_ID:
+                raise IndexMismatchError(
+                    f"the file {self.name} is an SQLite database, but not an index of ours; "
+                    "give DEDUP_INDEX another path"
+                )
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            check_format(f"file:{self.name}", version)
+            return dict(connection.execute("SELECT name, value FROM header"))
+
+    def _read_only(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path.as_uri() + "?mode=ro", uri=True, check_same_thread=False)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "no such" in str(error):
+                raise IndexCorruptError(f"the index file:{self.name} is incomplete: {error}") from None
+            if "decode" in str(error):
+                raise IndexCorruptError(f"the index file:{self.name} is damaged: a text is none") from None
+            raise IndexUnavailableError(f"the index file:{self.name} can't be used: {error}") from None
+        except sqlite3.DatabaseError as error:
+            if "not a database" in str(error):
+                message = f"the file {self.name} is not an index of ours; give DEDUP_INDEX another path"
+                raise IndexMismatchError(message) from None
+            raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+        except UnicodeDecodeError as error:
+            raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+        except (OSError, ValueError) as error:
+            raise IndexUnavailableError(f"the index file:{self.name} can't be opened: {error!r}") from None

@@ -1,0 +1,235 @@
+"""The file of an embedded index: one SQLite database, the durable truth of the pages that are done.
+
+Write-ahead logging: readers never wait for the writer, and a killed process loses at most what it had
+not yet handed over.  A lock file beside it keeps a second crawl out.  A file that is not ours, or is
+damaged, is refused and left as it is: it is opened for writing only when all of it has been read, and
+each page is stored with its checksum.
+"""
+
+import os
+import sqlite3
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from dedup.errors import (
+    DedupError,
+    IndexCorruptError,
+    IndexMismatchError,
+    IndexUnavailableError,
+)
+from dedup.fingerprint.shingles import Hashes
+from dedup.index.contract import Entry
+from dedup.index.local.file import APPLICATION_ID, COLUMNS, IndexFile, checksum, entry_of
+from dedup.index.parameters import FORMAT
+from dedup.printing import printable
+
+__all__ = ["Store"]
+
+_SCHEMA = f"""
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {FORMAT};
+CREATE TABLE header (           -- parameters, the holder, and each run that has not finished
+    name TEXT PRIMARY KEY, value TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE pages (
+    number INTEGER PRIMARY KEY,     -- in the order of confirmation
+    page_id TEXT NOT NULL UNIQUE,
+    url TEXT NOT NULL,
+    simhash BLOB NOT NULL,          -- 8 bytes, big-endian
+    scope BLOB NOT NULL,            -- 8 bytes, big-endian; the tables hold each key XOR scope
+    digest BLOB NOT NULL,           -- of its tokens, 8 bytes, big-endian
+    bands BLOB NOT NULL,            -- 8 bytes each, big-endian; empty where simhashes are looked up
+    sketch BLOB NOT NULL,
+    filed INTEGER NOT NULL,         -- when it was claimed, in seconds since 1970
+    run TEXT NOT NULL,              -- by which run
+    checksum BLOB NOT NULL          -- XXH3 of the nine columns above, 8 bytes, big-endian
+);
+"""
+
+
+def _stored(page_id: str) -> str:
+    return page_id.encode("utf-8", "backslashreplace").decode()
+
+
+def _row(entry: Entry) -> tuple[object, ...]:
+    """A page in the order of the columns."""
+    keys = (entry.simhash, entry.scope, entry.digest)
+    blobs = [key.to_bytes(8, "big") for key in keys]
+    bands = b"".join(band.to_bytes(8, "big") for band in entry.bands)
+    return (_stored(entry.page_id), entry.url, *blobs, bands, entry.sketch, entry.filed, entry.run)
+
+
+class Store(IndexFile):
+    """An open file: reading is done in the caller's thread, writing in any."""
+
+    def __init__(
+        self, path: str, parameters: Mapping[str, str], check: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        super().__init__(path)
+        self._connections: list[sqlite3.Connection] = []
+        with self._errors():
+            if os.path.lexists(self.path):  # before anything is created beside what is not ours
+                self._header()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(f"{self.path}.lock")
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise IndexUnavailableError(
+                f"the index file:{self.name} is in use by another crawl{self._holder()}; "
+                "wait for it, or use a redis:// index, which crawls can share"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise IndexUnavailableError(f"the index file:{self.name} can't be opened: {error!r}") from None
+        try:
+            with self._errors():
+                if not self.path.exists():
+                    self._create(parameters)
+                check(self._header())
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def hold(self, run: str) -> set[str]:
+        """Opens the file for writing, and says who holds it; the runs that never finished."""
+        with self._errors():
+            self._writer = sqlite3.connect(self.path, check_same_thread=False, timeout=5)
+            self._connections.append(self._writer)
+            self._writer.execute("PRAGMA journal_mode = WAL")
+            self._writer.execute("PRAGMA synchronous = NORMAL")
+            self._reader = self._read_only()
+            self._connections.append(self._reader)
+            self._identity = self._identify()
+            with self._writer:
+                dead = {
+                    value
+                    for (value,) in self._writer.execute("SELECT value FROM header WHERE name LIKE 'run %'")
+                }
+                marks = [("holder", str(os.getpid())), (f"run {run}", run)]
+                self._writer.executemany("REPLACE INTO header VALUES (?, ?)", marks)
+        return dead
+
+    def finish(self, run: str, met: Iterable[str]) -> None:
+        """The run has finished, and pages of dead runs that it has met are its own."""
+        with self._errors(), self._writer:
+            for page_id in met:
+                if entry := self.find(page_id):
+                    row = _row(entry._replace(run=run))
+                    self._writer.execute(
+                        "UPDATE pages SET run = ?, checksum = ? WHERE page_id = ?",
+                        (run, checksum(row), row[0]),
+                    )
+            self._writer.execute("DELETE FROM header WHERE name = ?", (f"run {run}",))
+
+    def _identify(self) -> tuple[int, int] | None:
+        """Which file has this name now, if any."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _create(self, parameters: Mapping[str, str]) -> None:
+        """A new file appears under its name only when it is complete."""
+        fresh = self.path.with_name(self.path.name + ".new")
+        fresh.unlink(missing_ok=True)
+        for left in ("-wal", "-shm"):  # of an index that was deleted
+            self.path.with_name(self.path.name + left).unlink(missing_ok=True)
+        with closing(sqlite3.connect(fresh)) as connection, connection:
+            connection.executescript(_SCHEMA)
+            connection.executemany("INSERT INTO header VALUES (?, ?)", parameters.items())
+        fresh.rename(self.path)
+
+    def _holder(self) -> str:
+        """Who has the file, as far as it can be told."""
+        try:
+            return f" (process {self._header()['holder']})"
+        except (DedupError, KeyError, sqlite3.Error, OSError):
+            return ""
+
+    def load(self, columns: int) -> tuple[Hashes, list[int]]:
+        """Keys of all pages, uint64, shape (n, 1 + columns), and their rows.  Reads, and checks, the whole file.
+
+        Raises `IndexCorruptError` if any of it is not as it was written.
+        """
+        keys, numbers = array("Q"), []
+        with self._errors(), closing(self._read_only()) as connection:
+            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if found != "ok":
+                raise IndexCorruptError(f"the index file:{self.name} is damaged: {printable(found)}")
+            for number, *row in connection.execute(f"SELECT number, {COLUMNS} FROM pages ORDER BY number"):
+                entry = self._entry(row)
+                numbers.append(number)
+                keys.extend(entry.keys)
+        table = np.array(keys, np.uint64).reshape(len(numbers), 1 + columns)
+        return table, numbers
+
+    def _entry(self, row: Sequence[Any]) -> Entry:
+        try:
+            return entry_of(row)
+        except ValueError as error:
+            raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+
+    def holds(self, page_id: str) -> bool:
+        """Whether a page is in the file."""
+        with self._errors():
+            query = "SELECT 1 FROM pages WHERE page_id = ?"
+            return self._reader.execute(query, (_stored(page_id),)).fetchone() is not None
+
+    def entry(self, row: int) -> Entry | None:
+        """The entry in a row; None if it is not there."""
+        return self._find("number", row)
+
+    def find(self, page_id: str) -> Entry | None:
+        """The entry of a page; None if it is not there."""
+        return self._find("page_id", _stored(page_id))
+
+    def _find(self, column: str, value: object) -> Entry | None:
+        with self._errors():
+            query = f"SELECT {COLUMNS} FROM pages WHERE {column} = ?"
+            found = self._reader.execute(query, (value,)).fetchone()
+        return None if found is None else self._entry(found)
+
+    def add(self, entries: list[Entry]) -> list[int]:
+        """Writes entries in one transaction; their rows."""
+        insert = f"INSERT INTO pages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        rows = [(*row, checksum(row)) for row in map(_row, entries)]
+        with self._errors():
+            if self._identify() != self._identity:
+                raise IndexMismatchError(
+                    f"the index file:{self.name} was deleted or replaced while it was in use; "
+                    "what this crawl files is lost when it ends"
+                )
+        with self._errors(), self._writer:
+            return [self._writer.execute(insert, row).lastrowid or 0 for row in rows]
+
+    def forget(self, page_ids: Iterable[str]) -> set[int]:
+        """Deletes pages in one transaction; the rows they were in."""
+        rows = set()
+        query = "SELECT number FROM pages WHERE page_id = ?"
+        with self._errors(), self._writer:
+            for page_id in map(_stored, page_ids):
+                if found := self._writer.execute(query, (page_id,)).fetchone():
+                    self._writer.execute("DELETE FROM pages WHERE number = ?", found)
+                    rows.add(found[0])
+        return rows
+
+    def count(self) -> int:
+        """How many pages the file holds."""
+        with self._errors():
+            (number,) = self._reader.execute("SELECT count(*) FROM pages").fetchone()
+        return int(number)
+
+    def close(self) -> None:
+        """Lets go of the file and of its lock."""
+        try:
+            with self._errors():
+                while self._connections:
+                    self._connections.pop().close()
+        finally:
+            self._lock.release()

@@ -1,0 +1,166 @@
+"""A look at an index in a file: a snapshot, so that a crawl that writes to it meanwhile changes nothing.
+
+What is damaged is passed over page by page: SQLite says which part of a file it can't read only when it
+is asked for it.
+"""
+
+import os
+import sqlite3
+from array import array
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import numpy as np
+
+from dedup.errors import IndexCorruptError
+from dedup.index.contract import Entry, Index
+from dedup.index.local.file import COLUMNS, IndexFile, entry_of
+from dedup.index.local.tables import SortedTables
+from dedup.index.survey import BATCH, REBUILD, Filed, Finding, Survey, flaw
+
+__all__ = ["FileSurvey", "survey_file"]
+
+#: Messages of SQLite's own check that are passed on.
+MESSAGES = 20
+#: No row of ours is smaller, in bytes: bounds how many are asked for one by one.
+ROW = 64
+#: A number beyond this is none that was given to a page.
+HIGHEST = 1 << 62
+
+#: A row's number, and its columns; None if they can't be read.
+Row = tuple[int, tuple[Any, ...] | None]
+
+
+class _Readable(IndexFile):
+    """The file, open for reading."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        with self._errors():
+            self.header = self._header()
+            self.connection = self._read_only()
+        self.connection.text_factory = lambda octets: octets.decode("utf-8", "surrogateescape")
+        self.connection.isolation_level = None
+        try:
+            self.query("BEGIN")
+            self.query(f"SELECT {COLUMNS} FROM pages LIMIT 0")  # raises if they are not there
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def query(self, statement: str, *values: object) -> list[Any]:
+        """All rows of an answer."""
+        with self._errors():
+            return self.connection.execute(statement, values).fetchall()
+
+    def rows(self) -> Iterator[Row]:
+        """Every row, by number; where that fails, so many one by one, and then on."""
+        statement = f"SELECT number, {COLUMNS} FROM pages WHERE number"
+        at, left = 0, os.path.getsize(self.path) // ROW
+        while left > 0 and at < HIGHEST:
+            try:
+                for number, *columns in self.connection.execute(f"{statement} > ? ORDER BY number", (at,)):
+                    yield number, tuple(columns)
+                    at = max(at, number)
+                return
+            except sqlite3.DatabaseError:
+                for number in range(at + 1, at + 1 + BATCH):
+                    yield from self._row(f"{statement} = ?", number)
+                at += BATCH
+                left -= BATCH
+
+    def _row(self, statement: str, number: int) -> Iterator[Row]:
+        try:
+            for _, *columns in self.connection.execute(statement, (number,)):
+                yield number, tuple(columns)
+        except sqlite3.DatabaseError:
+            yield number, None
+
+
+def survey_file(path: str, index: Index) -> "FileSurvey | None":
+    """The survey of a file; None if there is none."""
+    if not os.path.lexists(path):
+        return None
+    file = _Readable(path)
+    try:
+        index.adopt(file.header)
+    except BaseException:
+        file.connection.close()
+        raise
+    return FileSurvey(index, file)
+
+
+class FileSurvey(Survey):
+    """What a file holds: done pages only."""
+
+    def __init__(self, index: Index, file: _Readable) -> None:
+        super().__init__(index, file.header)
+        self._file = file
+
+    async def count(self) -> int:
+        try:
+            ((number,),) = self._file.query("SELECT count(*) FROM pages")
+        except IndexCorruptError:
+            return 0
+        return int(number)
+
+    async def pages(self) -> AsyncIterator[Filed]:
+        for _, columns in self._file.rows():
+            entry = self._entry(columns)
+            yield Filed(None if entry is None or flaw(self.index, entry) else entry, "done")
+
+    @staticmethod
+    def _entry(columns: tuple[Any, ...] | None) -> Entry | None:
+        try:
+            entry = entry_of(columns or ())
+            f"{entry.page_id}{entry.url}{entry.run}".encode()
+        except ValueError:  # surrogates, too: the text was no UTF-8
+            return None
+        return entry
+
+    async def findings(self) -> AsyncIterator[Finding]:
+        for broken in self._sqlite():
+            yield broken
+        keys = array("Q")
+        for number, columns in self._file.rows():
+            entry = self._entry(columns)
+            name = f"row {number}"
+            if entry is None:
+                yield Finding("unreadable pages", f"{name}: it is not as it was written", REBUILD)
+            elif finding := self.unsound(name, entry):
+                yield finding
+            else:
+                keys.extend(entry.keys)
+        for broken in self._tables(keys):
+            yield broken
+
+    def _sqlite(self) -> Iterator[Finding]:
+        """What SQLite finds, and page ids that it should not have let pass."""
+        try:
+            for (message,) in self._file.query(f"PRAGMA integrity_check({MESSAGES})"):
+                if message != "ok":
+                    for line in message.splitlines():
+                        yield Finding("SQLite's integrity check", line, REBUILD)
+            twice = "SELECT page_id, count(*) FROM pages NOT INDEXED GROUP BY page_id HAVING count(*) > 1"
+            for page_id, count in self._file.query(twice):
+                yield Finding("page ids filed twice", f"{page_id!r}: {count} times", REBUILD)
+        except IndexCorruptError as error:
+            yield Finding("SQLite's integrity check", str(error), REBUILD)
+
+    def _tables(self, keys: "array[int]") -> Iterator[Finding]:
+        """Whether a crawl could look up what is readable."""
+        plan = self.index.plan
+        filed = np.array(keys, np.uint64).reshape(-1, 1 + plan.columns)
+        try:
+            SortedTables(plan, filed).check()
+        except AssertionError as error:
+            yield Finding(
+                "tables built from the file", str(error), "report it: it is a fault of this program"
+            )
+
+    async def stored(self) -> tuple[int | None, str]:
+        parts = [self._file.path, self._file.path.with_name(self._file.path.name + "-wal")]
+        return sum(part.stat().st_size for part in parts if part.exists()), "the file and its log"
+
+    async def close(self) -> None:
+        self._file.connection.close()

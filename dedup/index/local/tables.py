@@ -1,0 +1,116 @@
+"""Permuted sorted tables in memory (Manku, Jain, Das Sarma 2007, section 3), kept fresh.
+
+Newly filed keys form an unsorted tail that every query scans, and are merged into one table at a time, so
+that no claim waits for all.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.fingerprint.plans import DIGESTS, Plan
+from dedup.fingerprint.shingles import Hashes
+from dedup.fingerprint.simhash import distances
+
+__all__ = ["SortedTables"]
+
+#: The unsorted tail may grow to this many keys, or to this share of all, before it is merged.
+TAIL, TAIL_SHARE = 1024, 64
+
+
+class SortedTables:
+    """The permuted tables of a plan over pages 0..n-1, which are added in order and never removed.
+
+    A page has a digest and one key or more: keys are uint64, shape (n, 1 + columns of the plan).
+
+    >>> from dedup.fingerprint.plans import plan
+    >>> tables = SortedTables(plan(max_distance=3, expected_pages=100))
+    >>> [tables.add(keys) for keys in ((7, 0b1111), (8, 0xF0F0 << 40))]
+    [0, 1]
+    >>> tables.within((9, 0b0001), radius=3), tables.equal(8)
+    ([0], [1])
+    """
+
+    def __init__(self, plan: Plan, keys: Hashes | None = None) -> None:
+        keys = np.empty((0, 1 + plan.columns), np.uint64) if keys is None else keys
+        self.size = len(keys)
+        self._tables = (DIGESTS, *plan.tables)
+        self._columns = range(1, 1 + plan.columns)
+        self._keys = np.zeros((max(TAIL, 2 * self.size), 1 + plan.columns), np.uint64)
+        self._keys[: self.size] = keys
+        empty = np.empty(0, np.uint64), np.empty(0, np.uint32)
+        self._sorted: list[tuple[Hashes, npt.NDArray[np.uint32]]] = [empty for _ in self._tables]
+        for table in range(len(self._tables)):
+            self._merge(table)
+
+    def add(self, keys: tuple[int, ...]) -> int:
+        """Files the keys of a page; its number.  O(1), and now and then O(n) for one table."""
+        if self.size == len(self._keys):
+            self._keys = np.concatenate((self._keys, np.zeros_like(self._keys)))
+        self._keys[self.size] = keys
+        self.size += 1
+        covered = [len(values) for values, _ in self._sorted]
+        least = min(covered)
+        if self.size - least > max(TAIL, self.size // TAIL_SHARE):
+            self._merge(covered.index(least))
+        return self.size - 1
+
+    def keys(self, number: int) -> tuple[int, ...]:
+        """The keys of a page."""
+        return tuple(self._keys[number].tolist())
+
+    def equal(self, digest: int) -> list[int]:
+        """Numbers of all pages with a digest, ascending."""
+        filed = self._probe(0, digest, 0)
+        covered = len(self._sorted[0][0])
+        tail = np.flatnonzero(self._keys[covered : self.size, 0] == np.uint64(digest)) + covered
+        return sorted(filed.tolist()) + tail.tolist()
+
+    def within(self, keys: tuple[int, ...], radius: int) -> list[int]:
+        """Numbers of all pages with a key within ``radius`` bits (of at most the plan's) of the one here.
+
+        Nearest first; at one distance, those that share the most keys.
+        """
+        tables = range(1, len(self._tables))
+        found = [self._probe(table, keys[self._tables[table].column], radius) for table in tables]
+        covered = min(len(self._sorted[table][0]) for table in tables)
+        for column in self._columns:
+            tail = distances(self._keys[covered : self.size, column], keys[column]) <= radius
+            found.append(np.flatnonzero(tail) + covered)
+        numbers = np.unique(np.concatenate(found))
+        if len(numbers) > 1:
+            apart = np.bitwise_count(self._keys[numbers, 1:] ^ np.array(keys[1:], np.uint64))
+            shared = (apart == 0).sum(axis=1)
+            numbers = numbers[np.lexsort((numbers, -shared, apart.min(axis=1)))]
+        ordered: list[int] = numbers.tolist()
+        return ordered
+
+    def _probe(self, table: int, key: int, radius: int) -> npt.NDArray[np.integer[Any]]:
+        """What one table holds within a distance, among those that share its prefix."""
+        values, numbers = self._sorted[table]
+        permuted = self._tables[table].permute(key)
+        low, high = self._tables[table].prefix_range(permuted)
+        start = values.searchsorted(np.uint64(low), "left")
+        end = values.searchsorted(np.uint64(high), "right")
+        if start == end:
+            return numbers[:0]
+        return numbers[start:end][distances(values[start:end], permuted) <= radius]
+
+    def _merge(self, table: int) -> None:
+        """Brings one table up to date.  O(n)."""
+        values, numbers = self._sorted[table]
+        permutation = self._tables[table]
+        fresh = permutation.permute(self._keys[len(values) : self.size, permutation.column])
+        order = fresh.argsort()
+        at = values.searchsorted(fresh[order])
+        merged = np.insert(values, at, fresh[order])
+        self._sorted[table] = merged, np.insert(numbers, at, (order + len(values)).astype(np.uint32))
+
+    def check(self) -> None:
+        """Raises AssertionError unless every table is sorted and holds exactly its share of the keys."""
+        for table, (values, numbers) in zip(self._tables, self._sorted, strict=True):
+            assert bool(np.all(values[:-1] <= values[1:])), "a table is not sorted"
+            assert np.array_equal(np.sort(numbers), np.arange(len(values))), "a table lacks or repeats a page"
+            permuted = table.permute(self._keys[numbers, table.column])
+            assert np.array_equal(permuted, values), "a table holds a key that is not its page's"

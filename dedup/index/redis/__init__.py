@@ -1,0 +1,1 @@
+"""The shared index, in Redis or Valkey."""

@@ -1,0 +1,124 @@
+"""A Redis server: its scripts, what it says of itself, and its errors as ours."""
+
+import asyncio
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+from typing import Any
+
+import redis.asyncio as aioredis
+from redis import exceptions
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+
+from dedup.errors import (
+    DedupError,
+    IndexCorruptError,
+    IndexMismatchError,
+    IndexUnavailableError,
+    SettingsError,
+)
+from dedup.index.contract import ADDRESSES, redact
+from dedup.printing import printable
+
+__all__ = ["Server"]
+
+#: Connections of one crawler; further claims wait for one.
+CONNECTIONS = 16
+#: Seconds to wait for a connection, an answer, a free connection of the pool.
+TIMEOUT = 2.0
+#: Seconds for one call in all, retries included.
+DEADLINE = 4.0
+#: One script each, under lua/.
+VERBS = ("open", "claim", "confirm", "release", "renew", "state", "add", "forget")
+#: What Redis says when a key holds what none of an index does.
+DAMAGE = re.compile(r"WRONGTYPE|not an integer|attempt to |bad argument|too short")
+
+
+class Server:
+    """Where an index is, once `load` has been called."""
+
+    def __init__(self, address: str) -> None:
+        """Raises `SettingsError` for an address that can't be one; nothing is connected yet."""
+        # Older clients check only who signed a certificate, not whose it is.
+        secure = {"ssl_check_hostname": True} if address.startswith("rediss:") else {}
+        try:
+            self._pool = aioredis.BlockingConnectionPool.from_url(
+                address,
+                max_connections=CONNECTIONS,
+                timeout=TIMEOUT,
+                socket_timeout=TIMEOUT,
+                socket_connect_timeout=TIMEOUT,
+                retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 2),
+                retry_on_error=[exceptions.ConnectionError, exceptions.TimeoutError],
+                **secure,
+            )
+            if self._pool.connection_kwargs.get("decode_responses"):
+                raise ValueError
+            self._pool.make_connection()  # type: ignore[no-untyped-call]  # checks the options that the address names
+        except (ValueError, TypeError, exceptions.RedisError):  # whose text may hold the password
+            raise SettingsError(
+                f"INDEX is {redact(address)!r}, which is wrong, or has wrong options; allowed: {ADDRESSES}"
+            ) from None
+        self.where = redact(address)
+        self.client: Any = aioredis.Redis(connection_pool=self._pool)
+        self._scripts = {verb: self.client.register_script(_source(verb)) for verb in VERBS}
+
+    async def run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
+        """What a script answers.  One that was flushed is loaded again; lost connections are tried again."""
+        with self.errors():
+            async with asyncio.timeout(DEADLINE):
+                while True:
+                    with suppress(exceptions.NoScriptError):  # flushed between its loading and its call
+                        return await self._scripts[verb](keys=list(keys), args=list(arguments))
+
+    async def check(self) -> dict[str, Any]:
+        """What the server says of itself; raises `IndexMismatchError` if it may lose parts of an index."""
+        info: dict[str, Any] = {}
+        with self.errors():
+            async with asyncio.timeout(DEADLINE):
+                for section in ("server", "memory", "persistence"):
+                    with suppress(exceptions.NoPermissionError):
+                        info |= await self.client.info(section)
+        version = str(info.get("redis_version", "6.2"))
+        if tuple(int(part) for part in version.split(".")[:2]) < (6, 2):
+            raise IndexMismatchError(f"{self.where} is Redis {version}; 6.2 or newer is needed")
+        policy = info.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            raise IndexMismatchError(
+                f"{self.where} has maxmemory-policy {policy!r}, under which Redis silently drops parts of an "
+                "index; set it to 'noeviction' (CONFIG SET maxmemory-policy noeviction)"
+            )
+        return info
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """What the client raises, as ours; the texts hold no password."""
+        try:
+            yield
+        except DedupError:
+            raise
+        except exceptions.AuthenticationError:
+            raise IndexUnavailableError(f"{self.where} refuses the user or password") from None
+        except Exception as error:  # noqa: BLE001 (garbage from the network makes the client raise anything)
+            what = printable(str(error).splitlines()[0]) if str(error) else type(error).__name__
+            if DAMAGE.search(what):
+                raise IndexCorruptError(f"the index in {self.where} is damaged: {what}") from None
+            raise IndexUnavailableError(f"the index {self.where} can't be reached: {what}") from None
+
+    async def disconnect(self) -> None:
+        """Lets go of all connections; the next call makes new ones."""
+        await self._pool.disconnect()
+
+    async def close(self) -> None:
+        """Lets go of the server."""
+        await self.client.aclose()
+        await self._pool.disconnect()
+
+
+def _source(verb: str) -> bytes:
+    """The text of a script."""
+    lua = files("dedup.index.redis").joinpath("lua")
+    known = b"" if verb == "open" else lua.joinpath("known.lua").read_bytes()
+    return known + lua.joinpath(f"{verb}.lua").read_bytes()

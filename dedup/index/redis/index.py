@@ -1,0 +1,270 @@
+"""The shared index, in Redis or Valkey >= 6.2: one Lua script per verb, one round trip per page.
+
+The keys are described at the top of lua/claim.lua.  Redis needs maxmemory-policy noeviction, else it
+drops parts of the tables without a word; it should have appendonly on, else a crash loses the index.
+"""
+
+import asyncio
+import hashlib
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.plans import DIGESTS, MIN_PREFIX
+from dedup.fingerprint.sketch import estimate
+from dedup.index.batching import Confirmations
+from dedup.index.contract import Entry, Index, State, Verdict
+from dedup.index.redis.bulk import Bulk
+from dedup.index.redis.client import Server
+from dedup.index.redis.record import header_digest, pack, unpack
+from dedup.index.redis.survey import Access, survey_redis
+from dedup.index.survey import Survey
+
+__all__ = ["RedisIndex"]
+
+logger = logging.getLogger(__name__)
+
+#: A bucket is planned to hold this many pages: half of what a listpack holds, so that it stays one.
+BUCKET_PAGES = 64
+#: A run that has not been heard of for this long is dead: what it filed shadows nothing until claimed again.
+LEASE_MS = 60_000
+#: Pages that one call of a script confirms, or tells the states of.
+PAGES = 500
+
+
+class RedisIndex(Index):
+    """`redis://`, `rediss://` and `unix://`: shared by any number of crawlers."""
+
+    def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
+        super().__init__(detector, **options)
+        self._server = Server(address)
+        self._prefix = f"shingleback:{{{namespace}}}:"
+        self._namespace = namespace
+        self._pending: dict[str, Entry] = {}  # this run's claims that are neither confirmed nor released
+        self._releasing: dict[str, Entry] = {}  # and those to be released as soon as the server answers
+        self._nonces = count()
+        self._seen = 0  # the highest number that the server has said it gave out
+        self._refusal: IndexMismatchError | None = None
+        self._confirmations = Confirmations(self._write)
+
+    @property
+    def where(self) -> str:
+        return f"{self._server.where} ({self._namespace})"
+
+    def _key(self, name: str) -> bytes:
+        return f"{self._prefix}{name}".encode()
+
+    def _id_key(self, page_id: str) -> bytes:
+        digest = hashlib.blake2b(page_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        return self._key("i:") + digest
+
+    async def _open(self) -> None:
+        info = await self._server.check()
+        stored = await self._open_header()
+        if "maxmemory_policy" not in info:
+            logger.warning(
+                "Can't see the maxmemory-policy of %s; it has to be 'noeviction'", self._server.where
+            )
+        if info.get("aof_enabled") == 0:
+            logger.warning(
+                "%s has appendonly off: the index is lost if that server crashes", self._server.where
+            )
+        self.adopt(stored)
+        self._digest = stored["digest"]
+        self._bucket_bits = int(stored["bucket_bits"])
+        await self._call("renew", [], [LEASE_MS])
+        self._lease = asyncio.create_task(self._keep_lease())
+
+    async def _open_header(self) -> dict[str, str]:
+        bits = math.ceil(math.log2(max(1, self.expected_pages / BUCKET_PAGES)))
+        prefix = min(table.prefix for table in self.plan.tables)
+        wanted = self.parameters | {
+            "bucket_bits": str(min(max(MIN_PREFIX, bits), prefix)),
+            "created": uuid4().hex,
+        }
+        wanted["digest"] = header_digest(wanted)
+        flat = [text for item in wanted.items() for text in item]
+        reply = None
+        with suppress(IndexCorruptError):  # it is of another type
+            reply = await self._server.run("open", [self._key("header"), self._key("sequence")], flat)
+            if not isinstance(reply, list) or not all(isinstance(text, bytes) for text in reply):
+                raise self._no_answer()
+        texts = [text.decode("utf-8", "replace") for text in reply or []]
+        stored = dict(zip(texts[::2], texts[1::2], strict=False))
+        if not {"digest", "bucket_bits", "tables"} <= stored.keys() or not stored["bucket_bits"].isdecimal():
+            raise IndexMismatchError(
+                f"{self._key('header')!r} in {self._server.where} is not the header of an index"
+            )
+        return stored
+
+    def _probes(self, entry: Entry) -> Iterator[tuple[bytes, int, int, int]]:
+        """Per table: the bucket's key, the lowest and highest score of the prefix, the entry's own score."""
+        below = 64 - self._bucket_bits
+        rest = (1 << below) - 1
+        keys = entry.keys
+        for number, table in enumerate((DIGESTS, *self.plan.tables)):
+            permuted = table.permute(keys[table.column])
+            low, high = table.prefix_range(permuted)
+            yield self._key(f"t:{number}:{permuted >> below:x}"), low & rest, high & rest, permuted & rest
+
+    async def _claim(self, entry: Entry) -> Verdict:
+        probes = list(self._probes(entry))
+        keys = [self._id_key(entry.page_id), *(probe[0] for probe in probes)]
+        detector = self.detector
+        arguments: list[Any] = [
+            detector.radius,
+            repr(float(detector.min_resemblance)),
+            detector.features.bits,
+            self._key("p:"),
+            pack(entry),
+        ]
+        for _, low, high, own in probes:
+            arguments += (low, high, own)
+        match await self._call("claim", keys, arguments):
+            case [b"new" | b"same" as word]:
+                if entry.page_id not in self._confirmations:
+                    self._pending.setdefault(entry.page_id, entry)
+                return Verdict("new" if word == b"new" else "same")
+            case [b"duplicate", int(either), int(both), int(equal), int(done), bytes(record)]:
+                with self._server.errors():
+                    of = unpack(record)
+                alike = estimate(either, both, equal, bits=detector.features.bits)
+                return self._duplicate(entry, of, alike, done=bool(done))
+        raise self._no_answer()
+
+    async def confirm(self, page_id: str) -> None:
+        if self._pending.pop(page_id, None) is None:
+            return
+        self._confirmations.add(page_id)
+
+    async def _write(self, batch: list[str]) -> None:
+        for start in range(0, len(batch), PAGES):
+            some = batch[start : start + PAGES]
+            keys = [self._id_key(page_id) for page_id in some]
+            await self._call("confirm", keys, [self._key("p:"), bytes.fromhex(self.run)])
+
+    async def release(self, page_id: str) -> None:
+        if page_id in self._pending:
+            self._releasing[page_id] = self._pending.pop(page_id)
+            await self._release_all()
+
+    async def _release_all(self) -> None:
+        """Also what could not be released when it was asked for."""
+        for page_id, claimed in list(self._releasing.items()):
+            entry = await self.find(page_id) or claimed  # a run that is dead may have filed it otherwise
+            keys = [self._key("released"), self._id_key(page_id)]
+            keys += [probe[0] for probe in self._probes(entry)]
+            await self._call("release", keys, [self._key("p:")])
+            self._releasing.pop(page_id, None)
+
+    async def states(self, page_ids: Sequence[str]) -> list[State]:
+        await self.open()
+        known: dict[bytes, State] = {b"done": "done", b"pending": "pending"}
+        found: list[State] = []
+        for start in range(0, len(page_ids), PAGES):
+            keys = [self._id_key(page_id) for page_id in page_ids[start : start + PAGES]]
+            found += [known.get(state) for state in await self._call("state", keys, [self._key("p:")])]
+        return found
+
+    async def find(self, page_id: str) -> Entry | None:
+        await self.open()
+        with self._server.errors():
+            number = await self._server.client.get(self._id_key(page_id))
+            record = await self._server.client.get(self._key(f"p:{int(number)}")) if number else None
+        return unpack(bytes(record)) if isinstance(record, bytes) else None
+
+    async def count(self) -> int:
+        await self.open()
+        with self._server.errors():
+            given, released = await self._server.client.mget(self._key("sequence"), self._key("released"))
+            return int(given or 0) - int(released or 0)
+
+    @property
+    def _access(self) -> Access:
+        return Access(self._server, self._key(""), self._id_key, self._probes)
+
+    async def survey(self) -> Survey | None:
+        survey = await survey_redis(self, self._access)
+        if survey is not None:
+            self._bucket_bits = int(survey.header["bucket_bits"])
+        return survey
+
+    async def add(self, entries: Sequence[Entry]) -> int:
+        await self.open()
+        return await Bulk(self._access, self._call).add(entries)
+
+    async def forget(self, page_ids: Sequence[str]) -> int:
+        await self.open()
+        await self._confirmations.flush()
+        for page_id in page_ids:
+            self._pending.pop(page_id, None)
+            self._releasing.pop(page_id, None)
+        return await Bulk(self._access, self._call).forget(page_ids)
+
+    async def _keep_lease(self) -> None:
+        while True:
+            await asyncio.sleep(LEASE_MS / 3000)
+            with suppress(DedupError):
+                await self._call("renew", [], [LEASE_MS])
+                await self._release_all()
+                await self._watch_server()
+
+    async def _watch_server(self) -> None:
+        """Notices a policy that was changed in mid-run; claims are refused for as long as it lasts."""
+        self._refusal = None
+        try:
+            await self._server.check()
+        except IndexMismatchError as error:
+            self._refusal = error
+
+    async def close(self, *, finished: bool = True) -> None:
+        try:
+            if self._opened:
+                self._lease.cancel()
+                await self._confirmations.close()
+                self._releasing |= self._pending
+                self._pending.clear()
+                await self._release_all()
+                await self._call("renew", [], ["finished" if finished else 0])
+        finally:
+            self._opened = False
+            await self._server.close()
+
+    async def _call(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any] = ()) -> list[Any]:
+        """What a script answers.
+
+        Raises `IndexUnavailableError` if it doesn't in time, or not to this question, `IndexMismatchError`
+        if the index is no longer the one that was opened, `IndexCorruptError` if it is damaged.
+        """
+        if self._refusal is not None:
+            raise self._refusal
+        nonce = str(next(self._nonces)).encode()
+        keys = [*map(self._key, ("header", "sequence", "runs", "pending")), *keys]
+        known = (self._digest, self._seen, nonce, self.run)
+        reply = await self._server.run(verb, keys, [*known, *arguments])
+        match reply:
+            case [echo, int(), b"gone"] if echo == nonce:
+                raise IndexMismatchError(
+                    f"the index {self.where} has vanished or was replaced while it was in use"
+                )
+            case [echo, int(last), b"older"] if echo == nonce:
+                raise IndexMismatchError(
+                    f"the index {self.where} was set back to an earlier state while it was in use: it has given "
+                    f"out {max(last, 0):,} numbers and had given out {self._seen:,}; start the crawl anew to go on with it"
+                )
+            case [echo, int(last), *answer] if echo == nonce:
+                self._seen = max(self._seen, last)
+                return answer
+        await self._server.disconnect()  # whatever else is on its way belongs to no question
+        raise self._no_answer()
+
+    def _no_answer(self) -> IndexUnavailableError:
+        return IndexUnavailableError(
+            f"the index {self._server.where} gave an answer that is none of an index"
+        )

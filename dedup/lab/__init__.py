@@ -1,0 +1,1 @@
+"""Is the verdict right?  Labelled pages, measures, figures; `papers` holds the exhibits."""

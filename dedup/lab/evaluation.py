@@ -1,0 +1,229 @@
+"""Is the verdict right?  Precision and recall on labelled pairs, and of the inline filter on collections.
+
+Manku, Jain, Das Sarma 2007, section 4.1 (figure 1): precision and recall against k.  Their measure needs
+labelled pairs.  The inline measure needs the resemblance of pairs of a collection's pages: pages are fed in
+one shuffled order; a drop is *false* when no page kept until then has a resemblance of .7 with it (*grey* from
+.7 to .9); a kept page is a *miss* when an earlier kept page has .9 or more.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.shingles import Hashes, resemblance
+from dedup.fingerprint.simhash import distances
+from dedup.fingerprint.sketch import resemblances
+
+__all__ = [
+    "Inline",
+    "Pairs",
+    "Scores",
+    "SketchError",
+    "Stream",
+    "measure",
+    "score_pairs",
+    "sketch_error",
+]
+
+#: Resemblance of pages that are surely near-duplicates, and below which they surely are not.
+NEAR, FAR = 0.9, 0.7
+
+#: Per page, the pages that resemble it and how much (only those of .6 or more need be there).
+Truth = Mapping[int, Mapping[int, float]]
+
+
+class Scores(NamedTuple):
+    """Precision and recall of a rule on labelled pairs."""
+
+    found: int  #: near pairs that the rule calls duplicates (true positives)
+    wrong: int  #: other pairs that it calls duplicates (false positives)
+    missed: int  #: near pairs that it doesn't (false negatives)
+
+    @property
+    def precision(self) -> float:
+        """Share of what was called duplicate that is; 1 if nothing was."""
+        return self.found / (self.found + self.wrong) if self.found + self.wrong else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Share of near pairs that was called duplicate; 1 if there are none."""
+        return self.found / (self.found + self.missed) if self.found + self.missed else 1.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of the two.
+
+        >>> Scores(found=8, wrong=2, missed=2).f1
+        0.8
+        """
+        return 2 * self.found / (2 * self.found + self.wrong + self.missed) if self.found else 0.0
+
+
+class Pairs(NamedTuple):
+    """Labelled pairs, reduced to what a rule looks at; arrays of shape (n,)."""
+
+    distance: npt.NDArray[np.int64]  #: of the keys (0 for a band shared); 65 where a page can't be found
+    resemblance: npt.NDArray[np.float64]  #: estimated by the sketches
+    near: npt.NDArray[np.bool_]  #: the label
+
+    def scores(self, max_distance: int, min_resemblance: float) -> Scores:
+        """How well the rule of these two thresholds does."""
+        called = (self.distance <= max_distance) & (self.resemblance >= min_resemblance)
+        return Scores(
+            int((called & self.near).sum()),
+            int((called & ~self.near).sum()),
+            int((~called & self.near).sum()),
+        )
+
+
+def score_pairs(detector: Detector, pages: Sequence[tuple[Fingerprint, Fingerprint, bool]]) -> Pairs:
+    """Distance, resemblance and label of each pair; a pair with a page that can't be judged is 65 apart."""
+    distance, resemblance = [], []
+    for a, b, _ in pages:
+        compared = detector.compare(a, b)
+        apart = 65 if a.reason or b.reason or compared.distance is None else compared.distance
+        if detector.banding is not None and apart <= 64:
+            apart = 0 if detector.is_candidate(a, b) else 65
+        distance.append(apart)
+        resemblance.append(compared.resemblance or 0.0)
+    return Pairs(
+        np.array(distance), np.array(resemblance), np.array([near for _, _, near in pages], np.bool_)
+    )
+
+
+class Stream:
+    """Fingerprints of pages in the order in which a crawl meets them."""
+
+    def __init__(self, fingerprints: Sequence[Fingerprint], detector: Detector) -> None:
+        self.size = len(fingerprints)
+        self._detector = detector
+        self._fingerprints = fingerprints
+        self.judged = np.array(
+            [fp.reason is None and fp.simhash is not None for fp in fingerprints], np.bool_
+        )
+        self.simhashes: Hashes = np.array([fp.simhash or 0 for fp in fingerprints], np.uint64)
+        self._digests: Hashes = np.array([fp.digest for fp in fingerprints], np.uint64)
+        width = max((len(fp.sketch) for fp in fingerprints), default=8)
+        sketches = b"".join(fp.sketch.ljust(width, b"\0") for fp in fingerprints)
+        self._sketches = np.frombuffer(sketches, np.uint64).reshape(self.size, -1)
+        count = 0 if detector.banding is None else detector.banding.count
+        self._bands: Hashes = np.array([fp.bands or (0,) * count for fp in fingerprints], np.uint64).reshape(
+            self.size, count
+        )
+
+    def filter(self, max_distance: int, min_resemblance: float) -> npt.NDArray[np.int64]:
+        """What the filter does with each page, by brute force: int64, shape (n,).
+
+        The position of the kept page that a dropped one duplicates, or -1 for a page that is kept.  O(n^2)
+        very cheap steps, so any ``max_distance`` will do; it is of no account where the method has bands.
+        """
+        of = np.full(self.size, -1, np.int64)
+        filed = np.empty(self.size, np.int64)
+        count = 0
+        for page in range(self.size):
+            if not self.judged[page]:
+                continue
+            kept = filed[:count]
+            if self._detector.banding is None:
+                apart = distances(self.simhashes[kept], int(self.simhashes[page]))
+            else:
+                apart = (self._bands[kept] != self._bands[page]).all(axis=1).astype(np.uint8) * 65
+            close = np.flatnonzero(apart <= max_distance)
+            if len(close):
+                sketch = self._fingerprints[page].sketch
+                alike = resemblances(self._sketches[kept[close]], sketch, self._detector.features.bits)
+                good = alike >= min_resemblance
+                if good.any():
+                    # Equal pages first, whatever else is as near.
+                    other = self._digests[kept[close]] != self._digests[page]
+                    order = np.lexsort((kept[close], other, -alike, apart[close], ~good))
+                    of[page] = kept[close[order[0]]]
+                    continue
+            filed[count] = page
+            count += 1
+        return of
+
+
+class Inline(NamedTuple):
+    """The inline measure of a filter on a collection."""
+
+    pages: int
+    drops: int
+    false: int  #: drops that no kept page resembles (< .7)
+    grey: int  #: drops whose nearest kept page resembles them by .7 to .9
+    could: int  #: pages that an earlier kept page resembles (>= .9)
+    missed: int  #: those of them that were kept
+
+    @property
+    def false_rate(self) -> float:
+        """False drops as a share of drops."""
+        return self.false / self.drops if self.drops else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the near-duplicates of kept pages that was dropped."""
+        return 1 - self.missed / self.could if self.could else 1.0
+
+
+def measure(of: npt.NDArray[np.int64], truth: Truth) -> Inline:
+    """The inline measure of what a filter did (see `Stream.filter`) by the truth, by position.
+
+    >>> truth = {1: {0: 0.95}, 2: {0: 0.95, 1: 0.8}}
+    >>> measure(np.array([-1, 0, -1, 0]), truth)
+    Inline(pages=4, drops=2, false=1, grey=0, could=2, missed=1)
+    """
+    drops = false = grey = could = missed = 0
+    for page, kept in enumerate(of.tolist()):
+        earlier = (alike for other, alike in truth.get(page, {}).items() if other < page and of[other] < 0)
+        best = max(earlier, default=0.0)
+        could += best >= NEAR
+        if kept < 0:
+            missed += best >= NEAR
+        else:
+            drops += 1
+            false += best < FAR
+            grey += FAR <= best < NEAR
+    return Inline(len(of), drops, false, grey, could, missed)
+
+
+class SketchError(NamedTuple):
+    """How far the sketch is from the truth on pairs of an exact resemblance of at least .5."""
+
+    pairs: int
+    error: float  #: mean of |estimated - exact|
+    bias: float  #: mean of estimated - exact
+    agreement: float  #: share of pairs on which both are on the same side of the threshold
+
+
+def sketch_error(
+    sketches: Sequence[bytes],
+    shingles: Sequence[Hashes],
+    pairs: Sequence[tuple[int, int]],
+    detector: Detector,
+) -> SketchError:
+    """Compares estimated with exact resemblance of pairs of pages, given by position.
+
+    >>> detector = Detector()
+    >>> sets = [np.arange(start, start + 900, dtype=np.uint64) for start in (0, 100)]
+    >>> from dedup.fingerprint.sketch import sketch
+    >>> made = [sketch(some, detector.features.slots, detector.features.bits) for some in sets]
+    >>> sketch_error(made, sets, [(0, 1)], detector)
+    SketchError(pairs=1, error=0.0..., bias=..., agreement=1.0)
+    """
+    differences, agreed = [], 0
+    for a, b in pairs:
+        exact = resemblance(shingles[a], shingles[b])
+        if exact < 0.5:
+            continue
+        stored = np.frombuffer(sketches[a], np.uint64).reshape(1, -1)
+        estimated = float(resemblances(stored, sketches[b], detector.features.bits)[0])
+        differences.append(estimated - exact)
+        agreed += (estimated >= detector.min_resemblance) == (exact >= detector.min_resemblance)
+    errors = np.array(differences or [0.0])
+    count = len(differences)
+    return SketchError(
+        count, float(abs(errors).mean()), float(errors.mean()), agreed / count if count else 1.0
+    )

@@ -1,0 +1,141 @@
+"""Pictures of an evaluation (matplotlib, of the extra ``bench``)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dedup.errors import SettingsError
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.methods.bands import Bands, Megashingles
+from dedup.fingerprint.shingles import Hashes
+from dedup.fingerprint.simhash import distances
+from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits
+from dedup.lab.evaluation import NEAR, Pairs, Stream, Truth
+
+__all__ = ["draw_collection", "draw_distributions", "draw_pairs", "plots"]
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def plots(path: Path, option: str) -> tuple[Any, Any]:
+    """An empty figure of two plots, to be drawn into a file.  Raises `SettingsError` if it can't be."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise SettingsError(f"{option} needs matplotlib: pip install 'shingleback[bench]'") from None
+    if path.suffix not in {".svg", ".png", ".pdf"}:
+        raise SettingsError(f"{option} is '{path}'; allowed: a name that ends in .svg, .png or .pdf")
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    return figure, figure.subplots(1, 2)
+
+
+def _curves(axes: Any, rows: Rows, names: Mapping[str, str], title: str) -> None:
+    """Figure 1 of the paper: shares against k; dashed without the second stage."""
+    for threshold in sorted({row["min_resemblance"] for row in rows}):
+        stage = f"and resemblance >= {threshold:g}" if threshold else "alone"
+        some = [row for row in rows if row["min_resemblance"] == threshold]
+        for colour, (name, label) in zip(("tab:blue", "tab:red"), names.items(), strict=True):
+            axes.plot(
+                [row["k"] for row in some],
+                [1 - row[name] if name == "false_rate" else row[name] for row in some],
+                color=colour,
+                linestyle="-" if threshold else "--",
+                marker="o",
+                markersize=3,
+                label=f"{label}, simhash {stage}",
+            )
+    axes.set(xlabel="k, bits of 64", ylabel="share", ylim=(-0.03, 1.03), xticks=range(1, 11), title=title)
+    axes.legend(fontsize="x-small", loc="lower right")
+    axes.grid(alpha=0.3)
+
+
+def _chances(
+    axes: Any, banding: Bands | Megashingles, rows: Rows, names: Mapping[str, str], title: str
+) -> None:
+    """The chance to share a key, and shares against the resemblance that is asked for."""
+    share = np.linspace(0, 1, 101)
+    axes.plot(
+        share, [banding.probability(r) for r in share], color="black", linewidth=1, label=f"P: {banding}"
+    )
+    some = sorted(rows, key=lambda row: row["min_resemblance"])
+    for colour, (name, label) in zip(("tab:blue", "tab:red"), names.items(), strict=True):
+        values = [1 - row[name] if name == "false_rate" else row[name] for row in some]
+        axes.plot(
+            [row["min_resemblance"] for row in some], values, "o-", color=colour, markersize=3, label=label
+        )
+    axes.set(xlabel="resemblance", ylabel="share", ylim=(-0.03, 1.03), title=title)
+    axes.legend(fontsize="x-small", loc="lower left")
+    axes.grid(alpha=0.3)
+
+
+def _histogram(axes: Any, near: Any, far: Any, detector: Detector) -> None:
+    bins = np.arange(66) - 0.5
+    axes.hist(near, bins=bins, alpha=0.7, color="tab:blue", label="near-duplicates", density=True)
+    axes.hist(far, bins=bins, alpha=0.5, color="tab:red", label="other pairs", density=True)
+    axes.axvline(
+        detector.max_distance + 0.5, color="black", linewidth=1, label=f"k = {detector.max_distance}"
+    )
+    axes.set(xlabel="distance, bits of 64", ylabel="share of pairs", title="Distance of the simhashes")
+    axes.legend(fontsize="x-small")
+    axes.grid(alpha=0.3)
+
+
+def draw_distributions(plots: Any, simhashes: Hashes) -> None:
+    """Figures 2a and 2b of the paper, beside what random fingerprints give."""
+    left, right = plots
+    found, chance = leading_bits(simhashes)[1:], expected_leading_bits(len(simhashes))[1:]
+    left.bar(range(64), found, color="tab:blue", label="pages")
+    left.plot(range(64), chance, color="black", linewidth=1, label="random fingerprints")
+    left.set(
+        xlabel="highest bit in which neighbours differ",
+        ylabel="neighbours",
+        title=f"figure 2a, {len(simhashes):,} pages",
+    )
+    right.bar(range(BUCKETS), fill(simhashes), width=1.0, color="tab:blue", label="pages")
+    right.axhline(len(simhashes) / BUCKETS, color="black", linewidth=1, label="random fingerprints")
+    right.set(xlabel=f"interval of {BUCKETS}", ylabel="pages", title=f"figure 2b, {len(simhashes):,} pages")
+    for axes in plots:
+        axes.legend(fontsize="x-small")
+        axes.grid(alpha=0.3)
+
+
+def draw_pairs(path: Path, rows: Rows, pairs: Pairs, detector: Detector) -> None:
+    """Precision and recall against k, and distances of near and other pairs."""
+    figure, (left, right) = plots(path, "--figure")
+    names = {"precision": "precision", "recall": "recall"}
+    if detector.banding is None:
+        _curves(left, rows, names, "Labelled pairs")
+    else:
+        _chances(left, detector.banding, rows, names, "Labelled pairs")
+    judged = pairs.distance <= 64
+    _histogram(right, pairs.distance[judged & pairs.near], pairs.distance[judged & ~pairs.near], detector)
+    figure.savefig(path)
+
+
+def draw_collection(
+    path: Path, rows: Rows, stream: Stream, truth: Truth, detector: Detector, name: str
+) -> None:
+    """Right drops and recall against k, and distances of near pairs and of a sample of the others."""
+    figure, (left, right) = plots(path, "--figure")
+    names = {"false_rate": "drops that are right", "recall": "recall"}
+    if detector.banding is None:
+        _curves(left, rows, names, f"{name}, inline")
+    else:
+        _chances(left, detector.banding, rows, names, f"{name}, inline")
+    near: list[int] = []
+    far: list[int] = []
+    for page in range(0, stream.size, max(1, stream.size // 400)):
+        if stream.judged[page]:
+            apart = distances(stream.simhashes, int(stream.simhashes[page])).tolist()
+            alike = truth.get(page, {})
+            for other in range(stream.size):
+                if other != page and stream.judged[other]:
+                    resemblance = alike.get(other, 0.0)
+                    if resemblance >= NEAR:
+                        near.append(apart[other])
+                    elif resemblance == 0.0:
+                        far.append(apart[other])
+    _histogram(right, near, far, detector)
+    figure.savefig(path)

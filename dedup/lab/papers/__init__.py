@@ -1,0 +1,1 @@
+"""Methods of the source papers that no crawl uses, each with its source."""

@@ -1,0 +1,118 @@
+"""URL tokens: what the address in an HREF or SRC says of a page, whatever mirror or version it is on.
+
+A token starts with a slash, which no word does.  The rules are in the contract of `dedup.page.html`.
+"""
+
+import re
+from functools import lru_cache
+from urllib.parse import quote, urljoin
+
+__all__ = ["join", "strip_session", "strip_user", "url_token", "usable_base"]
+
+#: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
+MAX_URL = 2_000
+#: Links are not resolved against what lies deeper, which is a trap: each would take time for every folder.
+MAX_FOLDERS = 20
+_SESSION = re.compile(
+    r"(?:;|(?<=[?&]))(?=[acfgjmopsuz])"  # a glance at the first letter, for values full of semicolons
+    r"(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|sessionid|session_id|"
+    r"sessid|sid|cfid|cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
+    re.IGNORECASE,
+)
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
+_USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
+def url_token(value: str, base: str) -> str | None:
+    """The URL token of an attribute's value on a page at ``base``; None if it is not kept.
+
+    >>> url_token("../b.html;jsessionid=1F?x=1#c", "http://Example.org/a/i.html")
+    '/b.html?x=1'
+    >>> {url_token(value, f"http://example.org/{version}/a/i.html")
+    ...  for version in ("v1", "v2") for value in ("b.html", f"/{version}/a/b.html")}
+    {'/b.html'}
+    >>> url_token("https://other.org/?utm_source=a&q=1", "http://example.org/")
+    '//other.org/?q=1'
+    >>> url_token("#top", "http://example.org/"), url_token("mailto:a@b.c", "http://example.org/")
+    (None, None)
+    """
+    value = value.strip()
+    if not value or value[0] == "#" or len(value) > MAX_URL:
+        return None
+    if value[0] != "?":  # all but a bare query resolve alike for every page of a folder: cache those
+        base = base[: base.rfind("/") + 1] if base.count("/") > 2 else base
+    return _resolve(value, base)
+
+
+def strip_session(url: str) -> str:
+    """A URL without session ids, campaign parameters and fragment.
+
+    >>> strip_session("http://example.org/a;jsessionid=1F?sid=2&page=3#top")
+    'http://example.org/a?page=3'
+    """
+    return _SESSION.sub("", url.partition("#")[0]).rstrip("?&")
+
+
+def strip_user(url: str) -> str:
+    """A URL without user and password.
+
+    >>> strip_user("http://me:secret@example.org/@a"), strip_user("mailto:me@example.org")
+    ('http://example.org/@a', 'mailto:me@example.org')
+    """
+    return _USER.sub(r"\1", url)
+
+
+@lru_cache(maxsize=1 << 14)
+def _resolve(value: str, base: str) -> str | None:
+    joined = join(base, value)
+    if scheme := _SCHEME.match(joined):
+        if scheme[0].lower() not in {"http:", "https:"}:
+            return None
+        joined = joined[scheme.end() :]
+    joined = "%20".join(strip_session(joined).split())
+    if not joined.isascii():
+        joined = quote(joined, safe=_ASCII)  # so that folding can't break it up
+    host, path = _split(joined)
+    own_host, own_folders = _own(base)
+    if host and host != own_host:
+        return f"//{host}{path}"
+    folders = path.partition("?")[0].split("/")[:-1]
+    shared = 0  # length of the folders that both have in common
+    for own, folder in zip(own_folders, folders, strict=False):
+        if own != folder:
+            break
+        shared += len(folder) + 1
+    return path[shared - 1 :]
+
+
+@lru_cache(maxsize=16)
+def _own(base: str) -> tuple[str, list[str]]:
+    """Host and folders of the page's own address."""
+    host, path = _split(base.partition(":")[2] or base)
+    return host, path.split("/")[:-1]
+
+
+def _split(address: str) -> tuple[str, str]:
+    """Host, in lower case, and path of an address without scheme; the path starts with a slash."""
+    if not address.startswith("//"):
+        return "", address if address.startswith("/") else "/" + address
+    end = min((at for at in (address.find("/", 2), address.find("?", 2)) if at > 0), default=len(address))
+    path = address[end:]
+    return address[2:end].lower(), path if path.startswith("/") else "/" + path
+
+
+def usable_base(url: str) -> str:
+    """An address that links can be resolved against; "" for one that is too long or too deep.
+
+    >>> usable_base("http://example.org/a/"), usable_base("http://example.org/" + "a/" * 50)
+    ('http://example.org/a/', '')
+    """
+    return url if len(url) <= MAX_URL and url.count("/") <= MAX_FOLDERS + 3 else ""
+
+
+def join(base: str, value: str) -> str:
+    try:
+        return urljoin(base, value)
+    except ValueError:  # an address such as http://[: it names no page, but it is a feature
+        return value

@@ -1,0 +1,1 @@
+"""A report for the browser, in one file."""

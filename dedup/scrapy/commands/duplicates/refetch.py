@@ -1,0 +1,82 @@
+"""Fetches dropped pages and the kept ones again, by the manners of the project, for their words."""
+
+from collections.abc import AsyncIterator, Callable, Collection
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.http import HtmlResponse, Response
+from scrapy.settings import Settings
+from twisted.python.failure import Failure
+
+from dedup.page import html
+from dedup.page.limits import unreadable
+
+__all__ = ["refetch"]
+
+#: Of the project's settings, those that would write something, or judge the pages.
+_SETTINGS: dict[str, Any] = {
+    "ADDONS": {},
+    "CLOSESPIDER_PAGECOUNT": 0,
+    "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
+    "FEEDS": {},
+    "ITEM_PIPELINES": {},
+    "JOBDIR": None,
+    "LOG_ENABLED": False,
+    "RETRY_ENABLED": False,
+    "TELNETCONSOLE_ENABLED": False,
+}
+#: At least: seconds between two requests to a host; at most: seconds and bytes of a page.
+DELAY, TIMEOUT, SIZE = 1.0, 60.0, 16 * 1024 * 1024
+
+
+class _Refetch(Spider):
+    name = "duplicates"
+
+    def __init__(
+        self, urls: Collection[str], keep_urls: bool, words: dict[str, list[str]], done: Callable[[], object]
+    ):
+        super().__init__()
+        self._urls = urls
+        self._keep_urls = keep_urls
+        self._words = words
+        self._done = done
+
+    async def start(self) -> AsyncIterator[Request]:
+        for url in self._urls:
+            yield Request(url, errback=self._failed, meta={"asked": url})
+
+    def parse(self, response: Response) -> None:
+        """Notes the words of a page."""
+        self._done()
+        if isinstance(response, HtmlResponse) and not unreadable(response.text):
+            page = html.extract(response.selector.root, response.url, self._keep_urls)
+            self._words[response.meta["asked"]] = page.tokens
+
+    def _failed(self, failure: Failure) -> None:
+        self._done()
+
+
+def refetch(
+    urls: Collection[str], settings: Settings, keep_urls: bool, done: Callable[[], object]
+) -> dict[str, list[str]]:
+    """The tokens of pages as they are now, by URL; pages that can't be had are missing.
+
+    ``done`` is called for each of them.  The project's DOWNLOAD_DELAY counts if it is over a second, its
+    timeout and size if they are lower; robots.txt is obeyed if the project does.
+    """
+    words: dict[str, list[str]] = {}
+    own = settings.copy()
+    own.setdict(
+        _SETTINGS
+        | {
+            "DOWNLOAD_DELAY": max(DELAY, settings.getfloat("DOWNLOAD_DELAY")),
+            "DOWNLOAD_TIMEOUT": min(TIMEOUT, settings.getfloat("DOWNLOAD_TIMEOUT")),
+            "DOWNLOAD_MAXSIZE": min(SIZE, settings.getint("DOWNLOAD_MAXSIZE") or SIZE),
+        },
+        priority="cmdline",
+    )
+    process = AsyncCrawlerProcess(own)
+    process.crawl(_Refetch, urls=urls, keep_urls=keep_urls, words=words, done=done)
+    process.start()
+    return words

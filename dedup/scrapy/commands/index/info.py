@@ -1,0 +1,217 @@
+"""`scrapy index info`: what an index holds, and how its fingerprints are spread."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from rich.filesize import decimal
+
+from dedup.errors import SettingsError
+from dedup.fingerprint.plans import Plan
+from dedup.fingerprint.shingles import Hashes
+from dedup.index import Entry, Index
+from dedup.index.survey import Standing, Survey
+from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits, skew
+from dedup.lab.figures import draw_distributions, plots
+from dedup.scrapy.commands.duplicates.text import print_table
+from dedup.scrapy.commands.index.surveyed import surveyed
+from dedup.scrapy.commands.terminal import counting
+
+__all__ = ["print_info"]
+
+#: Runs, and tables, that are shown.
+RUNS, TABLES = 5, 5
+#: Pages of one prefix that a claim looks at, at most (lua/claim.lua).
+PROBE_LIMIT = 1000
+#: Intervals of figure 2b that are shown for holding too many pages, and how many standard deviations that is.
+SPIKES, FAR = 3, 5
+#: From no page to the most pages of an interval.
+RAMP = " .:-=+*#%@"
+#: Characters of a bar.
+BAR = 40
+_STATES: tuple[Standing, ...] = ("done", "pending", "dead")
+
+
+@dataclass
+class _Run:
+    first: int
+    last: int
+    states: Counter[Standing] = field(default_factory=Counter)
+
+
+@dataclass
+class _Census:
+    """What is taken down of every page."""
+
+    states: Counter[Standing] = field(default_factory=Counter)
+    unreadable: int = 0
+    runs: dict[str, _Run] = field(default_factory=dict)
+    simhashes: "array[int]" = field(default_factory=lambda: array("Q"))
+    keys: "array[int]" = field(default_factory=lambda: array("Q"))
+
+    def add(self, entry: Entry | None, state: Standing) -> None:
+        if entry is None:
+            self.unreadable += 1
+            return
+        self.states[state] += 1
+        run = self.runs.setdefault(entry.run, _Run(entry.filed, entry.filed))
+        run.first, run.last = min(run.first, entry.filed), max(run.last, entry.filed)
+        run.states[state] += 1
+        self.simhashes.append(entry.simhash)
+        self.keys.extend(entry.keys)
+
+
+async def print_info(index: Index, plot: Path | None) -> int:
+    """Prints it, and draws the distributions; the exit status."""
+    canvas = plots(plot, "--plot") if plot else None  # before the work
+    census = _Census()
+    async with surveyed(index) as survey:
+        with counting("Reading", await survey.count()) as advance:
+            async for entry, state in survey.pages():
+                advance()
+                census.add(entry, state)
+        stored = await survey.stored()
+    simhashes = np.frombuffer(census.simhashes, np.uint64) if census.simhashes else np.empty(0, np.uint64)
+    _print_facts(index, survey, census, stored)
+    if len(simhashes):
+        _print_runs(census.runs)
+        _print_skew(np.frombuffer(census.keys, np.uint64).reshape(len(simhashes), -1), index.plan)
+        _print_leading_bits(simhashes)
+        _print_fill(simhashes)
+    if canvas and plot:
+        draw_distributions(canvas[1], simhashes)
+        try:
+            canvas[0].savefig(plot)
+        except OSError as error:
+            raise SettingsError(f"--plot is '{plot}', which can't be written: {error.strerror}") from None
+        print(f"\ndrawn in {plot}")
+    return 0
+
+
+def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[int | None, str]) -> None:
+    total = census.states.total()
+    print(index.where)
+    states = [f"{total:,}: {census.states['done']:,} done"]
+    if count := census.states["pending"]:
+        states.append(f"{count:,} pending")
+    if count := census.states["dead"]:
+        states.append(f"{count:,} pending of runs that died, which shadow nothing")
+    if census.unreadable:
+        states.append(f"and {census.unreadable:,} that can't be read (see scrapy index check)")
+    print(f"  pages       {', '.join(states)}")
+    if census.runs:
+        first = min(run.first for run in census.runs.values())
+        last = max(run.last for run in census.runs.values())
+        print(f"  filed       {_clock(first)} to {_clock(last)} UTC")
+    octets, of = stored
+    if octets is not None:
+        print(f"  stored      {decimal(octets)}, {octets / max(1, total):,.0f} bytes a page ({of})")
+    print(f"  plan        {index.describe()}")
+    shown = _parameters(survey.header, index.parameters)
+    print(f"  parameters  {', '.join(f'{name} {value}' for name, value in shown.items())}")
+
+
+def _parameters(header: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """What the index was built with; of the key only whether there is one."""
+    return {name: header[name] for name in names if name not in {"hash_key", "tables"}}
+
+
+def _print_runs(runs: Mapping[str, _Run]) -> None:
+    latest = sorted(runs.items(), key=lambda item: (item[1].last, item[1].first), reverse=True)
+    print_table(
+        ["pages", *_STATES, "first filed", "last filed", "run"],
+        (
+            [
+                run.states.total(),
+                *(run.states[state] for state in _STATES),
+                _clock(run.first),
+                _clock(run.last),
+                name,
+            ]
+            for name, run in latest[:RUNS]
+        ),
+        len(latest),
+    )
+
+
+def _print_skew(keys: Hashes, plan: Plan) -> None:
+    """The tables in which most pages share a prefix: they are looked at together."""
+    tables = sorted(skew(keys, plan, PROBE_LIMIT), key=lambda table: -table.largest)
+    over = sum(table.over for table in tables)
+    print(
+        f"\ntables: pages that share a prefix are looked at together; {over:,} prefixes have more than "
+        f"{PROBE_LIMIT:,}, of which a claim in Redis looks at the first {PROBE_LIMIT:,}"
+    )
+    rows = (
+        [one.largest, f"{one.mean:,.1f}", one.over, one.prefix, "digests" if one.table == 0 else one.table]
+        for one in tables[:TABLES]
+    )
+    print_table(
+        ["most pages", "on average", f"over {PROBE_LIMIT:,}", "prefix bits", "table"],
+        rows,
+        len(tables),
+        gap=False,
+    )
+
+
+def _print_leading_bits(simhashes: Hashes) -> None:
+    """Figure 2a, as a histogram."""
+    found, chance = leading_bits(simhashes), expected_leading_bits(len(simhashes))
+    print("\nfigure 2a: neighbours in sorted order, by the highest bit in which they differ (63 = the first)")
+    most = max(found.max(), chance.max())
+    rows = (
+        [
+            int(found[place]),
+            f"{chance[place]:,.1f}",
+            place - 1 if place else "none",
+            _bar(found[place] / most),
+        ]
+        for place in range(65)
+        if found[place] or chance[place] >= 0.5
+    )
+    print_table(["neighbours", "by chance", "bit", ""], rows, gap=False)
+    unlikely = int(np.searchsorted(np.cumsum(chance), 1.0))
+    near = int(found[:unlikely].sum())
+    print(
+        f"{near:,} of {len(simhashes) - 1:,} neighbours agree in their first {65 - unlikely} bits or more; "
+        "by chance less than one would"
+    )
+
+
+def _print_fill(simhashes: Hashes) -> None:
+    """Figure 2b, a character for each interval, and the spikes in it."""
+    counts = fill(simhashes)
+    mean = len(simhashes) / BUCKETS
+    print(
+        f"\nfigure 2b: pages in {BUCKETS} equal intervals: least {counts.min():,}, mean {mean:,.1f}, most "
+        f"{counts.max():,}, standard deviation {counts.std():,.1f} (by chance {(mean * (1 - 1 / BUCKETS)) ** 0.5:,.1f})"
+    )
+    marks = "".join(RAMP[-(-count * (len(RAMP) - 1) // int(counts.max()))] for count in counts.tolist())
+    for start in range(0, BUCKETS, BUCKETS // 2):
+        print(f"  {start << 57:016x} |{marks[start : start + BUCKETS // 2]}|")
+    for interval in _spikes(counts.tolist(), mean):
+        inside = simhashes[simhashes >> np.uint64(57) == np.uint64(interval)]
+        values, times = np.unique(inside, return_counts=True)
+        common = int(times.argmax())
+        alike = f", {times[common]:,} of them of simhash {values[common]:016x}" if times[common] > 1 else ""
+        print(f"  spike: {len(inside):,} pages from {interval << 57:016x} on{alike}")
+
+
+def _spikes(counts: list[int], mean: float) -> Iterator[int]:
+    """Intervals that chance does not fill so, the fullest first."""
+    fullest = sorted(range(BUCKETS), key=lambda interval: -counts[interval])
+    return (
+        interval for interval in fullest[:SPIKES] if counts[interval] > mean + FAR * max(1.0, mean) ** 0.5
+    )
+
+
+def _bar(share: float) -> str:
+    return "#" * (max(1, round(BAR * share)) if share else 0)
+
+
+def _clock(time: int) -> str:
+    return datetime.fromtimestamp(time, UTC).isoformat(sep=" ")[:16]

@@ -1,0 +1,85 @@
+"""Processes that can be killed, forked from a server that has imported what they need.
+
+So a kill falls into the work, its start or its end, and not into the start of the interpreter.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from scrapy.cmdline import execute
+
+__all__ = ["Forked", "Scrapy"]
+
+ROOT = Path(__file__).parents[1]
+
+_server = multiprocessing.get_context("forkserver")
+_server.set_forkserver_preload(
+    [
+        "pytest",
+        "scrapy.cmdline",
+        "scrapy.core.downloader.handlers.http11",
+        "scrapy.extensions.feedexport",
+        "crawler.spiders.site",
+        "dedup.scrapy.middleware",
+        "dedup.index.local.index",
+        "dedup.index.redis.index",
+        "tests.support.stores",
+    ]
+)
+# multiprocessing asks after all children whenever it starts one, and who asks first gets the answer.
+_lock = threading.Lock()
+
+
+class Forked:
+    """A running process."""
+
+    def __init__(self, work: Callable[..., object], *arguments: Any) -> None:
+        with _lock:
+            self._process = _server.Process(target=work, args=arguments)
+            self._process.start()
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status, or minus the signal that ended it; None while it runs."""
+        with _lock:
+            return self._process.exitcode
+
+    def wait(self, seconds: float, enough: Callable[[], bool] = lambda: False) -> int | None:
+        """The status after so many seconds, or as soon as there is one, or when it is enough."""
+        end = time.monotonic() + seconds
+        while (status := self.status) is None and time.monotonic() < end and not enough():
+            time.sleep(0.003)
+        return status
+
+    def send(self, number: int) -> None:
+        """Sends a signal, if it still runs."""
+        if self.status is None:
+            os.kill(self._process.pid or 0, number)
+
+    def kill(self) -> bool:
+        """kill -9; whether it was still running."""
+        self.send(signal.SIGKILL)
+        return self.wait(10) == -signal.SIGKILL
+
+
+def _execute(arguments: list[str], environment: dict[str, str], output: Path | None) -> None:
+    os.chdir(ROOT)
+    os.environ.clear()
+    os.environ.update(environment)
+    if output is not None:
+        for number, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(output / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
+    execute(["scrapy", *arguments])
+
+
+class Scrapy(Forked):
+    """A command of Scrapy, run in the project; what it prints goes to files in a folder."""
+
+    def __init__(self, *arguments: object, output: Path | None = None, **environment: str) -> None:
+        super().__init__(_execute, [*map(str, arguments)], {**os.environ, **environment}, output)

@@ -1,0 +1,186 @@
+"""Crawls to be killed: a site whose truth is known, and `scrapy crawl site` as a process."""
+
+import json
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+
+from dedup.errors import IndexCorruptError
+from tests.support.forked import Scrapy
+
+__all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "missing", "until"]
+
+#: Contents of the site; content 0 is its front page.
+CONTENTS = 60
+SESSION = "77c1d05e"
+SHAPES = ("/{}", "/mirror/{}", "/print/{}", f"/{{}}?sid={SESSION}")
+#: An orderly end may take so many seconds; a crawl that is let alone takes two.
+PATIENCE = 30
+
+T = TypeVar("T")
+
+
+class Twins:
+    """Each content under four URLs; all of its pages link to the same contents, in all their shapes.
+
+    So whichever page of a content is kept, everything behind it can be reached.  With ``fresh_sessions``, the
+    session id in the links is another at each request, as is the URL under which that page may be kept.
+    """
+
+    def __init__(self, *, fresh_sessions: bool = False) -> None:
+        self._fresh = fresh_sessions
+        rng = random.Random(5)
+        words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(3000)]
+        self._pages: dict[str, str] = {}
+        for number in range(CONTENTS):
+            near = {2 * number + 1, 2 * number + 2, number * 7 % CONTENTS, CONTENTS - 1 - number}
+            links = "".join(
+                f'<a href="{shape.format(other)}">{other}</a> '
+                for other in sorted(near - {0})
+                if other < CONTENTS
+                for shape in SHAPES
+            )
+            text = " ".join(rng.choices(words, k=300))
+            for shape in SHAPES:
+                note = f"<p>Printed from {shape.format('')}." if "print" in shape else "<p>Read on."
+                self._pages[shape.format(number)] = f"<title>{number}</title><p>{text}</p>{note}<p>{links}"
+        self._pages["/"] = self._pages["/0"]
+
+    def render(self, path: str, visit: int) -> tuple[int, str, bytes]:
+        """What the server answers."""
+        if self._fresh:
+            path = re.sub(r"sid=\w+", f"sid={SESSION}", path)
+        page = self._pages.get(path)
+        if page and self._fresh:
+            page = page.replace(SESSION, f"{random.Random(visit).getrandbits(32):08x}")
+        return 404 if page is None else 200, "text/html", (page or "").encode()
+
+
+def content(url: str) -> int:
+    """Which content a page of `Twins` has."""
+    return int(urlsplit(url).path.rpartition("/")[2] or 0)
+
+
+class Processed:
+    """The pipeline of these crawls: each item is on record as soon as it is there."""
+
+    def __init__(self) -> None:
+        self._file = os.open(os.environ["PROCESSED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+    def process_item(self, item: Any) -> Any:
+        """Called by Scrapy."""
+        os.write(self._file, f"{item.url}\n".encode())
+        return item
+
+
+class Crawl(Scrapy):
+    """A running ``scrapy crawl site``; several in one folder share their drop log and what is processed."""
+
+    def __init__(self, url: str, folder: Path, **settings: object) -> None:
+        folder.mkdir(exist_ok=True)
+        self.log = folder / f"log {len(list(folder.glob('log *')))}"
+        self.log.touch()
+        values: dict[str, object] = {
+            "DOWNLOAD_DELAY": 0,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+            "ITEM_PIPELINES": '{"tests.support.outages.Processed": 1}',
+            "DEDUP_LOG": folder / "drops.jsonl",
+            "DEDUP_EXPECTED_PAGES": 1000,
+            "LOG_FILE": self.log,
+        } | settings
+        command = ["crawl", "site", "-a", f"start={url}"]
+        for name, value in values.items():
+            command += ["-s", f"{name}={value}"]
+        self._output = folder / "processed" if values.get("DEDUP_ENABLED") == 0 else self.log
+        self._before = self._size()
+        super().__init__(*command, PROCESSED=str(folder / "processed"))
+
+    def _size(self) -> int:
+        return self._output.stat().st_size if self._output.exists() else 0
+
+    @property
+    def progress(self) -> int:
+        """Grows with the pages: the bytes of its log, or where that says nothing of pages, of its items."""
+        return self._size() - self._before
+
+    def ended(self) -> int | None:
+        """Its status, when it has ended by itself; None if it has not in good time."""
+        return self.wait(100)
+
+    def kill_at(self, progress: float) -> bool:
+        """kill -9 at a moment; whether it was still running."""
+        self.wait(100, lambda: self.progress >= progress)
+        return self.kill()
+
+    def stats(self) -> Counter[str]:
+        """The whole numbers among Scrapy's stats."""
+        found = re.findall(r"^ ?\{?'([\w/]+)': (\d+)[,}]", self.log.read_text(), re.MULTILINE)
+        return Counter({name: int(value) for name, value in found})
+
+
+def until(kills: int, trial: Callable[[int], T], killed: Callable[[T], bool], workers: int = 2) -> list[T]:
+    """What came of trials 0, 1, 2 ..., as many as are needed for so many kills."""
+    seeds, outcomes = count(), []
+    with ThreadPoolExecutor(workers) as pool:
+        while (left := kills - sum(map(killed, outcomes))) > 0:
+            outcomes += pool.map(trial, islice(seeds, left))
+    return outcomes
+
+
+def processed(folder: Path) -> set[str]:
+    """The URLs of all items of the crawls in a folder."""
+    file = folder / "processed"
+    return set(file.read_text().split()) if file.exists() else set()
+
+
+def missing(folder: Path) -> set[int]:
+    """The contents of which no item was made."""
+    return set(range(CONTENTS)) - set(map(content, processed(folder)))
+
+
+def records(folder: Path) -> Iterator[dict[str, Any]]:
+    """The drop log; what is no record raises."""
+    file = folder / "drops.jsonl"
+    for line in file.read_text("ascii").splitlines() if file.exists() else []:
+        yield json.loads(line)
+
+
+def add_up(crawl: Crawl) -> None:
+    """Every response has been counted once."""
+    stats = crawl.stats()
+    parts = ("new", "same", "duplicate", "unjudged")
+    assert stats["dedup/pages"] == sum(stats[f"dedup/{part}"] for part in parts), stats
+    assert stats["downloader/response_count"] == stats["dedup/pages"] + stats["dedup/skipped"], stats
+
+
+def check(folder: Path) -> set[int]:
+    """Reads what all crawls in a folder have left; the contents that none of them processed.
+
+    Asserts that no page was dropped in favour of itself, or of a page that was never processed, and that
+    each drop is on record.
+    """
+    done = processed(folder)
+    drops: dict[str, set[str]] = {}
+    for record in records(folder):
+        url, of = record["url"], record["duplicate_of"]
+        assert fingerprint(Request(url)) != fingerprint(Request(of)), record
+        assert content(url) == content(of), record
+        drops.setdefault(url, set()).add(of)
+    logs = "".join(log.read_text() for log in sorted(folder.glob("log *")))
+    assert logs.count("Dropped near-duplicate") <= sum(1 for _ in records(folder))
+    assert "Traceback" not in logs
+    assert IndexCorruptError.reason not in logs
+    if not missing(folder):
+        lost = {url for url, kept in drops.items() if url not in done and not kept & done}
+        assert not lost, f"dropped for pages that were never processed: {lost}"
+    return missing(folder)

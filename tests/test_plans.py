@@ -1,0 +1,336 @@
+"""Every plan of tables finds everything within its distance, by brute force; the paper's own numbers."""
+
+import random
+from functools import cache
+from itertools import combinations
+from math import ceil, comb, inf
+
+import numpy as np
+import pytest
+
+from dedup.errors import SettingsError
+from dedup.fingerprint.plans import (
+    MAX_CANDIDATES,
+    MAX_DISTANCE,
+    MAX_TABLES,
+    MIN_PREFIX,
+    Plan,
+    fewest_tables,
+    plan,
+    plan_for,
+    possible_plans,
+)
+
+
+def named(found):
+    return pytest.param(found, id=f"k={found.max_distance} levels={'+'.join(map(str, found.levels))}")
+
+
+EVERY = [named(found) for k in range(MAX_DISTANCE + 1) for found in possible_plans(k)]
+EXHAUSTIVE = [named(found) for k in range(4) for found in possible_plans(k)]
+SMALL = [
+    named(Plan(bits, k, levels))
+    for bits, k, levels in [
+        (8, 0, (1,)),
+        (8, 1, (2,)),
+        (8, 1, (8,)),
+        (8, 2, (3, 2)),
+        (10, 3, (7,)),
+        (12, 1, (3, 4)),
+        (12, 1, (5,)),
+        (12, 2, (4,)),
+        (12, 3, (4, 4)),
+        (12, 3, (5,)),
+        (16, 2, (5, 3)),
+        (16, 3, (6,)),
+        (16, 4, (5, 5)),
+        (16, 2, (3, 3, 3)),
+    ]
+]
+
+
+def array(numbers):
+    return np.array(numbers, np.uint64)
+
+
+def patterns(bits, most):
+    """Every way to flip up to so many bits."""
+    flips = (chosen for number in range(most + 1) for chosen in combinations(range(bits), number))
+    return array([sum(1 << bit for bit in chosen) for chosen in flips])
+
+
+def flip(rng, fingerprint, number, bits=64):
+    for bit in rng.sample(range(bits), number):
+        fingerprint ^= 1 << bit
+    return fingerprint
+
+
+# Permutations -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("found", EVERY + SMALL)
+def test_permuting_moves_every_bit_to_a_place_of_its_own(found):
+    for table in found.tables:
+        moved = [table.permute(1 << bit) for bit in range(found.bits)]
+        assert sorted(moved) == [1 << bit for bit in range(found.bits)]
+
+
+@pytest.mark.parametrize("found", EVERY + SMALL)
+def test_permuting_moves_each_bit_by_itself(found):
+    rng = random.Random(1)
+    for table in found.tables:
+        moved = [table.permute(1 << bit) for bit in range(found.bits)]
+        number = rng.getrandbits(found.bits)
+        assert table.permute(number) == sum(moved[bit] for bit in range(found.bits) if number >> bit & 1)
+
+
+@pytest.mark.parametrize("found", EVERY + SMALL)
+def test_numbers_and_arrays_are_permuted_alike(found):
+    rng = random.Random(2)
+    numbers = [0, 2**found.bits - 1, 1 << found.bits - 1] + [rng.getrandbits(found.bits) for _ in range(20)]
+    for table in found.tables:
+        assert table.permute(array(numbers)).tolist() == [table.permute(number) for number in numbers]
+
+
+def test_permuting_leaves_an_array_as_it_is():
+    numbers = array([1, 2, 3])
+    for table in plan_for(10, 3).tables:
+        table.permute(numbers)
+    assert numbers.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("found", EVERY + SMALL)
+def test_a_prefix_range_holds_what_shares_the_prefix(found):
+    rng = random.Random(3)
+    for table in found.tables:
+        number, rest = rng.getrandbits(found.bits), found.bits - table.prefix
+        low, high = table.prefix_range(number)
+        assert low <= number <= high
+        assert low >> rest == high >> rest == number >> rest
+        assert high - low == 2**rest - 1
+
+
+# Nothing is missed, nothing is made up ----------------------------------------------------------------
+
+
+def missed(found, flipped):
+    """The patterns of flipped bits that touch the prefix of every table."""
+    for table in found.tables:
+        flipped = flipped[table.permute(flipped) >> np.uint64(found.bits - table.prefix) != 0]
+    return flipped.tolist()
+
+
+@pytest.mark.parametrize("found", SMALL + EXHAUSTIVE)
+def test_some_table_keeps_the_prefix_whichever_bits_are_flipped(found):
+    assert missed(found, patterns(found.bits, found.max_distance)) == []
+
+
+@pytest.mark.parametrize("found", EVERY)
+def test_some_table_keeps_the_prefix_for_2_500_samples_of_each_distance(found):
+    rng = random.Random(4)
+    samples = [flip(rng, 0, number) for number in range(found.max_distance + 1) for _ in range(2500)]
+    assert missed(found, array(samples)) == []
+
+
+@pytest.mark.parametrize("found", SMALL)
+def test_one_bit_more_than_planned_may_be_missed(found):
+    assert missed(found, patterns(found.bits, found.max_distance + 1)) != []
+
+
+def look_up(found, stored, query):
+    """What the tables find: entries with the query's prefix, then only those that are near."""
+    candidates = np.zeros(len(stored), bool)
+    for table in found.tables:
+        low, high = table.prefix_range(table.permute(query))
+        permuted = table.permute(stored)
+        candidates |= (permuted >= np.uint64(low)) & (permuted <= np.uint64(high))
+    near = np.bitwise_count(stored ^ np.uint64(query)) <= found.max_distance
+    return set(stored[candidates & near].tolist())
+
+
+@pytest.mark.parametrize("found", EVERY)
+def test_a_look_up_finds_exactly_what_a_linear_scan_finds(found):
+    rng = random.Random(5)
+    queries = [0, 2**64 - 1, 2**63] + [rng.getrandbits(64) for _ in range(5)]
+    stored = [rng.getrandbits(64) for _ in range(500)]
+    stored += [
+        flip(rng, query, rng.randrange(found.max_distance + 4)) for query in queries for _ in range(30)
+    ]
+    for query in queries:
+        scan = {number for number in stored if (number ^ query).bit_count() <= found.max_distance}
+        assert look_up(found, array(stored), query) == scan
+        assert scan
+
+
+# Designs ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tables", "levels", "prefixes"),
+    [
+        (20, (6,), {31: 4, 32: 12, 33: 4}),  # blocks of 11, 11, 11, 11, 10, 10 bits, three of them on top
+        (16, (4, 4), {28: 16}),  # 16 bits of four 16s, then 12 of four 12s
+        (10, (5,), {25: 4, 26: 6}),  # 13, 13, 13, 13, 12, two on top
+        (4, (4,), {16: 4}),
+    ],
+)
+def test_the_papers_designs_for_three_bits_of_64(tables, levels, prefixes):
+    found = plan_for(tables, max_distance=3)
+    counted = {table.prefix: 0 for table in found.tables}
+    for table in found.tables:
+        counted[table.prefix] += 1
+    assert (found.levels, counted) == (levels, prefixes)
+
+
+def test_the_papers_first_design_looks_at_eight_candidates():
+    # 2^34 fingerprints, 31 bits of prefix: 2^(34-31) in the paper, which counts the shortest prefix
+    assert max(2**34 / 2**table.prefix for table in plan_for(20, 3).tables) == 8
+
+
+@pytest.mark.parametrize(
+    ("bits", "k", "levels", "size"),
+    [
+        (64, 3, (6,), 20),
+        (64, 3, (4, 4), 16),
+        (64, 5, (7,), 21),
+        (64, 2, (8, 3), 84),
+        (64, 0, (1,), 1),
+        (16, 2, (3, 3, 3), 27),
+        (64, 7, (8, 8), 64),
+    ],
+)
+def test_there_is_a_table_for_every_choice_of_blocks(bits, k, levels, size):
+    found = Plan(bits, k, levels)
+    assert found.size == len(found.tables) == size
+
+
+@pytest.mark.parametrize("found", EVERY)
+def test_every_plan_has_its_tables_a_long_prefix_and_not_too_many(found):
+    assert found.size == len(found.tables) <= MAX_TABLES
+    assert all(MIN_PREFIX <= table.prefix <= 64 for table in found.tables)
+
+
+@pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
+def test_plans_are_offered_from_few_tables_to_many_with_a_prefix_that_grows(k):
+    sizes = [found.size for found in possible_plans(k)]
+    assert sizes == sorted(set(sizes))
+    assert sizes[0] == k + 1 or k > 4  # above, so few tables have prefixes under 11 bits
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 4, 5, 6, 7])
+def test_no_other_cutting_into_as_many_tables_has_a_longer_prefix(k):
+    for found in possible_plans(k):
+        shortest = min(table.prefix for table in found.tables)
+        cuts = range(k + 1, 16)
+        for levels in [(r,) for r in cuts] + [(r, s) for r in cuts for s in cuts]:
+            other = Plan(64, k, levels)
+            if other.size == found.size and ceil(64 * k / levels[0]) >= levels[-1] * (len(levels) > 1):
+                assert min(table.prefix for table in other.tables) <= shortest
+
+
+# Which plan is chosen ---------------------------------------------------------------------------------
+
+PAGES = [1, 1000, 10**6, 10**8, 2**34]
+
+
+@pytest.mark.parametrize("pages", PAGES)
+@pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
+def test_the_plan_has_the_fewest_tables_that_keep_candidates_within_bounds(k, pages):
+    within = [found for found in possible_plans(k) if found.candidates(pages) <= MAX_CANDIDATES]
+    if within:
+        assert plan(k, pages) == min(within, key=lambda found: found.size)
+    else:
+        assert plan(k, pages) in possible_plans(k)
+
+
+@pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
+def test_where_no_plan_keeps_candidates_within_bounds_the_one_with_fewest_is_chosen(k):
+    least = min(found.candidates(10**30) for found in possible_plans(k))
+    assert plan(k, 10**30).candidates(10**30) == least > MAX_CANDIDATES
+
+
+def test_candidates_are_the_pages_that_share_a_prefix_by_chance():
+    rng = np.random.default_rng(6)
+    found, pages, queries = plan_for(4, 3), 200_000, 50
+    stored = rng.integers(0, 2**64, pages, np.uint64)
+    met = 0
+    for table in found.tables:
+        permuted = np.sort(table.permute(stored))
+        for query in rng.integers(0, 2**64, queries, np.uint64).tolist():
+            low, high = table.prefix_range(query)
+            met += np.searchsorted(permuted, np.uint64(high), "right") - np.searchsorted(
+                permuted, np.uint64(low)
+            )
+    assert met / queries == pytest.approx(found.candidates(pages), rel=0.15)  # four standard errors
+
+
+def test_a_plan_describes_itself_in_one_line():
+    assert plan_for(10, 3).describe(10**8) == (
+        "10 tables (k = 3, p = 25..26): 21 candidates a page at 100,000,000 pages, "
+        "120 bytes a page in memory, 170 in Redis"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tables", "k", "says"),
+    [
+        (5, 3, ["TABLES is 5,", "MAX_DISTANCE 3", " 4, 10, 16, 20, 35,"]),
+        (0, 3, ["TABLES is 0,", "MAX_DISTANCE 3"]),
+        (-4, 3, ["TABLES is -4,"]),
+        ("4", 3, ["TABLES is '4',"]),
+        (4, 7, ["TABLES is 4,", "MAX_DISTANCE 7", " 36, 64 tables only"]),
+        (4, 8, ["MAX_DISTANCE is 8,", "0 to 7"]),
+        (4, -1, ["MAX_DISTANCE is -1,", "0 to 7"]),
+    ],
+)
+def test_a_number_of_tables_that_is_not_possible_is_refused_with_those_that_are(tables, k, says):
+    with pytest.raises(SettingsError) as refusal:
+        plan_for(tables, k)
+    text = str(refusal.value)
+    assert [part for part in says if part not in text] == []
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("k", [-1, 8, 64])
+def test_no_tables_are_planned_for_a_distance_out_of_range(k):
+    with pytest.raises(SettingsError, match=rf"MAX_DISTANCE is {k}, .* 0 to 7 bits"):
+        plan(k, 1000)
+
+
+# The fewest tables ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("tau", "tables"), [(3.1, 20), (6.1, 16), (9.1, 10), (18.1, 4)])
+def test_the_papers_designs_have_the_fewest_tables_for_their_candidates(tau, tables):
+    assert fewest_tables(64, 3, 34, tau) == tables
+
+
+def test_few_fingerprints_need_one_table():
+    assert fewest_tables(64, 3, 10, 10.1) == 1
+    assert fewest_tables(64, 3, 10, 10) == 4
+
+
+def test_no_cutting_leaves_more_prefix_than_bits():
+    assert fewest_tables(8, 3, 34, 10) == inf
+
+
+@cache
+def brute_force(bits, k, d, tau):
+    """X(f, k, d) of section 3.1.2 as it stands, over every number of blocks."""
+    if d < tau:
+        return 1
+    options = [
+        comb(r, k) * brute_force(bits * k / r, k, d - bits * (r - k) / r, tau)
+        for r in range(k + 1, ceil(bits) + 1)
+    ]
+    return min(options, default=inf)
+
+
+@pytest.mark.parametrize(
+    ("bits", "k"),
+    [(bits, k) for bits in (4, 8, 12, 16) for k in (1, 2, 3)] + [(20, 1), (20, 2), (20, 3)],
+)
+def test_the_fewest_tables_are_those_of_a_search_over_every_cutting(bits, k):
+    for d in range(bits + 2):
+        for tau in (0.5, 2.5, 5.5):
+            assert fewest_tables(bits, k, d, tau) == brute_force(bits, k, d, tau), (d, tau)

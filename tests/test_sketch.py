@@ -1,0 +1,184 @@
+"""The sketch's estimate of resemblance against the exact one, and its slots against plain Python."""
+
+import hashlib
+import random
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup.fingerprint.shingles import hash_tokens, mix, resemblance
+from dedup.fingerprint.sketch import WIDTHS, estimate, match_counts, resemblances, sketch
+
+steady = settings(derandomize=True, database=None, deadline=None)
+
+SLOTS = [64, 128, 256, 512, 1024]
+SETS = st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 50), max_size=200)
+
+
+def array(numbers):
+    return np.array(numbers, np.uint64)
+
+
+def words(*sketches):
+    """Sketches as the rows that `match_counts` compares."""
+    return np.frombuffer(b"".join(sketches), np.uint64).reshape(len(sketches), -1)
+
+
+def slots_of(octets, bits):
+    """The values of all slots, from the lowest bits up."""
+    return [octet >> shift & (1 << bits) - 1 for octet in octets for shift in range(0, 8, bits)]
+
+
+def compare(a, b, bits=2):
+    return float(resemblances(words(a), b, bits)[0])
+
+
+# The sketch -------------------------------------------------------------------------------------------
+
+
+@steady
+@given(SETS, st.sampled_from(SLOTS), st.sampled_from(WIDTHS), st.integers(0, 2**64 - 1))
+def test_each_slot_holds_the_smallest_of_its_hashes(shingles, slots, bits, key):
+    smallest = {}
+    for value in mix(array(shingles) ^ np.uint64(key)).tolist():
+        slot = value * slots >> 64
+        smallest[slot] = min(value, smallest.get(slot, value))
+    expected = [0] * slots
+    for slot, value in smallest.items():
+        expected[slot] = value % 2**32 % (2**bits - 1) + 1  # 0 is for empty slots
+    assert slots_of(sketch(array(shingles), slots, bits, key), bits) == expected
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("slots", SLOTS)
+def test_a_sketch_has_slots_times_bits(slots, bits):
+    for size in (0, 1, 5000):
+        assert len(sketch(array(range(size)), slots, bits)) == slots * bits // 8
+
+
+@steady
+@given(SETS, st.randoms(use_true_random=False))
+def test_neither_order_nor_repeats_matter(shingles, rng):
+    other = rng.sample(shingles, len(shingles)) + shingles[:5]
+    assert sketch(array(other), 512, 2) == sketch(array(shingles), 512, 2)
+
+
+def test_a_key_chooses_other_shingles():
+    shingles = hash_tokens([str(number) for number in range(5000)])
+    a, b = (sketch(shingles, 512, 8, key) for key in (1, 2))
+    assert compare(a, b, 8) < 0.05
+
+
+def test_the_shingles_are_left_as_they_are():
+    shingles = array([3, 1, 2])
+    sketch(shingles, 64, 2)
+    assert shingles.tolist() == [3, 1, 2]
+
+
+GOLDEN = {
+    (64, 8): "ecd0104c89fc5907309ff28cd8b7cf28",
+    (512, 2): "c50a2036c4bdcd1ee366eddd77062c75",
+    (1024, 4): "5227a2db536930746d6eb5d34ad7eac1",
+}
+
+
+@pytest.mark.parametrize(("slots", "bits"), GOLDEN)
+def test_golden_sketches(slots, bits):
+    shingles = hash_tokens([f"shingle {number}" for number in range(1000)])
+    found = hashlib.sha256(sketch(shingles, slots, bits, key=42)).hexdigest()
+    assert found[:32] == GOLDEN[slots, bits]
+
+
+# Counting slots ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("slots", SLOTS)
+def test_slots_are_counted_as_one_by_one(slots, bits):
+    rng = random.Random(slots * bits)
+    full, empty = [255] * (slots * bits // 8), [0] * (slots * bits // 8)
+    rows = [full, empty] + [rng.choices([0, 255, *range(256)], k=slots * bits // 8) for _ in range(20)]
+    rows += [[octet & rng.choice([0, 255, rng.randrange(256)]) for octet in row] for row in rows]
+    for query in rows[:6]:
+        expected = []
+        for row in rows:
+            pairs = list(zip(slots_of(row, bits), slots_of(query, bits), strict=True))
+            both = [(a, b) for a, b in pairs if a and b]
+            expected.append((sum(1 for a, b in pairs if a or b), len(both), sum(a == b for a, b in both)))
+        found = match_counts(words(*map(bytes, rows)), words(bytes(query))[0], bits)
+        assert found.T.tolist() == [list(counts) for counts in expected]
+
+
+# The estimate -----------------------------------------------------------------------------------------
+
+
+@steady
+@given(SETS, st.sampled_from(SLOTS), st.sampled_from(WIDTHS))
+def test_the_same_set_resembles_itself_exactly(shingles, slots, bits):
+    found = sketch(array(shingles), slots, bits)
+    assert compare(found, found, bits) == 1.0
+
+
+@steady
+@given(SETS, SETS, st.sampled_from(SLOTS), st.sampled_from(WIDTHS))
+def test_the_estimate_is_symmetric_and_within_0_and_1(a, b, slots, bits):
+    sketches = [sketch(array(shingles), slots, bits) for shingles in (a, b)]
+    found = compare(*sketches, bits)
+    assert found == compare(*reversed(sketches), bits)
+    assert 0 <= found <= 1
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("size", [1, 5, 5000])
+def test_an_empty_set_resembles_only_an_empty_set(size, bits):
+    empty, other = sketch(array([]), 512, bits), sketch(array(range(size)), 512, bits)
+    assert compare(empty, other, bits) == compare(other, empty, bits) == 0
+    assert compare(empty, empty, bits) == 1
+
+
+def test_many_are_compared_as_one_by_one():
+    sketches = [sketch(array(range(start, start + 300)), 512, 2) for start in range(0, 400, 20)]
+    one_by_one = [compare(other, sketches[3]) for other in sketches]
+    assert resemblances(words(*sketches), sketches[3], 2).tolist() == one_by_one
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+def test_equal_slots_by_chance_alone_estimate_nothing(bits):
+    values = 2**bits - 1
+    assert estimate(100 * values, 100 * values, 100, bits=bits) == 0
+
+
+SIZES = [5, 20, 60, 300, 2000, 20_000]
+TRIALS = {5: 150, 20: 150, 60: 150, 300: 150, 2000: 60, 20_000: 12}
+
+
+def errors(size, tenths, slots=512, bits=2):
+    """Signed errors of the estimate, before it is cut off at 0, for seeded pairs of sets of one size."""
+    rng = np.random.default_rng([size, tenths])
+    common = round(2 * size * tenths / (10 + tenths))
+    found = []
+    for _ in range(TRIALS[size]):
+        drawn = rng.integers(0, 2**64, 2 * size - common, np.uint64)
+        a, b = drawn[:size], drawn[size - common :]
+        either, both, equal = match_counts(
+            words(sketch(a, slots, bits)), words(sketch(b, slots, bits))[0], bits
+        )[:, 0].tolist()
+        found.append((3 * equal - both) / (2 * either) - resemblance(a, b))
+    return found
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_estimate_is_unbiased_and_close_for_sets_of_size(size):
+    print(
+        f"\n{size} shingles a page, 512 slots of 2 bits, {TRIALS[size]} pairs\n  R   mean error  mean |error|"
+    )
+    for tenths in range(11):
+        found = errors(size, tenths)
+        mean, spread = statistics.fmean(found), statistics.pstdev(found)
+        absolute = statistics.fmean(map(abs, found))
+        print(f"{tenths / 10:4}  {mean:+10.4f}  {absolute:12.4f}")
+        assert abs(mean) <= 4 * spread / len(found) ** 0.5 + 1e-12
+        assert absolute <= 0.03 or tenths < 5

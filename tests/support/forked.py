@@ -16,7 +16,7 @@ from scrapy.cmdline import execute
 
 __all__ = ["Forked", "Scrapy"]
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(

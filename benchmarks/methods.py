@@ -26,6 +26,8 @@ from dedup.fingerprint.detector import Fingerprint
 from dedup.fingerprint.shingles import resemblance
 from dedup.lab.evaluation import Stream, measure
 from dedup.lab.labelled import read_collection, read_page
+from dedup.page.html import decode
+from dedup.page.read import read
 
 SEED = 42
 METHODS = {
@@ -85,8 +87,8 @@ def main() -> None:
     position = {page: at for at, page in enumerate(order)}
     truth = {position[a]: {position[b]: r for b, r in near.items()} for a, near in collection.truth.items()}
     pages = [
-        Detector().read(*read_page(collection.paths[page], arguments.root))[0]
-        for page in track(order, "Pages")
+        read(decode(html), url)
+        for html, url in (read_page(collection.paths[page], arguments.root) for page in track(order, "Pages"))
     ]
     shingles = [Detector().shingles(page) for page in pages]
     pairs = sorted((a, b) for a, near in truth.items() for b in near if a < b)

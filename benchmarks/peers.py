@@ -23,7 +23,8 @@ import xxhash
 from dedup import Detector
 from dedup.lab.evaluation import Inline, Stream, measure
 from dedup.lab.labelled import read_collection
-from dedup.page.html import decode, extract, is_url, parse
+from dedup.page.html import decode, is_url
+from dedup.page.read import read
 
 SEED = 42
 #: A rule is a list with the verdict on each page: the position of the kept page, or -1.
@@ -151,7 +152,7 @@ def rows(pairs: Path, root: Path) -> Iterator[str]:
         for page, others in collection.truth.items()
     }
     names = [collection.paths[page] for page in order]
-    pages = [extract(parse(decode((root / name).read_bytes())), f"http://localhost/{name}") for name in names]
+    pages = [read(decode((root / name).read_bytes()), f"http://localhost/{name}") for name in names]
     texts = [" ".join(token for token in page.tokens if not is_url(token)) for page in pages]
     yield f"{pairs.name.partition('.')[0]}: {len(pages):,} pages, order of seed {SEED}"
     yield f"{'rule':46} {'drops':>6} {'precision':>10} {'recall':>8} {'F1':>8} {'s':>7}"

@@ -12,6 +12,7 @@ from lxml import etree
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
 from dedup.page import html
+from dedup.page.read import read
 
 steady = settings(derandomize=True, database=None, deadline=None)
 
@@ -255,14 +256,14 @@ def test_bytes_text_and_a_parsed_page_have_the_same_fingerprint():
     found = detector.fingerprint(text, url)
     assert detector.fingerprint(text.encode(), url) == found
     assert detector.fingerprint(text.encode("latin-1"), url, "latin-1") == found
-    assert detector.fingerprint_tree(html.parse(text), url) == found
+    assert detector.fingerprint_page(read(text, url, tree=html.parse)) == found
     assert detector.fingerprint_page(html.extract(html.parse(text), url)) == found
 
 
 def test_a_parsed_page_is_left_as_it_is():
     root = html.parse(page(1))
     before = etree.tostring(root)
-    Detector().fingerprint_tree(root)
+    Detector().fingerprint_page(read("the tree is there already", tree=lambda _: root))
     assert etree.tostring(root) == before
 
 

@@ -205,8 +205,8 @@ def test_a_page_may_have_so_many_characters_tags_and_tokens() -> None:
     assert unreadable("x" * (MAX_CHARACTERS + 1)) == "large"
     assert unreadable("<b>" * MAX_TAGS) is None
     assert unreadable("<b>" * (MAX_TAGS + 1)) == "large"
-    assert not html.extract(html.parse("<p>" + "é " * MAX_TOKENS)).truncated
-    assert html.extract(html.parse("<p>" + "é " * (MAX_TOKENS + 1))).truncated
+    assert not html.extract(html.parse("<p>" + "é " * MAX_TOKENS)).reason
+    assert html.extract(html.parse("<p>" + "é " * (MAX_TOKENS + 1))).reason == "truncated"
 
 
 @pytest.mark.parametrize(

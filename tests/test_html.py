@@ -560,13 +560,13 @@ def test_a_page_is_judged_unless_there_is_a_reason_not_to(reason, page):
 @pytest.mark.parametrize("depth", [255, 257, 1000])
 def test_what_is_nested_this_deep_is_still_read(depth):
     page = extract(parse("<div>" * depth + "word"))
-    assert (page.tokens, page.truncated) == (["word"], False)
+    assert (page.tokens, page.reason) == (["word"], None)
 
 
 def test_a_page_that_the_parser_gave_up_has_no_simhash():
     page = "<div>" * 50_000 + "word"
     fingerprint = Detector().fingerprint(page)
-    assert extract(parse(page)).truncated
+    assert extract(parse(page)).reason == "truncated"
     assert (fingerprint.simhash, fingerprint.sketch) == (None, b"")
 
 

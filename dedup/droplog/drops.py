@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
-from dedup.droplog.records import ORIGIN, Record, host
+from dedup.droplog.records import Record
 from dedup.errors import DedupError
+from dedup.page.urls import ORIGIN, host
 
 __all__ = ["Cluster", "Drops", "Host", "Place", "Totals", "pattern"]
 

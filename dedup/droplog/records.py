@@ -19,15 +19,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from dedup.errors import SettingsError
+from dedup.page.urls import host
 
-__all__ = ["FIELDS", "ORIGIN", "Filter", "Reader", "Record", "find_logs", "host", "moment"]
+__all__ = ["FIELDS", "Filter", "Reader", "Record", "find_logs", "moment"]
 
 Record = dict[str, Any]
 
 #: A longer line is read as several, which are no records.
 MAX_LINE = 1 << 20  # bytes
-#: How a URL begins; its host, with the port, is a group.
-ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE)
 #: What is written beside a log, under its name and these (`dedup.droplog.course`, `dedup.droplog.texts`).
 BESIDE = frozenset({".crawl", ".texts", ".texts-journal"})
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -100,16 +99,6 @@ def moment(text: str, now: datetime | None = None) -> str:
             f"since is {text!r}; allowed: a date such as 2026-11-21 or 2026-11-21T10:00 (UTC), or how long ago, "
             "such as 90s, 10m, 2h, 3d, 1w"
         ) from None
-
-
-def host(url: str) -> str:
-    """Host, with its port, of a URL; empty if it has none.
-
-    >>> host("https://me@Example.org:8000/a"), host("/a")
-    ('example.org:8000', '')
-    """
-    origin = ORIGIN.match(url)
-    return origin[1].lower() if origin else ""
 
 
 @dataclass(frozen=True, slots=True)

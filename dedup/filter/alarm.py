@@ -9,8 +9,7 @@ from collections import Counter
 
 from scrapy.statscollectors import StatsCollector
 
-from dedup.droplog.records import host
-from dedup.page.urls import strip_session
+from dedup.page.urls import host, strip_session
 from dedup.printing import inert
 
 __all__ = ["Alarm"]

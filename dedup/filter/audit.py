@@ -15,8 +15,8 @@ from scrapy.http import HtmlResponse
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.shingles import Hashes, resemblance
 from dedup.intervals import wilson
-from dedup.page import html
 from dedup.page.limits import unreadable
+from dedup.page.read import read
 
 __all__ = ["Audit"]
 
@@ -47,7 +47,8 @@ class Audit:
 
     def shingles(self, response: HtmlResponse) -> Hashes:
         """All shingles of a page."""
-        page = html.extract(response.selector.root, response.url, self._detector.keep_urls)
+        keep_urls = self._detector.keep_urls
+        page = read(response.text, response.url, keep_urls, lambda _: response.selector.root)
         return self._detector.shingles(page)
 
     async def check(self, url: str, shingles: Hashes, of: str) -> None:

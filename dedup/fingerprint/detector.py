@@ -16,7 +16,6 @@ from operator import eq
 from typing import Any
 
 import numpy as np
-from lxml import etree
 
 from dedup.errors import SettingsError
 from dedup.fingerprint import simhash, sketch
@@ -24,7 +23,8 @@ from dedup.fingerprint.methods import signatures
 from dedup.fingerprint.methods.bands import Bands, Megashingles, plan_bands
 from dedup.fingerprint.plans import MAX_DISTANCE, Plan, exact_plan, plan, plan_for
 from dedup.fingerprint.shingles import Hashes, hash_tokens, shingle_hashes
-from dedup.page import html, limits
+from dedup.page.html import Page, decode
+from dedup.page.read import read
 from dedup.values import check_choice, check_number
 
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
@@ -64,11 +64,18 @@ class Fingerprint:
     sketch: bytes  #: ``slots * bits / 8`` bytes; empty when simhash is None
     tokens: int  #: words and URLs that were found
     links: int  #: different URLs among its HREFs
-    reason: str | None = (
-        None  #: why it can't be judged: empty, short, truncated, or one of `dedup.page.limits`
-    )
+    reason: str | None = None  #: why it can't be judged: "short", or one of the reasons of `Page`
     digest: int = 0  #: 64 bits of BLAKE2b of the tokens; equal pages have equal digests
     bands: tuple[int, ...] = ()  #: 64 bits each: bands, or megashingles, where the method has them
+
+    @classmethod
+    def unjudged(cls, reason: str, tokens: int = 0, links: int = 0) -> "Fingerprint":
+        """The fingerprint of a page of which nothing could be made.
+
+        >>> Fingerprint.unjudged("binary")
+        Fingerprint(simhash=None, sketch=b'', tokens=0, links=0, reason='binary', digest=0, bands=())
+        """
+        return cls(None, b"", tokens, links, reason)
 
     @property
     def hex(self) -> str | None:
@@ -195,30 +202,15 @@ class Detector:
             values["bands"] = self.banding
         return {name: str(value) for name, value in values.items()}
 
-    def fingerprint(self, page: bytes | str, url: str = "", encoding: str | None = None) -> Fingerprint:
+    def fingerprint(self, html: bytes | str, url: str = "", encoding: str | None = None) -> Fingerprint:
         """The fingerprint of a page's HTML; ``encoding`` is what its server said of it."""
-        tokens, reason = self.read(page, url, encoding)
-        return Fingerprint(None, b"", 0, 0, reason) if reason else self.fingerprint_page(tokens)
+        return self.fingerprint_page(read(decode(html, encoding), url, self.keep_urls))
 
-    def read(
-        self, page: bytes | str, url: str = "", encoding: str | None = None
-    ) -> tuple[html.Page, str | None]:
-        """The tokens of a page's HTML, or why it is not read (see `dedup.page.limits`)."""
-        text = html.decode(page, encoding)
-        if reason := limits.unreadable(text):
-            return html.Page([], 0, False), reason
-        return html.extract(html.parse(text), url, self.keep_urls), None
-
-    def fingerprint_tree(self, root: etree._Element, url: str = "") -> Fingerprint:
-        """The fingerprint of a parsed page; the tree is left as it is.  O(size of the page)."""
-        return self.fingerprint_page(html.extract(root, url, self.keep_urls))
-
-    def fingerprint_page(self, page: html.Page) -> Fingerprint:
+    def fingerprint_page(self, page: Page) -> Fingerprint:
         """The fingerprint of a page's tokens; of a page equal to one seen before, nothing is computed."""
         tokens = page.tokens
-        if page.truncated or not tokens:
-            nothing = "truncated" if page.truncated else "empty"
-            return Fingerprint(None, b"", len(tokens), page.links, nothing)
+        if page.reason is not None:
+            return Fingerprint.unjudged(page.reason, len(tokens), page.links)
         digest = _digest("\0".join(tokens).encode(), self._keys["digest"].to_bytes(8, "big"))
         found = self._known.pop(digest, None) or self._compute(tokens, digest)
         self._known[digest] = found  # now the last to be forgotten
@@ -230,7 +222,7 @@ class Detector:
         features = self.features
         hashes, words = self._hashes(tokens)
         if len(words) == 0:
-            return Fingerprint(None, b"", len(tokens), 0, "short")
+            return Fingerprint.unjudged("short", len(tokens))
         reason = "short" if len(words) < self.min_tokens else None
         found = shingle_hashes(hashes if features.simhash_urls else words, features.simhash_size)
         weights = None
@@ -263,7 +255,7 @@ class Detector:
         is_url = np.fromiter(map(str.startswith, tokens, repeat("/")), np.bool_, len(tokens))
         return hashes, hashes[~is_url]
 
-    def shingles(self, page: html.Page) -> Hashes:
+    def shingles(self, page: Page) -> Hashes:
         """The shingles that a sketch samples, all of them: uint64, shape (n,)."""
         hashes, words = self._hashes(page.tokens)
         return shingle_hashes(hashes if self.features.sketch_urls else words, self.shingle_size)

@@ -80,11 +80,16 @@ _INVISIBLE = re.compile(
 
 
 class Page(NamedTuple):
-    """The tokens of a page, and what the parser had to say."""
+    """The tokens of a page, and why it can't be judged by them, if it can't.
+
+    The reason is "truncated" where a part of the page is missing, because it is nested deeper than the parser
+    goes or lies beyond `MAX_TOKENS`; "empty" where the page has no tokens; or one of those that
+    `dedup.page.limits.unreadable` gives, and then nothing of the page was read.
+    """
 
     tokens: list[str]  #: words and URL tokens in document order
     links: int  #: how many different URLs its HREFs name
-    truncated: bool  #: a part is missing: nested deeper than the parser goes, or beyond `MAX_TOKENS`
+    reason: str | None = None  #: None for a page that was read as a whole
 
 
 def is_url(token: str) -> bool:
@@ -258,10 +263,12 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
         tokens += split_tokens(batch)
         if len(tokens) > MAX_TOKENS:
             break
-    return Page(tokens, len(links), _truncated(root) or len(tokens) > MAX_TOKENS)
+    if len(tokens) > MAX_TOKENS or _is_truncated(root):
+        return Page(tokens, len(links), "truncated")
+    return Page(tokens, len(links), None if tokens else "empty")
 
 
-def _truncated(root: etree._Element) -> bool:
+def _is_truncated(root: etree._Element) -> bool:
     parser = root.getroottree().parser
     if parser is None:
         return False

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from lxml import etree
 
-__all__ = ["MAX_CHARACTERS", "MAX_TAGS", "MAX_TOKENS", "UNPARSABLE", "unreadable"]
+__all__ = ["MAX_CHARACTERS", "MAX_TAGS", "MAX_TOKENS", "UNPARSABLE", "UNREADABLE", "unreadable"]
 
 # On a core that judges 12 MB of ordinary pages a second, the worst page within them all takes 2 s and 200 MB.
 #: Characters of a page, markup included; War and Peace has three million.
@@ -22,7 +22,9 @@ MAX_ATTRIBUTES = 2_000_000_000
 #: Tokens of a page.  One takes up to 1 us and 150 bytes, and U+FDFA, one character, is four of them.
 MAX_TOKENS = 1_000_000
 
-#: The reasons of `unreadable` for which nothing else should parse a page either.
+#: The reasons that `unreadable` gives.
+UNREADABLE = frozenset({"large", "hostile", "binary", "undecodable"})
+#: Those of them for which nothing else should parse a page either.
 UNPARSABLE = frozenset({"large", "hostile"})
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")

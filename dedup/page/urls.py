@@ -1,13 +1,14 @@
-"""URL tokens: what the address in an HREF or SRC says of a page, whatever mirror or version it is on.
+"""URLs: the token that stands for an HREF or SRC, and the parts of an address that are shown or compared.
 
-A token starts with a slash, which no word does.  The rules are in the contract of `dedup.page.html`.
+A URL token starts with a slash, which no word does.  It is the same on every mirror and in every version of a
+page.  Its rules are in the contract of `dedup.page.html`.
 """
 
 import re
 from functools import lru_cache
 from urllib.parse import quote, urljoin
 
-__all__ = ["join", "strip_session", "strip_user", "url_token", "usable_base"]
+__all__ = ["ORIGIN", "host", "join", "strip_session", "strip_user", "url_token", "usable_base"]
 
 #: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
 MAX_URL = 2_000
@@ -21,6 +22,8 @@ _SESSION = re.compile(
 )
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
+#: The scheme and the host of a URL; the group is the host with its port.
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
@@ -61,6 +64,16 @@ def strip_user(url: str) -> str:
     ('http://example.org/@a', 'mailto:me@example.org')
     """
     return _USER.sub(r"\1", url)
+
+
+def host(url: str) -> str:
+    """The host of a URL with its port, in lower case; empty if it has none.
+
+    >>> host("https://me@Example.org:8000/a"), host("/a")
+    ('example.org:8000', '')
+    """
+    origin = ORIGIN.match(url)
+    return origin[1].lower() if origin else ""
 
 
 @lru_cache(maxsize=1 << 14)

@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 
 from dedup.droplog.texts import SUFFIX, Texts
-from dedup.page import html
+from dedup.page.read import read
 from dedup.page.urls import strip_user
 from dedup.scrapy.judgement import judgement
 from dedup.scrapy.middleware import NearDuplicateMiddleware
@@ -61,7 +61,8 @@ class KeepText:
         if not judge.log.path.is_file():
             return  # /dev/null and the like have nothing beside them
         assert isinstance(response, HtmlResponse)
-        tokens = html.extract(response.selector.root, response.url, judge.options.detector.keep_urls).tokens
+        keep_urls = judge.options.detector.keep_urls
+        tokens = read(response.text, response.url, keep_urls, lambda _: response.selector.root).tokens
         try:
             if self._texts is None:
                 self._texts = Texts(Path(f"{judge.log.path}{SUFFIX}"))

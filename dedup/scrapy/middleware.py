@@ -28,7 +28,7 @@ from dedup.filter.claims import Claims
 from dedup.filter.doubts import Doubts
 from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Verdict
-from dedup.page import limits
+from dedup.page.read import read
 from dedup.printing import inert
 from dedup.scrapy.judgement import FLAG, Judgement, NearDuplicate, remember
 from dedup.scrapy.settings import Options, is_enabled, read_settings
@@ -154,7 +154,7 @@ class NearDuplicateMiddleware:
             fingerprint = self._fingerprint(response)
         except Exception:
             logger.exception("Kept %s: it can't be fingerprinted", inert(response.url))
-            fingerprint = Fingerprint(None, b"", 0, 0, "internal_error")
+            fingerprint = Fingerprint.unjudged("internal_error")
         fingerprinted = time.perf_counter()
         verdict = await self.claims.claim(page_id, response.url, fingerprint)
         self._spend("fingerprint", fingerprinted - started)
@@ -165,14 +165,14 @@ class NearDuplicateMiddleware:
         assert isinstance(response, HtmlResponse)
         # "partial" in the flags only says that the server gave no length.
         if {"dataloss", "download_stopped"} & set(response.flags):
-            return Fingerprint(None, b"", 0, 0, "partial")
+            return Fingerprint.unjudged("partial")
         try:
             text = response.text
         except (LookupError, ValueError):  # a charset label that is no character set
-            return Fingerprint(None, b"", 0, 0, "undecodable")
-        if reason := limits.unreadable(text):
-            return Fingerprint(None, b"", 0, 0, reason)
-        return self.options.detector.fingerprint_tree(response.selector.root, response.url)
+            return Fingerprint.unjudged("undecodable")
+        detector = self.options.detector
+        page = read(text, response.url, detector.keep_urls, lambda _: response.selector.root)
+        return detector.fingerprint_page(page)
 
     def _closing(self) -> bool:
         # Scrapy has no public way to tell that a crawl is about to end.

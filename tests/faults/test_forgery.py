@@ -47,17 +47,17 @@ def test_a_forged_collision_is_no_duplicate(trials: int) -> None:
     near = fooled = fooled_single = fooled_keyed = 0
     for _ in range(trials):
         victim, own = words(rng, 300), words(rng, 100)
-        target = unkeyed.fingerprint_page(Page(victim, 0, False))
+        target = unkeyed.fingerprint_page(Page(victim, 0))
         assert target.simhash is not None
         forged = forge(own, target.simhash)
-        one = unkeyed.fingerprint_page(Page(forged, 0, False))
+        one = unkeyed.fingerprint_page(Page(forged, 0))
         assert one.simhash is not None
         near += distance(one.simhash, target.simhash) <= unkeyed.max_distance
         fooled += unkeyed.compare(one, target).duplicate
         fooled_single += single.compare(
-            single.fingerprint_page(Page(forged, 0, False)), single.fingerprint_page(Page(victim, 0, False))
+            single.fingerprint_page(Page(forged, 0)), single.fingerprint_page(Page(victim, 0))
         ).duplicate
-        a, b = (keyed.fingerprint_page(Page(some, 0, False)) for some in (forged, victim))
+        a, b = (keyed.fingerprint_page(Page(some, 0)) for some in (forged, victim))
         assert a.simhash is not None
         assert b.simhash is not None
         fooled_keyed += keyed.is_candidate(a, b)

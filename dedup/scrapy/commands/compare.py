@@ -58,6 +58,8 @@ class Command(ScrapyCommand):
             self.exitcode = error.exit_status
 
     def _compare(self, a: str, b: str) -> bool:
+        from dedup.page.html import decode
+        from dedup.page.read import read
         from dedup.printing import printable
         from dedup.scrapy.settings import read_settings
 
@@ -65,8 +67,8 @@ class Command(ScrapyCommand):
         self.settings.set("DEDUP_INDEX", "memory:", "cmdline")
         detector = read_settings(self.settings).detector
         sources = [_read(name, source) for name, source in (("A", a), ("B", b))]
-        pages = [detector.read(*source)[0] for source in sources]
-        fingerprints = [detector.fingerprint(*source) for source in sources]
+        pages = [read(decode(html), url, detector.keep_urls) for html, url in sources]
+        fingerprints = [detector.fingerprint_page(page) for page in pages]
         for name, source, page, found in zip("AB", (a, b), pages, fingerprints, strict=True):
             why = f", can't be judged: {found.reason}" if found.reason else ""
             print(f"{name:12} {source}: {len(page.tokens):,} tokens{why}")

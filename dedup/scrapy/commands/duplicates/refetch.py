@@ -9,8 +9,8 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.settings import Settings
 from twisted.python.failure import Failure
 
-from dedup.page import html
-from dedup.page.limits import unreadable
+from dedup.page.limits import UNREADABLE
+from dedup.page.read import read
 
 __all__ = ["refetch"]
 
@@ -49,9 +49,10 @@ class _Refetch(Spider):
     def parse(self, response: Response) -> None:
         """Notes the words of a page."""
         self._done()
-        if isinstance(response, HtmlResponse) and not unreadable(response.text):
-            page = html.extract(response.selector.root, response.url, self._keep_urls)
-            self._words[response.meta["asked"]] = page.tokens
+        if isinstance(response, HtmlResponse):
+            page = read(response.text, response.url, self._keep_urls, lambda _: response.selector.root)
+            if page.reason not in UNREADABLE:
+                self._words[response.meta["asked"]] = page.tokens
 
     def _failed(self, failure: Failure) -> None:
         self._done()

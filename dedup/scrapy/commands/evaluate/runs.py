@@ -19,6 +19,8 @@ from dedup.intervals import wilson
 from dedup.lab.evaluation import Stream, measure, score_pairs, sketch_error
 from dedup.lab.figures import draw_collection, draw_pairs
 from dedup.lab.labelled import read_collection, read_page, read_pairs
+from dedup.page.html import decode
+from dedup.page.read import read
 from dedup.scrapy.commands import terminal
 
 __all__ = ["evaluate_collection", "evaluate_log", "evaluate_pairs"]
@@ -101,16 +103,17 @@ def evaluate_collection(
         for page, others in collection.truth.items()
     }
     fingerprints, shingles = [], []
-    for page in track(order, "Fingerprints", console=terminal.bar()):
-        name = collection.paths[page]
+    for number in track(order, "Fingerprints", console=terminal.bar()):
+        name = collection.paths[number]
         if not (opts.root / name).is_file():
             raise SettingsError(
                 f"{opts.root / name} is missing; --root is the folder that the paths are below"
             )
         html, url = read_page(name, opts.root)
-        fingerprints.append(detector.fingerprint(html, url))
+        page = read(decode(html), url, detector.keep_urls)
+        fingerprints.append(detector.fingerprint_page(page))
         if opts.sketch:
-            shingles.append(detector.shingles(detector.read(html, url)[0]))
+            shingles.append(detector.shingles(page))
     stream = Stream(fingerprints, detector)
     print(
         f"{stream.size:,} pages, order of seed {opts.seed}, {int((~stream.judged).sum()):,} that can't be judged"

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from real_site import ROOT, running
 
+from tests.support.redis import running_server
+
 PORT = 8130
 
 
@@ -56,7 +58,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="shingleback-") as temporary:
         work = Path(temporary)
-        listing, socket = work / "listing", work / "redis.sock"
+        listing = work / "listing"
         listing.mkdir()
         pages = sorted(arguments.folder.rglob("*.html"))
         start = f"http://127.0.0.1:{PORT}/"
@@ -65,7 +67,6 @@ def main() -> None:
         (listing / "none.html").write_text("<title>Nothing</title>")
         beside = f"http://127.0.0.1:{PORT + 1}/"
         web = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1"]
-        redis = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--dir", temporary, "--save", ""]
         variants = {
             "without the filter": {"DEDUP_ENABLED": False},
             "mark, memory:": {"DEDUP_ACTION": "mark", "DEDUP_INDEX": "memory:"},
@@ -80,7 +81,7 @@ def main() -> None:
         with (
             running(*web, str(PORT), "-d", str(arguments.folder), ready=start),
             running(*web, str(PORT + 1), "-d", str(listing), ready=beside),
-            running(*redis, ready=socket),
+            running_server("--appendonly", "no") as server,
         ):
             startup = min(
                 cpu(beside + "none.html", work, DEDUP_ENABLED=False)[0] for _ in range(arguments.rounds)
@@ -91,7 +92,7 @@ def main() -> None:
                 runs = []
                 for number in range(arguments.rounds):
                     filled = {
-                        key: value.format(work=work, socket=socket, round=number)
+                        key: value.format(work=work, socket=server.socket, round=number)
                         if isinstance(value, str)
                         else value
                         for key, value in settings.items()

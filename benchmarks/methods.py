@@ -15,8 +15,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import redis
-from redis_claims import private_redis
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -28,6 +26,7 @@ from dedup.lab.evaluation import Stream, measure
 from dedup.lab.labelled import read_collection, read_page
 from dedup.page.html import decode
 from dedup.page.read import read
+from tests.support.redis import running_server
 
 SEED = 42
 METHODS = {
@@ -56,11 +55,10 @@ def redis_bytes(detector: Detector) -> float:
             await index.confirm(f"{page:040}")
         await index.close()
 
-    with private_redis() as socket:
-        client = redis.Redis(unix_socket_path=str(socket))
-        before = client.info("memory")["used_memory"]
-        asyncio.run(fill(f"unix://{socket}"))
-        return (client.info("memory")["used_memory"] - before) / REDIS_PAGES
+    with running_server() as server:
+        before = server.client.info("memory")["used_memory"]
+        asyncio.run(fill(server.address))
+        return (server.client.info("memory")["used_memory"] - before) / REDIS_PAGES
 
 
 async def claim_all(detector: Detector, found: list[Fingerprint]) -> float:

@@ -25,21 +25,20 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import urlopen
 
+from tests.support.redis import running_server
+
 SEED = 42
 ROOT = Path(__file__).resolve().parents[1]
 
 
 @contextmanager
-def running(*command: str, ready: str | Path) -> Iterator[None]:
-    """A server, once it answers at a URL or its socket is there."""
+def running(*command: str, ready: str) -> Iterator[None]:
+    """A server, once it answers at a URL."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(200):
             try:
-                if isinstance(ready, Path) and not ready.exists():
-                    raise OSError
-                if isinstance(ready, str):
-                    urlopen(ready).close()
+                urlopen(ready).close()
                 break
             except OSError:
                 time.sleep(0.05)
@@ -106,9 +105,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="shingleback-") as temporary:
         work = Path(temporary)
-        socket = work / "redis.sock"
         web = [sys.executable, "-m", "http.server", str(arguments.port), "--bind", "127.0.0.1"]
-        redis = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--dir", temporary, "--save", ""]
         listing = [*web[:3], str(arguments.port + 1), *web[4:], "-d", str(work / "listing")]
         pages = sorted(str(page.relative_to(arguments.folder)) for page in arguments.folder.rglob("*.html"))
         random.Random(SEED).shuffle(pages)
@@ -121,12 +118,12 @@ def main() -> None:
         with (
             running(*web, "-d", str(arguments.folder), ready=start),
             running(*listing, ready=beside),
-            running(*redis, "--appendonly", "yes", ready=socket),
+            running_server() as server,
         ):
             print(
                 f"{'index':12} {'run':>3} {'fetched':>8} {'kept':>6} {'dropped':>8} {'false':>6} {'missed':>7} {'s':>6}"
             )
-            for store, index in (("file:", f"file:{work}/index.sqlite"), ("redis", f"unix://{socket}")):
+            for store, index in (("file:", f"file:{work}/index.sqlite"), ("redis", server.address)):
                 for run in (1, 2):
                     # One page may be reached under two URLs: / and /index.html are no false drop.
                     kept, drops, seconds = crawl(

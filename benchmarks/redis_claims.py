@@ -9,11 +9,7 @@ redis-server; then claims 2,000 twins of them, one bit and a quarter of the sket
 import argparse
 import asyncio
 import random
-import subprocess
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,24 +17,9 @@ import redis.asyncio as aioredis
 
 from dedup import Detector, open_index
 from dedup.fingerprint.detector import Fingerprint
+from tests.support.redis import running_server
 
 SEED = 7
-
-
-@contextmanager
-def private_redis() -> Iterator[Path]:
-    """The socket of a redis-server with appendonly on, which is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
-        socket = Path(folder, "redis.sock")
-        command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--dir", folder, "--save", ""]
-        server = subprocess.Popen([*command, "--appendonly", "yes"], stdout=subprocess.DEVNULL)
-        try:
-            while not socket.exists():
-                time.sleep(0.05)
-            yield socket
-        finally:
-            server.kill()
-            server.wait()
 
 
 def page(rng: random.Random) -> Fingerprint:
@@ -106,12 +87,12 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--plans", nargs="*", default=["3:4", "3:10", "6:28"])
     arguments = parser.parse_args()
-    with private_redis() as socket:
+    with running_server() as server:
         print(f"{arguments.pages:,} pages, seed {SEED}; server time in us per script call")
         print(" k  tables  bytes/page  bytes/page/table  us/new page  us/twin  reads/claim   wall us")
         for plan in arguments.plans:
             k, tables = map(int, plan.split(":"))
-            asyncio.run(measure(socket, k, tables, arguments.pages))
+            asyncio.run(measure(server.socket, k, tables, arguments.pages))
 
 
 if __name__ == "__main__":

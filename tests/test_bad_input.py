@@ -7,15 +7,12 @@ site was asked for anything.
 import os
 import socket
 import sqlite3
-import subprocess
-import tempfile
 import time
 from asyncio import run
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
@@ -24,7 +21,8 @@ from scrapy.settings import Settings
 from crawler.demo import serve
 from dedup import Detector, SettingsError, open_index
 from dedup.scrapy.settings import DEFAULTS, read_settings
-from tests.conftest import scrapy
+from tests.support.processes import scrapy
+from tests.support.redis import running_server
 
 ROOT = Path(__file__).parents[1]
 
@@ -350,18 +348,8 @@ def test_an_index_built_with_other_parameters_is_refused_naming_field_and_both_v
 @pytest.fixture(scope="module")
 def locked_redis(redis_socket: Path) -> Iterator[Path]:
     """A Redis with the password "sesame" that evicts keys (where there is a Redis at all)."""
-    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
-        path = Path(folder, "redis.sock")
-        server = which("redis-server") or which("valkey-server") or ""
-        options = {"port": 0, "unixsocket": path, "dir": folder, "requirepass": "sesame"}
-        options |= {"save": "", "maxmemory-policy": "allkeys-lru"}
-        command = [server, *(text for name, value in options.items() for text in (f"--{name}", str(value)))]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-            while not path.exists():
-                assert process.poll() is None
-                time.sleep(0.01)
-            yield path
-            process.kill()
+    with running_server("--requirepass", "sesame", "--maxmemory-policy", "allkeys-lru") as server:
+        yield server.socket
 
 
 def test_a_redis_that_is_not_there_is_refused_soon(crawl: Crawl) -> None:

@@ -13,7 +13,7 @@ from dedup.lab.labelled import read_page
 from dedup.lab.papers.sampling import mod_sample, winnow
 from dedup.page.html import decode, is_url
 from dedup.page.read import read
-from tests.conftest import scrapy
+from tests.support.processes import scrapy
 
 
 def compare(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ from crawler import settings
 from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy.settings import DEFAULTS
-from tests.support.forked import Scrapy
+from tests.support.processes import Scrapy
 
 ROOT = Path(__file__).parents[1]
 #: Contents that no crawl may keep: robots.txt forbids their only page.

@@ -17,10 +17,10 @@ from dedup import Detector, Fingerprint, SettingsError, open_index
 from dedup.intervals import wilson
 from dedup.lab.evaluation import Stream, measure, score_pairs
 from dedup.lab.labelled import read_collection, read_page, read_pairs
-from tests.conftest import scrapy
+from tests.support.logs import record
 from tests.support.pages.lookalikes import NEGATIVES
 from tests.support.pages.mutations import MUTATIONS
-from tests.test_duplicates import record
+from tests.support.processes import scrapy
 
 
 def evaluate(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -24,7 +24,8 @@ from dedup.errors import (
 from dedup.fingerprint.plans import plan_for
 from dedup.fingerprint.simhash import distances
 from dedup.index.local.index import SortedTables
-from tests.support.redis import driven, page
+from tests.support.coroutines import driven
+from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import fill, index_in, open_and_close, pages, try_to_open, twin_of
 
 
@@ -208,7 +209,7 @@ async def test_confirmations_are_written_even_while_the_caller_does_not_wait_for
     end = time.monotonic() + 1  # as long as they may take
     while time.monotonic() < end:
         page_id = f"{rng.getrandbits(64)}"
-        await index.claim(page_id, "http://example.org/", page(int(page_id)))
+        await index.claim(page_id, "http://example.org/", fingerprint_of(int(page_id)))
         await index.confirm(page_id)
     with closing(sqlite3.connect(path)) as other:
         (written,) = other.execute("SELECT count(*) FROM pages").fetchone()

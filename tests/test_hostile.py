@@ -29,9 +29,9 @@ from crawler.spiders.site import SiteSpider
 from dedup import Detector
 from dedup.page import html, limits
 from dedup.page.limits import MAX_ATTRIBUTES, MAX_CHARACTERS, MAX_TAGS, MAX_TOKENS, unreadable
-from tests.conftest import scrapy
 from tests.support.pages.lookalikes import NEGATIVES
 from tests.support.pages.mutations import MUTATIONS
+from tests.support.processes import scrapy
 
 SECONDS = 4 * 2
 MEGABYTES = 4 * 200

@@ -26,7 +26,7 @@ from dedup.errors import IndexCorruptError, IndexMismatchError, SettingsError
 from dedup.index import Entry, Index, open_index
 from dedup.index.export import header_line, page_line, read_page
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
-from tests.conftest import ROOT, scrapy
+from tests.support.processes import ROOT, scrapy
 
 RUN, OTHER_RUN = "0f" * 16, "1e" * 16
 #: What could harm a terminal.

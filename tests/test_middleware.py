@@ -31,7 +31,8 @@ from dedup import DedupError, Detector
 from dedup.scrapy import NearDuplicate
 from dedup.scrapy.settings import read_settings
 from dedup.scrapy.signals import filter_failed
-from tests.support.crawls import ADDON, TWINS, Answer, Redis, Run, Site, Walker, html, listening, page, words
+from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, html, listening, page, words
+from tests.support.redis import Server
 
 # --- What becomes of a near-duplicate ---------------------------------------------------------------
 
@@ -703,7 +704,7 @@ def at_page_2(action: Callable[[], None]) -> Callable[[str], None]:
     return lambda path: action() if path == "/2" else None
 
 
-def test_keep_goes_on_without_the_index_and_drops_nothing(crawl: Run, site: Site, own_redis: Redis) -> None:
+def test_keep_goes_on_without_the_index_and_drops_nothing(crawl: Run, site: Site, own_redis: Server) -> None:
     site.on_request = at_page_2(own_redis.kill)
     done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{own_redis.socket}", DEDUP_ON_INDEX_FAILURE="keep")
     assert done.verdicts == {
@@ -725,7 +726,7 @@ def test_keep_goes_on_without_the_index_and_drops_nothing(crawl: Run, site: Site
     assert done.mishaps == []
 
 
-def test_stop_ends_the_crawl_when_the_index_fails(crawl: Run, site: Site, own_redis: Redis) -> None:
+def test_stop_ends_the_crawl_when_the_index_fails(crawl: Run, site: Site, own_redis: Server) -> None:
     told: list[DedupError] = []
     site.on_request = at_page_2(own_redis.kill)
     settings = {"DEDUP_INDEX": f"unix://{own_redis.socket}", "DEDUP_ON_INDEX_FAILURE": "stop"}
@@ -738,7 +739,7 @@ def test_stop_ends_the_crawl_when_the_index_fails(crawl: Run, site: Site, own_re
     assert [error.exit_status for error in told] == [3]
 
 
-def test_pause_waits_for_the_index_and_loses_nothing(crawl: Run, site: Site, own_redis: Redis) -> None:
+def test_pause_waits_for_the_index_and_loses_nothing(crawl: Run, site: Site, own_redis: Server) -> None:
     def outage() -> None:
         own_redis.kill()
         threading.Timer(1.0, own_redis.start).start()
@@ -752,7 +753,7 @@ def test_pause_waits_for_the_index_and_loses_nothing(crawl: Run, site: Site, own
     assert done.mishaps == []
 
 
-def test_a_paused_crawl_can_still_be_closed(crawl: Run, site: Site, own_redis: Redis) -> None:
+def test_a_paused_crawl_can_still_be_closed(crawl: Run, site: Site, own_redis: Server) -> None:
     back = threading.Timer(12.0, own_redis.start)  # or a crawl that can't be closed would never end
 
     def outage() -> None:

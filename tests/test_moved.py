@@ -11,7 +11,7 @@ from scrapy.utils.request import fingerprint
 from dedup.droplog.drops import Drops, Place
 from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
-from tests.conftest import scrapy
+from tests.support.processes import scrapy
 
 OLD, NEW, THIRD = (f"http://{host}.example/story" for host in ("old", "new", "third"))
 

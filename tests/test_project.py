@@ -5,10 +5,12 @@ import runpy
 import subprocess
 import tomllib
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from dedup.index.redis.client import VERBS
 from dedup.scrapy.settings import DEFAULTS
 
 ROOT = Path(__file__).parents[1]
@@ -67,8 +69,7 @@ def test_scripts_are_sound() -> None:
 
 
 def test_the_lua_scripts_are_installed_with_the_package() -> None:
-    from importlib.resources import files
-
-    for verb in ("open", "claim", "confirm", "release", "renew", "add", "forget", "kinds", "members"):
-        script = files("dedup.index.redis").joinpath(f"lua/{verb}.lua").read_text()
-        assert script.startswith(f"-- {verb}(KEYS = ")
+    scripts = {script.name: script for script in files("dedup.index.redis").joinpath("lua").iterdir()}
+    assert {f"{verb}.lua" for verb in VERBS} < scripts.keys()
+    for verb in (*VERBS, "kinds", "members"):
+        assert scripts[f"{verb}.lua"].read_text().startswith(f"-- {verb}(KEYS = ")

@@ -19,9 +19,10 @@ from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, Inde
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import possible_plans
 from dedup.index import Index, Verdict
-from tests.support.redis import Line, Server, driven, opened, page
-
-ALL_BITS = 2**64 - 1
+from tests.support.coroutines import driven
+from tests.support.fingerprints import ALL_BITS, fingerprint_of
+from tests.support.redis import Line, Server
+from tests.support.stores import opened
 
 
 async def try_to_open(address: str) -> None:
@@ -88,7 +89,7 @@ async def test_a_wrong_password_is_an_error_that_does_not_show_it(server: Server
         assert "\n" not in str(refusal)
         assert "flatfoot" not in str(refusal)
     async with opened(f"unix://:tiptoe@{server.socket}") as index:
-        assert (await index.claim("a", "http://a/", page(0))).status == "new"
+        assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
         assert "tiptoe" not in index.where
 
 
@@ -101,8 +102,8 @@ async def test_options_in_an_address_never_raise_what_is_not_an_error_of_ours(
 ) -> None:
     with suppress(DedupError):
         async with opened(f"{server.address}?{option}") as index:
-            assert (await index.claim("a", "http://a/", page(0))).status == "new"
-            assert (await index.claim("b", "http://b/", page(0))).of == "http://a/"
+            assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
+            assert (await index.claim("b", "http://b/", fingerprint_of(0))).of == "http://a/"
 
 
 FOREIGN: dict[str, Callable[[redis.Redis, str], object]] = {
@@ -132,7 +133,7 @@ async def test_a_server_that_does_not_show_its_policy_is_warned_of(
 ) -> None:
     server.client.execute_command("ACL", "SETUSER", "crawler", "on", ">tiptoe", "~*", "+@all", "-info")
     async with opened(f"unix://crawler:tiptoe@{server.socket}") as index:
-        assert (await index.claim("a", "http://a/", page(0))).status == "new"
+        assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
     assert "maxmemory-policy" in caplog.text
     assert "tiptoe" not in caplog.text
 
@@ -152,8 +153,8 @@ async def test_nothing_is_printed_or_logged(
 ) -> None:
     caplog.set_level(logging.INFO)
     async with opened(address, namespace) as index:
-        await index.claim("a", "http://a/", page(0))
-        await index.claim("b", "http://b/", page(0))
+        await index.claim("a", "http://a/", fingerprint_of(0))
+        await index.claim("b", "http://b/", fingerprint_of(0))
         await index.confirm("a")
     assert capfd.readouterr() == ("", "")
     assert caplog.text == ""
@@ -165,23 +166,23 @@ async def test_nothing_is_printed_or_logged(
 @driven
 async def test_an_index_deleted_in_mid_run_is_noticed_by_the_next_claim(server: Server) -> None:
     async with opened(server.address) as index:
-        await index.claim("a", "http://a/", page(0))
+        await index.claim("a", "http://a/", fingerprint_of(0))
         server.client.flushall()
         for page_id in ("a", "b", "c"):
             with pytest.raises(IndexMismatchError):
-                await index.claim(page_id, f"http://{page_id}/", page(ALL_BITS))
+                await index.claim(page_id, f"http://{page_id}/", fingerprint_of(ALL_BITS))
         assert not server.client.keys("*:t:*")
 
 
 @driven
 async def test_an_index_deleted_and_made_anew_in_mid_run_is_noticed_by_the_next_claim(server: Server) -> None:
     async with opened(server.address) as index:
-        await index.claim("a", "http://a/", page(0))
+        await index.claim("a", "http://a/", fingerprint_of(0))
         server.client.flushall()
         async with opened(server.address) as another:
-            await another.claim("x", "http://x/", page(1))
+            await another.claim("x", "http://x/", fingerprint_of(1))
             with pytest.raises(IndexMismatchError):
-                await index.claim("b", "http://b/", page(ALL_BITS))
+                await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))
 
 
 @driven
@@ -189,7 +190,9 @@ async def test_scripts_flushed_in_mid_run_are_loaded_again(server: Server) -> No
     async with opened(server.address) as index:
         for number in range(10):
             server.client.script_flush()
-            assert (await index.claim(f"{number}", "http://a/", page(0xFF << number * 5))).status == "new"
+            assert (
+                await index.claim(f"{number}", "http://a/", fingerprint_of(0xFF << number * 5))
+            ).status == "new"
             server.client.script_flush()
             if number % 2:
                 await index.release(f"{number}")
@@ -203,7 +206,7 @@ async def test_connections_closed_by_the_server_are_opened_again(server: Server)
     async with opened(server.address) as index:
         for number in range(5):
             server.client.client_kill_filter(_type="normal", skipme=True)
-            verdict = await index.claim(f"{number}", f"http://{number}/", page(0))
+            verdict = await index.claim(f"{number}", f"http://{number}/", fingerprint_of(0))
             assert verdict.of == (None if number == 0 else "http://0/")
 
 
@@ -211,20 +214,22 @@ async def test_connections_closed_by_the_server_are_opened_again(server: Server)
 async def test_a_server_that_is_killed_and_comes_back_has_kept_every_claim(server: Server) -> None:
     async with opened(server.address) as index:
         for number in range(8):
-            await index.claim(f"{number}", f"http://{number}/", page(0xFF << 8 * number))
+            await index.claim(f"{number}", f"http://{number}/", fingerprint_of(0xFF << 8 * number))
             if number % 2:
                 await index.confirm(f"{number}")
-        server.stop()
+        server.kill()
         start = time.monotonic()
         with pytest.raises(IndexUnavailableError):
-            await index.claim("a", "http://a/", page(0))
+            await index.claim("a", "http://a/", fingerprint_of(0))
         assert time.monotonic() - start < 4
         server.start()
         for number in range(8):
-            assert (await index.claim(f"{number}", "http://a/", page(0xFF << 8 * number))).status == "same"
-            twin = await index.claim("twin", "http://twin/", page(0xFF << 8 * number))
+            assert (
+                await index.claim(f"{number}", "http://a/", fingerprint_of(0xFF << 8 * number))
+            ).status == "same"
+            twin = await index.claim("twin", "http://twin/", fingerprint_of(0xFF << 8 * number))
             assert twin.of == f"http://{number}/"
-        assert (await index.claim("a", "http://a/", page(0))).status == "new"
+        assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
 
 
 @driven
@@ -232,13 +237,13 @@ async def test_confirmations_that_could_not_be_written_are_written_when_the_serv
     server: Server,
 ) -> None:
     async with opened(server.address) as index:
-        await index.claim("a", "http://a/", page(0))
-        server.stop()
+        await index.claim("a", "http://a/", fingerprint_of(0))
+        server.kill()
         await index.confirm("a")
         await asyncio.sleep(1.5)  # meanwhile a first attempt has failed
         server.start()
     async with opened(server.address) as index:
-        assert (await index.claim("twin", "http://twin/", page(0))).of == "http://a/"
+        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
 
 
 @driven
@@ -246,28 +251,28 @@ async def test_a_server_out_of_memory_files_no_half_pages_and_goes_on_when_it_ha
     server: Server,
 ) -> None:
     async with opened(server.address) as index:
-        await index.claim("a", "http://a/", page(0))
+        await index.claim("a", "http://a/", fingerprint_of(0))
         before = server.contents()
         server.client.config_set("maxmemory", "1mb")
         with pytest.raises(IndexUnavailableError):
-            await index.claim("b", "http://b/", page(ALL_BITS))
+            await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))
         assert server.contents() == before
         server.client.config_set("maxmemory", "0")
-        assert (await index.claim("b", "http://b/", page(ALL_BITS))).status == "new"
+        assert (await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))).status == "new"
 
 
 @pytest.mark.parametrize("key", ["pending", "runs", "sequence", "t:0:0", "t:3:0", "p:1"])
 @driven
 async def test_a_key_of_another_type_gives_an_error_or_keeps_the_page(server: Server, key: str) -> None:
     async with opened(server.address) as index:
-        await index.claim("a", "http://a/", page(0))
+        await index.claim("a", "http://a/", fingerprint_of(0))
         await index.confirm("a")
     async with opened(server.address) as index:
         server.client.delete(f"shingleback:{{test}}:{key}")
         server.client.rpush(f"shingleback:{{test}}:{key}", "x")
         before = server.contents()
         try:
-            assert (await index.claim("b", "http://b/", page(0))).of in (None, "http://a/")
+            assert (await index.claim("b", "http://b/", fingerprint_of(0))).of in (None, "http://a/")
         except IndexCorruptError:
             assert server.contents() == before, "half of a page was filed"
 
@@ -289,21 +294,21 @@ async def test_a_damaged_record_gives_an_error_of_ours_or_keeps_the_page(
     server: Server, damage: Callable[[bytes], bytes]
 ) -> None:
     async with opened(server.address) as index:
-        await index.claim("a", "http://a/", page(0))
+        await index.claim("a", "http://a/", fingerprint_of(0))
         await index.confirm("a")
         record = server.client.get("shingleback:{test}:p:1")
         server.client.set("shingleback:{test}:p:1", damage(record))
         with suppress(DedupError):
-            assert (await index.claim("b", "http://b/", page(0))).distance in (None, 0)
+            assert (await index.claim("b", "http://b/", fingerprint_of(0))).distance in (None, 0)
 
 
 @driven
 async def test_a_page_whose_id_was_lost_is_not_its_own_duplicate(server: Server) -> None:
     async with opened(server.address) as index:
-        await index.claim("a", "http://a/", page(0))
+        await index.claim("a", "http://a/", fingerprint_of(0))
         await index.confirm("a")
         server.client.delete(*server.client.keys("shingleback:{test}:i:*"))
-        assert (await index.claim("a", "http://a/", page(0))).status in ("same", "new")
+        assert (await index.claim("a", "http://a/", fingerprint_of(0))).status in ("same", "new")
 
 
 # --- Replies that are lost -----------------------------------------------------------------------------
@@ -346,7 +351,7 @@ async def cut_off(server: Path, namespace: str) -> AsyncIterator[tuple[Index, Pr
         proxy = Proxy(server, Path(folder, "proxy.sock"))
         async with await asyncio.start_unix_server(proxy.serve, proxy.socket):
             async with opened(f"unix://{proxy.socket}", namespace) as index:
-                await index.claim("first", "http://first/", page(0x0F0F0F0F))  # loads the script
+                await index.claim("first", "http://first/", fingerprint_of(0x0F0F0F0F))  # loads the script
                 await index.release("first")
                 yield index, proxy
             await asyncio.sleep(0.05)  # the proxy sees its connections end
@@ -365,9 +370,9 @@ async def test_a_claim_whose_reply_was_lost_is_never_a_duplicate_of_itself(
             for trial in range(10):
                 simhash = rng.getrandbits(64)
                 proxy.replies_to_lose, proxy.reply_bytes = 1, 2 * trial  # of 24 or more
-                verdict = await index.claim(f"{trial}", f"http://{trial}/", page(simhash))
+                verdict = await index.claim(f"{trial}", f"http://{trial}/", fingerprint_of(simhash))
                 assert (proxy.replies_to_lose, verdict) == (0, Verdict("same"))
-                twin = await index.claim(f"twin of {trial}", "http://twin/", page(simhash))
+                twin = await index.claim(f"twin of {trial}", "http://twin/", fingerprint_of(simhash))
                 assert twin.of == f"http://{trial}/"
             for trial in range(10):  # not before: their reply could be the one that is lost
                 await index.confirm(f"{trial}")
@@ -381,7 +386,7 @@ async def test_a_claim_whose_request_was_lost_is_new(redis_socket: Path, namespa
     async with cut_off(redis_socket, namespace) as (index, proxy):
         for trial in range(5):
             proxy.requests_to_lose = 1
-            verdict = await index.claim(f"{trial}", f"http://{trial}/", page(0xFF << 8 * trial))
+            verdict = await index.claim(f"{trial}", f"http://{trial}/", fingerprint_of(0xFF << 8 * trial))
             assert (proxy.requests_to_lose, verdict) == (0, Verdict("new"))
 
 
@@ -393,11 +398,11 @@ async def test_a_page_that_was_claimed_without_ever_hearing_of_it_is_the_same_wh
         proxy.replies_to_lose = 1
         proxy.vanish()
         with pytest.raises(IndexUnavailableError):
-            await index.claim("a", "http://a/", page(0))
+            await index.claim("a", "http://a/", fingerprint_of(0))
         proxy.reappear()
-        assert (await index.claim("a", "http://a/", page(0))).status == "same"
+        assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "same"
         await index.release("a")
-        assert (await index.claim("b", "http://b/", page(0))).status == "new"
+        assert (await index.claim("b", "http://b/", fingerprint_of(0))).status == "new"
 
 
 @driven
@@ -406,7 +411,9 @@ async def test_a_release_or_confirmation_whose_reply_was_lost_happens_once(
 ) -> None:
     async with cut_off(redis_socket, namespace) as (index, proxy):
         for page_id in ("a", "b"):
-            await index.claim(page_id, f"http://{page_id}/", page(0 if page_id == "a" else ALL_BITS))
+            await index.claim(
+                page_id, f"http://{page_id}/", fingerprint_of(0 if page_id == "a" else ALL_BITS)
+            )
         proxy.replies_to_lose = 1
         await index.release("a")
         assert await index.count() == 1
@@ -414,7 +421,7 @@ async def test_a_release_or_confirmation_whose_reply_was_lost_happens_once(
         proxy.replies_to_lose = 1
     async with opened(f"unix://{redis_socket}", namespace) as index:
         assert await index.count() == 1
-        assert (await index.claim("twin", "http://twin/", page(ALL_BITS))).of == "http://b/"
+        assert (await index.claim("twin", "http://twin/", fingerprint_of(ALL_BITS))).of == "http://b/"
 
 
 # --- Runs that live and die ----------------------------------------------------------------------------
@@ -455,15 +462,15 @@ async def test_pending_claims_of_a_killed_run_count_until_its_lease_ends_and_not
 ) -> None:
     run = run_and_kill(address, namespace)
     async with opened(address, namespace) as index:
-        assert (await index.claim("twin", "http://twin/", page(0))).of == "http://pending/"
+        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://pending/"
         with redis.Redis(unix_socket_path=str(redis_socket)) as client:
             changed = client.zadd(f"shingleback:{{{namespace}}}:runs", {run: 1}, xx=True, ch=True)
         assert changed == 1  # its lease ended in 1970
-        assert (await index.claim("pending", "http://pending/", page(0))).status == "same"
+        assert (await index.claim("pending", "http://pending/", fingerprint_of(0))).status == "same"
         await index.release("pending")
-        assert (await index.claim("twin", "http://twin/", page(0))).status == "new"
-        assert (await index.claim("another", "http://another/", page(ALL_BITS))).status == "new"
-        assert (await index.claim("done", "http://done/", page(ALL_BITS))).status == "same"
+        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
+        assert (await index.claim("another", "http://another/", fingerprint_of(ALL_BITS))).status == "new"
+        assert (await index.claim("done", "http://done/", fingerprint_of(ALL_BITS))).status == "same"
 
 
 @driven
@@ -471,13 +478,15 @@ async def test_a_page_left_pending_by_a_dead_run_is_the_same_when_it_is_fetched_
     redis_socket: Path, address: str, namespace: str
 ) -> None:
     async with opened(address, namespace) as dead, opened(address, namespace) as index:
-        await dead.claim("a", "http://a/", page(0))
+        await dead.claim("a", "http://a/", fingerprint_of(0))
         with redis.Redis(unix_socket_path=str(redis_socket)) as client:
             client.zadd(f"shingleback:{{{namespace}}}:runs", {dead.run: 1})
-        assert (await index.claim("twin", "http://twin/", page(0))).status == "new"
-        assert (await index.claim("a", "http://a/", page(0))).status == "same"  # a keep too many, no drop
+        assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
+        assert (
+            await index.claim("a", "http://a/", fingerprint_of(0))
+        ).status == "same"  # a keep too many, no drop
         await index.confirm("a")
-        assert (await index.claim("third", "http://third/", page(0))).of == "http://a/"
+        assert (await index.claim("third", "http://third/", fingerprint_of(0))).of == "http://a/"
 
 
 @driven
@@ -485,11 +494,11 @@ async def test_a_pending_claim_of_a_live_run_shadows_its_twin_in_another(
     address: str, namespace: str
 ) -> None:
     async with opened(address, namespace) as one, opened(address, namespace) as another:
-        await one.claim("a", "http://a/", page(0))
-        assert (await another.claim("twin", "http://twin/", page(0))).of == "http://a/"
+        await one.claim("a", "http://a/", fingerprint_of(0))
+        assert (await another.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
         await one.release("a")
-        assert (await another.claim("twin", "http://twin/", page(0))).status == "new"
-        assert (await one.claim("a", "http://a/", page(0))).of == "http://twin/"
+        assert (await another.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
+        assert (await one.claim("a", "http://a/", fingerprint_of(0))).of == "http://twin/"
 
 
 @driven
@@ -498,9 +507,9 @@ async def test_a_run_that_claims_nothing_for_longer_than_its_lease_stays_alive(
 ) -> None:
     monkeypatch.setattr("dedup.index.redis.index.LEASE_MS", 600)
     async with opened(address, namespace) as one, opened(address, namespace) as another:
-        await one.claim("a", "http://a/", page(0))
+        await one.claim("a", "http://a/", fingerprint_of(0))
         await asyncio.sleep(1.3)
-        assert (await another.claim("twin", "http://twin/", page(0))).of == "http://a/"
+        assert (await another.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
 
 
 @driven
@@ -509,7 +518,7 @@ async def test_a_run_that_closes_leaves_nothing_pending_and_no_lease(
 ) -> None:
     async with opened(address, namespace) as index:
         for number in range(8):
-            await index.claim(f"{number}", f"http://{number}/", page(0xFF << 8 * number))
+            await index.claim(f"{number}", f"http://{number}/", fingerprint_of(0xFF << 8 * number))
             if number % 2:
                 await index.confirm(f"{number}")
     with redis.Redis(unix_socket_path=str(redis_socket)) as client:
@@ -520,12 +529,12 @@ async def test_a_run_that_closes_leaves_nothing_pending_and_no_lease(
 @driven
 async def test_a_page_that_two_runs_claim_belongs_to_the_later_one(address: str, namespace: str) -> None:
     async with opened(address, namespace) as one, opened(address, namespace) as another:
-        await one.claim("a", "http://a/", page(0))
-        assert (await another.claim("a", "http://a/", page(0))).status == "same"
+        await one.claim("a", "http://a/", fingerprint_of(0))
+        assert (await another.claim("a", "http://a/", fingerprint_of(0))).status == "same"
         await one.release("a")  # not its any more
-        assert (await one.claim("twin", "http://twin/", page(0))).of == "http://a/"
+        assert (await one.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
         await another.release("a")
-        assert (await one.claim("twin", "http://twin/", page(0))).status == "new"
+        assert (await one.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
 
 
 @driven
@@ -534,12 +543,12 @@ async def test_a_page_that_two_runs_claim_is_done_when_either_confirms_it(
 ) -> None:
     async with opened(address, namespace) as one:
         async with opened(address, namespace) as another:
-            await one.claim("a", "http://a/", page(0))
-            await another.claim("a", "http://a/", page(0))
+            await one.claim("a", "http://a/", fingerprint_of(0))
+            await another.claim("a", "http://a/", fingerprint_of(0))
             await one.confirm("a")
             await asyncio.sleep(0.8)
             await another.release("a")
-        assert (await one.claim("twin", "http://twin/", page(0))).of == "http://a/"
+        assert (await one.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
 
 
 # --- Keys ----------------------------------------------------------------------------------------------
@@ -560,7 +569,7 @@ async def test_every_key_is_a_documented_one_and_foreign_keys_are_left(server: S
     before = server.contents()
     async with opened(server.address) as index:
         for number in range(64):
-            await index.claim(f"page\n{number}", "http://a/", page(0x5F << number & ALL_BITS))
+            await index.claim(f"page\n{number}", "http://a/", fingerprint_of(0x5F << number & ALL_BITS))
             await (index.confirm if number % 2 else index.release)(f"page\n{number}")
         during = server.contents()
     after = server.contents()
@@ -574,30 +583,30 @@ async def test_every_key_is_a_documented_one_and_foreign_keys_are_left(server: S
 @driven
 async def test_all_keys_of_an_index_lie_in_one_slot_of_a_cluster(server: Server) -> None:
     async with opened(server.address, "my crawl") as index:
-        await index.claim("a", "http://a/", page(0))
+        await index.claim("a", "http://a/", fingerprint_of(0))
         assert len({redis.crc.key_slot(key) for key in server.contents()}) == 1
 
 
 @driven
 async def test_namespaces_are_separate_indexes(address: str, namespace: str) -> None:
     async with opened(address, namespace) as one, opened(address, f"{namespace}:2") as another:
-        await one.claim("a", "http://a/", page(0))
+        await one.claim("a", "http://a/", fingerprint_of(0))
         assert await another.count() == 0
-        assert (await another.claim("twin", "http://twin/", page(0))).status == "new"
-        assert (await another.claim("a", "http://a/", page(0))).of == "http://twin/"
+        assert (await another.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
+        assert (await another.claim("a", "http://a/", fingerprint_of(0))).of == "http://twin/"
 
 
 @pytest.mark.parametrize("again", [None, 0, ALL_BITS], ids=["once", "and the same again", "changed"])
 @driven
 async def test_a_release_leaves_no_key_of_its_page(server: Server, again: int | None) -> None:
     async with opened(server.address) as index:
-        await index.claim("kept", "http://kept/", page(0xFFFF0000))
+        await index.claim("kept", "http://kept/", fingerprint_of(0xFFFF0000))
         await index.confirm("kept")
     async with opened(server.address) as index:
         before = server.contents().keys()
-        await index.claim("a", "http://a/", page(0))
+        await index.claim("a", "http://a/", fingerprint_of(0))
         if again is not None:
-            await index.claim("a", "http://a/", page(again))
+            await index.claim("a", "http://a/", fingerprint_of(again))
         await index.release("a")
         assert server.contents().keys() - before == {b"shingleback:{test}:released"}
 
@@ -607,7 +616,10 @@ async def test_buckets_stay_small_at_the_expected_number_of_pages(server: Server
     rng = random.Random(6)
     async with opened(server.address, expected_pages=3000) as index:
         for start in range(0, 3000, 100):
-            claims = [(f"{n}", f"http://{n}/", page(rng.getrandbits(64))) for n in range(start, start + 100)]
+            claims = [
+                (f"{n}", f"http://{n}/", fingerprint_of(rng.getrandbits(64)))
+                for n in range(start, start + 100)
+            ]
             verdicts = await asyncio.gather(*(index.claim(*claim) for claim in claims))
             assert set(verdicts) == {Verdict("new")}
         buckets = list(server.client.scan_iter("shingleback:{test}:t:*", count=1000))
@@ -633,12 +645,12 @@ async def test_neighbours_at_the_full_distance_are_found_by_every_plan_and_cut_i
             async with opened(address, name, expected_pages=expected_pages, **options) as index:
                 keys = [rng.getrandbits(64) for _ in range(planted // 2 + 1)]
                 for key in keys:
-                    await index.claim(f"{key}", f"http://{key}/", page(key))
+                    await index.claim(f"{key}", f"http://{key}/", fingerprint_of(key))
                 for key in keys:
                     near = key
                     for bit in rng.sample(range(64), k):
                         near ^= 1 << bit
-                    verdict = await index.claim(f"near {key}", "http://near/", page(near))
+                    verdict = await index.claim(f"near {key}", "http://near/", fingerprint_of(near))
                     assert verdict == Verdict(
                         "duplicate",
                         f"http://{key}/",

@@ -30,8 +30,8 @@ from dedup.droplog.texts import Texts, stored
 from dedup.report.differences import edits
 from dedup.report.document import MARK, MAX_PAIRS, Source, check_target, report, write_report
 from dedup.scrapy.timeline import PAUSE, SHARE
-from tests.conftest import scrapy
-from tests.test_duplicates import HOSTILE, lines, record
+from tests.support.logs import HOSTILE, lines, record
+from tests.support.processes import scrapy
 
 ARGUMENTS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "

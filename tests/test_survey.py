@@ -35,8 +35,10 @@ from dedup.index.redis.record import pack, unpack
 from dedup.index.scopes import scope_mask
 from dedup.index.survey import Filed, Finding
 from dedup.lab.distributions import expected_leading_bits, fill, leading_bits, skew
-from tests.support.redis import driven
-from tests.test_index import ALL_BITS, DETECTOR, ODD_IDS, PERSISTENT, crawl, opened_at, page
+from tests.support.coroutines import driven
+from tests.support.fingerprints import ALL_BITS, fingerprint_of
+from tests.support.model import crawl_of_verbs
+from tests.support.stores import DETECTOR, ODD_IDS, PERSISTENT, opened_at
 
 RUN = "0f" * 16
 NAMESPACE = "test"
@@ -110,7 +112,9 @@ async def test_a_survey_gives_what_was_claimed_in_the_order_of_claims_and_finds_
 ) -> None:
     async with opened_at(address, namespace=namespace) as index:
         for number in range(1234):  # more than are read at once
-            await index.claim(f"{number}", f"http://{number}/", page(random.Random(number).getrandbits(64)))
+            await index.claim(
+                f"{number}", f"http://{number}/", fingerprint_of(random.Random(number).getrandbits(64))
+            )
             await index.confirm(f"{number}")
         run = index.run
     async with unopened(address, namespace=namespace) as index:
@@ -131,9 +135,9 @@ async def test_a_survey_gives_what_was_claimed_in_the_order_of_claims_and_finds_
 async def test_a_survey_of_any_crawl_finds_nothing(address: str, namespace: str, scope: str) -> None:
     async with opened_at(address, namespace=namespace, scope=scope) as index:
         for number, page_id in enumerate(ODD_IDS.values()):
-            await index.claim(page_id, "http://odd/", page(random.Random(number).getrandbits(64)))
+            await index.claim(page_id, "http://odd/", fingerprint_of(random.Random(number).getrandbits(64)))
             await index.confirm(page_id)
-        for verb, *arguments in crawl(seed=11, claims=300):
+        for verb, *arguments in crawl_of_verbs(seed=11, claims=300):
             await getattr(index, verb)(*arguments)
         async with unopened(address, namespace=namespace, scope=scope) as beside:  # while it is open
             pages, findings = await surveyed(beside)
@@ -170,7 +174,7 @@ async def test_a_survey_tells_the_states_of_pages(redis_socket: Path, namespace:
     address = f"unix://{redis_socket}"
     async with opened_at(address, namespace=namespace) as one, opened_at(address, namespace=namespace) as two:
         for number, index in enumerate((one, one, two)):
-            await index.claim(f"{number}", f"http://{number}/", page(0xFFFF << 16 * number))
+            await index.claim(f"{number}", f"http://{number}/", fingerprint_of(0xFFFF << 16 * number))
         await one.confirm("0")
         await asyncio.sleep(0.8)  # written meanwhile
         with redis.Redis(unix_socket_path=str(redis_socket)) as client:
@@ -188,7 +192,7 @@ async def test_a_survey_tells_the_states_of_pages(redis_socket: Path, namespace:
 async def test_added_pages_are_done_as_if_they_had_been_claimed(address: str, namespace: str) -> None:
     entries = [entry(number) for number in range(200)]
     async with opened_at(address, namespace=namespace) as index:
-        await index.claim("own", "http://own/", page(0))
+        await index.claim("own", "http://own/", fingerprint_of(0))
         assert await index.add(entries[:120]) == 120
         assert await index.add(entries) == 80
         assert await index.add([entry(0, page_id="own"), entry(1)]) == 0
@@ -218,8 +222,8 @@ async def test_forgotten_pages_are_claimed_as_new(address: str, namespace: str, 
     entries = [entry(number) for number in range(150)]
     async with opened_at(address, namespace=namespace) as index:
         await index.add(entries)
-        await index.claim("pending", "http://pending/", page(0))
-        await index.claim("confirmed", "http://confirmed/", page(ALL_BITS))
+        await index.claim("pending", "http://pending/", fingerprint_of(0))
+        await index.claim("confirmed", "http://confirmed/", fingerprint_of(ALL_BITS))
         await index.confirm("confirmed")
         forgotten = [filed.page_id for filed in entries[50:]] + [
             "pending",
@@ -236,15 +240,15 @@ async def test_forgotten_pages_are_claimed_as_new(address: str, namespace: str, 
             assert (await index.claim(*claim_of(filed))).status == expected
             await index.confirm(filed.page_id)
         await index.confirm("pending")  # its claim is gone
-        assert (await index.claim("a", "http://a/", page(0))).status == "new"
-        assert (await index.claim("b", "http://b/", page(ALL_BITS))).status == "new"
+        assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
+        assert (await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))).status == "new"
         assert await index.count() == 152
         if store != "memory":
             assert (await surveyed(index))[1] == []
     if store != "memory":
         async with opened_at(address, namespace=namespace) as index:
             assert await index.count() == 150
-            assert (await index.claim("c", "http://c/", page(0))).status == "new"
+            assert (await index.claim("c", "http://c/", fingerprint_of(0))).status == "new"
 
 
 @driven
@@ -268,7 +272,7 @@ async def test_what_a_survey_reads_gives_the_same_verdicts_in_the_other_store(
     rng = random.Random(5)
     others = {"file": f"unix://{redis_socket}", "redis": f"file:{tmp_path / 'other.sqlite'}"}
     pages = [
-        page(centre ^ rng.getrandbits(3) << rng.randrange(60), changed=rng.choice([0, 60, 99, 120]))
+        fingerprint_of(centre ^ rng.getrandbits(3) << rng.randrange(60), changed=rng.choice([0, 60, 99, 120]))
         for centre in (rng.getrandbits(64) for _ in range(60))
         for _ in range(5)
     ]
@@ -302,7 +306,7 @@ async def test_a_survey_during_a_crawl_finds_nothing(address: str, namespace: st
         rng, number = random.Random(3), 0
         while not stop.is_set():
             number += 1
-            await index.claim(f"{number}", f"http://{number}/", page(rng.getrandbits(64)))
+            await index.claim(f"{number}", f"http://{number}/", fingerprint_of(rng.getrandbits(64)))
             await getattr(index, rng.choice(["confirm", "release"]))(f"{number - rng.randrange(5)}")
             if number % 5 == 0:
                 await index.forget([f"{rng.randrange(number)}"])

@@ -2,7 +2,6 @@
 
 import datetime
 import ipaddress
-import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -16,7 +15,10 @@ from cryptography.x509.oid import NameOID
 
 from dedup.errors import IndexUnavailableError
 from dedup.index import open_index
-from tests.support.redis import DETECTOR, Server, driven, opened, page, start_redis
+from tests.support.coroutines import driven
+from tests.support.fingerprints import fingerprint_of
+from tests.support.redis import Server, running_server
+from tests.support.stores import DETECTOR, opened
 
 #: What docs/reliability.md tells an operator to set.
 LEAST = (
@@ -31,9 +33,9 @@ async def test_an_index_needs_no_more_than_the_documented_rights(server: Server)
     server.client.execute_command("ACL", "LOG", "RESET")
     address = f"unix://crawler:secret@{server.socket}"
     async with opened(address) as index:
-        assert (await index.claim("a", "http://a/", page(1))).status == "new"
-        assert (await index.claim("b", "http://b/", page(1))).of == "http://a/"
-        assert (await index.claim("c", "http://c/", page(2**64 - 1))).status == "new"
+        assert (await index.claim("a", "http://a/", fingerprint_of(1))).status == "new"
+        assert (await index.claim("b", "http://b/", fingerprint_of(1))).of == "http://a/"
+        assert (await index.claim("c", "http://c/", fingerprint_of(2**64 - 1))).status == "new"
         await index.confirm("a")
         await index.release("c")
         assert await index.states(["a", "c"]) in (["pending", None], ["done", None])
@@ -130,8 +132,6 @@ async def test_tls_is_checked(
     folder: Path, redis_socket: Path, served: str, trusted: str, opens: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    assert program
     port = free_port()
     options = ["--bind", "127.0.0.1"]
     if served == "plain":
@@ -145,21 +145,16 @@ async def test_tls_is_checked(
             str(folder / f"{served}.key"),
         ]
         options += ["--tls-ca-cert-file", str(folder / "authority.crt")]
-    process = start_redis(program, folder / "redis.sock", *options)
-    try:
+    with running_server(*options):
         address = f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={folder / f'{trusted}.crt'}"
         index = open_index(address, DETECTOR, namespace="test")
         if opens:
-            assert (await index.claim("a", "http://a/", page(1))).status == "new"
-            await index.close()
+            assert (await index.claim("a", "http://a/", fingerprint_of(1))).status == "new"
         else:
             with pytest.raises(IndexUnavailableError) as caught:
                 await index.open()
             assert caught.value.exit_status == 3
-            await index.close()
-    finally:
-        process.kill()
-        process.wait()
+        await index.close()
 
 
 @driven

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.forked import Forked
+from tests.support.processes import Forked
 from tests.support.stores import fill, index_in, pages, twin_of
 
 CLAIMS = pages(5000)

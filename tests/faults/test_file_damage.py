@@ -21,8 +21,9 @@ import pytest
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError
 from dedup.index import Index, Verdict
 from dedup.index.contract import FORMAT
-from tests.support.redis import driven, page
-from tests.support.stores import Claim, change, fill, index_in, pages, try_to_open, twin_of
+from tests.support.coroutines import driven
+from tests.support.fingerprints import Claim, fingerprint_of
+from tests.support.stores import change, fill, index_in, pages, try_to_open, twin_of
 
 FILED = [(f"{name} of the index", url, page) for name, url, page in pages(120)]
 STRANGERS = pages(120, "stranger", seed=2)
@@ -69,7 +70,7 @@ async def use(index: Index, filed: dict[str, Claim]) -> None:
             entry = await index.find(page_id)
             assert entry is None or filed[entry.page_id] == (page_id, url, fingerprint)
         with suppress(DedupError):
-            near = f"near to {page_id}", url, page(fingerprint.simhash ^ beyond)
+            near = f"near to {page_id}", url, fingerprint_of(fingerprint.simhash ^ beyond)
             assert (await index.claim(*near)).status == "new"
             await index.release(near[0])
         with suppress(DedupError):

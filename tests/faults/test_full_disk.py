@@ -23,8 +23,9 @@ import pytest
 
 from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError
 from dedup.index import Index, batching
-from tests.support.redis import driven
-from tests.support.stores import Claim, fill, index_in, pages, try_to_open, twin_of
+from tests.support.coroutines import driven
+from tests.support.fingerprints import Claim
+from tests.support.stores import fill, index_in, pages, try_to_open, twin_of
 
 #: What is confirmed waits so long to be written, and may then be expected to be; in seconds.
 PATIENCE, SOON = 0.05, 0.25

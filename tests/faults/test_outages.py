@@ -14,7 +14,8 @@ import pytest
 import redis
 from scrapy import Request
 
-from tests.support.crawls import Answer, Crawl, Redis, Run, Site, Walker, page
+from tests.support.crawls import Answer, Crawl, Run, Site, Walker, page
+from tests.support.redis import Server
 
 SEED = 11
 #: Contents of the site below, and URLs of each.
@@ -48,7 +49,7 @@ def check(done: Crawl) -> None:
     assert not [mishap for mishap in done.mishaps if "Traceback" in mishap]
 
 
-def outages(own_redis: Redis, rng: random.Random, pages: int = CONTENTS * COPIES) -> Callable[[str], None]:
+def outages(own_redis: Server, rng: random.Random, pages: int = CONTENTS * COPIES) -> Callable[[str], None]:
     """Kills the server when some page is asked for, and starts it again a while later."""
     at = rng.randrange(1, pages)
     seen = [0]
@@ -67,7 +68,7 @@ def outages(own_redis: Redis, rng: random.Random, pages: int = CONTENTS * COPIES
 @pytest.mark.parametrize("policy", ["keep", "pause"])
 @pytest.mark.parametrize("kills", [1, pytest.param(25, marks=pytest.mark.slow)])
 def test_redis_killed_and_started_again_in_mid_crawl(
-    crawl: Run, site: Site, own_redis: Redis, policy: str, kills: int, tmp_path: Any
+    crawl: Run, site: Site, own_redis: Server, policy: str, kills: int, tmp_path: Any
 ) -> None:
     rng = random.Random(SEED)
     for trial in range(kills):
@@ -101,7 +102,7 @@ def late_twins(done: Crawl, again: Crawl) -> set[str]:
     }
 
 
-def test_pages_kept_in_an_outage_are_filed_in_their_order(crawl: Run, site: Site, own_redis: Redis) -> None:
+def test_pages_kept_in_an_outage_are_filed_in_their_order(crawl: Run, site: Site, own_redis: Server) -> None:
     def on_request(path: str) -> None:
         if path == "/2":
             own_redis.kill()
@@ -142,7 +143,7 @@ def of_a_wrong_type(client: redis.Redis) -> None:
 @pytest.mark.parametrize("fault", [emptied, of_a_wrong_type])
 @pytest.mark.parametrize("policy", ["keep", "pause", "stop"])
 def test_an_index_emptied_or_damaged_in_mid_crawl(
-    crawl: Run, site: Site, own_redis: Redis, policy: str, fault: Callable[[redis.Redis], None]
+    crawl: Run, site: Site, own_redis: Server, policy: str, fault: Callable[[redis.Redis], None]
 ) -> None:
     client = redis.Redis(unix_socket_path=str(own_redis.socket))
     asked = [0]
@@ -207,7 +208,7 @@ def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(
 
 
 def test_what_was_dropped_for_a_page_of_a_crawler_that_died_is_fetched_again(
-    crawl: Run, site: Site, own_redis: Redis, monkeypatch: pytest.MonkeyPatch
+    crawl: Run, site: Site, own_redis: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other crawler's page: it was claimed, and its lease ends while our crawl is at its end."""
     monkeypatch.setattr("dedup.index.redis.index.LEASE_MS", 3_000)

@@ -13,7 +13,9 @@ import pytest
 
 from dedup.errors import IndexUnavailableError
 from dedup.index import Verdict, open_index
-from tests.support.redis import DETECTOR, driven, page
+from tests.support.coroutines import driven
+from tests.support.fingerprints import fingerprint_of
+from tests.support.stores import DETECTOR
 
 WORKERS = 8
 
@@ -74,7 +76,8 @@ async def test_of_many_claims_of_one_content_at_once_exactly_one_is_new(address:
     rng = random.Random(1)
     for simhash in (rng.getrandbits(64) for _ in range(20)):
         claims = (
-            index.claim(f"{simhash} {number}", f"http://{number}/", page(simhash)) for number in range(50)
+            index.claim(f"{simhash} {number}", f"http://{number}/", fingerprint_of(simhash))
+            for number in range(50)
         )
         verdicts = await asyncio.gather(*claims)
         (kept,) = (number for number, verdict in enumerate(verdicts) if verdict.status == "new")
@@ -94,7 +97,7 @@ def test_of_eight_threads_that_open_one_file_at_once_one_holds_it(tmp_path: Path
             index = open_index(address, DETECTOR)
             start.wait()
             try:
-                verdict = await index.claim(str(worker), f"http://{worker}/", page(7))
+                verdict = await index.claim(str(worker), f"http://{worker}/", fingerprint_of(7))
                 await asyncio.to_thread(ended.wait)
                 await index.confirm(str(worker))
             except IndexUnavailableError as error:

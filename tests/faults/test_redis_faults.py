@@ -16,7 +16,10 @@ import redis
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index import Index
-from tests.support.redis import Line, Server, driven, opened, page
+from tests.support.coroutines import driven
+from tests.support.fingerprints import fingerprint_of
+from tests.support.redis import Line, Server
+from tests.support.stores import opened
 
 SEED = 5
 
@@ -39,7 +42,7 @@ async def file_all(index: Index, simhashes: list[int], start: int = 0) -> list[s
     """Claims and confirms pages; what each claim said."""
     said = []
     for number, simhash in enumerate(simhashes, start):
-        said.append((await index.claim(f"{number}", f"http://{number}/", page(simhash))).status)
+        said.append((await index.claim(f"{number}", f"http://{number}/", fingerprint_of(simhash))).status)
         await index.confirm(f"{number}")
     return said
 
@@ -63,7 +66,7 @@ def made_anew(server: Server, old: bytes) -> None:
 
 def set_back(server: Server, old: bytes) -> None:
     """An older RDB file is put in the place of the data."""
-    server.stop()
+    server.kill()
     for left in server.socket.parent.glob("appendonlydir/*"):
         left.unlink()
     (server.socket.parent / "dump.rdb").write_bytes(old)
@@ -91,7 +94,7 @@ async def test_an_index_emptied_replaced_or_set_back_is_never_written_to(
         there = server.contents()
         for number, simhash in enumerate(pages(60)[40:], 40):
             with pytest.raises(IndexMismatchError, match=r"vanished|set back"):
-                await index.claim(f"{number}", f"http://{number}/", page(simhash))
+                await index.claim(f"{number}", f"http://{number}/", fingerprint_of(simhash))
         await index.confirm("39")
         await index.release("39")
         assert server.contents() == there, "something was written into an index that is not ours"
@@ -171,7 +174,7 @@ def busy(server: Server) -> Callable[[], object]:
 
 
 def gone(server: Server) -> Callable[[], object]:
-    server.stop()
+    server.kill()
     return server.start
 
 
@@ -198,7 +201,7 @@ async def test_a_server_that_refuses_is_waited_for_and_nothing_is_half_done(
         for number, simhash in enumerate(pages(7)[5:], 5):
             started = time.monotonic()
             with pytest.raises(IndexUnavailableError):
-                await index.claim(f"{number}", f"http://{number}/", page(simhash))
+                await index.claim(f"{number}", f"http://{number}/", fingerprint_of(simhash))
             assert time.monotonic() - started < 2
         repair()
         if fault not in {asleep, frozen}:  # in which it may read what it was sent before, and late
@@ -240,7 +243,7 @@ async def test_a_server_that_is_loading_its_data_is_waited_for(server: Server) -
         await asyncio.sleep(0.6)
         server.client.mset({f"ballast:{number}": "x" * 1000 for number in range(2_000)})
         server.client.save()
-        server.stop()
+        server.kill()
         # A millisecond for each key of its file.
         slow = (
             "--appendonly",
@@ -252,7 +255,7 @@ async def test_a_server_that_is_loading_its_data_is_waited_for(server: Server) -
         )
         await asyncio.to_thread(server.start, *slow)
         with pytest.raises(IndexUnavailableError, match=r"(?i)loading"):
-            await index.claim("5", "http://5/", page(pages(6)[5]))
+            await index.claim("5", "http://5/", fingerprint_of(pages(6)[5]))
         while True:
             with suppress(IndexUnavailableError):
                 assert await file_all(index, pages(6)) == ["same"] * 5 + ["new"]
@@ -326,12 +329,12 @@ async def test_a_garbled_answer_never_drops_a_page(
         for number, simhash in enumerate(pages(trials + 1)[1:], 1):
             garbler.change = lambda reply: GARBAGE[kind](reply, rng)
             with suppress(DedupError):
-                verdict = await index.claim(f"{number}", f"http://{number}/", page(simhash))
+                verdict = await index.claim(f"{number}", f"http://{number}/", fingerprint_of(simhash))
                 assert verdict.status in {"new", "same"}, verdict
             garbler.change = lambda reply: [reply]
             await index._server.disconnect()  # type: ignore[attr-defined]
             try:
-                verdict = await index.claim(f"{number}", f"http://{number}/", page(simhash))
+                verdict = await index.claim(f"{number}", f"http://{number}/", fingerprint_of(simhash))
                 assert verdict.status in {"new", "same"}, verdict
             except IndexMismatchError:  # the bit was one of the number that says how far the index has come
                 assert kind == "a flipped bit"
@@ -350,7 +353,7 @@ async def test_a_slow_line_delays_no_page_for_longer_than_the_deadline(
         garbler.delay = delay
         started = time.monotonic()
         with suppress(IndexUnavailableError):
-            assert (await index.claim("1", "http://1/", page(1))).status == "new"
+            assert (await index.claim("1", "http://1/", fingerprint_of(1))).status == "new"
             assert delay < 1
         assert time.monotonic() - started < 5
 
@@ -362,10 +365,10 @@ async def test_a_policy_changed_in_mid_run_is_noticed(server: Server) -> None:
         server.client.config_set("maxmemory-policy", "allkeys-lru")
         await index._watch_server()  # type: ignore[attr-defined]  # as every 20 seconds
         with pytest.raises(IndexMismatchError, match="allkeys-lru"):
-            await index.claim("1", "http://1/", page(1))
+            await index.claim("1", "http://1/", fingerprint_of(1))
         server.client.config_set("maxmemory-policy", "noeviction")
         await index._watch_server()  # type: ignore[attr-defined]
-        assert (await index.claim("1", "http://1/", page(1))).status == "new"
+        assert (await index.claim("1", "http://1/", fingerprint_of(1))).status == "new"
 
 
 @driven
@@ -375,18 +378,18 @@ async def test_a_key_that_is_damaged_is_an_error_of_its_own(server: Server) -> N
         server.client.delete("shingleback:{test}:pending")
         server.client.set("shingleback:{test}:pending", "x")
         with pytest.raises(IndexCorruptError):
-            await index.claim("1", "http://1/", page(1))
+            await index.claim("1", "http://1/", fingerprint_of(1))
         server.client.delete("shingleback:{test}:pending")
 
 
 @driven
 async def test_a_release_that_fails_is_tried_again(server: Server) -> None:
     async with opened(server.address) as index, opened(server.address) as other:
-        await index.claim("a", "http://a/", page(1))
-        server.stop()
+        await index.claim("a", "http://a/", fingerprint_of(1))
+        server.kill()
         with pytest.raises(IndexUnavailableError):
             await index.release("a")
         server.start()
-        assert (await other.claim("b", "http://b/", page(1))).of == "http://a/"
+        assert (await other.claim("b", "http://b/", fingerprint_of(1))).of == "http://a/"
         await index._release_all()  # type: ignore[attr-defined]  # as every 20 seconds
-        assert (await other.claim("b", "http://b/", page(1))).status == "new"
+        assert (await other.claim("b", "http://b/", fingerprint_of(1))).status == "new"

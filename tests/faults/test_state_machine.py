@@ -22,7 +22,9 @@ from hypothesis.stateful import (
 from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Entry, Index, Verdict, open_index
 from dedup.index.survey import Finding
-from tests.test_index import ALL_BITS, DETECTOR, Model, page
+from tests.support.fingerprints import ALL_BITS, fingerprint_of
+from tests.support.model import Model
+from tests.support.stores import DETECTOR
 
 
 @dataclass
@@ -101,7 +103,7 @@ class Crawls(RuleBasedStateMachine):
         self.folder = tempfile.mkdtemp(prefix="shingleback-")
         self.namespace = f"test-{uuid.uuid4().hex[:12]}"
         self.model = Crashing(DETECTOR)
-        self.pages = [page(0)]
+        self.pages = [fingerprint_of(0)]
         self.page_ids: list[str] = []
         self.dead: list[Index] = []
         self.open()
@@ -128,12 +130,12 @@ class Crawls(RuleBasedStateMachine):
 
     @rule(simhash=st.integers(0, ALL_BITS), changed=st.sampled_from([0, 50, 110]))
     def claim_an_unrelated_page(self, simhash: int, changed: int) -> None:
-        self.claim(f"page {len(self.pages)}", page(simhash, changed))
+        self.claim(f"page {len(self.pages)}", fingerprint_of(simhash, changed))
 
     @rule(data=st.data(), bits=st.sets(st.integers(0, 63), max_size=5), changed=st.sampled_from([0, 50, 110]))
     def claim_a_page_near_an_earlier_one(self, data: st.DataObject, bits: set[int], changed: int) -> None:
         near = data.draw(st.sampled_from(self.pages)).simhash ^ sum(1 << bit for bit in bits)
-        self.claim(f"page {len(self.pages)}", page(near, changed))
+        self.claim(f"page {len(self.pages)}", fingerprint_of(near, changed))
 
     @precondition(lambda self: self.page_ids)
     @rule(data=st.data())

@@ -7,9 +7,6 @@ import asyncio
 import json
 import logging
 import random
-import shutil
-import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -236,40 +233,3 @@ def listening(told: Callable[..., None], signal: object = near_duplicate) -> typ
             return super().from_crawler(crawler, *args, **kwargs)
 
     return Listens
-
-
-# --- A Redis that can be killed ---------------------------------------------------------------------
-
-
-class Redis:
-    """A redis-server that can be killed and started again."""
-
-    def __init__(self, folder: Path) -> None:
-        self.socket = folder / "redis.sock"
-        self.start()
-
-    def start(self) -> None:
-        server = shutil.which("redis-server") or shutil.which("valkey-server") or ""
-        command = [server, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.socket.parent)]
-        self._process = subprocess.Popen(
-            [*command, "--save", "", "--appendonly", "yes"], stdout=subprocess.DEVNULL
-        )
-        while not self.socket.exists():
-            time.sleep(0.01)
-            assert self._process.poll() is None
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self.socket.unlink(missing_ok=True)
-
-
-@pytest.fixture
-def own_redis(redis_socket: Path) -> Iterator[Redis]:
-    """A Redis for one test alone (where there is one for all)."""
-    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
-        redis = Redis(Path(folder))
-        try:
-            yield redis
-        finally:
-            redis.kill()

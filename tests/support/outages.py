@@ -16,7 +16,7 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 
 from dedup.errors import IndexCorruptError
-from tests.support.forked import Scrapy
+from tests.support.processes import Scrapy
 
 __all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "missing", "until"]
 

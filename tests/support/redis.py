@@ -1,82 +1,58 @@
-"""Redis servers of our own, and indexes in them."""
+"""Redis servers for tests and benchmarks, and a line to them that can be cut."""
 
 import asyncio
-import functools
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-import pytest
 import redis
 
-from dedup.errors import DedupError
-from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.index import Index, open_index
+__all__ = ["PROGRAM", "Line", "Server", "running_server"]
 
-DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
-
-
-def start_redis(server: str, socket: Path, *options: str) -> subprocess.Popen[bytes]:
-    """A running redis-server that listens on a Unix socket only."""
-    command = [server, "--port", "0", "--unixsocket", str(socket), "--dir", str(socket.parent), "--save", ""]
-    with Path(socket.parent, "redis.log").open("ab") as log:
-        process = subprocess.Popen([*command, "--appendonly", "yes", *options], stdout=log)
-    for _ in range(500):
-        if socket.exists() or process.poll() is not None:
-            break
-        time.sleep(0.01)
-    assert process.poll() is None, Path(socket.parent, "redis.log").read_text()
-    return process
-
-
-def page(simhash: int) -> Fingerprint:
-    """A page of that simhash; their sketches are all alike."""
-    return Fingerprint(simhash, b"\x55" * 128, tokens=100, links=0, digest=simhash)
-
-
-def driven(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """A test that is a coroutine, run to its end."""
-
-    @functools.wraps(test)
-    def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(test(*args, **kwargs))
-
-    return run
-
-
-@asynccontextmanager
-async def opened(address: str, namespace: str = "test", **options: Any) -> AsyncIterator[Index]:
-    """An index, closed at the end."""
-    index = open_index(address, options.pop("detector", DETECTOR), namespace=namespace, **options)
-    try:
-        await index.open()
-        yield index
-    finally:
-        with suppress(
-            DedupError
-        ):  # of a server that is gone, or an index that is not the one that was opened
-            await index.close()
+#: The server's program; None where none is installed.
+PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
+#: A server has this many seconds to start; an idle machine takes 0.02.
+PATIENCE = 60
 
 
 class Server:
-    """A Redis for one test alone, which may treat it as it likes."""
+    """A redis-server that listens on a Unix socket, writes a log of its commands, and can be killed."""
 
-    def __init__(self, program: str, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder
         self.socket = folder / "redis.sock"
         self.address = f"unix://{self.socket}"
-        self.program = program
-        self.start()
+        self.start(*options)
 
     def start(self, *options: str) -> None:
-        self.process = start_redis(self.program, self.socket, *options)
+        """Starts it, with what it had written; a server that does not start shows its log."""
+        assert PROGRAM, "redis-server is not installed"
+        command = [PROGRAM, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder)]
+        log = self.folder / "redis.log"
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [*command, "--save", "", "--appendonly", "yes", *options], stdout=output
+            )
+        end = time.monotonic() + PATIENCE
+        while not self._listens():
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.process.kill()
+                self.process.wait()
+                raise RuntimeError(f"redis-server does not start:\n{log.read_text()}")
+            time.sleep(0.005)
         self.client = redis.Redis(unix_socket_path=str(self.socket))
 
-    def stop(self) -> None:
+    def _listens(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(str(self.socket)) == 0
+
+    def kill(self) -> None:
+        """kill -9."""
         self.client.close()
         self.process.kill()
         self.process.wait()
@@ -87,17 +63,16 @@ class Server:
         return {key: self.client.dump(key) for key in self.client.scan_iter(count=1000)}
 
 
-@pytest.fixture
-def server(redis_socket: Path) -> Iterator[Server]:
-    """A server of one's own; skipped or an error where there is none, like `redis_socket`."""
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    assert program
+@contextmanager
+def running_server(*options: str) -> Iterator[Server]:
+    """A server in a folder of its own, both gone afterwards."""
+    # A short path: that of a socket may not exceed 107 bytes.
     with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
-        server = Server(program, Path(folder))
+        server = Server(Path(folder), *options)
         try:
             yield server
         finally:
-            server.stop()
+            server.kill()
 
 
 class Line:

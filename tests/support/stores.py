@@ -1,27 +1,98 @@
-"""Claims of pages made of a chosen simhash, and the indexes in files that they go to."""
+"""Indexes for a test: opened and closed, filled, damaged."""
 
 import asyncio
 import random
 import sqlite3
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
+from typing import Any
 
-from dedup.fingerprint.detector import Fingerprint
+import pytest
+
+from dedup.errors import DedupError
+from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
-from tests.support.redis import DETECTOR, page
+from tests.support.fingerprints import Claim, fingerprint_of
 
-Claim = tuple[str, str, Fingerprint]
+__all__ = [
+    "DETECTOR",
+    "ODD_IDS",
+    "PERSISTENT",
+    "change",
+    "fill",
+    "index_in",
+    "open_and_close",
+    "opened",
+    "opened_at",
+    "pages",
+    "try_to_open",
+    "twin_of",
+]
+
+DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
+#: For a test of the stores that outlive a process.
+PERSISTENT = pytest.mark.parametrize("store", ["file", "redis"])
+
+#: Page ids that a store could confuse, or that could confuse a store.
+ODD_IDS = {
+    "empty": "",
+    "space": " ",
+    "two lines": "a\r\nb",
+    "NUL": "a\0b",
+    "a NUL and another tail": "a\0c",
+    "not ASCII": "Ω≈ç√ 🕷",
+    "lone surrogate": "\ud800",
+    "another lone surrogate": "\udfff",
+    "braces and colons": "shingleback:{x}:i:",
+    "SQL": "'); DROP TABLE pages; --",
+    "100 KB": "x" * 100_000,
+    "100 KB and another tail": "x" * 99_999 + "y",
+}
+
+
+@asynccontextmanager
+async def opened_at(address: str, detector: Detector = DETECTOR, **options: Any) -> AsyncIterator[Index]:
+    """An index, opened, and closed at the end."""
+    index = open_index(address, detector, **options)
+    try:
+        await index.open()
+        yield index
+    finally:
+        await index.close()
+
+
+@asynccontextmanager
+async def opened(
+    address: str, namespace: str = "test", detector: Detector = DETECTOR, **options: Any
+) -> AsyncIterator[Index]:
+    """An index like that of `opened_at`, whose server may be gone or changed by the time it is closed."""
+    index = open_index(address, detector, namespace=namespace, **options)
+    try:
+        await index.open()
+        yield index
+    finally:
+        with suppress(DedupError):
+            await index.close()
+
+
+# --- Pages for an index ------------------------------------------------------------------------------
 
 
 def pages(number: int, name: str = "page", seed: int = 1) -> list[Claim]:
     """Claims of unrelated pages."""
     rng = random.Random(seed)
-    return [(f"{name} {n}", f"http://example.org/{n}", page(rng.getrandbits(64))) for n in range(number)]
+    return [
+        (f"{name} {n}", f"http://example.org/{n}", fingerprint_of(rng.getrandbits(64))) for n in range(number)
+    ]
 
 
 def twin_of(claim: Claim) -> Claim:
     """A claim of the same content elsewhere."""
     return f"twin of {claim[0]}", f"{claim[1]}/twin", claim[2]
+
+
+# --- Indexes in files --------------------------------------------------------------------------------
 
 
 def index_in(path: Path) -> Index:
@@ -31,11 +102,8 @@ def index_in(path: Path) -> Index:
 
 async def open_and_close(path: Path) -> None:
     """Raises what that raises."""
-    index = index_in(path)
-    try:
-        await index.open()
-    finally:
-        await index.close()
+    async with opened_at(f"file:{path}"):
+        pass
 
 
 def try_to_open(path: Path) -> None:
@@ -45,11 +113,10 @@ def try_to_open(path: Path) -> None:
 
 async def fill(path: Path, claims: list[Claim]) -> None:
     """Makes an index, or adds to it."""
-    index = index_in(path)
-    for claim in claims:
-        await index.claim(*claim)
-        await index.confirm(claim[0])
-    await index.close()
+    async with opened_at(f"file:{path}") as index:
+        for claim in claims:
+            await index.claim(*claim)
+            await index.confirm(claim[0])
 
 
 def change(path: Path, statement: str) -> None:

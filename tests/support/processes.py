@@ -6,6 +6,8 @@ So a kill falls into the work, its start or its end, and not into the start of t
 import multiprocessing
 import os
 import signal
+import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -14,8 +16,9 @@ from typing import Any
 
 from scrapy.cmdline import execute
 
-__all__ = ["Forked", "Scrapy"]
+__all__ = ["ROOT", "Forked", "Scrapy", "scrapy"]
 
+#: The folder of the project.
 ROOT = Path(__file__).parents[2]
 
 _server = multiprocessing.get_context("forkserver")
@@ -83,3 +86,13 @@ class Scrapy(Forked):
 
     def __init__(self, *arguments: object, output: Path | None = None, **environment: str) -> None:
         super().__init__(_execute, [*map(str, arguments)], {**os.environ, **environment}, output)
+
+
+def scrapy(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """A command of Scrapy, run in the project to its end."""
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        output = Path(folder)
+        status = Scrapy(*arguments, output=output).wait(120)
+        assert status is not None, f"{arguments} takes too long"
+        printed = ((output / name).read_text() for name in ("stdout", "stderr"))
+        return subprocess.CompletedProcess(arguments, status, *printed)

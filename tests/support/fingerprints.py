@@ -1,0 +1,33 @@
+"""Fingerprints made of a chosen simhash and sketch, so that every distance and resemblance is known."""
+
+import random
+
+from dedup.fingerprint.detector import Fingerprint
+
+__all__ = ["ALL_BITS", "Claim", "fingerprint_of", "flip", "sketch"]
+
+ALL_BITS = 2**64 - 1
+
+#: The arguments of `Index.claim`: page id, URL, fingerprint.
+Claim = tuple[str, str, Fingerprint]
+
+
+def sketch(changed: int = 0) -> bytes:
+    """512 filled slots, of which the first ``changed`` are not as in the others.
+
+    Two of these that differ in n slots have a resemblance of 1 - 3n/1024: 0.7 lies between 102 and 103.
+    """
+    slots = [2] * changed + [1] * (512 - changed)
+    return bytes(a | b << 2 | c << 4 | d << 6 for a, b, c, d in zip(*[iter(slots)] * 4, strict=True))
+
+
+def fingerprint_of(simhash: int, changed: int = 0) -> Fingerprint:
+    """The fingerprint of a page that can be judged."""
+    return Fingerprint(simhash, sketch(changed), tokens=100, links=0, digest=simhash)
+
+
+def flip(simhash: int, bits: int, rng: random.Random) -> int:
+    """A simhash at exactly that distance."""
+    for bit in rng.sample(range(64), bits):
+        simhash ^= 1 << bit
+    return simhash

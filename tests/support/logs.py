@@ -1,0 +1,38 @@
+"""Drop logs made by hand."""
+
+import json
+from typing import Any
+
+from dedup.droplog.records import FIELDS
+
+__all__ = ["HOSTILE", "lines", "record"]
+
+#: What could harm a terminal, a spreadsheet or the layout.
+HOSTILE = "\x1b[2J\x1b]0;pwned\x07[red]:bomb:\u202e\u2028\x9b\x7f\r\n\ud800" + "x" * 2_000
+
+
+def record(url: str = "http://a.example/1", of: str = "http://a.example/", **changes: Any) -> dict[str, Any]:
+    """A record as a crawl writes it, but for what is changed."""
+    written = {
+        "time": "2026-11-21T10:00:00.000+00:00",
+        "url": url,
+        "duplicate_of": of,
+        "distance": 2,
+        "resemblance": 0.9,
+        "simhash": "ca06817b1cf29d7d",
+        "duplicate_of_simhash": "ca06817b1ce29d7d",
+        "tokens": 600,
+        "links": 10,
+        "bytes": 20_000,
+        "rule": "simhash",
+        "action": "drop",
+        "referer": None,
+        "depth": 1,
+    }
+    assert written.keys() == FIELDS.keys() >= changes.keys()
+    return written | changes
+
+
+def lines(*records: dict[str, Any]) -> str:
+    """The text of a log."""
+    return "".join(json.dumps(each) + "\n" for each in records)

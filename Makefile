@@ -1,17 +1,19 @@
-# make crawl [URL=https://example.org/]   crawl a site; without URL, a demo site on this machine
-# make test                               the whole test suite, in a virtual environment of its own
-# make check                              lint, format, types, import directions
+# make crawl [URL=https://example.org/]   crawls a site; without URL, a demo site on this machine
+# make test [TESTS=...] [SYSTEM=no]       runs the test suite; SYSTEM=no installs no system packages for it
+# make check                              checks lint, format, types and the directions of imports
+# make clean                              removes everything that these have made
+# make help                               shows these lines
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: crawl test check clean
+.PHONY: crawl test check system clean help
 
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
 
-test: $(VENV)/test redis chromium
+test: $(VENV)/test system
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile $(TESTS)
 
 check: $(VENV)/test
@@ -30,25 +32,24 @@ $(VENV)/test: $(VENV)/crawl
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
 	@touch $@
 
-# The tests of the Redis index need a redis-server: installed here if it is missing and we may.
-.PHONY: redis
-redis:
-	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null || \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq redis-server; \
+# The tests of the Redis index need a redis-server, those of the report a chromium.
+system:
+	@any() { for program; do command -v "$$program" >/dev/null && return; done; false; }; \
+	missing=; \
+	any redis-server valkey-server || missing="redis-server"; \
+	any chromium chromium-browser google-chrome || missing="$${missing:+$$missing }chromium"; \
+	[ "$$missing" ] || exit 0; \
+	echo "Not installed: $$missing"; \
+	if [ "$(SYSTEM)" = no ] || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+		echo "The tests that need them will be skipped."; \
 	else \
-		echo "redis-server is not installed: the tests of the Redis index will be skipped"; \
-	fi
-
-# The tests of the report need a chromium: likewise.
-.PHONY: chromium
-chromium:
-	@command -v chromium >/dev/null || \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; \
-	else \
-		echo "chromium is not installed: the tests of the report will be skipped"; \
+		install="apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing"; \
+		echo "Installing (make test SYSTEM=no does without): $$install"; \
+		export DEBIAN_FRONTEND=noninteractive; eval "$$install"; \
 	fi
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+help:
+	@sed '/^$$/,$$d; s/^# //' Makefile

@@ -7,6 +7,8 @@ import tomllib
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from shutil import which
+from subprocess import PIPE
 
 import pytest
 
@@ -66,6 +68,64 @@ def test_scripts_are_sound() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in ("crawl", "test", "check"):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A PATH on which there are no browser and no Redis, an apt-get that says what it is told, and root."""
+    for program in ("make", "sh"):
+        (tmp_path / program).symlink_to(which(program) or "")
+    for program, does in {"apt-get": 'echo "apt-get is told to $*"', "id": "echo 0"}.items():
+        (tmp_path / program).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / program).chmod(0o755)
+    return tmp_path
+
+
+def make(*arguments: str, path: Path) -> str:
+    """What `make` prints in the project."""
+    return subprocess.run(
+        [path / "make", "-s", *arguments],
+        cwd=ROOT,
+        env={"PATH": str(path)},
+        check=True,
+        stdout=PIPE,
+        text=True,
+    ).stdout
+
+
+def test_make_test_says_what_it_installs_before_it_does(bare: Path) -> None:
+    update, install = (
+        "apt-get update -qq",
+        "apt-get install -y -qq --no-install-recommends redis-server chromium",
+    )
+    assert make("system", path=bare).splitlines() == [
+        "Not installed: redis-server chromium",
+        f"Installing (make test SYSTEM=no does without): {update} && {install}",
+        update.replace("apt-get", "apt-get is told to"),
+        install.replace("apt-get", "apt-get is told to"),
+    ]
+
+
+@pytest.mark.parametrize("system", ["no", ""])
+def test_make_test_installs_nothing_where_it_must_not_or_can_not(bare: Path, system: str) -> None:
+    if not system:
+        (bare / "apt-get").unlink()
+    assert make("system", f"SYSTEM={system}", path=bare).splitlines() == [
+        "Not installed: redis-server chromium",
+        "The tests that need them will be skipped.",
+    ]
+
+
+def test_make_test_installs_nothing_that_is_there(bare: Path) -> None:
+    for program in ("valkey-server", "google-chrome"):
+        (bare / program).symlink_to(bare / "apt-get")
+    assert make("system", path=bare) == ""
+
+
+def test_make_help_names_the_targets(bare: Path) -> None:
+    (bare / "sed").symlink_to(which("sed") or "")
+    targets = re.findall(r"^make (\w+)", make("help", path=bare), re.MULTILINE)
+    assert {"crawl", "test", "check", "clean", "help"} <= set(targets)
 
 
 def test_the_lua_scripts_are_installed_with_the_package() -> None:

@@ -44,7 +44,7 @@ BINS = np.arange(0.5, 1.001, 0.05)
 def redis_bytes(detector: Detector) -> float:
     """Bytes of Redis per page, all told."""
     rng = random.Random(SEED)
-    count = 0 if detector.banding is None else detector.banding.count
+    count = detector.finder.own_keys
 
     async def fill(address: str) -> None:
         index = open_index(address, detector, expected_pages=REDIS_PAGES)
@@ -116,7 +116,7 @@ def main() -> None:
             Stream(found, detector).filter(detector.max_distance, detector.min_resemblance), truth
         )
         tables = 1 + detector.plan(1_000_000).size
-        columns_kept = 2 if detector.banding is None else 1 + detector.banding.count
+        columns_kept = 1 + max(1, detector.finder.own_keys)
         judged = np.array([found[a].reason is None and found[b].reason is None for a, b in pairs])
         near = np.array(
             [
@@ -151,10 +151,10 @@ def draw(path: Path, curves: dict[str, list[float]], name: str) -> None:
     axes = figure.subplots()
     share = np.linspace(0.5, 1, 101)
     for (method, measured), colour in zip(curves.items(), ("C0", "C4", "C1", "C2", "C3"), strict=True):
-        banding = METHODS[method].banding
+        chances = [METHODS[method].finder.probability(r) for r in share]
         axes.plot(BINS[:-1] + 0.025, measured, "o", color=colour, markersize=5, label=method)
-        if banding is not None:
-            axes.plot(share, [banding.probability(r) for r in share], color=colour, linewidth=1)
+        if None not in chances:
+            axes.plot(share, chances, color=colour, linewidth=1)
         else:
             axes.plot(BINS[:-1] + 0.025, measured, ":", color=colour, linewidth=1)
     axes.set(xlabel="exact resemblance of two pages", ylabel="share of pairs that are candidates")

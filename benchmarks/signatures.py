@@ -36,16 +36,11 @@ import xxhash
 from rich.console import Console
 from rich.table import Table
 
-from dedup.fingerprint import sketch
-from dedup.fingerprint.methods.signatures import (
-    agreement,
-    bottom_k,
-    bottom_k_resemblance,
-    one_permutation,
-    signature,
-)
 from dedup.fingerprint.shingles import Hashes, hash_tokens, shingle_hashes
+from dedup.fingerprint.signatures import signature
+from dedup.fingerprint.sketch import Sketcher
 from dedup.lab.papers import bbit
+from dedup.lab.papers.signatures import agreement, bottom_k, bottom_k_resemblance, one_permutation
 
 SEED = 42
 SHINGLES, SIZE, PAGES = 1700, 6, 40
@@ -96,11 +91,8 @@ def ours() -> Iterator[Kind]:
     yield kind("one permutation, 128", partial(one_permutation, slots=128), agreement)
     yield packed("one permutation, 128", partial(one_permutation, slots=128), 2)
     yield kind("bottom 128", partial(bottom_k, k=128), partial(bottom_k_resemblance, k=128))
-    yield kind(
-        "the filter's sketch, 512 of 2 bit",
-        partial(sketch.sketch, slots=512, bits=2),
-        lambda a, b: float(sketch.resemblances(np.frombuffer(a, np.uint64).reshape(1, -1), b, 2)[0]),
-    )
+    sketcher = Sketcher(slots=512, bits=2)
+    yield kind("the filter's sketch, 512 of 2 bit", sketcher.make, sketcher.resemblance)
 
 
 def datasketch() -> Iterator[Kind]:

@@ -15,11 +15,11 @@ from dedup.fingerprint.plans import (
     MAX_TABLES,
     MIN_PREFIX,
     Plan,
-    fewest_tables,
     plan,
     plan_for,
     possible_plans,
 )
+from dedup.lab.papers.designs import fewest_tables
 
 
 def named(found):

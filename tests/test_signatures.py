@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.errors import SettingsError
-from dedup.fingerprint.methods.signatures import (
+from dedup.fingerprint.shingles import hash_tokens, mix, resemblance
+from dedup.fingerprint.signatures import signature
+from dedup.lab.papers import bbit
+from dedup.lab.papers.signatures import (
     agreement,
     bottom_k,
     bottom_k_resemblance,
     one_permutation,
-    signature,
     weighted_resemblance,
     weighted_signature,
 )
-from dedup.fingerprint.shingles import hash_tokens, mix, resemblance
-from dedup.lab.papers import bbit
 
 steady = settings(derandomize=True, database=None, deadline=None)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.fingerprint.shingles import hash_tokens, mix, resemblance
-from dedup.fingerprint.sketch import WIDTHS, estimate, match_counts, resemblances, sketch
+from dedup.fingerprint.sketch import WIDTHS, Sketcher
 
 steady = settings(derandomize=True, database=None, deadline=None)
 
@@ -22,8 +22,12 @@ def array(numbers):
     return np.array(numbers, np.uint64)
 
 
+def sketch(shingles, slots, bits, key=0):
+    return Sketcher(slots, bits, key).make(shingles)
+
+
 def words(*sketches):
-    """Sketches as the rows that `match_counts` compares."""
+    """Sketches as the rows that are compared."""
     return np.frombuffer(b"".join(sketches), np.uint64).reshape(len(sketches), -1)
 
 
@@ -33,7 +37,7 @@ def slots_of(octets, bits):
 
 
 def compare(a, b, bits=2):
-    return float(resemblances(words(a), b, bits)[0])
+    return Sketcher(8 * len(a) // bits, bits).resemblance(a, b)
 
 
 # The sketch -------------------------------------------------------------------------------------------
@@ -108,7 +112,7 @@ def test_slots_are_counted_as_one_by_one(slots, bits):
             pairs = list(zip(slots_of(row, bits), slots_of(query, bits), strict=True))
             both = [(a, b) for a, b in pairs if a and b]
             expected.append((sum(1 for a, b in pairs if a or b), len(both), sum(a == b for a, b in both)))
-        found = match_counts(words(*map(bytes, rows)), words(bytes(query))[0], bits)
+        found = Sketcher(slots, bits).match_counts(words(*map(bytes, rows)), words(bytes(query))[0])
         assert found.T.tolist() == [list(counts) for counts in expected]
 
 
@@ -142,13 +146,13 @@ def test_an_empty_set_resembles_only_an_empty_set(size, bits):
 def test_many_are_compared_as_one_by_one():
     sketches = [sketch(array(range(start, start + 300)), 512, 2) for start in range(0, 400, 20)]
     one_by_one = [compare(other, sketches[3]) for other in sketches]
-    assert resemblances(words(*sketches), sketches[3], 2).tolist() == one_by_one
+    assert Sketcher(512, 2).resemblances(words(*sketches), sketches[3]).tolist() == one_by_one
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
 def test_equal_slots_by_chance_alone_estimate_nothing(bits):
     values = 2**bits - 1
-    assert estimate(100 * values, 100 * values, 100, bits=bits) == 0
+    assert Sketcher(512, bits).estimate(100 * values, 100 * values, 100) == 0
 
 
 SIZES = [5, 20, 60, 300, 2000, 20_000]
@@ -163,9 +167,9 @@ def errors(size, tenths, slots=512, bits=2):
     for _ in range(TRIALS[size]):
         drawn = rng.integers(0, 2**64, 2 * size - common, np.uint64)
         a, b = drawn[:size], drawn[size - common :]
-        either, both, equal = match_counts(
-            words(sketch(a, slots, bits)), words(sketch(b, slots, bits))[0], bits
-        )[:, 0].tolist()
+        sketcher = Sketcher(slots, bits)
+        counts = sketcher.match_counts(words(sketcher.make(a)), words(sketcher.make(b))[0])
+        either, both, equal = counts[:, 0].tolist()
         found.append((3 * equal - both) / (2 * either) - resemblance(a, b))
     return found
 

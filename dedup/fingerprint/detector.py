@@ -4,7 +4,7 @@ The verdict in one line: a near-duplicate is a candidate by ``method`` **and** h
 ``min_resemblance`` in common by the sketches of its shingles.  The method finds candidates cheaply; the
 sketch of the six-token shingles, AltaVista's features, confirms.  Candidates are, by "simhash", pages within
 ``max_distance`` bits of simhash; by "minhash", pages that share a band of min-hashes; by "supershingle",
-pages that share a megashingle (`dedup.fingerprint.methods.bands`).
+pages that share a megashingle (`dedup.fingerprint.methods`).
 """
 
 import hashlib
@@ -12,17 +12,17 @@ from collections import OrderedDict
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
-from operator import eq
 from typing import Any
 
 import numpy as np
 
 from dedup.errors import SettingsError
-from dedup.fingerprint import simhash, sketch
-from dedup.fingerprint.methods import signatures
-from dedup.fingerprint.methods.bands import Bands, Megashingles, plan_bands
-from dedup.fingerprint.plans import MAX_DISTANCE, Plan, exact_plan, plan, plan_for
-from dedup.fingerprint.shingles import Hashes, hash_tokens, shingle_hashes
+from dedup.fingerprint.features import Features
+from dedup.fingerprint.methods import METHODS, Method
+from dedup.fingerprint.plans import MAX_DISTANCE, Plan
+from dedup.fingerprint.shingles import Hashes, hash_tokens
+from dedup.fingerprint.simhash import distance
+from dedup.fingerprint.sketch import Sketcher
 from dedup.page.html import Page, decode
 from dedup.page.read import read
 from dedup.values import check_choice, check_number
@@ -31,29 +31,8 @@ __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 
 #: Changes whenever the same page would get another fingerprint; stored with every index.
 SCHEME = 2
-METHODS = ("simhash", "minhash", "supershingle")
 #: Fingerprints that a detector remembers, by the digest of their tokens (about 500 bytes each).
 REMEMBERED = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """What is hashed, and how it is weighed; the defaults are what the evaluation chose."""
-
-    simhash_size: int = 1  #: tokens per simhash feature
-    simhash_urls: bool = False  #: whether URL tokens are simhash features
-    weights: str = "count"  #: of a simhash feature: "count", "log" = 1 + ln(count), or "one"
-    sketch_urls: bool = True  #: whether URL tokens are part of the sketched shingles
-    slots: int = 512  #: slots of the sketch, a power of two
-    bits: int = 2  #: bits stored per slot
-
-    def __post_init__(self) -> None:
-        check_number("features.simhash_size", self.simhash_size, 1, 100)
-        check_choice("features.simhash_urls", self.simhash_urls, (True, False))
-        check_choice("features.weights", self.weights, ("count", "log", "one"))
-        check_choice("features.sketch_urls", self.sketch_urls, (True, False))
-        check_choice("features.slots", self.slots, (64, 128, 256, 512, 1024, 2048))
-        check_choice("features.bits", self.bits, sketch.WIDTHS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +55,11 @@ class Fingerprint:
         Fingerprint(simhash=None, sketch=b'', tokens=0, links=0, reason='binary', digest=0, bands=())
         """
         return cls(None, b"", tokens, links, reason)
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """What the page is filed under beside its digest: the keys of the method, or else the simhash."""
+        return self.bands if self.bands or self.simhash is None else (self.simhash,)
 
     @property
     def hex(self) -> str | None:
@@ -127,7 +111,7 @@ class Detector:
         check_number("SHINGLE_SIZE", self.shingle_size, 1, 100)
         check_number("MIN_TOKENS", self.min_tokens, 0, 1_000_000)
         check_choice("KEEP_URLS", self.keep_urls, (True, False))
-        check_choice("METHOD", self.method, METHODS)
+        check_choice("METHOD", self.method, tuple(METHODS))
         check_number("RECALL", self.recall, 0.5, 0.9999)
         check_number("SUPERSHINGLE_SIZE", self.supershingle_size, 1, 64)
         check_number("MEGASHINGLE_SIZE", self.megashingle_size, 1, 6)
@@ -137,51 +121,42 @@ class Detector:
             self.hash_key.encode()
         except (AttributeError, UnicodeEncodeError):  # the value is a secret: not shown
             raise SettingsError("HASH_KEY is not text; allowed: any text, or '' for none") from None
-        _ = self.banding  # raises if it can't be planned
+        _ = self.finder  # raises if it can't be made from these settings
 
     @cached_property
-    def banding(self) -> Bands | Megashingles | None:
-        """Which bands a page gets; None where it is found by its simhash."""
-        if self.method == "minhash":
-            return plan_bands(self.min_resemblance, self.recall)
-        if self.method == "supershingle":
-            return Megashingles(self.supershingle_size, self.megashingle_size)
-        return None
+    def finder(self) -> Method:
+        """The method that ``method`` names, by which candidates are found."""
+        make, settings = METHODS[self.method]
+        return make(*(getattr(self, name) for name in settings))
+
+    @cached_property
+    def sketcher(self) -> Sketcher:
+        """The kind of sketch by which candidates are confirmed."""
+        return Sketcher(self.features.slots, self.features.bits, self._secrets["sketch"])
 
     def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
         """The tables in which a page is filed, ``tables`` of them if that is asked for.
 
-        Raises `SettingsError` for a number of tables that can't be had.
+        Raises `SettingsError` for a number of tables that is not possible.
         """
-        if self.banding is None:
-            return (
-                plan(self.max_distance, expected_pages)
-                if tables is None
-                else plan_for(tables, self.max_distance)
-            )
-        if tables is not None:
-            raise SettingsError(
-                f"TABLES is {tables!r}, but METHOD {self.method!r} has a table for each of its keys: "
-                f"{self.banding}; leave TABLES out"
-            )
-        return exact_plan(self.banding.count)
+        return self.finder.plan(expected_pages, tables)
 
     @property
     def radius(self) -> int:
         """How far from a page's key its candidates may be, in bits."""
-        return self.max_distance if self.banding is None else 0
+        return self.finder.radius
 
     @cached_property
-    def _keys(self) -> dict[str, int]:
-        """What makes hashes ours alone, by their purpose."""
+    def _secrets(self) -> dict[str, int]:
+        """Numbers that nobody can tell without ``hash_key``, one for each purpose that hashes serve."""
         secret = hashlib.blake2b(self.hash_key.encode(), digest_size=32).digest()
         purposes = ("check", "digest", "signature", "sketch", "tokens")
         keys = {purpose: _digest(purpose.encode(), secret) for purpose in purposes}
         return keys if self.hash_key else keys | {"tokens": 0}
 
     @cached_property
-    def _known(self) -> OrderedDict[int, Fingerprint]:
-        return OrderedDict()
+    def _recent(self) -> "_Recent":
+        return _Recent()
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -193,13 +168,10 @@ class Detector:
             "shingle_size": self.shingle_size,
             "min_tokens": self.min_tokens,
             "keep_urls": self.keep_urls,
-            "hash_key": f"{self._keys['check']:016x}",
+            "hash_key": f"{self._secrets['check']:016x}",
             **{f"features.{name}": value for name, value in asdict(self.features).items()},
         }
-        if self.banding is None:
-            values["max_distance"] = self.max_distance
-        else:
-            values["bands"] = self.banding
+        values |= self.finder.parameters
         return {name: str(value) for name, value in values.items()}
 
     def fingerprint(self, html: bytes | str, url: str = "", encoding: str | None = None) -> Fingerprint:
@@ -211,45 +183,29 @@ class Detector:
         tokens = page.tokens
         if page.reason is not None:
             return Fingerprint.unjudged(page.reason, len(tokens), page.links)
-        digest = _digest("\0".join(tokens).encode(), self._keys["digest"].to_bytes(8, "big"))
-        found = self._known.pop(digest, None) or self._compute(tokens, digest)
-        self._known[digest] = found  # now the last to be forgotten
-        if len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+        digest = _digest("\0".join(tokens).encode(), self._secrets["digest"].to_bytes(8, "big"))
+        found = self._recent.get(digest) or self._compute(tokens, digest)
+        self._recent.add(digest, found)
         return replace(found, links=page.links)
 
     def _compute(self, tokens: list[str], digest: int) -> Fingerprint:
-        features = self.features
         hashes, words = self._hashes(tokens)
         if len(words) == 0:
             return Fingerprint.unjudged("short", len(tokens))
-        reason = "short" if len(words) < self.min_tokens else None
-        found = shingle_hashes(hashes if features.simhash_urls else words, features.simhash_size)
-        weights = None
-        if features.weights != "count":
-            found, counts = np.unique(found, return_counts=True)
-            weights = simhash.log_weights(counts) if features.weights == "log" else np.ones_like(counts)
-        shingles = shingle_hashes(hashes if features.sketch_urls else words, self.shingle_size)
+        shingles = self.features.shingles(hashes, words, self.shingle_size)
         return Fingerprint(
-            simhash.simhash(found, weights),
-            sketch.sketch(shingles, features.slots, features.bits, self._keys["sketch"]),
+            self.features.simhash(hashes, words),
+            self.sketcher.make(shingles),
             len(tokens),
             0,
-            reason,
+            "short" if len(words) < self.min_tokens else None,
             digest,
-            self._bands(shingles),
-        )
-
-    def _bands(self, shingles: Hashes) -> tuple[int, ...]:
-        if self.banding is None:
-            return ()
-        return self.banding.keys(
-            signatures.signature(shingles, self.banding.selectors, self._keys["signature"])
+            self.finder.bands(shingles, self._secrets["signature"]),
         )
 
     def _hashes(self, tokens: list[str]) -> tuple[Hashes, Hashes]:
         """Hashes of all tokens, and of the words among them."""
-        hashes = hash_tokens(tokens, self._keys["tokens"])
+        hashes = hash_tokens(tokens, self._secrets["tokens"])
         if not self.keep_urls:
             return hashes, hashes
         is_url = np.fromiter(map(str.startswith, tokens, repeat("/")), np.bool_, len(tokens))
@@ -258,26 +214,46 @@ class Detector:
     def shingles(self, page: Page) -> Hashes:
         """The shingles that a sketch samples, all of them: uint64, shape (n,)."""
         hashes, words = self._hashes(page.tokens)
-        return shingle_hashes(hashes if self.features.sketch_urls else words, self.shingle_size)
+        return self.features.shingles(hashes, words, self.shingle_size)
 
     def compare(self, a: Fingerprint, b: Fingerprint) -> Comparison:
         """How near two pages are; pages that can't be judged are never duplicates."""
         if a.simhash is None or b.simhash is None:
             return Comparison(None, None, False)
-        distance = simhash.distance(a.simhash, b.simhash)
-        stored = np.frombuffer(a.sketch, np.uint64).reshape(1, -1)
-        resemblance = float(sketch.resemblances(stored, b.sketch, self.features.bits)[0])
+        resemblance = self.sketcher.resemblance(a.sketch, b.sketch)
         judged = a.reason is None and b.reason is None
         near = self.is_candidate(a, b) and resemblance >= self.min_resemblance
-        return Comparison(distance, resemblance, judged and near)
+        return Comparison(distance(a.simhash, b.simhash), resemblance, judged and near)
 
     def is_candidate(self, a: Fingerprint, b: Fingerprint) -> bool:
         """Whether the method finds one page when it looks for the other; both have a simhash."""
-        assert a.simhash is not None
-        assert b.simhash is not None
-        if self.banding is None:
-            return simhash.distance(a.simhash, b.simhash) <= self.max_distance
-        return any(map(eq, a.bands, b.bands))
+        return self.distance(a, b) <= self.radius
+
+    def distance(self, a: Fingerprint, b: Fingerprint) -> int:
+        """How far the keys of two pages are from each other, in bits; both have a simhash."""
+        filed, own = np.array([a.keys, b.keys], np.uint64)
+        return int(self.finder.distances(filed[np.newaxis], own)[0])
+
+
+class _Recent:
+    """The fingerprints that were made last: pages that are served again and again cost no work.
+
+    It is what changes in a detector that is frozen: how long an answer takes, never the answer.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[int, Fingerprint] = OrderedDict()
+
+    def get(self, digest: int) -> Fingerprint | None:
+        """The fingerprint of equal tokens, if it is remembered."""
+        return self._known.get(digest)
+
+    def add(self, digest: int, fingerprint: Fingerprint) -> None:
+        """Remembers it, and forgets the one that was asked for least recently if there are too many."""
+        self._known[digest] = fingerprint
+        self._known.move_to_end(digest)
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
 
 
 def _digest(octets: bytes, key: bytes) -> int:

@@ -21,13 +21,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations, pairwise, product
-from math import ceil, comb, inf, prod
+from math import comb, prod
 from typing import Any, NamedTuple, TypeVar
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["DIGESTS", "Plan", "Table", "exact_plan", "fewest_tables", "plan", "plan_for", "possible_plans"]
+__all__ = ["DIGESTS", "Plan", "Table", "exact_plan", "plan", "plan_for", "possible_plans"]
 
 #: Prefixes are at least this long: Redis keeps the bits below the first 11 as an exact double.
 MIN_PREFIX = 11
@@ -222,27 +222,3 @@ def _check_distance(max_distance: int) -> None:
             f"MAX_DISTANCE is {max_distance!r}, but tables are planned for 0 to {MAX_DISTANCE} bits only: "
             "further apart, chance alone begins to find matches"
         )
-
-
-def fewest_tables(bits: float, k: int, d: float, tau: float) -> float:
-    """X(f, k, d) of section 3.1.2: the fewest tables for 2^d fingerprints of f bits when a probe may
-    meet up to 2^tau of them; inf where no cutting does.
-
-    X = 1 if d < tau, else min over r > k of C(r, k) * X(f k / r, k, d - f (r - k) / r).
-
-    >>> [fewest_tables(64, 3, 34, tau) for tau in (3.1, 6.1, 9.1, 18.1)]
-    [20, 16, 10, 4]
-    >>> fewest_tables(64, 3, 34, 0), fewest_tables(8, 3, 34, 10)
-    (35, inf)
-    """
-    if d < tau:
-        return 1
-    if bits < 1:
-        return inf
-    best = inf
-    for blocks in range(k + 1, ceil(bits) + 1):
-        here = comb(blocks, k)
-        if here < best:
-            below = fewest_tables(bits * k / blocks, k, d - bits * (blocks - k) / blocks, tau)
-            best = min(best, here * below)
-    return best

@@ -246,11 +246,7 @@ class Index(ABC):
 
     def describe(self) -> str:
         """How pages are found here, in one line."""
-        banding = self.detector.banding
-        if banding is None:
-            return self.plan.describe(self.expected_pages)
-        least = self.detector.min_resemblance
-        return f"{banding}: a page of resemblance {least:g} is found with probability {banding.probability(least):.4f}"
+        return self.detector.finder.describe(self.plan, self.expected_pages, self.detector.min_resemblance)
 
     @property
     def parameters(self) -> dict[str, str]:

@@ -81,9 +81,8 @@ class Survey(ABC):
 
 def flaw(index: Index, entry: Entry) -> str | None:
     """Why no claim can be compared with a page; None if every one can."""
-    features = index.detector.features
-    octets = features.slots * features.bits // 8
-    bands = 0 if index.detector.banding is None else index.plan.columns
+    octets = index.detector.sketcher.size
+    bands = index.detector.finder.own_keys
     if len(entry.sketch) != octets:
         return f"its sketch has {len(entry.sketch)} bytes instead of {octets}"
     if len(entry.bands) != bands:

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.methods.base import APART
 from dedup.fingerprint.shingles import Hashes, resemblance
-from dedup.fingerprint.simhash import distances
-from dedup.fingerprint.sketch import resemblances
 
 __all__ = [
     "Inline",
@@ -84,10 +83,8 @@ def score_pairs(detector: Detector, pages: Sequence[tuple[Fingerprint, Fingerpri
     distance, resemblance = [], []
     for a, b, _ in pages:
         compared = detector.compare(a, b)
-        apart = 65 if a.reason or b.reason or compared.distance is None else compared.distance
-        if detector.banding is not None and apart <= 64:
-            apart = 0 if detector.is_candidate(a, b) else 65
-        distance.append(apart)
+        judged = a.reason is None and b.reason is None
+        distance.append(detector.distance(a, b) if judged else APART)
         resemblance.append(compared.resemblance or 0.0)
     return Pairs(
         np.array(distance), np.array(resemblance), np.array([near for _, _, near in pages], np.bool_)
@@ -106,13 +103,9 @@ class Stream:
         )
         self.simhashes: Hashes = np.array([fp.simhash or 0 for fp in fingerprints], np.uint64)
         self._digests: Hashes = np.array([fp.digest for fp in fingerprints], np.uint64)
-        width = max((len(fp.sketch) for fp in fingerprints), default=8)
-        sketches = b"".join(fp.sketch.ljust(width, b"\0") for fp in fingerprints)
-        self._sketches = np.frombuffer(sketches, np.uint64).reshape(self.size, -1)
-        count = 0 if detector.banding is None else detector.banding.count
-        self._bands: Hashes = np.array([fp.bands or (0,) * count for fp in fingerprints], np.uint64).reshape(
-            self.size, count
-        )
+        nothing, none = bytes(detector.sketcher.size), (0,) * max(1, detector.finder.own_keys)
+        self._sketches = detector.sketcher.words(fp.sketch or nothing for fp in fingerprints)
+        self._keys: Hashes = np.array([fp.keys or none for fp in fingerprints], np.uint64)
 
     def filter(self, max_distance: int, min_resemblance: float) -> npt.NDArray[np.int64]:
         """What the filter does with each page, by brute force: int64, shape (n,).
@@ -127,14 +120,11 @@ class Stream:
             if not self.judged[page]:
                 continue
             kept = filed[:count]
-            if self._detector.banding is None:
-                apart = distances(self.simhashes[kept], int(self.simhashes[page]))
-            else:
-                apart = (self._bands[kept] != self._bands[page]).all(axis=1).astype(np.uint8) * 65
+            apart = self._detector.finder.distances(self._keys[kept], self._keys[page])
             close = np.flatnonzero(apart <= max_distance)
             if len(close):
                 sketch = self._fingerprints[page].sketch
-                alike = resemblances(self._sketches[kept[close]], sketch, self._detector.features.bits)
+                alike = self._detector.sketcher.resemblances(self._sketches[kept[close]], sketch)
                 good = alike >= min_resemblance
                 if good.any():
                     # Equal pages first, whatever else is as near.
@@ -208,8 +198,7 @@ def sketch_error(
 
     >>> detector = Detector()
     >>> sets = [np.arange(start, start + 900, dtype=np.uint64) for start in (0, 100)]
-    >>> from dedup.fingerprint.sketch import sketch
-    >>> made = [sketch(some, detector.features.slots, detector.features.bits) for some in sets]
+    >>> made = [detector.sketcher.make(some) for some in sets]
     >>> sketch_error(made, sets, [(0, 1)], detector)
     SketchError(pairs=1, error=0.0..., bias=..., agreement=1.0)
     """
@@ -218,8 +207,7 @@ def sketch_error(
         exact = resemblance(shingles[a], shingles[b])
         if exact < 0.5:
             continue
-        stored = np.frombuffer(sketches[a], np.uint64).reshape(1, -1)
-        estimated = float(resemblances(stored, sketches[b], detector.features.bits)[0])
+        estimated = detector.sketcher.resemblance(sketches[a], sketches[b])
         differences.append(estimated - exact)
         agreed += (estimated >= detector.min_resemblance) == (exact >= detector.min_resemblance)
     errors = np.array(differences or [0.0])

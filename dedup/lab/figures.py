@@ -8,7 +8,7 @@ import numpy as np
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.methods.bands import Bands, Megashingles
+from dedup.fingerprint.methods import Method
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.simhash import distances
 from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits
@@ -51,14 +51,10 @@ def _curves(axes: Any, rows: Rows, names: Mapping[str, str], title: str) -> None
     axes.grid(alpha=0.3)
 
 
-def _chances(
-    axes: Any, banding: Bands | Megashingles, rows: Rows, names: Mapping[str, str], title: str
-) -> None:
+def _chances(axes: Any, method: Method, rows: Rows, names: Mapping[str, str], title: str) -> None:
     """The chance to share a key, and shares against the resemblance that is asked for."""
-    share = np.linspace(0, 1, 101)
-    axes.plot(
-        share, [banding.probability(r) for r in share], color="black", linewidth=1, label=f"P: {banding}"
-    )
+    every = np.linspace(0, 1, 101)
+    axes.plot(every, list(map(method.probability, every)), color="black", linewidth=1, label=f"P: {method}")
     some = sorted(rows, key=lambda row: row["min_resemblance"])
     for colour, (name, label) in zip(("tab:blue", "tab:red"), names.items(), strict=True):
         values = [1 - row[name] if name == "false_rate" else row[name] for row in some]
@@ -68,6 +64,14 @@ def _chances(
     axes.set(xlabel="resemblance", ylabel="share", ylim=(-0.03, 1.03), title=title)
     axes.legend(fontsize="x-small", loc="lower left")
     axes.grid(alpha=0.3)
+
+
+def _shares(axes: Any, method: Method, rows: Rows, names: Mapping[str, str], title: str) -> None:
+    """Shares against resemblance where it determines what is found, else against k."""
+    if method.probability(1.0) is None:
+        _curves(axes, rows, names, title)
+    else:
+        _chances(axes, method, rows, names, title)
 
 
 def _histogram(axes: Any, near: Any, far: Any, detector: Detector) -> None:
@@ -105,10 +109,7 @@ def draw_pairs(path: Path, rows: Rows, pairs: Pairs, detector: Detector) -> None
     """Precision and recall against k, and distances of near and other pairs."""
     figure, (left, right) = plots(path, "--figure")
     names = {"precision": "precision", "recall": "recall"}
-    if detector.banding is None:
-        _curves(left, rows, names, "Labelled pairs")
-    else:
-        _chances(left, detector.banding, rows, names, "Labelled pairs")
+    _shares(left, detector.finder, rows, names, "Labelled pairs")
     judged = pairs.distance <= 64
     _histogram(right, pairs.distance[judged & pairs.near], pairs.distance[judged & ~pairs.near], detector)
     figure.savefig(path)
@@ -120,10 +121,7 @@ def draw_collection(
     """Right drops and recall against k, and distances of near pairs and of a sample of the others."""
     figure, (left, right) = plots(path, "--figure")
     names = {"false_rate": "drops that are right", "recall": "recall"}
-    if detector.banding is None:
-        _curves(left, rows, names, f"{name}, inline")
-    else:
-        _chances(left, detector.banding, rows, names, f"{name}, inline")
+    _shares(left, detector.finder, rows, names, f"{name}, inline")
     near: list[int] = []
     far: list[int] = []
     for page in range(0, stream.size, max(1, stream.size // 400)):

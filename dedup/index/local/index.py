@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from dedup.errors import IndexCorruptError, SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.simhash import distance
-from dedup.fingerprint.sketch import resemblances
 from dedup.index.batching import Confirmations
 from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Entry, Index, Match, State, Verdict, nearest
 from dedup.index.local.sqlite import Store
@@ -109,8 +106,8 @@ class LocalIndex(Index):
             return []
         if any(len(other.sketch) != len(entry.sketch) for other in filed.values()):
             raise IndexCorruptError(f"the index {self.where} is damaged: a sketch has a wrong length")
-        stored = np.frombuffer(b"".join(other.sketch for other in filed.values()), np.uint64)
-        alike = resemblances(stored.reshape(len(filed), -1), entry.sketch, self.detector.features.bits)
+        sketcher = self.detector.sketcher
+        alike = sketcher.resemblances(sketcher.words(other.sketch for other in filed.values()), entry.sketch)
         return [
             Match(min(distance(entry.simhash, other.simhash), self.detector.radius), resemblance, number)
             for (number, other), resemblance in zip(filed.items(), alike.tolist(), strict=True)

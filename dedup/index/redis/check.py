@@ -51,7 +51,7 @@ class Invariants:
         self.survey = survey
         self.bucket_bits = int(survey.header["bucket_bits"])
         self.tables = (DIGESTS, *survey.index.plan.tables)
-        self.by_simhash = survey.index.detector.banding is None
+        self.by_simhash = survey.index.detector.finder.own_keys == 0
         self._looked_at = 0
 
     async def findings(self) -> AsyncIterator[Finding]:

@@ -17,7 +17,6 @@ from uuid import uuid4
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import DIGESTS, MIN_PREFIX
-from dedup.fingerprint.sketch import estimate
 from dedup.index.batching import Confirmations
 from dedup.index.contract import Entry, Index, State, Verdict
 from dedup.index.redis.bulk import Bulk
@@ -120,7 +119,7 @@ class RedisIndex(Index):
         arguments: list[Any] = [
             detector.radius,
             repr(float(detector.min_resemblance)),
-            detector.features.bits,
+            detector.sketcher.bits,
             self._key("p:"),
             pack(entry),
         ]
@@ -134,7 +133,7 @@ class RedisIndex(Index):
             case [b"duplicate", int(either), int(both), int(equal), int(done), bytes(record)]:
                 with self._server.errors():
                     of = unpack(record)
-                alike = estimate(either, both, equal, bits=detector.features.bits)
+                alike = detector.sketcher.estimate(either, both, equal)
                 return self._duplicate(entry, of, alike, done=bool(done))
         raise self._no_answer()
 

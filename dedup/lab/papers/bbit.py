@@ -24,7 +24,7 @@ def pack(signature: npt.NDArray[np.unsignedinteger], bits: int) -> bytes:
 
     Raises `SettingsError` if ``bits`` is not one of `BITS` or the values don't fill whole bytes.
 
-    >>> from dedup.fingerprint.methods.signatures import signature
+    >>> from dedup.fingerprint.signatures import signature
     >>> [len(pack(signature(np.arange(900, dtype=np.uint64), 128), bits)) for bits in BITS]
     [16, 32, 64, 128]
     """
@@ -57,7 +57,7 @@ def estimate(a: bytes, b: bytes, bits: int) -> float:
     Unbiased, so for pages that have nothing in common it is as often below 0 as above.  Its standard
     error for r selectors is sqrt(P (1 - P) / r) / (1 - 2^-b) with P = R + (1 - R) / 2^b.
 
-    >>> from dedup.fingerprint.methods.signatures import signature
+    >>> from dedup.fingerprint.signatures import signature
     >>> a, b = (np.arange(start, start + 900, dtype=np.uint64) for start in (0, 100))  # resemblance .8
     >>> [round(estimate(pack(signature(a, 4096), b_), pack(signature(b, 4096), b_), b_), 2) for b_ in BITS]
     [0.8, 0.8, 0.8, 0.8]

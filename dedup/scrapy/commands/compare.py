@@ -78,7 +78,7 @@ class Command(ScrapyCommand):
                 print(f"simhash {name}    {fingerprint.simhash:064b}")
             differing = (fingerprints[0].simhash or 0) ^ (fingerprints[1].simhash or 0)
             print(f"distance     {differing:064b}".replace("0", ".").replace("1", "^"))
-            near = "" if detector.banding else f" (near: up to {detector.max_distance})"
+            near = "" if detector.finder.own_keys else f" (near: up to {detector.max_distance})"
             print(f"             {compared.distance} bits{near}")
             for name, text in _measures(detector, pages, compared):
                 print(f"{name:12} {text}")
@@ -95,14 +95,12 @@ class Command(ScrapyCommand):
 
     @staticmethod
     def _rule(detector: Any, fingerprints: Sequence[Any], compared: Any) -> str:
-        names = {"simhash": "distance", "minhash": "band", "supershingle": "megashingle"}
-        found_by = names[detector.method]
         if compared.duplicate:
-            return f"{found_by} and resemblance both say so"
+            return f"{detector.finder.found_by} and resemblance both say so"
         if compared.distance is None:
             return "a page has nothing to be compared"
         if not detector.is_candidate(*fingerprints):
-            return f"no {found_by} is equal" if detector.banding else "the simhashes are too far apart"
+            return str(detector.finder.not_found)
         if compared.resemblance < detector.min_resemblance:
             return "too few shingles in common"
         return "a page is too short to be judged"
@@ -110,10 +108,12 @@ class Command(ScrapyCommand):
 
 def _measures(detector: Any, pages: Sequence[Any], compared: Any) -> list[tuple[str, str]]:
     """What two pages have in common, by each measure: its name and what it says."""
-    from dedup.fingerprint.methods.bands import Bands, Megashingles
-    from dedup.fingerprint.methods.signatures import agreement, signature
+    from dedup.fingerprint.methods.minhash import Bands
+    from dedup.fingerprint.methods.supershingle import Megashingles
     from dedup.fingerprint.shingles import dice, hash_tokens, resemblance, shingle_hashes
+    from dedup.fingerprint.signatures import signature
     from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
+    from dedup.lab.papers.signatures import agreement
     from dedup.page.html import is_url
 
     sets = [detector.shingles(page) for page in pages]
@@ -140,7 +140,7 @@ def _measures(detector: Any, pages: Sequence[Any], compared: Any) -> list[tuple[
 def _equal(scheme: Any, drawn: Sequence[Any]) -> str:
     """How many keys of a scheme are equal in two signatures."""
     a, b = (scheme.keys(some[: scheme.selectors]) for some in drawn)
-    return f"{sum(map(eq, a, b))} of {scheme.count} equal ({scheme}; near: from 1)"
+    return f"{sum(map(eq, a, b))} of {scheme.own_keys} equal ({scheme}; near: from 1)"
 
 
 def _shares(samples: Sequence[Any]) -> str:

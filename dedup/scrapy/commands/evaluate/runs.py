@@ -31,11 +31,12 @@ SKETCH_PAIRS = 20_000
 
 def _sweep(detector: Detector) -> list[tuple[int, float]]:
     """The thresholds to try: k, and none or the own resemblance; by resemblance alone where k is of no account."""
-    if detector.banding is None:
-        return [(k, r) for r in sorted({0.0, detector.min_resemblance}) for k in range(1, 11)]
     curve = [0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
-    print(f"{detector.banding}, of which one is shared with a probability of")
-    terminal.table(["resemblance", *map(str, curve)], [["", *map(detector.banding.probability, curve)]])
+    chances = list(map(detector.finder.probability, curve))
+    if None in chances:
+        return [(k, r) for r in sorted({0.0, detector.min_resemblance}) for k in range(1, 11)]
+    print(f"{detector.finder}, of which one is shared with a probability of")
+    terminal.table(["resemblance", *map(str, curve)], [["", *chances]])
     return [(detector.max_distance, r) for r in sorted({*curve, 0.0, detector.min_resemblance})]
 
 

@@ -1,12 +1,13 @@
-"""Signatures: what r selectors pick from a page, two of which agree about as often as the pages resemble.
+"""Signatures that no crawl uses, beside `dedup.fingerprint.signatures`, which has a random order per selector.
 
-A selector orders all shingles at random, the same way for every page, and picks a page's least: from two
-pages the same one with a probability of their resemblance (Broder 1997; Manasse, "Finding similar things
-quickly").  Below: r selectors with an order each, r slots of one order, the k least of one order, and
-selectors that mind weights.  Each works from a set; neither the order of the shingles nor repeats matter.
+* `one_permutation`: r slots of one order (Li, Owen, Zhang 2012, "One permutation hashing"), whose empty slots
+  are filled as in Shrivastava 2017, "Optimal densification for fast and accurate minwise hashing";
+* `bottom_k`: the k least of one order (Broder 1997, "On the resemblance and containment of documents");
+* `weighted_signature`: samples that respect weights (Ioffe 2010, "Improved consistent sampling, weighted
+  minhash and L1 sketching").
+
+Each works from a set: neither the order of the shingles nor repeats matter.
 """
-
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +19,13 @@ __all__ = [
     "bottom_k",
     "bottom_k_resemblance",
     "one_permutation",
-    "signature",
     "weighted_resemblance",
     "weighted_signature",
 ]
 
 Weights = npt.NDArray[np.float64]
 
-#: What selectors pick from a page without shingles; of 32 bits, its lower half.
+#: What is picked from a page without shingles; of 32 bits, the lower half.
 NOTHING = np.uint64(2**64 - 1)
 
 
@@ -39,36 +39,6 @@ def agreement(a: npt.NDArray[np.unsignedinteger], b: npt.NDArray[np.unsignedinte
     0.75
     """
     return float((a == b).mean())
-
-
-def signature(shingles: Hashes, selectors: int, key: int = 0) -> npt.NDArray[np.uint32]:
-    """What each of r selectors picks from a set of shingle hashes: uint32, shape (r,).  O(n * r).
-
-    Selector i picks the least of a_i x mod 2^32, where a_i is odd and x the mixed hash cut to 32 bits and made
-    odd.  Odd times odd permutes the odd numbers, so no shingle is always least, as 0 would be.  The mixed
-    hashes are already as good as random: the selectors only have to differ from each other, at one
-    multiplication an element.  Two shingles of one value bias `agreement` upwards, by about n / 2^31.
-
-    >>> a, b = (np.arange(start, start + 900, dtype=np.uint64) for start in (0, 100))  # resemblance .8
-    >>> round(agreement(signature(a, 1000), signature(b, 1000)), 2)
-    0.8
-    """
-    factors = _factors(selectors, key)
-    values = (mix(shingles ^ np.uint64(key)) >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
-    least = np.full(selectors, 2**32 - 1, np.uint32)
-    for some in range(0, selectors, 32):  # 32 rows of 4,096 stay in the cache
-        chosen = slice(some, some + 32)
-        for start in range(0, len(values), 4096):
-            drawn = factors[chosen] * values[start : start + 4096]
-            np.minimum(least[chosen], drawn.min(axis=1), out=least[chosen])
-    return least
-
-
-@lru_cache(maxsize=8)
-def _factors(count: int, key: int) -> npt.NDArray[np.uint32]:
-    """Odd factors: uint32, shape (count, 1)."""
-    drawn = mix(mix(np.arange(1, count + 1, dtype=np.uint64)) ^ np.uint64(key))
-    return drawn.astype(np.uint32)[:, np.newaxis] | np.uint32(1)
 
 
 def one_permutation(shingles: Hashes, slots: int, key: int = 0) -> npt.NDArray[np.uint32]:

@@ -1,0 +1,44 @@
+"""Which of a page's tokens are hashed, and how they are weighed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dedup.fingerprint.shingles import Hashes, shingle_hashes
+from dedup.fingerprint.simhash import log_weights, simhash
+from dedup.fingerprint.sketch import WIDTHS
+from dedup.values import check_choice, check_number
+
+__all__ = ["Features"]
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features of a fingerprint.  The defaults are what the evaluation chose, which also varies them."""
+
+    simhash_size: int = 1  #: tokens per simhash feature
+    simhash_urls: bool = False  #: whether URL tokens are simhash features
+    weights: str = "count"  #: of a simhash feature: "count", "log" = 1 + ln(count), or "one"
+    sketch_urls: bool = True  #: whether URL tokens are part of the sketched shingles
+    slots: int = 512  #: slots of the sketch, a power of two
+    bits: int = 2  #: bits stored per slot
+
+    def __post_init__(self) -> None:
+        check_number("features.simhash_size", self.simhash_size, 1, 100)
+        check_choice("features.simhash_urls", self.simhash_urls, (True, False))
+        check_choice("features.weights", self.weights, ("count", "log", "one"))
+        check_choice("features.sketch_urls", self.sketch_urls, (True, False))
+        check_choice("features.slots", self.slots, (64, 128, 256, 512, 1024, 2048))
+        check_choice("features.bits", self.bits, WIDTHS)
+
+    def simhash(self, hashes: Hashes, words: Hashes) -> int | None:
+        """The simhash of a page, of the hashes of all its tokens and of the words among them; None without any."""
+        features = shingle_hashes(hashes if self.simhash_urls else words, self.simhash_size)
+        if self.weights == "count":  # a feature that is repeated counts each time
+            return simhash(features)
+        features, counts = np.unique(features, return_counts=True)
+        return simhash(features, log_weights(counts) if self.weights == "log" else np.ones_like(counts))
+
+    def shingles(self, hashes: Hashes, words: Hashes, size: int) -> Hashes:
+        """The shingles that are sketched, of ``size`` tokens each: uint64, shape (n,)."""
+        return shingle_hashes(hashes if self.sketch_urls else words, size)

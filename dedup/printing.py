@@ -2,7 +2,7 @@
 
 from dedup.page.urls import strip_user
 
-__all__ = ["inert", "printable"]
+__all__ = ["inert", "many", "printable"]
 
 
 def printable(text: str) -> str:
@@ -22,3 +22,12 @@ def inert(text: str, width: int = 500) -> str:
     """
     shown = strip_user(text)[: width + 1].encode("unicode_escape").decode("ascii")
     return shown if len(shown) <= width else shown[: width - 3] + "..."
+
+
+def many(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> many(1, "page"), many(1_000, "page")
+    ('1 page', '1,000 pages')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

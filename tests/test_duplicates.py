@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 
 from dedup import SettingsError
 from dedup.droplog.drops import Drops, pattern
-from dedup.droplog.records import FIELDS, MAX_LINE, Filter, Reader, find_logs, moment
+from dedup.droplog.reader import MAX_LINE, Reader, find_logs
+from dedup.droplog.record import FIELDS, OPTIONAL, Filter, moment
 from dedup.scrapy.commands.duplicates import text as listing
 from tests.support.logs import HOSTILE, lines, record
 from tests.support.processes import ROOT, scrapy
@@ -273,7 +274,7 @@ def test_a_record_is_read_as_it_was_written(log: Path) -> None:
     assert read(log) == ([record(), without_bytes, record(referer=HOSTILE)], 0)
 
 
-@pytest.mark.parametrize("name", [name for name in FIELDS if name != "bytes"])
+@pytest.mark.parametrize("name", [name for name in FIELDS if name not in OPTIONAL])
 def test_a_record_that_lacks_a_field_is_unreadable(log: Path, name: str) -> None:
     log.write_text(lines({other: value for other, value in record().items() if other != name}, record()))
     assert read(log) == ([record()], 1)
@@ -542,7 +543,7 @@ import resource, sys
 from collections import deque
 from pathlib import Path
 from dedup.droplog.drops import Drops
-from dedup.droplog.records import Reader
+from dedup.droplog.reader import Reader
 from dedup.scrapy.commands.duplicates import text as listing
 
 reader, path = Reader(), Path(sys.argv[1])

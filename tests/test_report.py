@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from dedup import SettingsError
 from dedup.droplog.course import read_steps, read_thresholds
 from dedup.droplog.drops import Drops
-from dedup.droplog.records import Reader, find_logs
+from dedup.droplog.reader import Reader, find_logs
 from dedup.droplog.texts import Texts, stored
 from dedup.report.differences import edits
 from dedup.report.document import MARK, MAX_PAIRS, Source, check_target, report, write_report
@@ -580,7 +580,7 @@ def test_of_more_drops_the_charts_tell_all_and_a_sample_is_listed(tmp_path: Path
         page.locator("details.cluster summary").nth(30).evaluate("(each) => each === document.activeElement")
     )
     with Drops(records) as drops:
-        listed = {(pair.url, pair.duplicate_of) for pair in drops.pairs(MAX_PAIRS)}
+        listed = {(pair["url"], pair["duplicate_of"]) for pair in drops.pairs(MAX_PAIRS)}
     doubtful = sorted(records, key=lambda each: each["resemblance"])[:4_990]
     assert listed >= {(each["url"], each["duplicate_of"]) for each in doubtful}
 
@@ -589,7 +589,7 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from dedup.droplog.drops import Drops
-from dedup.droplog.records import Reader
+from dedup.droplog.reader import Reader
 from dedup.report.document import Source, report
 
 def measure(path):
@@ -621,7 +621,7 @@ def test_a_log_without_its_course_gives_drops_only_and_says_so(tmp_path: Path, o
     assert done.returncode == 0, done.stderr
     page = opened(tmp_path / "report.html")
     notes = page.locator("#notes").inner_text()
-    assert notes.startswith("Of 2 records, those of a distance of at least 3.")
+    assert notes.startswith("Of 2 records, only those with a distance of at least 3 are shown.")
     assert "The thresholds of the crawl are not known" in notes
     assert page.locator("#result").inner_text().startswith("1 of 1 would have been marked")
     assert page.locator("svg .mark, svg .kept").count() == 0
@@ -669,17 +669,16 @@ def test_pages_are_fetched_again_for_their_words(crawl: Crawl, tmp_path: Path, o
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("nowhere/report.html", "there is no folder 'nowhere'; make it first"),
-        ("pyproject.toml", "which is there and no report of ours; name another file, or remove it"),
-        ("docs", "which can't be written: Is a directory"),
-        ("docs/" + "x" * 300, "which can't be written: File name too long"),
+        ("nowhere/report.html", "can't be written: there is no folder 'nowhere'; make it first"),
+        ("pyproject.toml", "can't be replaced: it is not such a report; name another file, or remove it"),
+        ("docs", "can't be written: Is a directory"),
+        ("docs/" + "x" * 300, "can't be written: File name too long"),
     ],
 )
 def test_a_target_that_can_t_be_is_refused_in_one_line(target: str, said: str) -> None:
     with pytest.raises(SettingsError) as refused:
         check_target(Path(target))
-    assert str(refused.value).startswith(f"--html is '{target}'")
-    assert str(refused.value).endswith(said)
+    assert str(refused.value) == f"'{target}' {said}"
 
 
 @pytest.mark.parametrize(
@@ -687,10 +686,10 @@ def test_a_target_that_can_t_be_is_refused_in_one_line(target: str, said: str) -
     [
         (
             ("--html", "nowhere/report.html"),
-            "duplicates: --html is 'nowhere/report.html': there is no folder",
+            "duplicates: 'nowhere/report.html' can't be written: there is no folder",
         ),
-        (("--html", "x.html", "--clusters"), "--html goes alone"),
-        (("--fetch",), "--fetch goes with --html FILE"),
+        (("--html", "x.html", "--clusters"), "--html can't be combined with --clusters or --follow"),
+        (("--fetch",), "--fetch needs --html FILE"),
     ],
 )
 def test_wrong_options_end_with_status_2(log: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -714,7 +713,7 @@ def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
     assert oct(path.stat().st_mode)[-3:] == "644"
     path.write_text("mine")
-    with pytest.raises(SettingsError, match="no report of ours"):
+    with pytest.raises(SettingsError, match="it is not such a report"):
         write_report(path, "x")
     assert path.read_text() == "mine"
 

@@ -1,30 +1,23 @@
-"""Drops, gathered in a temporary database on disk that answers in sums and groups, however many they are."""
+"""Drops in a temporary database on disk, which gives their sums and groups, however many there are."""
 
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
-from dedup.droplog.records import Record
+from dedup.droplog.record import FIELDS, Record
 from dedup.errors import DedupError
 from dedup.page.urls import ORIGIN, host
 
 __all__ = ["Cluster", "Drops", "Host", "Place", "Totals", "pattern"]
 
-_SCHEMA = """
+_SCHEMA = f"""
 PRAGMA journal_mode = OFF;
 PRAGMA temp_store = FILE;
-CREATE TABLE drops (
-    time TEXT, url TEXT, host TEXT, duplicate_of TEXT, distance INTEGER, resemblance REAL,
-    links INTEGER, bytes INTEGER, action TEXT,
-    simhash TEXT, duplicate_of_simhash TEXT, tokens INTEGER, rule TEXT, referer TEXT, depth INTEGER
-);
+CREATE TABLE drops ({", ".join(f"{name} {field.column}" for name, field in FIELDS.items())}, host TEXT);
 """
-_COLUMNS = (
-    *("time", "url", "host", "duplicate_of", "distance", "resemblance", "links", "bytes", "action"),
-    *("simhash", "duplicate_of_simhash", "tokens", "rule", "referer", "depth"),
-)
+_INSERT = f"INSERT INTO drops VALUES ({', '.join('?' * (len(FIELDS) + 1))})"
 _TOTALS = """
 SELECT count(*), count(DISTINCT url), count(DISTINCT duplicate_of), count(DISTINCT host),
     coalesce(min(time), ''), coalesce(max(time), ''),
@@ -54,7 +47,7 @@ SELECT CAST((julianday(time) - 2440587.5) * 86400 / :width - :start / :width AS 
 FROM drops GROUP BY step ORDER BY step
 """
 #: The most doubtful drops, and the first of each cluster; the largest cluster first, the most doubtful drop in it.
-_PAIRS = """
+_PAIRS = f"""
 WITH placed AS (
     SELECT rowid AS drop_id, row_number() OVER (ORDER BY resemblance, distance DESC, rowid) AS doubt,
         row_number() OVER (PARTITION BY duplicate_of ORDER BY resemblance, distance DESC, rowid) AS place,
@@ -63,8 +56,7 @@ WITH placed AS (
 ), chosen AS (
     SELECT drop_id, size FROM placed ORDER BY doubt > :limit / 2, place > 20, size DESC, place LIMIT :limit
 )
-SELECT url, duplicate_of, time, distance, resemblance, tokens, links, bytes, action, rule, depth, referer,
-    simhash, duplicate_of_simhash
+SELECT {", ".join(FIELDS)}
 FROM drops JOIN chosen ON drops.rowid = drop_id ORDER BY size DESC, duplicate_of, resemblance, distance DESC, drop_id
 """
 
@@ -115,25 +107,6 @@ class Cluster(NamedTuple):
     hosts: int
 
 
-class Pair(NamedTuple):
-    """A dropped page and the kept one that it is a near-duplicate of."""
-
-    url: str
-    duplicate_of: str
-    time: str
-    distance: int
-    resemblance: float
-    tokens: int
-    links: int
-    bytes: int | None
-    action: str
-    rule: str
-    depth: int
-    referer: str | None
-    simhash: str
-    duplicate_of_simhash: str
-
-
 class Place(NamedTuple):
     """A URL at which a content was met."""
 
@@ -149,11 +122,10 @@ class Drops:
     def __init__(self, records: Iterable[Record]) -> None:
         self._database = sqlite3.connect("")  # on disk, where SQLite keeps temporary files
         self._database.create_function("pattern", 1, pattern, deterministic=True)
-        insert = f"INSERT INTO drops VALUES ({', '.join('?' * len(_COLUMNS))})"
         try:
             with self._errors():
                 self._database.executescript(_SCHEMA)
-                self._database.executemany(insert, map(_row, records))
+                self._database.executemany(_INSERT, (tuple(_row(record)) for record in records))
                 self._database.execute("CREATE INDEX clusters ON drops (duplicate_of)")
         except BaseException:
             self._database.close()
@@ -209,12 +181,15 @@ class Drops:
         """How many drops there are in each step of time; start (since 1970) and width of the steps in seconds."""
         return dict(self._rows(_TIMES, {"start": start, "width": width}))
 
-    def pairs(self, limit: int) -> Iterator[Pair]:
-        """Drops, the largest cluster first, and in a cluster the least alike pair.
+    def pairs(self, limit: int) -> Iterator[Record]:
+        """The records of drops, the largest cluster first, and in a cluster the least alike pair first.
 
-        Of more than ``limit``: the half of them that is least alike, and the others from the largest clusters.
+        A field that a record lacked is None.  If there are more than ``limit`` drops, half of those that are given
+        are the least alike, and the others are from the largest clusters.
         """
-        return (Pair(*row) for row in self._rows(_PAIRS, {"limit": limit}))
+        return (
+            cast(Record, dict(zip(FIELDS, row, strict=True))) for row in self._rows(_PAIRS, {"limit": limit})
+        )
 
     def hosts_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
         """The hosts of a cluster's dropped pages, with the number of drops, most first."""
@@ -239,13 +214,10 @@ class Drops:
         return ((name, drops) for name, drops in self._rows(query, cluster.duplicate_of))
 
 
-def _row(record: Record) -> tuple[object, ...]:
-    row = {
-        name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
-        for name, value in record.items()
-    }  # SQLite stores no lone surrogates
-    row |= {"host": host(row["url"]), "bytes": row.get("bytes")}
-    return tuple(row[name] for name in _COLUMNS)
+def _row(record: Record) -> Iterator[object]:
+    """The columns of a record.  Lone surrogates are escaped, as SQLite doesn't store them."""
+    for value in (*(record.get(name) for name in FIELDS), host(record["url"])):
+        yield value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 _PARTS = re.compile(r"%[0-9a-f]{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-z]+", re.IGNORECASE)

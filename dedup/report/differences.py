@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 __all__ = ["MAX_CELLS", "Edit", "edits"]
 
-#: Tokens that differ, of one page times the other, up to which a common subsequence is looked for: 50 MB and
-#: a tenth of a second.  What is beyond is one edit.
+#: A common subsequence is looked for if the numbers of differing tokens of both pages, multiplied, are at most
+#: this, which takes 50 MB and a tenth of a second.  Beyond it, all differing tokens are one edit.
 MAX_CELLS = 400_000_000
-#: Common tokens between two edits that are not worth reading: the two are one.
+#: Two edits with at most this many common tokens between them are made one, as these are not worth reading.
 CHAFF = 1
 
 
 class Edit(NamedTuple):
-    """Tokens ``start`` to ``end`` of the old sequence are ``tokens`` in the new."""
+    """The tokens from ``start`` to ``end`` of the old sequence are replaced by ``tokens`` in the new one."""
 
     start: int
     end: int
@@ -23,8 +23,10 @@ class Edit(NamedTuple):
 
 
 def edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
-    """What turns one sequence into the other.  O(n m / 64) for the n and m tokens between what both begin
-    and end with (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004).
+    """The edits that turn the old sequence into the new one, in order.
+
+    Takes O(n m / 64) time, for the n and m tokens that are left without the common start and the common end
+    (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004).
 
     >>> edits("the quick brown fox jumps".split(), "the slow brown fox jumps again".split())
     [Edit(start=1, end=2, tokens=['slow']), Edit(start=5, end=5, tokens=['again'])]
@@ -49,12 +51,12 @@ def edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Positions in both of a longest common subsequence."""
-    positions: dict[str, int] = defaultdict(int)  # per token, a bit for each place in a
+    """The positions, in both sequences, of the tokens of a longest common subsequence."""
+    positions: dict[str, int] = defaultdict(int)  # for each token, a bit for each of its places in a
     for at, token in enumerate(a):
         positions[token] |= 1 << at
     every = (1 << len(a)) - 1
-    # Bit i of row j is 0 where a[:i + 1] has one token more in common with b[:j] than a[:i] has.
+    # Bit i of row j is 0 if a[:i + 1] has one more token in common with b[:j] than a[:i] has.
     row, rows = every, [every]
     for token in b:
         matching = row & positions.get(token, 0)

@@ -1,8 +1,9 @@
 """Drops -> one HTML file that needs nothing else: charts, clusters, and what differs between two pages.
 
-The file holds its data as JSON, its style sheet and its script; its Content-Security-Policy allows these two by
-their hashes and nothing from anywhere.  The script inserts every text as text.  Totals and charts cover all
-drops; of pairs, `MAX_PAIRS` are listed, so that the file and the memory it takes are bounded.
+The file holds its data as JSON, its style sheet and its script.  Its Content-Security-Policy allows the style
+sheet and the script by their hashes, and nothing from anywhere else.  The script inserts every text as text.
+Totals and charts cover all drops.  At most `MAX_PAIRS` pairs are listed, so that the size of the file and the
+memory that it takes are bounded.
 """
 
 import base64
@@ -10,7 +11,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,16 +23,17 @@ from string import Template
 from typing import Any
 
 from dedup.droplog.course import read_steps, read_thresholds, width
-from dedup.droplog.drops import Drops, Pair
+from dedup.droplog.drops import Drops
+from dedup.droplog.record import FIELDS, Record
 from dedup.droplog.texts import Find
 from dedup.errors import SettingsError
 from dedup.report.differences import edits
 
-__all__ = ["MAX_PAIRS", "MAX_WORDS", "Source", "check_target", "report", "write_report"]
+__all__ = ["MAX_PAIRS", "MAX_WORDS", "Source", "check_target", "doubt", "report", "write_report"]
 
-#: Pairs and hosts that are listed, and bytes of the pages' words.
+#: The most pairs and hosts that are listed, and the most bytes of the pages' words.
 MAX_PAIRS, MAX_HOSTS, MAX_WORDS = 10_000, 1_000, 16_000_000
-#: By this a report is known, and may be replaced.
+#: A file in which this stands is a report, and may be replaced by another.
 MARK = '<meta name="generator" content="scrapy duplicates">'
 
 _SCRIPTS = ("charts.js", "differences.js", "report.js")
@@ -40,19 +42,22 @@ Watch = Callable[[Sequence[int]], Iterable[int]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a report comes from: what it says besides the drops."""
+    """Where a report comes from, and what it says besides the drops."""
 
-    logs: Sequence[str]  # their names
-    read: int  # records in them
-    chosen: str = ""  # which of these, in words; empty: all
-    courses: Sequence[Path] = ()  # see `dedup.droplog.course`
+    logs: Sequence[str]  #: the names of the logs
+    read: int  #: the number of records in them
+    chosen: str = ""  #: which of these records the report is about, in words; empty for all
+    courses: Sequence[Path] = ()  #: files of `dedup.droplog.course`
     find: Find = field(default=lambda url, simhash: None)
-    texts: str = ""  # what the words are: "stored", "fetched", "" = none are looked for
-    watch: Watch = field(default=iter)  # goes through pairs while words are compared
+    texts: str = ""  #: where `find` has the words from: "stored" or "fetched"; empty if there are none
+    watch: Watch = field(default=iter)  #: goes through the pairs while their words are compared
+    maker: str = "dedup"  #: the program that makes the report
+    to_see_looser: str = ""  #: a sentence: how to see what looser thresholds would drop
+    to_see_words: str = ""  #: a sentence: how to have the words of the pages in the report
 
 
 def report(drops: Drops, source: Source, now: datetime | None = None) -> str:
-    """The page, ASCII only.  O(drops) time; memory is bounded."""
+    """The text of the HTML file, in ASCII.  It takes O(drops) time, and bounded memory."""
     template = files("dedup.report").joinpath("templates")
     style = template.joinpath("report.css").read_text("utf-8")
     script = "\n".join(template.joinpath(name).read_text("utf-8") for name in _SCRIPTS)
@@ -71,7 +76,7 @@ def _sha256(text: str) -> str:
 
 
 def _json(data: object) -> str:
-    """JSON in which nothing ends a script element or begins a comment.
+    """Data as JSON in which nothing ends a script element or begins a comment.
 
     >>> _json("</script><!--")
     '"\\\\u003c/script\\\\u003e\\\\u003c!--"'
@@ -85,8 +90,8 @@ def _data(drops: Drops, source: Source, now: datetime) -> dict[str, Any]:
     urls = _Numbers()
     pairs = list(drops.pairs(MAX_PAIRS))
     words, texts = _words(pairs, source)
-    listed = {pair.duplicate_of for pair in pairs}
-    # Which drops there are depends on the choice; how many pages were judged does not.
+    listed = {pair["duplicate_of"] for pair in pairs}
+    # The course counts all pages that were judged, so that it doesn't go with a choice of drops.
     steps = [] if source.chosen else source.courses
     return {
         "made": now.isoformat(timespec="seconds"),
@@ -104,31 +109,33 @@ def _data(drops: Drops, source: Source, now: datetime) -> dict[str, Any]:
             if cluster.duplicate_of in listed
         ],
         "pairs": [[*_numbered(pair, urls), differing] for pair, differing in zip(pairs, words, strict=True)],
-        "pair_fields": [*Pair._fields, "words"],
+        "pair_fields": [*FIELDS, "words"],
         "urls": list(urls),
         "texts": texts,
         "words": source.texts,
         "max_words": MAX_WORDS,
+        "maker": source.maker,
+        "to_see_looser": source.to_see_looser,
+        "to_see_words": source.to_see_words,
     }
 
 
 class _Numbers(dict[str, int]):
-    """Texts, numbered in the order in which they are first asked for."""
+    """Numbers texts in the order in which they are first asked for."""
 
     def __missing__(self, text: str) -> int:
         self[text] = len(self)
         return self[text]
 
 
-def _numbered(pair: Pair, urls: _Numbers) -> Iterable[Any]:
-    """The fields of a pair, URLs by their numbers."""
-    for name, value in pair._asdict().items():
-        is_url = name in {"url", "duplicate_of", "referer"} and value is not None
-        yield urls[value] if is_url else value
+def _numbered(pair: Record, urls: _Numbers) -> Iterator[object]:
+    """The fields of a pair, with numbers for URLs."""
+    for name, value in pair.items():
+        yield urls[value] if FIELDS[name].is_url and isinstance(value, str) else value
 
 
 def _timeline(drops: Drops, courses: Sequence[Path]) -> dict[str, Any]:
-    """Near-duplicates, and where it is known other pages, per step of time."""
+    """The numbers of near-duplicates, and if they are known of kept pages, in each step of time."""
     totals = drops.totals()
     ends = [datetime.fromisoformat(time).timestamp() for time in (totals.first, totals.last) if time]
     for step in read_steps(courses):
@@ -150,25 +157,31 @@ def _timeline(drops: Drops, courses: Sequence[Path]) -> dict[str, Any]:
         "width": wide,
         "near": near,
         "kept": kept if judged else None,
-        "judged": judged if judged and known == totals.drops else None,  # or a run's course is missing
+        "judged": judged
+        if judged and known == totals.drops
+        else None,  # None if the course of a run is missing
     }
 
 
-def _words(pairs: Sequence[Pair], source: Source) -> tuple[list[Any], list[str]]:
-    """Per pair the number of the kept page's text and what differs from it, None without; and these texts."""
+def doubt(pair: Record) -> tuple[float, int]:
+    """The order of pairs by which the least alike comes first."""
+    return pair["resemblance"], -pair["distance"]
+
+
+def _words(pairs: Sequence[Record], source: Source) -> tuple[list[Any], list[str]]:
+    """For each pair the number of the kept page's text and the edits to it, or None; and the texts."""
     found: list[Any] = [None] * len(pairs)
     texts: dict[str, int] = {}
     if not source.texts:
         return found, []
     find = lru_cache(64)(source.find)
     left = MAX_WORDS
-    doubtful = sorted(range(len(pairs)), key=lambda at: (pairs[at].resemblance, -pairs[at].distance))
-    for at in source.watch(doubtful):
+    for at in source.watch(sorted(range(len(pairs)), key=lambda at: doubt(pairs[at]))):
         if left < MAX_WORDS // 100:
             break  # hardly another pair would fit
         pair = pairs[at]
-        kept = find(pair.duplicate_of, pair.duplicate_of_simhash)
-        dropped = source.find(pair.url, pair.simhash) if kept else None
+        kept = find(pair["duplicate_of"], pair["duplicate_of_simhash"])
+        dropped = source.find(pair["url"], pair["simhash"]) if kept else None
         if not kept or not dropped:
             continue
         text = " ".join(kept)
@@ -183,25 +196,24 @@ def _words(pairs: Sequence[Pair], source: Source) -> tuple[list[Any], list[str]]
 
 
 def check_target(path: Path) -> None:
-    """Raises `SettingsError` if a report may not be written there."""
+    """Raises `SettingsError` if a report can't be written to a path, or would replace a file that is no report."""
     if not path.parent.is_dir():
-        raise SettingsError(
-            f"--html is {str(path)!r}: there is no folder {str(path.parent)!r}; make it first"
-        )
+        raise _unwritten(path, f"there is no folder {str(path.parent)!r}; make it first")
     try:
         with path.open("rb") as file:
-            if MARK.encode() not in file.read(1_024):
-                raise SettingsError(
-                    f"--html is {str(path)!r}, which is there and no report of ours; name another file, or remove it"
-                )
+            start = file.read(1_024)
     except FileNotFoundError:
-        pass
+        return
     except (OSError, ValueError) as error:
         raise _unwritten(path, error) from None
+    if MARK.encode() not in start:
+        raise SettingsError(
+            f"{str(path)!r} can't be replaced: it is not such a report; name another file, or remove it"
+        )
 
 
 def write_report(path: Path, text: str) -> None:
-    """Puts a page into its place, whole or not at all.  Raises `SettingsError`."""
+    """Writes a report: the file is replaced as a whole, or not at all.  Raises `SettingsError`."""
     check_target(path)
     temporary = None
     try:
@@ -217,6 +229,5 @@ def write_report(path: Path, text: str) -> None:
         raise _unwritten(path, error) from None
 
 
-def _unwritten(path: Path, error: Exception) -> SettingsError:
-    why = getattr(error, "strerror", None) or error
-    return SettingsError(f"--html is {str(path)!r}, which can't be written: {why}")
+def _unwritten(path: Path, why: Exception | str) -> SettingsError:
+    return SettingsError(f"{str(path)!r} can't be written: {getattr(why, 'strerror', None) or why}")

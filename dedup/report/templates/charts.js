@@ -1,10 +1,10 @@
-// Elements, numbers as text, and charts as SVG.  Everything that comes from a log is inserted as text.
+// Makes elements, texts of numbers, and charts in SVG.  Everything that comes from a log is inserted as text.
 
 const SVG = "http://www.w3.org/2000/svg";
-// Of a chart, in its own units: half the page and the whole, and what is left free of columns.
+// The size of a chart in its own units: half the page's width, all of it, and the margins around the columns.
 const HALF = 560, FULL = 1136, HEIGHT = 190, LEFT = 46, RIGHT = 8, TOP = 22, BOTTOM = 26;
 
-/** An element with attributes (on...: a listener; false and null: none) and children (text or elements). */
+/** Makes an element with attributes (on...: a listener; false and null are left out) and children (text or elements). */
 function element(name, attributes = {}, ...children) {
   return furnish(document.createElement(name), attributes, children);
 }
@@ -36,29 +36,29 @@ function bytes(count) {
   return `${at ? count.toFixed(1) : count} ${units[at]}`;
 }
 
-/** A time in seconds since 1970, UTC; parts: how much of 2026-11-21 04:36:56.047. */
+/** A time in seconds since 1970, as text in UTC: the characters from ... to of a text like 2026-11-21 04:36:56.047. */
 const clock = (seconds, from = 0, to = 19) =>
   new Date(seconds * 1000).toISOString().replace("T", " ").slice(from, to);
 
-/** A text in which characters that don't show, or turn others around, are escaped. */
+/** A text in which characters are escaped that don't show or that change the direction of others. */
 const visible = (text) =>
   text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 
-/** A URL: a link where it can only lead to a page. */
+/** A URL, as a link if it can only lead to a page. */
 function link(url) {
   if (!/^https?:\/\//i.test(url)) return element("bdi", { class: "url" }, visible(url));
   const options = { class: "url", href: url, rel: "noreferrer noopener", target: "_blank" };
   return element("a", options, element("bdi", {}, visible(url)));
 }
 
-/** A cell of a table: a number goes to the right, as does a text that is one. */
+/** A cell of a table.  Numbers, and texts given as a figure, stand to the right. */
 function cell(value) {
   if (typeof value === "number") return figure(number(value));
   return value instanceof HTMLTableCellElement ? value : element("td", {}, value);
 }
 const figure = (text) => element("td", { class: "number" }, text);
 
-/** A table of rows; cells are as above, or text, or elements. */
+/** A table of rows, whose cells are numbers, texts, elements, or cells made already. */
 function table(caption, heading, rows) {
   const cells = rows.map((row) => row.map(cell));
   const names = heading.map((name, at) =>
@@ -70,7 +70,7 @@ function table(caption, heading, rows) {
       element("tbody", {}, ...cells.map((row) => element("tr", {}, ...row)))));
 }
 
-/** A table that is made when it is opened, and again when it is open and what it shows has changed. */
+/** A table that is made when it is opened, and made anew by redraw() while it is open. */
 function foldedTable(caption, heading, rows) {
   const folded = element("details", { class: "as-table" }, element("summary", {}, "As a table"));
   folded.redraw = () => {
@@ -81,15 +81,15 @@ function foldedTable(caption, heading, rows) {
   return folded;
 }
 
-/** A round step, so that about four of them are as much as the most. */
+/** A round step of which at most five make up the largest value. */
 function roundStep(most) {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, most / 4)));
   return [1, 2, 5, 10].map((times) => times * power).find((step) => most / step <= 5);
 }
 
 /**
- * Columns of one or two parts, the first at the bottom, over labels.
- * parts: [{class, values}]; labels: a text or "" per column; marks: [{at, text, after}], lines beside a column.
+ * A chart of columns over labels.  Each column has one or two parts, of which the first is at the bottom.
+ * parts: [{class, values}]; labels: a text or "" for each column; marks: [{at, text, after}], lines beside a column.
  */
 function columns({ title, description, parts, labels, marks = [], wide = HALF }) {
   const count = labels.length;
@@ -112,7 +112,7 @@ function columns({ title, description, parts, labels, marks = [], wide = HALF })
     for (const part of parts) {
       const value = part.values[at];
       if (value) {
-        // A pixel at least: one page in a thousand is to be seen.
+        // At least a pixel, so that one page in a thousand is seen.
         const height = Math.max(1, y(bottom) - y(bottom + value));
         chart.append(drawn("rect", { class: part.class, x: x(at) + gap / 2, width: across - gap,
           y: Math.min(y(bottom), base) - height, height }));
@@ -134,7 +134,7 @@ function columns({ title, description, parts, labels, marks = [], wide = HALF })
   return chart;
 }
 
-/** Puts a slider under the columns that it goes along. */
+/** Places a slider under the columns, so that its thumb is below the column of its value. */
 function alignSlider(slider, count) {
   const half = (HALF - LEFT - RIGHT) / count / 2;
   slider.style.marginLeft = `calc(${((LEFT + half) / HALF) * 100}% - 9px)`;

@@ -1,12 +1,12 @@
-// Two pages side by side: what is known of both, and their words with what differs marked.
+// Shows two pages side by side: what is known of both, and their words with the differences marked.
 
-// Words around a difference; runs of more equal words between two differences are folded.
+// Equal words that are shown before and after a difference; those farther from any difference are folded.
 const CONTEXT = 12;
-// Differences that are shown at first, and more by a button.
+// How many differences are shown at first, and how many more by a button.
 const HUNKS = 200;
 
 /**
- * Differences that are near each other, as one block for each side by side row.
+ * Gathers differences that are near each other in blocks; each block becomes a row of the table.
  * edits: [start, end, "tokens that replace them", ...]; a block: {from, to, edits: [[start, end, text], ...]}.
  */
 function blocks(edits, length) {
@@ -25,7 +25,7 @@ function blocks(edits, length) {
   return made;
 }
 
-/** The kept page's side of a block, or the dropped page's; what only this side has is marked. */
+/** The kept or the dropped page's side of a block; the words that only this side has are marked. */
 function side(tokens, block, name, mark) {
   const cell = element("td", { "data-page": name });
   let at = block.from;
@@ -39,10 +39,10 @@ function side(tokens, block, name, mark) {
   return cell;
 }
 
-/** A row that stands for equal words, and shows them when it is asked to. */
+/** A row that stands for equal words, and shows them when it is opened. */
 function equalRow(tokens) {
   const cell = element("td", { colspan: "2" });
-  const shown = `${many(tokens.length, "word")} the same`;
+  const shown = many(tokens.length, "equal word");
   cell.append(element("details", { class: "equal", ontoggle: (event) => {
     const folded = event.target;
     if (folded.open && !folded.querySelector("p")) folded.append(element("p", {}, visible(tokens.join(" "))));
@@ -50,7 +50,7 @@ function equalRow(tokens) {
   return element("tr", { class: "equal" }, cell);
 }
 
-/** The words of both pages. */
+/** The words of both pages, as a table; and the number of blocks that differ. */
 function differenceTable(text, edits) {
   const tokens = text.split(" ");
   const found = blocks(edits, tokens.length);
@@ -68,7 +68,7 @@ function differenceTable(text, edits) {
   };
   fill(HUNKS);
   const shown = element("div", {}, element("table", { class: "words" },
-    element("caption", { class: "hidden" }, "Words of both pages; what only one has is marked"),
+    element("caption", { class: "hidden" }, "Words of both pages; those that only one page has are marked"),
     element("thead", {}, element("tr", {},
       element("th", { scope: "col" }, "Kept page"), element("th", { scope: "col" }, "Dropped page"))),
     body));
@@ -81,7 +81,7 @@ function differenceTable(text, edits) {
   return { shown, count: found.length };
 }
 
-/** A simhash in bits; those that differ from the other's are marked. */
+/** A simhash in bits; the bits that differ from those of the other simhash are marked. */
 function bits(hex, other) {
   const line = element("code", { class: "bits" });
   const binary = (digits) => [...digits].map((digit) => parseInt(digit, 16).toString(2).padStart(4, "0")).join("");
@@ -138,20 +138,19 @@ function compare(pair, data) {
 }
 
 function noWords(data) {
-  const bounded = `as it holds at most ${bytes(data.max_words)} of words`;
-  if (data.words === "fetched") return "These words are not here: of the pairs listed, only some were fetched again.";
-  if (data.words === "stored") return `These words are not in this report: they were not stored, or left out, ${bounded}.`;
-  return "The words of these pages were not stored. Crawl with DEDUP_KEEP_TEXT = True, or make this report with "
-    + "--fetch, which fetches pages again.";
+  const missing = "The words of these pages are not in this report";
+  if (data.words === "fetched") return `${missing}: only some of the pairs were fetched again.`;
+  if (data.words === "stored") return `${missing}: the crawl did not store them, or they were left out, as a report holds at most ${bytes(data.max_words)} of words.`;
+  return `The words of these pages were not stored. ${data.to_see_words}`;
 }
 
 function wordsNote(count, data) {
-  const kind = "Words as they were compared: folded to lower case, links as URLs, markup left out. ";
+  const kind = "The words are shown as they were compared: folded to lower case, links as URLs, without markup. ";
   const when = data.words === "fetched" ? "Both pages were fetched again, and may have changed since. " : "";
-  return kind + when + (count ? `${many(count, "place")} where they differ.` : "All of them are the same.");
+  return kind + when + (count ? `They differ in ${many(count, "place")}.` : "All of them are equal.");
 }
 
-/** Goes to the next difference, or the previous one. */
+/** Goes forward or back by some differences. */
 function step(by) {
   const rows = [...document.querySelectorAll("#differences tr.block")];
   if (!rows.length) return;

@@ -1,14 +1,14 @@
-// The report: sums, sliders, lists.
+// The report: its sums, sliders and lists.
 
 const data = JSON.parse(byId("data").textContent);
 const totals = data.totals;
 const pairs = data.pairs.map((values) => Object.fromEntries(data.pair_fields.map((name, at) => [name, values[at]])));
-// Resemblance in whole hundredths, rounded down, as in the grid.
+// The resemblance in whole hundredths, rounded down, as it is in the grid.
 for (const pair of pairs) pair.hundredths = Math.floor(Math.round(pair.resemblance * 10000) / 100);
 const used = data.thresholds[0] ?? null;
 const verb = totals.marked === totals.drops ? "marked" : "dropped";
 
-// Of the lists: rows that are shown at first, and more at a time.
+// How many rows of each list are shown at first, and how many more at a time.
 const CLUSTERS = 30, PAIRS = 50, HOSTS = 10;
 
 // --- Summary --------------------------------------------------------------------------------------------
@@ -23,6 +23,7 @@ function summarise() {
   const span = totals.drops ? ` \u00b7 ${totals.first.slice(0, 19).replace("T", " ")} to ${totals.last.slice(0, 19).replace("T", " ")} UTC` : "";
   byId("origin").append(element("bdi", {}, visible(names)), span);
   document.title = `${visible(names)}: near-duplicates`;
+  byId("maker").textContent = data.maker;
   byId("made").textContent = `${data.made.slice(0, 19).replace("T", " ")} UTC`;
   const judged = data.timeline.judged;
   const actions = [
@@ -37,9 +38,9 @@ function summarise() {
     totals.bytes === null ? "" : tile(bytes(totals.bytes), "downloaded anyway", "a page is judged by its content"),
   );
   const notes = [];
-  if (data.chosen) notes.push(`Of ${many(data.read, "record")}, those of ${data.chosen}.`);
-  if (!used) notes.push("The thresholds of the crawl are not known: there is no file of its course beside the log.");
-  if (data.thresholds.length > 1) notes.push("Runs of different thresholds are in these logs; those of the last are drawn.");
+  if (data.chosen) notes.push(`Of ${many(data.read, "record")}, only those with ${data.chosen} are shown.`);
+  if (!used) notes.push("The thresholds of the crawl are not known: no file beside the log tells the course of the crawl.");
+  if (data.thresholds.length > 1) notes.push("The runs in these logs had different thresholds; those of the last run are drawn.");
   byId("notes").textContent = visible(notes.join(" "));
 }
 
@@ -50,7 +51,7 @@ const least = Math.min(100, used ? Math.ceil(used.min_resemblance * 100) : 100, 
 const state = { k: farthest, r: least, query: "", which: "dropped", order: "size", shown: CLUSTERS, open: new Map() };
 const passes = (distance, hundredths) => distance <= state.k && hundredths >= state.r;
 
-/** Drops by column: those that pass and those that don't. */
+/** The number of drops in each column: those that pass, and those that don't. */
 function histogram(length, column) {
   const inside = Array(length).fill(0), outside = Array(length).fill(0);
   for (const cell of data.grid) (passes(cell[0], cell[1]) ? inside : outside)[column(cell)] += cell[2];
@@ -105,7 +106,7 @@ function drawThresholds() {
   byId("resemblance").setAttribute("aria-valuetext", share(state.r));
   byId("result").replaceChildren(element("b", {}, number(sums.drops)), ` of ${number(totals.drops)} would have been ${verb}, `,
     element("b", {}, number(totals.drops - sums.drops)), ` kept; the pages ${verb} have ${many(sums.links, "link")}`);
-  // Said when the slider rests, not at each of its steps.
+  // This is spoken when the slider rests, not at each of its steps.
   clearTimeout(drawThresholds.timer);
   drawThresholds.timer = setTimeout(() => { byId("spoken").textContent = byId("result").textContent; }, 400);
   drawHistogram("distance");
@@ -118,7 +119,7 @@ function drawTimeline() {
   const { start, width, near, kept } = data.timeline;
   const named = (at) => clock(start + at * width, 0, width < 1 ? 21 : 19);
   const days = near.length * width > 2 * 86400;
-  // Whole seconds only: every other column where one is half a second.
+  // Labels tell whole seconds: where a column is half a second, every other one has a label.
   const every = Math.ceil(near.length / 10 / (width < 1 ? 2 : 1)) * (width < 1 ? 2 : 1), first = start % 1 ? 1 : 0;
   const tick = (at) => (days ? clock(start + at * width, 5, 16) : clock(start + at * width, 11, width < 60 ? 19 : 16));
   const parts = [...(kept ? [{ class: "kept", values: kept }] : []), { class: "near", values: near }];
@@ -156,7 +157,7 @@ function drawHosts(limit = HOSTS) {
 const clusters = new Map(data.clusters.map(([of, drops, links, hosts]) => [of, { of, drops, links, hosts, pairs: [] }]));
 for (const pair of pairs) clusters.get(pair.duplicate_of).pairs.push(pair);
 
-/** The clusters of which pairs are wanted, and these pairs. */
+/** The clusters that have pairs to be listed, and these pairs. */
 function chosen() {
   const query = state.query.toLowerCase();
   const wanted = (pair) => {
@@ -227,7 +228,7 @@ function drawClusters() {
 
 // --- Together -------------------------------------------------------------------------------------------
 
-/** Draws what depends on the sliders and the choice, once per frame. */
+/** Draws what depends on the sliders and the form, once per frame. */
 function draw() {
   cancelAnimationFrame(draw.frame);
   draw.frame = requestAnimationFrame(() => { drawThresholds(); drawClusters(); });
@@ -247,7 +248,7 @@ function start() {
     sliderMoved();
   });
   byId("stricter").textContent = "The sliders can only be stricter than the crawl was: pages that it kept are not in a drop log. "
-    + "To see what looser thresholds would drop, crawl with them and DEDUP_ACTION = \"mark\".";
+    + data.to_see_looser;
   if (pairs.length < totals.drops) {
     byId("sample").textContent = `The charts above are of all ${number(totals.drops)} near-duplicates. Listed here are `
       + `${number(pairs.length)}: the ${number(Math.floor(pairs.length / 2))} least alike, and the others from the largest clusters.`;

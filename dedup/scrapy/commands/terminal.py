@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,13 +20,13 @@ from rich.progress import (
 )
 from rich.table import Table
 
-__all__ = ["bar", "busy", "counting", "interval", "reading", "screen", "table"]
+__all__ = ["bar", "busy", "counting", "interval", "print_table", "reading", "screen", "table"]
 
 #: Columns of the output when it is no terminal.
 WIDTH = 140
-#: Files that are read in a moment need no progress bar.
-LARGE = 8_000_000  # bytes
-#: Nor do fewer things.
+#: Files of fewer bytes are read in a moment, without a progress bar.
+LARGE = 8_000_000
+#: Fewer things are counted in a moment, without a progress bar.
 MANY = 5_000
 
 
@@ -54,9 +54,12 @@ def reading(paths: Sequence[Path]) -> Iterator[Callable[[BinaryIO], BinaryIO]]:
 
 
 @contextmanager
-def counting(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """While it is entered, shows how many of so many things are done; gives what is to be called for each."""
-    if total < MANY or not sys.stderr.isatty():
+def counting(what: str, total: int, least: int = MANY) -> Iterator[Callable[[], None]]:
+    """While it is entered, shows how many things of a total are done; gives the function to be called for each.
+
+    A total of less than ``least`` is not shown.
+    """
+    if total < least or not sys.stderr.isatty():
         yield lambda: None
         return
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -100,6 +103,25 @@ def table(
         starred = mark(list(row))
         shown.add_row("*" if starred else "", *cells, style="bold" if starred else None)
     screen().print(shown)
+
+
+def print_table(heading: Sequence[str], rows: Iterable[Sequence[Any]], of: int = 0, gap: bool = True) -> None:
+    """Prints rows of numbers that end in a text; with a gap, after an empty line.
+
+    ``of`` is the number of rows that there are, if only some of them are given.
+    """
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for name in heading[:-1]:
+        shown.add_column(name, justify="right", no_wrap=True)
+    shown.add_column(heading[-1], no_wrap=True, style="cyan")
+    for row in rows:
+        shown.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
+    console = screen()
+    with console.capture() as printed:
+        console.print(shown)
+    print(*[""] * gap, *(line.rstrip() for line in printed.get().splitlines()), sep="\n")
+    if of > shown.row_count:
+        print(f"... and {of - shown.row_count:,} more")
 
 
 def screen() -> Console:

@@ -1,23 +1,15 @@
 """`scrapy duplicates`: what a crawl's near-duplicate filter has dropped."""
 
 import argparse
-import os
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
-
-if TYPE_CHECKING:
-    from dedup.droplog.records import Reader
 
 __all__ = ["Command"]
 
 
 class Command(ScrapyCommand):
-    """Exit status 0; 2: no log, or a wrong option."""
+    """The exit status is 0, or 2 if there is no log or an option is wrong."""
 
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 (as Scrapy declares it)
@@ -33,30 +25,39 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         """For --help."""
         return (
-            "LOG is a drop log, .gz too; without one: every file that the project's DEDUP_LOG names. Shows totals, "
-            "hosts, distances, resemblances and the kept pages that most were duplicates of. The options below "
-            "choose records, and how they are shown."
+            "LOG is a drop log, which may be gzipped. Without one, every file that the project's DEDUP_LOG names "
+            "is read. The command shows totals, hosts, distances, resemblances, and the kept pages that had the most "
+            "near-duplicates. The options below choose records, and how they are shown."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """The options."""
         super().add_options(parser)
-        only = parser.add_argument_group("Records, by any of these together")
+        only = parser.add_argument_group("Which records are shown: those that meet all of these")
         only.add_argument("--host", default="", help="dropped pages of this host and its subdomains")
         only.add_argument("--of", default="", metavar="URL", help="near-duplicates of this kept page")
-        only.add_argument("--min-distance", type=int, default=0, metavar="BITS", help="at least so far apart")
         only.add_argument(
-            "--max-resemblance", type=float, default=1.0, metavar="SHARE", help="at most so alike, 0 to 1"
+            "--min-distance", type=int, default=0, metavar="BITS", help="pages at least this far apart"
         )
         only.add_argument(
-            "--since", default="", metavar="TIME", help="from an ISO date (UTC) on, or from 2h, 3d, 1w ago"
+            "--max-resemblance",
+            type=float,
+            default=1.0,
+            metavar="SHARE",
+            help="pages at most this much alike, 0 to 1",
         )
-        shown = parser.add_argument_group("What is shown")
+        only.add_argument(
+            "--since",
+            default="",
+            metavar="TIME",
+            help="from an ISO date (UTC) on, or from a time such as 2h, 3d or 1w ago",
+        )
+        shown = parser.add_argument_group("How they are shown")
         shown.add_argument(
             "--clusters", action="store_true", help="each kept page with what was dropped for it"
         )
         shown.add_argument(
-            "--follow", action="store_true", help="new records as they are written; ends by Ctrl-C"
+            "--follow", action="store_true", help="new records as they are written, until Ctrl-C"
         )
         kind = shown.add_mutually_exclusive_group()
         kind.add_argument("--json", action="store_true", help="JSON Lines: one object per record, or cluster")
@@ -66,7 +67,7 @@ class Command(ScrapyCommand):
         kind.add_argument(
             "--html",
             metavar="FILE",
-            help="a report for the browser, in one file: charts, sliders, and what differs between two pages if "
+            help="a report for the browser, in one file, with charts, sliders, and what differs between two pages if "
             "the crawl had DEDUP_KEEP_TEXT",
         )
         shown.add_argument(
@@ -76,86 +77,14 @@ class Command(ScrapyCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Reads, filters, prints."""
-        from dedup.droplog.records import Reader
-        from dedup.errors import DedupError
-        from dedup.scrapy.commands.duplicates.text import left_out
-
+        """Shows the records of the logs."""
         if opts.clusters and (opts.follow or opts.csv):
-            raise UsageError("--clusters goes alone or with --json, not with --follow or --csv")
+            raise UsageError("--clusters can be combined with --json, but not with --follow or --csv")
         if opts.html is not None and (opts.clusters or opts.follow):
-            raise UsageError("--html goes alone, not with --clusters or --follow")
+            raise UsageError("--html can't be combined with --clusters or --follow")
         if opts.fetch and opts.html is None:
-            raise UsageError("--fetch goes with --html FILE")
-        reader = Reader()
-        try:
-            try:
-                self._show(args, opts, reader)
-            finally:
-                sys.stdout.flush()
-                for line in left_out(reader):
-                    print(f"duplicates: {line}", file=sys.stderr)
-        except DedupError as error:
-            print(f"duplicates: {error}", file=sys.stderr)
-            self.exitcode = error.exit_status
-        except KeyboardInterrupt:
-            self.exitcode = 0 if opts.follow else 130
-        except BrokenPipeError:  # who reads has seen enough, as `| head` does
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise UsageError("--fetch needs --html FILE")
+        from dedup.scrapy.commands.duplicates.run import run
 
-    def _show(self, args: list[str], opts: argparse.Namespace, reader: "Reader") -> None:
-        from dedup.droplog.drops import Drops
-        from dedup.droplog.records import Filter, moment
-        from dedup.errors import SettingsError
-        from dedup.report.document import check_target
-        from dedup.scrapy.commands import terminal
-        from dedup.scrapy.commands.duplicates import html, text
-
-        since = moment(opts.since) if opts.since else ""
-        wanted = Filter(opts.host, opts.of, opts.min_distance, opts.max_resemblance, since)
-        find, missing = self._logs(args)
-        if missing and not opts.follow:
-            raise SettingsError(
-                f"no drop log: {missing}, and no such file is here; crawl, or name another LOG"
-            )
-        if opts.csv:
-            print(text.CSV_HEADING)
-        form = text.as_json if opts.json else text.as_csv if opts.csv else text.as_line
-        if opts.follow:
-            written = reader.follow(find)  # from this moment on
-            if missing:
-                print(f"duplicates: waiting: {missing}, and no such file is here yet", file=sys.stderr)
-            for record in filter(wanted.passes, written):
-                print(form(record), flush=True)
-            return
-        paths = find()
-        if opts.html is not None:
-            check_target(Path(opts.html))  # before a long log is read
-        with terminal.reading(paths) as watch:
-            records = filter(wanted.passes, reader.read(paths, watch))
-            if not opts.clusters and (opts.json or opts.csv):
-                for record in records:
-                    print(form(record))
-                return
-            drops = Drops(records)
-        with drops:
-            if opts.html is not None:
-                settings = self.settings if opts.fetch else None
-                html.make_report(Path(opts.html), drops, paths, reader.records, wanted, settings)
-                print(f"{opts.html}: open it in a browser")
-            elif opts.clusters:
-                text.print_clusters(drops, opts.json)
-            else:
-                text.print_summary(drops, paths, reader.records)
-
-    def _logs(self, args: list[str]) -> tuple[Callable[[], list[Path]], str]:
-        """What finds the logs, now and later, and whose word for one there is no file for, if any."""
-        from dedup.droplog.records import find_logs
-        from dedup.scrapy.settings import read_settings
-
-        if args:
-            missing = [f"LOG is {name!r}" for name in args if not os.path.exists(name)]
-            return lambda: [Path(name) for name in args], "".join(missing[:1])
         assert self.settings is not None
-        log = read_settings(self.settings).log
-        return lambda: find_logs(log), "" if find_logs(log) else f"DEDUP_LOG is {log!r}"
+        self.exitcode = run(args, opts, self.settings)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.progress import track
 
-from dedup.droplog.records import Reader
+from dedup.droplog.reader import Reader
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.index import open_index

@@ -4,7 +4,7 @@ import re
 import sys
 from datetime import UTC, datetime
 
-from dedup.droplog.records import moment
+from dedup.droplog.record import moment
 from dedup.errors import SettingsError
 from dedup.index import Entry, Index
 from dedup.index.survey import BATCH

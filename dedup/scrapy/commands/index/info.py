@@ -17,9 +17,8 @@ from dedup.index import Entry, Index
 from dedup.index.survey import Standing, Survey
 from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits, skew
 from dedup.lab.figures import draw_distributions, plots
-from dedup.scrapy.commands.duplicates.text import print_table
 from dedup.scrapy.commands.index.surveyed import surveyed
-from dedup.scrapy.commands.terminal import counting
+from dedup.scrapy.commands.terminal import counting, print_table
 
 __all__ = ["print_info"]
 

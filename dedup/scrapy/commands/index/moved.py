@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dedup.droplog.drops import Drops
-from dedup.droplog.records import Reader, find_logs
+from dedup.droplog.reader import Reader, find_logs
 from dedup.errors import SettingsError
 from dedup.index import Index
 from dedup.printing import inert

@@ -1,0 +1,198 @@
+"""A record: what the drop log says of one page that was found to be a near-duplicate.
+
+`Record` is the one table of the fields.  The writer, the reader, the database of drops, the CSV of `scrapy
+duplicates`, the report and the documents have them from here.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from reprlib import repr as shortened
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, Unpack, cast, get_args, get_type_hints
+
+from dedup.errors import SettingsError
+from dedup.page.urls import host
+
+__all__ = ["ACTIONS", "FIELDS", "OPTIONAL", "Action", "Field", "Filter", "Record", "make", "moment", "parse"]
+
+#: What is done with a near-duplicate: it is dropped; it is parsed, but its links are not followed; or it is
+#: only logged.
+Action = Literal["drop", "nofollow", "mark"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """How a field is read, stored and explained."""
+
+    read: Callable[
+        [Any], Any
+    ]  #: JSON's value -> the record's; TypeError, ValueError, OverflowError if it is wrong
+    column: str  #: the type of its column in SQL
+    text: str  #: what the field holds, for messages and documents
+    is_url: bool = False
+
+
+def _time(value: Any) -> str:
+    found = datetime.fromisoformat(value)
+    found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return found.isoformat(timespec="milliseconds")
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError
+    return value
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _action(value: Any) -> Any:
+    if value not in ACTIONS:
+        raise ValueError
+    return value
+
+
+def _number(high: int, *kinds: type) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if type(value) not in kinds or not 0 <= value <= high:
+            raise ValueError
+        return value
+
+    return read
+
+
+_count = _number(1 << 32, int)  # no sum of counts overflows
+
+
+class Record(TypedDict):
+    """The fields of a record, in the order in which they are shown."""
+
+    time: Annotated[str, Field(_time, "TEXT", "when the page was judged: an ISO 8601 time in UTC")]
+    url: Annotated[str, Field(_text, "TEXT", "the page's URL, without user and password", is_url=True)]
+    duplicate_of: Annotated[
+        str, Field(_text, "TEXT", "the URL of the kept page that it is like", is_url=True)
+    ]
+    distance: Annotated[
+        int, Field(_number(64, int), "INTEGER", "in how many of 64 bits the simhashes of both pages differ")
+    ]
+    resemblance: Annotated[
+        float, Field(_number(1, int, float), "REAL", "the share of shingles that both pages have, 0 to 1")
+    ]
+    simhash: Annotated[str, Field(_text, "TEXT", "the page's simhash, 16 hexadecimal digits")]
+    duplicate_of_simhash: Annotated[str, Field(_text, "TEXT", "the kept page's simhash, likewise")]
+    tokens: Annotated[int, Field(_count, "INTEGER", "how many tokens the page has")]
+    links: Annotated[int, Field(_count, "INTEGER", "how many different URLs the page links to")]
+    bytes: Annotated[
+        NotRequired[int], Field(_count, "INTEGER", "the size of the page in bytes, unpacked; may be missing")
+    ]
+    rule: Annotated[
+        str,
+        Field(_text, "TEXT", 'how the page was found: "exact" (equal tokens), or the method of the crawl'),
+    ]
+    action: Annotated[Action, Field(_action, "TEXT", f"what was done with the page: {', '.join(ACTIONS)}")]
+    referer: Annotated[
+        str | None,
+        Field(_text_or_none, "TEXT", "the URL of the page that linked to it, or null", is_url=True),
+    ]
+    depth: Annotated[int, Field(_count, "INTEGER", "how many links lie between the page and the start")]
+
+
+#: The same table, by name.
+FIELDS: dict[str, Field] = {
+    name: hint.__metadata__[0] for name, hint in get_type_hints(Record, include_extras=True).items()
+}
+#: The fields that a record may lack.
+OPTIONAL = Record.__optional_keys__
+
+
+def make(**values: Unpack[Record]) -> Record:
+    """A record to be written.  Raises `ValueError` if a field is missing, unknown or wrong."""
+    if unknown := values.keys() - FIELDS.keys():
+        raise ValueError(f"a record has no fields {sorted(unknown)}; allowed: {', '.join(FIELDS)}")
+    return _checked(values)
+
+
+def parse(line: bytes | str) -> Record:
+    """The record on a line of a log, without fields that no record has.  Raises `ValueError` if it is no record."""
+    try:
+        found = json.loads(line)
+    except RecursionError:
+        found = None
+    if isinstance(found, dict):
+        return _checked(found)
+    raise ValueError("a record is an object in JSON")
+
+
+def _checked(found: Mapping[str, Any]) -> Record:
+    record: dict[str, Any] = {}
+    for name, field in FIELDS.items():
+        if name in found:
+            try:
+                record[name] = field.read(found[name])
+            except (TypeError, ValueError, OverflowError):
+                raise ValueError(f"{name} is {shortened(found[name])}; allowed: {field.text}") from None
+        elif name not in OPTIONAL:
+            raise ValueError(f"{name} is missing; it is {field.text}")
+    return cast(Record, record)
+
+
+def moment(text: str, now: datetime | None = None) -> str:
+    """A time as records have it, from an ISO date (UTC unless it says otherwise) or from how long ago it was.
+
+    Raises `SettingsError`.
+
+    >>> moment("2026-11-21"), moment("2026-11-21T10:00+02:00")
+    ('2026-11-21T00:00:00.000+00:00', '2026-11-21T08:00:00.000+00:00')
+    >>> moment("3d", now=datetime(2026, 11, 21, tzinfo=UTC))
+    '2026-11-18T00:00:00.000+00:00'
+    """
+    try:
+        if ago := re.fullmatch(r"(\d+)([smhdw])", text):
+            return _time(str((now or datetime.now(UTC)) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})))
+        return _time(text)
+    except (ValueError, OverflowError):
+        raise SettingsError(
+            f"since is {text!r}; allowed: a date such as 2026-11-21 or 2026-11-21T10:00 (UTC), or how long ago, "
+            "such as 90s, 10m, 2h, 3d, 1w"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Chooses the records that meet every condition.  Raises `SettingsError` if a bound is out of range."""
+
+    host: str = (
+        ""  #: of the dropped page, or a domain that its host is below; without a port, any port passes
+    )
+    of: str = ""  #: URL of the kept page
+    min_distance: int = 0  #: bits
+    max_resemblance: float = 1.0
+    since: str = ""  #: a time, as `moment` gives it
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_distance <= 64:
+            raise SettingsError(f"min_distance is {self.min_distance}; allowed: 0 to 64 bits")
+        if not 0 <= self.max_resemblance <= 1:
+            raise SettingsError(f"max_resemblance is {self.max_resemblance}; allowed: 0 to 1")
+
+    def passes(self, record: Record) -> bool:
+        """Tells whether a record meets every condition."""
+        return (
+            record["distance"] >= self.min_distance
+            and record["resemblance"] <= self.max_resemblance
+            and record["time"] >= self.since
+            and self.of in ("", record["duplicate_of"])
+            and (not self.host or self._is_at(host(record["url"])))
+        )
+
+    def _is_at(self, found: str) -> bool:
+        wanted = self.host.lower()
+        name = found if ":" in wanted else found.partition(":")[0]
+        return name == wanted or name.endswith("." + wanted)

@@ -1,0 +1,90 @@
+"""The work of `scrapy duplicates`: finds the logs, reads them, and shows what was asked for."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from scrapy.settings import Settings
+
+from dedup.droplog.drops import Drops
+from dedup.droplog.reader import Reader, find_logs
+from dedup.droplog.record import Filter, moment
+from dedup.errors import DedupError, SettingsError
+from dedup.report.document import check_target
+from dedup.scrapy.commands import terminal
+from dedup.scrapy.commands.duplicates import html, text
+from dedup.scrapy.settings import read_settings
+
+__all__ = ["run"]
+
+
+def run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
+    """Runs the command; the exit status.  Errors, and what could not be read, are told on standard error."""
+    reader = Reader()
+    try:
+        try:
+            _show(args, opts, settings, reader)
+        finally:
+            sys.stdout.flush()
+            for line in text.left_out(reader):
+                _tell(line)
+    except DedupError as error:
+        _tell(str(error))
+        return error.exit_status
+    except KeyboardInterrupt:
+        return 0 if opts.follow else 130
+    except BrokenPipeError:  # the program that reads the output has ended, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader: Reader) -> None:
+    since = moment(opts.since) if opts.since else ""
+    wanted = Filter(opts.host, opts.of, opts.min_distance, opts.max_resemblance, since)
+    find, missing = _logs(args, settings)
+    if missing and not opts.follow:
+        raise SettingsError(f"no drop log: {missing}, and no such file is here; crawl, or name another LOG")
+    if opts.csv:
+        print(text.CSV_HEADING)
+    form = text.as_json if opts.json else text.as_csv if opts.csv else text.as_line
+    if opts.follow:
+        written = reader.follow(find)  # from this moment on
+        if missing:
+            _tell(f"waiting: {missing}, and no such file is here yet")
+        for record in filter(wanted.passes, written):
+            print(form(record), flush=True)
+        return
+    paths = find()
+    if opts.html is not None:
+        check_target(Path(opts.html))  # before a long log is read
+    with terminal.reading(paths) as watch:
+        records = filter(wanted.passes, reader.read(paths, watch))
+        if not opts.clusters and (opts.json or opts.csv):
+            for record in records:
+                print(form(record))
+            return
+        drops = Drops(records)
+    with drops:
+        if opts.html is not None:
+            refetch = settings if opts.fetch else None
+            html.make_report(Path(opts.html), drops, paths, reader.records, wanted, refetch)
+            print(f"{opts.html}: open it in a browser")
+        elif opts.clusters:
+            text.print_clusters(drops, opts.json)
+        else:
+            text.print_summary(drops, paths, reader.records)
+
+
+def _logs(args: list[str], settings: Settings) -> tuple[Callable[[], list[Path]], str]:
+    """A function that finds the logs, now and later; and where a log was looked for that is missing, or ""."""
+    if args:
+        missing = [f"LOG is {name!r}" for name in args if not os.path.exists(name)]
+        return lambda: [Path(name) for name in args], "".join(missing[:1])
+    log = read_settings(settings).log
+    return lambda: find_logs(log), "" if find_logs(log) else f"DEDUP_LOG is {log!r}"
+
+
+def _tell(line: str) -> None:
+    print(f"duplicates: {line}", file=sys.stderr)

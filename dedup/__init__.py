@@ -1,6 +1,9 @@
 """Near-duplicate pages, found while they are still in the downloader.
 
-The pipeline, page -> tokens -> fingerprint -> verdict:
+The distribution is called ``shingleback``; one imports ``dedup``; its settings start with ``DEDUP_``, its keys
+in Redis with ``shingleback:``.
+
+The pipeline leads from a page to its tokens, its fingerprint and a verdict:
 
 >>> import asyncio
 >>> from dedup import Detector, open_index
@@ -23,10 +26,15 @@ http://example.org/lamp new None
 http://example.org/print/lamp duplicate http://example.org/lamp
 http://example.org/404 unjudged short
 
-`html`, `shingles`, `sampling`, `simhash`, `minhash`, `signatures`, `bbit`, `bands` and `tables` are the papers'
-algorithms, `limits` bounds what a page can cost; `detector` joins them; `index` files what is kept; `scrapy`
-puts it all into a crawl.
+`page` turns bytes into tokens, `fingerprint` tokens into fingerprints that can be compared, and `index` files the
+pages that are kept.  `filter` is the policy of a crawl, `droplog` the log of what was dropped, `report` shows it;
+`lab` measures how often the verdict is right.  `scrapy` puts all of it into a crawl.
+
+The public names are loaded when they are first used, because Scrapy imports this package at every command.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from dedup.errors import (
     DedupError,
@@ -35,8 +43,10 @@ from dedup.errors import (
     IndexUnavailableError,
     SettingsError,
 )
-from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
-from dedup.index import Index, Verdict, open_index
+
+if TYPE_CHECKING:
+    from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
+    from dedup.index import Index, Verdict, open_index
 
 __all__ = [
     "Comparison",
@@ -52,3 +62,22 @@ __all__ = [
     "Verdict",
     "open_index",
 ]
+
+#: The module that each name is loaded from.
+_HOMES = {
+    **dict.fromkeys(("Comparison", "Detector", "Features", "Fingerprint"), "dedup.fingerprint.detector"),
+    **dict.fromkeys(("Index", "Verdict", "open_index"), "dedup.index"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Loads a public name at its first use (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,17 +1,24 @@
 """Which pages are compared with each other: all, those of one host, those of one site."""
 
 import hashlib
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import tldextract
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 __all__ = ["SCOPES", "scope_mask"]
 
 SCOPES = ("all", "host", "site")
 
-# The snapshot that tldextract ships: no look-up over the network, the same answer for every crawler.
-_split_site = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
+
+@cache
+def _splitter() -> "TLDExtract":
+    """The snapshot that tldextract ships: it looks nothing up, and every crawler gets the same answer."""
+    import tldextract  # brings `requests` with it, and only the scope "site" needs it
+
+    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
 
 
 @lru_cache(maxsize=1 << 12)
@@ -35,5 +42,5 @@ def scope_mask(scope: str, url: str) -> int:
     except ValueError:
         host = url
     if scope == "site":
-        host = _split_site(host).top_domain_under_public_suffix or host
+        host = _splitter()(host).top_domain_under_public_suffix or host
     return _mask_of(host)

@@ -1,13 +1,14 @@
 """What the filter made of a page, as callbacks and errbacks see it."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from dedup.fingerprint.detector import Fingerprint
-from dedup.index import Verdict
+if TYPE_CHECKING:  # this module is imported at every command of Scrapy
+    from dedup.fingerprint.detector import Fingerprint
+    from dedup.index import Verdict
 
 __all__ = ["FLAG", "Judgement", "NearDuplicate", "judgement", "remember"]
 
@@ -29,8 +30,8 @@ class NearDuplicate(IgnoreRequest):
 class Judgement(NamedTuple):
     """What the filter made of a page."""
 
-    fingerprint: Fingerprint
-    verdict: Verdict
+    fingerprint: "Fingerprint"
+    verdict: "Verdict"
 
 
 _judgements: WeakKeyDictionary[Response, Judgement] = WeakKeyDictionary()

@@ -23,11 +23,9 @@ from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from string import Template
 
-from tests.support.pages.mutations import MUTATIONS
-
 __all__ = ["Site", "serve"]
 
-_MONTHS = 240  # pages of the calendar
+_CALENDAR = 240  # months, a page each
 _EDITION = 474  # of all texts, chosen so that with seed 7 the verdicts are safe: see tests/test_demo.py
 _HTML = "text/html; charset=utf-8"
 _SECTIONS = {"keepers": slice(0, 5), "ships": slice(5, 10), "shore": slice(10, 14)}  # of the articles
@@ -132,6 +130,8 @@ Print what you like; for the calendar and catalogue ask in the shop. $session</f
 """)
 _NAV = """ <a href="/shop/">Shop</a> <a href="/list">Catalogue</a>
 <a href="/calendar/2026/01">Calendar</a>"""
+_BANNER = """</footer>
+<p>Mirror of the original site, updated every night by volunteers. Report broken links to its keeper.</p>"""
 _LAMP = b"""<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24">
 <path d="M9 23 10 9h4l1 14zM9 8V4l3-3 3 3v4z" fill="#a33"/></svg>"""
 
@@ -212,8 +212,8 @@ class Site:
             "sid": chance.choice(self._sids),
         }
         page = self.pages[path].substitute(values)
-        if path.startswith("/mirror/articles/"):  # a mirror says that it is one
-            page = MUTATIONS["boilerplate"](page, random.Random(path.partition("?")[0]))
+        if path.startswith("/mirror/articles/"):
+            page = page.replace("</footer>", _BANNER)
         return 200, _HTML, page.encode()
 
     def _writer(self, name: str, *own: str) -> _Writer:
@@ -267,11 +267,11 @@ class Site:
 
     def _calendar(self) -> None:
         """The same programme every month, for 20 years, each month linked with its neighbours."""
-        months = [datetime(2026 + month // 12, month % 12 + 1, 1) for month in range(_MONTHS)]
+        months = [datetime(2026 + month // 12, month % 12 + 1, 1) for month in range(_CALENDAR)]
         days = "\n<li>".join(self._writer("calendar").sentences(_STORY, 84))
         for at, month in enumerate(months):
             near = [("Previous", at - 1), ("Next", at + 1)]
-            links = [_link(f"/calendar/{months[i]:%Y/%m}", text) for text, i in near if 0 <= i < _MONTHS]
+            links = [_link(f"/calendar/{months[i]:%Y/%m}", text) for text, i in near if 0 <= i < _CALENDAR]
             body = f"<p>{month:%B %Y}: {' '.join(links)}</p>\n<ol>\n<li>{days}\n</ol>"
             self._add(f"/calendar/{month:%Y/%m}", "calendar", "What goes on", body)
 

@@ -130,6 +130,7 @@ class Index(ABC):
         tables: int | None = None,
     ) -> None:
         check_choice("SCOPE", scope, SCOPES)
+        scope_mask(scope, "")  # loads what it needs now, not in the event loop
         check_number("EXPECTED_PAGES", expected_pages, 1, 10**12)
         if tables is not None:
             check_number("TABLES", tables, 1, 10**12)

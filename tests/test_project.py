@@ -3,7 +3,6 @@
 import re
 import runpy
 import subprocess
-import tomllib
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -54,13 +53,6 @@ def test_what_a_module_exports_is_there(name: str) -> None:
     for exported in getattr(module, "__all__", []):
         assert hasattr(module, exported)
     assert module.__doc__ or not getattr(module, "__all__", [])
-
-
-def test_commands_are_there_and_load_late() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for target in project["entry-points"]["scrapy.commands"].values():
-        module, name = target.split(":")
-        assert hasattr(import_module(module), name)
 
 
 def test_scripts_are_sound() -> None:

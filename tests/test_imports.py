@@ -1,0 +1,84 @@
+"""What is loaded when: Scrapy imports our commands at every command of its own, so they have to be light."""
+
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import dedup
+
+ROOT = Path(__file__).parents[1]
+COMMANDS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["scrapy.commands"]
+
+SCRAPY_LIST = """
+import scrapy.cmdline, sys
+if {without}:
+    scrapy.cmdline.entry_points = lambda group: []
+try:
+    scrapy.cmdline.execute(["scrapy", "list"])
+except SystemExit as end:
+    assert end.code == 0
+"""
+
+
+def loaded(code: str, folder: Path) -> set[str]:
+    """The modules that a program has loaded at its end."""
+    code += "\nimport sys; print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def libraries(modules: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules} - sys.stdlib_module_names
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project of Scrapy's with the add-on in its settings."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = theirs.settings\n")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "settings.py").write_text(
+        'SPIDER_MODULES = ["theirs.spiders"]\nADDONS = {"dedup.scrapy.Addon": 500}\n'
+    )
+    (tmp_path / "theirs" / "spiders.py").write_text(
+        "import scrapy\nclass Theirs(scrapy.Spider):\n    name = 'theirs'\n"
+    )
+    return tmp_path
+
+
+def test_scrapy_list_loads_our_commands_and_nothing_that_they_need(project: Path) -> None:
+    without, there = (loaded(SCRAPY_LIST.format(without=without), project) for without in (True, False))
+    assert "dedup" not in libraries(without)
+    modules = {target.partition(":")[0] for target in COMMANDS.values()}
+    assert modules <= there
+    assert libraries(there - without) == {"dedup"}
+    assert len(there - without) <= 20
+
+
+@pytest.mark.parametrize("target", COMMANDS.values())
+def test_a_command_is_there(target: str) -> None:
+    module, name = target.split(":")
+    assert hasattr(import_module(module), name)
+
+
+def test_the_package_alone_loads_its_errors(tmp_path: Path) -> None:
+    assert libraries(loaded("import dedup", tmp_path) - loaded("", tmp_path)) == {"dedup"}
+
+
+def test_every_public_name_is_loaded_at_its_first_use() -> None:
+    assert set(dedup.__all__) <= set(dir(dedup))
+    for name in dedup.__all__:
+        assert getattr(dedup, name).__name__ == name
+    with pytest.raises(AttributeError, match="has no attribute 'Detecter'"):
+        print(dedup.Detecter)
+
+
+def test_the_list_of_suffixes_is_loaded_when_an_index_needs_it(tmp_path: Path) -> None:
+    code = "from dedup import Detector, open_index; open_index('memory:', Detector(), scope='{}')"
+    assert not {"tldextract", "requests", "redis"} & libraries(loaded(code.format("host"), tmp_path))
+    assert "tldextract" in libraries(loaded(code.format("site"), tmp_path))

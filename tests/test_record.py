@@ -1,0 +1,124 @@
+"""The fields of a record: one table, by which records are made, read, stored, shown and documented."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from dedup.droplog.drops import Drops
+from dedup.droplog.record import ACTIONS, FIELDS, OPTIONAL, Record, make, parse
+from dedup.scrapy.commands.duplicates.text import CSV_HEADING, as_csv
+
+ROOT = Path(__file__).parents[1]
+
+#: A record of a crawl.
+RECORD: Record = {
+    "time": "2026-11-21T10:00:00.000+00:00",
+    "url": "http://a.example/print/1",
+    "duplicate_of": "http://a.example/1",
+    "distance": 2,
+    "resemblance": 0.9,
+    "simhash": "ca06817b1cf29d7d",
+    "duplicate_of_simhash": "ca06817b1ce29d7d",
+    "tokens": 600,
+    "links": 10,
+    "bytes": 20_000,
+    "rule": "simhash",
+    "action": "drop",
+    "referer": None,
+    "depth": 1,
+}
+#: For each field, a value that it may have and values that it may not have.
+VALUES: dict[str, tuple[Any, list[Any]]] = {
+    "time": ("0001-01-01T00:00:00.000+00:00", [None, 7, "", "yesterday", "0001-01-01T00:00+14:00"]),
+    "url": ("", [None, 7]),
+    "duplicate_of": ("\ud800", [None, []]),
+    "distance": (64, [None, -1, 65, 1.5, True, "1"]),
+    "resemblance": (0, [None, -0.1, 1.1, float("nan"), True, "1"]),
+    "simhash": ("0" * 16, [None, 7]),
+    "duplicate_of_simhash": ("0" * 16, [None, 7]),
+    "tokens": (1 << 32, [None, -1, (1 << 32) + 1, 1.0]),
+    "links": (0, [None, -1, 1 << 63]),
+    "bytes": (0, [None, -1, "20 kB"]),
+    "rule": ("exact", [None, 7]),
+    "action": ("mark", [None, "", "keep", ["drop"]]),
+    "referer": ("http://a.example/", [7, []]),
+    "depth": (0, [None, -1, False]),
+}
+
+
+def test_what_is_made_is_what_is_read() -> None:
+    assert parse(json.dumps(make(**RECORD))) == RECORD
+    assert parse(json.dumps(RECORD | {"of a later version": 1}).encode()) == RECORD
+
+
+def test_times_are_in_utc_and_in_milliseconds() -> None:
+    for text in ("2026-11-21T12:00:00.000001+02:00", "2026-11-21T10:00Z", "2026-11-21 10:00"):
+        assert make(**RECORD | {"time": text}) == RECORD  # type: ignore[typeddict-item]
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_field_has_the_values_of_its_table_and_no_others(name: str) -> None:
+    allowed, refused = VALUES[name]
+    changed: dict[str, Any] = RECORD | {name: allowed}
+    assert make(**changed) == parse(json.dumps(changed)) == changed
+    for value in refused:
+        changed = RECORD | {name: value}
+        with pytest.raises(ValueError, match=rf"^{name} is .*; allowed: {re.escape(FIELDS[name].text)}$"):
+            make(**changed)
+        with pytest.raises(ValueError, match=rf"^{name} is "):
+            parse(json.dumps(changed))
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_only_the_bytes_may_be_missing(name: str) -> None:
+    others: Any = {other: value for other, value in RECORD.items() if other != name}
+    if name == "bytes":
+        assert make(**others) == parse(json.dumps(others)) == others
+    else:
+        with pytest.raises(ValueError, match=f"^{name} is missing"):
+            make(**others)
+        with pytest.raises(ValueError, match=f"^{name} is missing"):
+            parse(json.dumps(others))
+    assert {"bytes"} == OPTIONAL
+
+
+def test_no_other_field_is_written() -> None:
+    unknown: Any = {"colour": "red"}
+    with pytest.raises(ValueError, match=r"^a record has no fields \['colour'\]; allowed: time, url, "):
+        make(**RECORD | unknown)
+
+
+@pytest.mark.parametrize(
+    "line", ["", "{", "[]", '"url"', "1", "null", "[" * 100_000, b"\xff", '{"depth": 1}']
+)
+def test_another_line_is_no_record(line: str | bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (json.loads has texts of its own)
+        parse(line)
+
+
+def test_columns_have_the_types_of_their_fields() -> None:
+    types = {str: "TEXT", int: "INTEGER", float: "REAL"}
+    for name, hint in get_type_hints(Record).items():
+        kind = next(iter(get_args(hint)), hint)  # of str | None: str, of a choice: its first
+        assert FIELDS[name].column == types[kind if isinstance(kind, type) else type(kind)], name
+
+
+def test_every_field_is_in_the_database_in_csv_and_in_the_pairs_of_a_report() -> None:
+    with Drops([RECORD]) as drops:
+        [pair] = drops.pairs(1)
+    assert pair == RECORD
+    assert CSV_HEADING.split(",") == list(FIELDS)
+    assert as_csv(RECORD).count(",") == len(FIELDS) - 1
+
+
+def test_examples_in_the_documents_are_records() -> None:
+    texts = [path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").glob("**/*.md"))]
+    lines = [line for text in texts for line in re.findall(r'^\{"time": .*\}$', text, re.MULTILINE)]
+    assert lines
+    for line in lines:
+        assert list(parse(line)) == list(json.loads(line)) == list(FIELDS)
+        assert json.dumps(parse(line)) == line
+    assert {parse(line)["action"] for line in lines} <= {*ACTIONS}

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *(ROOT / "docs").glob("*.md")]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / "docs").glob("*.md"),
+]
 BLOCK = re.compile(r"^```(console|python|html)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 #: A line that names the file of a block, as in "# spiders/pages.py" and "<!-- site/index.html -->".
 FILE = re.compile(r"(?:# |<!-- )(\S+\.(?:py|html))(?: -->)?\n")
@@ -51,7 +54,9 @@ def assert_shown(wanted: list[str], printed: list[str]) -> None:
     assert skipping or not printed[at:], f"also printed: {printed[at:]}"
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 1), ("docs/quickstart.md", 12), ("docs/inspect.md", 15)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("README.md", 1), ("docs/quickstart.md", 12), ("docs/inspect.md", 15)]
+)
 def test_every_example_prints_what_the_text_shows(
     page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

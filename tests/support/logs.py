@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from dedup.droplog.records import FIELDS
+from dedup.droplog.record import FIELDS
 
 __all__ = ["HOSTILE", "lines", "record"]
 

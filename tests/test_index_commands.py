@@ -205,7 +205,7 @@ def test_info_shows_pages_runs_plan_and_distributions(
 def test_a_plot_that_cannot_be_drawn_is_refused_before_any_work(command: Command, tmp_path: Path) -> None:
     done = command("info", "--plot", tmp_path / "spread.txt")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--plot is" in done.stderr
+    assert "spread.txt can't be drawn" in done.stderr
     assert ".png" in done.stderr
 
 

@@ -1,6 +1,7 @@
 """The methods "minhash" and "supershingle": their formulas, and their verdicts through every store."""
 
 import asyncio
+import hashlib
 import itertools
 import random
 from dataclasses import replace
@@ -98,6 +99,71 @@ def test_bands_that_cannot_be_had_are_refused() -> None:
             Detector(method="minhash", min_resemblance=least)
     with pytest.raises(SettingsError, match=r"^TABLES is 10, but .* a table for each of its 17 bands"):
         open_index("memory:", Detector(method="minhash"), tables=10)
+
+
+# --- What is stored --------------------------------------------------------------------------------------
+
+#: What indexes have stored of every method so far, byte for byte: they have to go on opening.
+HEADER = {
+    "format": "3",
+    "scope": "all",
+    "tables": "1",
+    "scheme": "2",
+    "min_resemblance": "0.75",
+    "shingle_size": "6",
+    "min_tokens": "5",
+    "keep_urls": "True",
+    "hash_key": "f73f191a4b3d2404",
+    "features.simhash_size": "1",
+    "features.simhash_urls": "False",
+    "features.weights": "count",
+    "features.sketch_urls": "True",
+    "features.slots": "512",
+    "features.bits": "2",
+}
+HEADERS = {
+    "simhash": HEADER | {"method": "simhash", "max_distance": "6", "tables": "8"},
+    "minhash": HEADER | {"method": "minhash", "bands": "17 bands of 5 min-hashes"},
+    "supershingle": HEADER
+    | {"method": "supershingle", "bands": "15 megashingles, of 2 of 6 supershingles of 14 min-hashes"},
+    "Bing's supershingle": HEADER
+    | {"method": "supershingle", "bands": "15 megashingles, of 4 of 6 supershingles of 5 min-hashes"},
+}
+#: The digest, and a hash of the bands, of one page, without a key and with one.
+GOLDEN = {
+    ("simhash", ""): ("a2e6a542eab603e3", "e3b0c44298fc1c14"),
+    ("simhash", "secret"): ("1fce700224656ae6", "e3b0c44298fc1c14"),
+    ("minhash", ""): ("a2e6a542eab603e3", "cd4ce1917ce5d5fb"),
+    ("minhash", "secret"): ("1fce700224656ae6", "ad7be2ea42ed6f40"),
+    ("supershingle", ""): ("a2e6a542eab603e3", "02286ebf8f3e372e"),
+    ("supershingle", "secret"): ("1fce700224656ae6", "0af9058771d4282b"),
+    ("Bing's supershingle", ""): ("a2e6a542eab603e3", "51b71edafb0fadac"),
+    ("Bing's supershingle", "secret"): ("1fce700224656ae6", "89f2deb410c29c84"),
+}
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_the_header_of_an_index_stays_what_it_was(name: str) -> None:
+    index = open_index("memory:", DETECTORS[name])
+    assert index.parameters == HEADERS[name]
+    index.adopt(HEADERS[name])
+
+
+@pytest.mark.parametrize(("name", "key"), GOLDEN)
+def test_golden_keys_of_a_page(name: str, key: str) -> None:
+    page = "<p>" + " ".join(f"word{n}" for n in range(200)) + "<a href='/docs/'>"
+    found = replace(DETECTORS[name], hash_key=key).fingerprint(page, "http://example.org/")
+    packed = b"".join(band.to_bytes(8, "big") for band in found.bands)
+    assert (f"{found.digest:016x}", hashlib.sha256(packed).hexdigest()[:16]) == GOLDEN[name, key]
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_a_fingerprint_has_as_many_keys_as_its_method_says(name: str) -> None:
+    detector = DETECTORS[name]
+    found = detector.fingerprint("<p>" + "some words " * 20)
+    assert len(found.bands) == detector.finder.own_keys
+    assert found.keys == (found.bands or (found.simhash,))
+    assert detector.plan(1_000).columns == len(found.keys)
 
 
 # --- Through the index -------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Permuted tables: which permutations find every fingerprint within k bits of a query.
 
 Manku, Jain, Das Sarma 2007, section 3.  Cut the bits into r > k blocks: two fingerprints that differ in
-at most k bits agree on at least r - k whole blocks.  So one table per choice of r - k blocks, which move
-to the top, holds every match among the entries that share those top p bits with the query (its prefix).
+at most k bits agree on at least r - k whole blocks.  So there is one table for each choice of r - k blocks.
+They move to the top, and their p bits are the prefix: every match of a query shares its prefix in some table.
 The bits below may be cut again in the same way (a second level), for fewer candidates per table.
 
 The paper's designs for 64 bits, k = 3 and 2^34 fingerprints, section 3.1.1, by number of tables:
@@ -33,11 +33,11 @@ __all__ = ["DIGESTS", "Plan", "Table", "exact_plan", "plan", "plan_for", "possib
 MIN_PREFIX = 11
 #: More tables than this are not offered: each costs a probe and an entry per page.
 MAX_TABLES = 100
-#: A plan is good enough when so many unrelated fingerprints are looked at per page (.7 ms in Redis).
+#: A plan is good enough if a query meets this many unrelated fingerprints at most (.7 ms in Redis).
 MAX_CANDIDATES = 500.0
 #: The largest distance for which tables are planned; at k = 8 chance alone begins to find matches.
 MAX_DISTANCE = 7
-#: What a page costs in each table: a listpack entry in Redis (measured); 8 + 4 bytes in memory.
+#: Bytes of a page in each table: a listpack entry in Redis (measured); 8 + 4 bytes in memory.
 REDIS_BYTES, LOCAL_BYTES = 17, 12
 
 _T = TypeVar("_T", int, Hashes)
@@ -46,7 +46,7 @@ _T = TypeVar("_T", int, Hashes)
 class Table(NamedTuple):
     """One permutation of the bits, as moves of whole blocks, and how many top bits are its prefix.
 
-    What it permutes is one of a page's keys: the simhash, or a band; its prefix may be the whole of it.
+    A table holds one of a page's keys: the simhash, or a band.  Its prefix may be the whole key.
     """
 
     moves: tuple[tuple[int, int, int], ...]  #: (shift right, mask, shift left) of each run of bits
@@ -75,7 +75,7 @@ class Table(NamedTuple):
 class Plan:
     """The tables for one width, distance and cutting; equal levels make equal tables, everywhere.
 
-    They are made for each of ``columns`` keys: one simhash, or a page's bands.
+    There are tables for each of ``columns`` keys: for one simhash, or for each of a page's bands.
     """
 
     bits: int  #: f, the width of a fingerprint
@@ -150,7 +150,7 @@ def _moves(order: tuple[int, ...], bits: int) -> tuple[tuple[int, int, int], ...
 
 
 def exact_plan(columns: int, bits: int = 64) -> Plan:
-    """One table for each of so many keys, which pages share exactly or not at all.
+    """One table for each of ``columns`` keys, which pages share exactly or not at all.
 
     >>> [(table.prefix, table.column) for table in exact_plan(2).tables]
     [(64, 1), (64, 2)]
@@ -158,7 +158,7 @@ def exact_plan(columns: int, bits: int = 64) -> Plan:
     return Plan(bits, 0, (1,), columns)
 
 
-#: The table of the digests, of every method.
+#: The table of the digests, which every method has.
 DIGESTS = exact_plan(1).tables[0]._replace(column=0)
 
 

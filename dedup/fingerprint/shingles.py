@@ -2,7 +2,7 @@
 
 Source: Broder et al.'s w-shingling as told in Barber, "Shingling" (2009), and Manasse, "Finding similar
 things quickly"; a shingle is a run of w consecutive tokens.  Hashes are xxh3 of the UTF-8 token, so they
-are the same on every machine, in every process and for ever; ``seed`` makes them ours alone.
+are the same on every machine, in every process and for ever.  A secret ``seed`` makes them unforgeable.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def hash_tokens(tokens: Sequence[str], seed: int = 0) -> Hashes:
     >>> [hex(h) for h in hash_tokens(["storm", "crawler"]).tolist()]
     ['0x8a5e0a9570a5cbef', '0xed919a2642107e0']
 
-    Of a string, each character is a token, and its shingles are those of characters:
+    A string is taken character by character, and then its shingles are runs of characters:
 
     >>> texts = "The dog which chased the cat", "The dog that chased the cat"
     >>> resemblance(*(shingle_hashes(hash_tokens(text), 3) for text in texts))
@@ -104,7 +104,7 @@ def containment(a: Hashes, b: Hashes) -> float:
 
 
 def _sizes(a: Hashes, b: Hashes) -> tuple[int, int, int]:
-    """|A|, |B| and |A and B|, repeats not counted."""
-    # Asked for counts, np.unique sorts; else it fills a hash table, which takes many times as long.
+    """|A|, |B| and |A and B|; repeats are not counted."""
+    # np.unique sorts if it is asked for counts; else it fills a hash table, which takes many times as long.
     a, b = (np.unique(hashes, return_counts=True)[0] for hashes in (a, b))
     return len(a), len(b), len(np.intersect1d(a, b, assume_unique=True))

@@ -64,7 +64,7 @@ class Scores(NamedTuple):
 class Pairs(NamedTuple):
     """Labelled pairs, reduced to what a rule looks at; arrays of shape (n,)."""
 
-    distance: npt.NDArray[np.int64]  #: of the keys (0 for a band shared); 65 where a page can't be found
+    distance: npt.NDArray[np.int64]  #: of the keys (0 for a band shared); `APART` where a page can't be found
     resemblance: npt.NDArray[np.float64]  #: estimated by the sketches
     near: npt.NDArray[np.bool_]  #: the label
 
@@ -79,7 +79,7 @@ class Pairs(NamedTuple):
 
 
 def score_pairs(detector: Detector, pages: Sequence[tuple[Fingerprint, Fingerprint, bool]]) -> Pairs:
-    """Distance, resemblance and label of each pair; a pair with a page that can't be judged is 65 apart."""
+    """Distance, resemblance and label of each pair; a pair with a page that can't be judged is `APART`."""
     distance, resemblance = [], []
     for a, b, _ in pages:
         compared = detector.compare(a, b)
@@ -110,8 +110,9 @@ class Stream:
     def filter(self, max_distance: int, min_resemblance: float) -> npt.NDArray[np.int64]:
         """What the filter does with each page, by brute force: int64, shape (n,).
 
-        The position of the kept page that a dropped one duplicates, or -1 for a page that is kept.  O(n^2)
-        very cheap steps, so any ``max_distance`` will do; it is of no account where the method has bands.
+        It is the position of the kept page that a dropped one duplicates, or -1 for a page that is kept.  This
+        takes O(n^2) very cheap steps and no tables, so any ``max_distance`` is possible; it does not matter where
+        the method has keys that are shared.
         """
         of = np.full(self.size, -1, np.int64)
         filed = np.empty(self.size, np.int64)
@@ -180,7 +181,7 @@ def measure(of: npt.NDArray[np.int64], truth: Truth) -> Inline:
 
 
 class SketchError(NamedTuple):
-    """How far the sketch is from the truth on pairs of an exact resemblance of at least .5."""
+    """How far the sketches are from the truth, on pairs of an exact resemblance of at least .5."""
 
     pairs: int
     error: float  #: mean of |estimated - exact|
@@ -194,7 +195,7 @@ def sketch_error(
     pairs: Sequence[tuple[int, int]],
     detector: Detector,
 ) -> SketchError:
-    """Compares estimated with exact resemblance of pairs of pages, given by position.
+    """Compares the estimated with the exact resemblance of pairs of pages, which are given by position.
 
     >>> detector = Detector()
     >>> sets = [np.arange(start, start + 900, dtype=np.uint64) for start in (0, 100)]

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation (matplotlib, of the extra ``bench``)."""
+"""Figures of an evaluation, drawn by matplotlib (of the extra ``bench``)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,14 +19,16 @@ __all__ = ["draw_collection", "draw_distributions", "draw_pairs", "plots"]
 Rows = Sequence[Mapping[str, Any]]
 
 
-def plots(path: Path, option: str) -> tuple[Any, Any]:
-    """An empty figure of two plots, to be drawn into a file.  Raises `SettingsError` if it can't be."""
+def plots(path: Path) -> tuple[Any, Any]:
+    """An empty figure of two plots, to be drawn into a file.  Raises `SettingsError` if that is not possible."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise SettingsError(f"{option} needs matplotlib: pip install 'shingleback[bench]'") from None
+        raise SettingsError(
+            f"{path} can't be drawn without matplotlib: pip install 'shingleback[bench]'"
+        ) from None
     if path.suffix not in {".svg", ".png", ".pdf"}:
-        raise SettingsError(f"{option} is '{path}'; allowed: a name that ends in .svg, .png or .pdf")
+        raise SettingsError(f"{path} can't be drawn; allowed: a name that ends in .svg, .png or .pdf")
     figure = Figure(figsize=(10, 4), layout="constrained")
     return figure, figure.subplots(1, 2)
 
@@ -107,7 +109,7 @@ def draw_distributions(plots: Any, simhashes: Hashes) -> None:
 
 def draw_pairs(path: Path, rows: Rows, pairs: Pairs, detector: Detector) -> None:
     """Precision and recall against k, and distances of near and other pairs."""
-    figure, (left, right) = plots(path, "--figure")
+    figure, (left, right) = plots(path)
     names = {"precision": "precision", "recall": "recall"}
     _shares(left, detector.finder, rows, names, "Labelled pairs")
     judged = pairs.distance <= 64
@@ -119,7 +121,7 @@ def draw_collection(
     path: Path, rows: Rows, stream: Stream, truth: Truth, detector: Detector, name: str
 ) -> None:
     """Right drops and recall against k, and distances of near pairs and of a sample of the others."""
-    figure, (left, right) = plots(path, "--figure")
+    figure, (left, right) = plots(path)
     names = {"false_rate": "drops that are right", "recall": "recall"}
     _shares(left, detector.finder, rows, names, f"{name}, inline")
     near: list[int] = []

@@ -2,10 +2,10 @@
 
 import csv
 import gzip
-import html
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import URLError
@@ -15,12 +15,12 @@ from dedup.errors import SettingsError
 
 __all__ = ["Collection", "Pair", "read_collection", "read_page", "read_pairs"]
 
-#: What labels may say, in lower case.
+#: What a label may be, in lower case, and whether it says that the pages are near-duplicates.
 _LABELS = {
     **dict.fromkeys(("1", "true", "yes", "duplicate", "near-duplicate", "near"), True),
     **dict.fromkeys(("0", "false", "no", "different", "distinct", "not-near"), False),
 }
-#: Bytes of a page that are read from a URL.
+#: Bytes of a page that are read from a URL at most.
 MAX_PAGE = 16 * 1024 * 1024
 
 
@@ -42,7 +42,7 @@ class Collection(NamedTuple):
 def read_pairs(path: Path) -> list[Pair]:
     """The pairs of a JSON Lines or CSV file with the fields ``a``, ``b`` and ``label``.
 
-    Raises `SettingsError` that names the line of what can't be read.
+    Raises `SettingsError`, which names the first line that can't be read.
     """
     return list(_pairs(path))
 
@@ -79,7 +79,7 @@ def _shown(row: Mapping[str, Any]) -> str:
 
 
 def read_page(source: str, root: Path) -> tuple[bytes | str, str]:
-    """HTML and URL of a page given by URL, by HTML, by path (below ``root``), or by its text.
+    """The HTML and the URL of a page that is given by URL, by HTML, by path (below ``root``), or by its text.
 
     Raises `SettingsError` for a URL that can't be fetched.
 
@@ -98,10 +98,10 @@ def read_page(source: str, root: Path) -> tuple[bytes | str, str]:
             if path.is_file():
                 return path.read_bytes(), f"http://localhost/{source}"
         except OSError:
-            pass  # a text that is no possible path
+            pass  # a text that can't be a path
     if "<" in source and ">" in source:
         return source, ""
-    return html.escape(source), ""
+    return escape(source), ""
 
 
 def read_collection(pairs: Path) -> Collection:

@@ -21,9 +21,9 @@ The contract:
 >>> extract(parse(page), "http://example.org/a/").tokens
 ['storm', 'the', 'crawler', '/docs/?v=2', 'reads']
 
-Where markup is broken, words are what libxml2 makes of it: ``one</i>two`` is one word to it.
+Where markup is broken, the words are those that libxml2 sees: ``one</i>two`` is one word to it.
 
-This module does not know about fingerprints.  Everything here is linear in the size of the page, and
+This module does not know about fingerprints.  Everything here takes time linear in the size of the page, and
 no page makes it raise.
 """
 
@@ -59,18 +59,18 @@ SPACELESS = (
     "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 )
-#: Codecs of Python that are no character set of a page; punycode takes quadratic time.
+#: Codecs of Python that no page is encoded in; punycode takes quadratic time.
 NOT_CHARSETS = {"punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"}
-#: What a page can't truly say of itself in ASCII.
+#: Encodings that a page can't have if its declaration of them can be read as ASCII.
 NOT_DECLARED = ["utf-16", "utf-16le", "utf-16be", "utf-32", "utf-32le", "utf-32be"]
 #: libxml2's XML_ERR_RESOURCE_LIMIT, for which older versions of lxml have no name.
 RESOURCE_LIMIT = 114
-#: Bytes in which a declaration is looked for, and an unknown encoding is guessed by.
+#: Bytes that are searched for a declaration of the encoding, and from which an unknown one is guessed.
 HEAD = 65_536
-#: Characters for which html.parser, which takes quadratic time on broken tags, may be asked.
+#: Characters that html.parser is given at most, since it takes quadratic time on broken tags.
 SECOND_OPINION = 4_096
 
-# What is normalised at once: one character may become 18, and a page of them would not fit into memory.
+# Text is normalised in batches: one character may become 18, and a page of those would not fit into memory.
 _BATCH = re.compile(r".{1,65535}(?:\s|$)|.{65536}", re.DOTALL)
 _ASCII_TOKENS = re.compile(r"/\S*|\w+", re.ASCII)
 # Invisible characters, which vanish, and those that NFKC would turn into slashes.
@@ -103,7 +103,7 @@ def is_url(token: str) -> bool:
 
 @cache
 def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Runs of combining marks over the limit, in the basic plane and beyond, and tokens."""
+    """Patterns of the runs of combining marks over the limit, in the basic plane and beyond, and of tokens."""
     marks = "".join(chr(c) for c in range(0x300, 0x10000) if unicodedata.category(chr(c))[0] == "M")
     letter = rf"[^\W{SPACELESS}]"
     tokens = rf"/\S*|[{SPACELESS}][{marks}]*|{letter}+(?:[{marks}]+{letter}*)*"
@@ -117,7 +117,7 @@ def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[st
 
 
 def _normalise(text: str) -> str:
-    """NFKC, after cutting runs of combining marks to the limit."""
+    """The NFKC of a text whose runs of combining marks are cut to the limit."""
     long_marks, beyond, _ = _unicode_patterns()
     text = long_marks.sub(_cut, text)
     if len(text.encode("utf-16-le", "replace")) > 2 * len(text):  # characters beyond the basic plane
@@ -130,7 +130,7 @@ def _cut(run: re.Match[str]) -> str:
 
 
 def split_tokens(text: str) -> list[str]:
-    """Folds text and splits it into tokens; what follows a slash is taken for a URL.
+    """Folds text and splits it into tokens; a slash begins a URL token, which ends at the next white space.
 
     >>> split_tokens("Ｆｕｌｌ STRASSE Straße x\u0301")
     ['full', 'strasse', 'strasse', 'x́']
@@ -144,10 +144,10 @@ def split_tokens(text: str) -> list[str]:
 
 
 def decode(html: bytes | str, encoding: str | None = None) -> str:
-    """Text of a page: a BOM wins, then ``encoding``, then UTF-8 if it is that, then what the page declares,
-    then detection.
+    """The text of a page.  A BOM wins, then ``encoding``, then UTF-8 if the page is valid UTF-8, then what the
+    page declares, then detection.
 
-    Never raises: what is no character set is ignored, undecodable bytes become U+FFFD.
+    It never raises: an encoding that is no character set is ignored, and undecodable bytes become U+FFFD.
 
     >>> decode("Käse".encode("latin-1"), "latin-1"), decode(b"\\xef\\xbb\\xbfx", "latin-1")
     ('Käse', 'x')
@@ -174,14 +174,14 @@ def decode(html: bytes | str, encoding: str | None = None) -> str:
 
 
 def charset(label: str) -> str | None:
-    """The Python codec of a character set's label; None if there is none.
+    """The Python codec of a character set's label; None if the label names no character set of pages.
 
     >>> charset("UTF-8"), charset("zlib")
     ('utf_8', None)
     """
     try:
         name = codecs.lookup(label.strip()).name.replace("-", "_")
-        b"<x/>".decode(name, "replace")  # zlib, hex and the like are no text encodings
+        b"<x/>".decode(name, "replace")  # zlib, hex and the like don't encode text
     except (LookupError, ValueError):
         return None
     return None if name in NOT_CHARSETS else name
@@ -214,7 +214,7 @@ def _parse(text: str) -> etree._Element:
 
 
 def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page:
-    """The tokens of a parsed page.  Leaves the tree as it is.  O(size of the tree).
+    """The tokens of a parsed page, whose tree is left as it is.  O(size of the tree).
 
     ``url`` is the page's own address, against which its links are resolved.
     """

@@ -1,8 +1,8 @@
-"""What is judged: text that is a page, and one that is parsed in bounded time and memory.
+"""Limits: which texts are parsed at all, so that every page is judged in bounded time and memory.
 
 A crawler has one event loop: a page that takes a minute to parse stops the crawl, and a parser can't be
-interrupted.  So its work is bounded before it begins.  It is linear in the characters and the tags of a page,
-but for the attributes of one tag: to add one, libxml2 goes through all those before it.
+interrupted.  So its work is bounded before it begins.  That work is linear in the characters and the tags of a
+page, except for the attributes of one tag: libxml2 goes through all the earlier ones to add another.
 """
 
 import re
@@ -12,8 +12,8 @@ from lxml import etree
 
 __all__ = ["MAX_CHARACTERS", "MAX_TAGS", "MAX_TOKENS", "UNPARSABLE", "UNREADABLE", "unreadable"]
 
-# On a core that judges 12 MB of ordinary pages a second, the worst page within them all takes 2 s and 200 MB.
-#: Characters of a page, markup included; War and Peace has three million.
+# On a core that judges 12 MB of ordinary pages a second, the worst page within all these limits takes 2 s and 200 MB.
+#: Characters of a page, markup included.  War and Peace has three million.
 MAX_CHARACTERS = 4_000_000
 #: Less-than signs of a page.  A link takes up to 22 us, an end tag within 2,048 open elements up to 5 us.
 MAX_TAGS = 80_000
@@ -60,7 +60,7 @@ def _is_hostile(text: str) -> bool:
     most = MAX_ATTRIBUTES // max(1, len(text))
     if not _has_long_tag(text, 2 * most):  # an attribute takes two characters
         return False
-    if etree.LIBXML_VERSION < (2, 14):  # there, to count takes as long as to parse
+    if etree.LIBXML_VERSION < (2, 14):  # where counting takes as long as parsing
         return True
     counter = _Counter()
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True, target=cast(Any, counter))
@@ -71,8 +71,8 @@ def _is_hostile(text: str) -> bool:
 def _has_long_tag(text: str, length: int) -> bool:
     """Whether a tag may be longer than this.  O(characters / length) steps.
 
-    What is a tag depends on all that comes before it; but wherever one begins, it ends at the first ">" that
-    is not in a quoted value.  So from place to place, half that length apart, such a ">" is looked for.
+    Where a tag begins depends on everything before it.  But wherever it begins, it ends at the first ">" that
+    is not in a quoted value.  So such a ">" is looked for from place to place, half that length apart.
     """
     step, end = length // 2, 0
     quotes = {'"': -1, "'": -1}  # the last of each before that ">"
@@ -94,10 +94,10 @@ def _may_open_value(text: str, quote: int) -> bool:
 
 
 class _Counter:
-    """Takes the parser's events, so that there is no tree: the most attributes that a tag has."""
+    """Counts the attributes of each tag by the parser's events, which builds no tree."""
 
     def __init__(self) -> None:
-        self.most = 0
+        self.most = 0  # attributes of one tag
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.most = max(self.most, len(attributes))

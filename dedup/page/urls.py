@@ -12,7 +12,8 @@ __all__ = ["ORIGIN", "host", "join", "strip_session", "strip_user", "url_token",
 
 #: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
 MAX_URL = 2_000
-#: Links are not resolved against what lies deeper, which is a trap: each would take time for every folder.
+#: An address in more folders than this is a trap.  Links are not resolved against it, since each link would
+#: take time for every folder.
 MAX_FOLDERS = 20
 _SESSION = re.compile(
     r"(?:;|(?<=[?&]))(?=[acfgjmopsuz])"  # a glance at the first letter, for values full of semicolons
@@ -125,7 +126,8 @@ def usable_base(url: str) -> str:
 
 
 def join(base: str, value: str) -> str:
+    """The URL that a value names on a page at ``base``; the value itself if it can't be resolved."""
     try:
         return urljoin(base, value)
-    except ValueError:  # an address such as http://[: it names no page, but it is a feature
+    except ValueError:  # such as http://[, which names no page, but is a feature of this one
         return value

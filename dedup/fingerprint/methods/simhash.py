@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dedup.fingerprint.methods.base import Method
 from dedup.fingerprint.plans import Plan, plan, plan_for
 from dedup.fingerprint.shingles import Hashes
+from dedup.fingerprint.simhash import distances
 
 __all__ = ["Simhash"]
 
@@ -45,8 +46,7 @@ class Simhash(Method):
         return ()
 
     def distances(self, filed: Hashes, own: Hashes) -> npt.NDArray[np.uint8]:
-        differences: npt.NDArray[np.uint8] = np.bitwise_count(filed[:, 0] ^ own[0])
-        return differences
+        return distances(filed[:, 0], int(own[0]))
 
     def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
         if tables is None:

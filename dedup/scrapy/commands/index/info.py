@@ -66,7 +66,7 @@ class _Census:
 
 async def print_info(index: Index, plot: Path | None) -> int:
     """Prints it, and draws the distributions; the exit status."""
-    canvas = plots(plot, "--plot") if plot else None  # before the work
+    canvas = plots(plot) if plot else None  # before the work
     census = _Census()
     async with surveyed(index) as survey:
         with counting("Reading", await survey.count()) as advance:

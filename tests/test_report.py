@@ -22,12 +22,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from dedup import SettingsError
-from dedup.droplog.course import read_steps, read_thresholds
+from dedup.droplog.course import pause, read_steps, read_thresholds
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
 from dedup.droplog.texts import Texts, stored
 from dedup.report.document import MARK, MAX_PAIRS, Source, check_target, report, write_report
-from dedup.scrapy.timeline import PAUSE, SHARE
 from tests.support.logs import HOSTILE, lines, record
 from tests.support.processes import scrapy
 
@@ -750,7 +749,7 @@ def test_the_course_of_a_crawl_is_written_beside_its_log(crawl: Crawl) -> None:
 def test_the_lines_of_a_course_grow_with_the_logarithm_of_its_time() -> None:
     age, written = 0.0, 0
     while age < 365 * 86_400:
-        age += max(PAUSE, SHARE * age)
+        age += pause(age)
         written += 1
     assert written < 3_000
 

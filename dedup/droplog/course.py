@@ -1,49 +1,51 @@
-"""The course of a crawl, read back from the file that is written beside its drop log.
+"""The course of a crawl, in a file beside its drop log: written by `Course`, read by `read_steps`.
 
-The file is JSON Lines, its name that of the log and ``.crawl``.  Each run adds one line of its thresholds
+The file is JSON Lines, and its name is that of the log and ``.crawl``.  Each run adds one line of its thresholds
 (``run``, ``time``, ``method``, ``max_distance``, ``min_resemblance``, ``action``) and then lines of its counts
-so far (``run``, ``time``, ``pages``, ``duplicates``), ever farther apart.  Other lines are left out.
+so far (``run``, ``time``, ``pages``, ``duplicates``), ever farther apart.  Readers leave out other lines.
 """
 
 import json
+import logging
 import math
+import uuid
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["STEPS", "SUFFIX", "Step", "Thresholds", "read_steps", "read_thresholds", "width"]
+__all__ = [
+    "STEPS",
+    "SUFFIX",
+    "Course",
+    "Step",
+    "Thresholds",
+    "pause",
+    "read_steps",
+    "read_thresholds",
+    "width",
+]
+
+logger = logging.getLogger(__name__)
 
 SUFFIX = ".crawl"
-#: A longer line is no line of ours.
+#: Seconds between two lines are at least this many, and at least this share of the crawl's age.  A day leads to
+#: 1,500 lines of 150 bytes, a year to 2,700.
+PAUSE, SHARE = 0.25, 1 / 200
+#: A longer line was not written by `Course`.
 MAX_LINE = 4_096  # bytes
-#: Of more steps than this a timeline is not made.
+#: A timeline has no more steps than this.
 STEPS = 60
+#: Round lengths of a step in seconds: parts of a minute, minutes, hours, a day.
 _WIDTHS = (
-    0.5,
-    1,
-    2,
-    5,
-    10,
-    15,
-    30,
-    60,
-    120,
-    300,
-    600,
-    900,
-    1_800,
-    3_600,
-    7_200,
-    10_800,
-    21_600,
-    43_200,
-    86_400,
+    *(0.5, 1, 2, 5, 10, 15, 30),
+    *(60 * minutes for minutes in (1, 2, 5, 10, 15, 30)),
+    *(3_600 * hours for hours in (1, 2, 3, 6, 12, 24)),
 )
 
 
 class Thresholds(NamedTuple):
-    """By what pages were taken for near-duplicates."""
+    """The settings by which pages were taken for near-duplicates, and what was done with them."""
 
     method: str
     max_distance: int
@@ -52,11 +54,46 @@ class Thresholds(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Pages that were judged since the step before, of one run."""
+    """The pages that one run has judged since the step before."""
 
     time: float  # seconds since 1970
     pages: int
     duplicates: int
+
+
+class Course:
+    """Writes the course of one crawl.  If that fails, a warning says so, and nothing more is written."""
+
+    def __init__(self, path: Path, thresholds: Thresholds) -> None:
+        """Begins with a line of the crawl's thresholds."""
+        self._path = path
+        self._run = uuid.uuid4().hex[:12]
+        self._failed = False
+        self._add(thresholds._asdict())
+
+    def add(self, pages: int, duplicates: int) -> None:
+        """Adds a line of the counts so far."""
+        self._add({"pages": pages, "duplicates": duplicates})
+
+    def _add(self, values: dict[str, Any]) -> None:
+        if self._failed:
+            return
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        try:
+            with self._path.open("a") as file:
+                file.write(json.dumps({"run": self._run, "time": now} | values) + "\n")
+        except OSError as error:
+            logger.warning("The course of the crawl can't be written: %s", error)
+            self._failed = True
+
+
+def pause(age: float) -> float:
+    """Seconds to the next line of a crawl that is so many seconds old.
+
+    >>> pause(0), pause(3_600)
+    (0.25, 18.0)
+    """
+    return max(PAUSE, SHARE * age)
 
 
 def read_thresholds(paths: Iterable[Path]) -> list[Thresholds]:

@@ -1,31 +1,24 @@
-"""The log of dropped duplicates: JSON Lines, one object per page, written before the drop takes effect."""
+"""The writer of the drop log: JSON Lines, one object per page, written before the drop takes effect."""
 
 import json
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-from scrapy import Request
-from scrapy.http import Response
 
 from dedup.errors import SettingsError
-from dedup.fingerprint.detector import Fingerprint
-from dedup.index import Verdict
-from dedup.page.urls import strip_user
 
-__all__ = ["DropLog", "drop_record"]
+__all__ = ["DropLog"]
 
-#: Texts, which strangers choose, are cut to this many characters: a line stays one small write.
+#: Strangers choose the texts, so they are cut to this many characters: a line stays one small write.
 MAX_TEXT = 2_000
 
 
 class DropLog:
     """An open log.  Lines of several processes don't mix: each is one write to a file opened to append."""
 
-    def __init__(self, path: str, name: str) -> None:
-        """``path`` may hold ``%(name)s`` and ``%(time)s``, as Scrapy's feeds do.
+    def __init__(self, path: str, name: str = "") -> None:
+        """``path`` may hold ``%(name)s`` and ``%(time)s``, as Scrapy's feeds do; ``name`` is the spider's.
 
         Raises `SettingsError` if it can't be written to.
         """
@@ -38,7 +31,7 @@ class DropLog:
             torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SettingsError(f"DEDUP_LOG is {path!r}, which can't be written: {error}") from None
-        self._before = b"\n" if torn else b""  # what a crash left of the last line stays apart
+        self._before = b"\n" if torn else b""  # keeps apart what a crash left of the last line
 
     def write(self, record: Mapping[str, object]) -> None:
         """Adds a line, ASCII only; raises OSError if it is not all in the file."""
@@ -50,29 +43,10 @@ class DropLog:
             raise OSError(f"only {written} of {len(line)} bytes written to {self.path}")
         self._before = b""
 
+    def beside(self, suffix: str) -> Path | None:
+        """The path of a file beside the log; None if the log is /dev/null or the like."""
+        return Path(f"{self.path}{suffix}") if self.path.is_file() else None
+
     def close(self) -> None:
         """Lets go of the file."""
         os.close(self._file)
-
-
-def drop_record(
-    request: Request, response: Response, fingerprint: Fingerprint, verdict: Verdict, action: str
-) -> dict[str, Any]:
-    """What the log says of a page that is a near-duplicate."""
-    referer = request.headers.get("Referer")
-    return {
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "url": strip_user(response.url),
-        "duplicate_of": verdict.of,
-        "distance": verdict.distance,
-        "resemblance": round(verdict.resemblance or 0.0, 4),
-        "simhash": fingerprint.hex,
-        "duplicate_of_simhash": f"{verdict.of_simhash or 0:016x}",
-        "tokens": fingerprint.tokens,
-        "links": fingerprint.links,
-        "bytes": len(response.body),
-        "rule": verdict.rule,
-        "action": action,
-        "referer": strip_user(referer.decode("ascii", "replace")) if referer else None,
-        "depth": request.meta.get("depth", 0),
-    }

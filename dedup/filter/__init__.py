@@ -1,1 +1,29 @@
-"""The policy of a crawl: what becomes of a page, its claim and its verdict."""
+"""The policy of a crawl: what becomes of each page, whoever fetched it.
+
+Nothing here knows Scrapy.  An archive that is replayed goes through the very same filter as a crawl:
+
+>>> import asyncio
+>>> from functools import partial
+>>> from dedup import Detector, open_index
+>>> from dedup.droplog.log import DropLog
+>>> from dedup.filter import Filter, Visit
+>>> from dedup.page.read import read
+>>> story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time " * 3
+>>> archive = {"http://a.org/lamp": story, "http://b.org/lamp": story, "http://a.org/404": "not found"}
+>>> async def replay():
+...     filter = Filter(open_index("memory:", Detector()), DropLog("/dev/null"))
+...     for url, text in archive.items():
+...         outcome = await filter.judge(Visit(url, url, partial(read, text, url)))
+...         print(url, outcome.action, outcome.verdict.of or outcome.verdict.reason)
+...         await filter.handed_over(url)
+...     await filter.close()
+>>> asyncio.run(replay())
+http://a.org/lamp keep None
+http://b.org/lamp drop http://a.org/lamp
+http://a.org/404 keep short
+"""
+
+from dedup.filter.filter import Crawl, Filter, Outcome, Visit
+from dedup.filter.stats import Counts, Stats
+
+__all__ = ["Counts", "Crawl", "Filter", "Outcome", "Stats", "Visit"]

@@ -1,14 +1,13 @@
-"""The alarm: one kept page that absorbs an absurd number of a host's URLs is no page, but a wall.
+"""The alarm: a kept page that absorbs an absurd number of a host's URLs is not a page but a wall.
 
 Login walls, consent pages and error pages with status 200 look alike at every URL.  A content that a host
-gives for more than MAX_CLUSTER URLs is not trusted any more: what looks like it is kept.
+gives for more than ``max_cluster`` URLs is not trusted any more: pages that look like it are kept.
 """
 
 import logging
 from collections import Counter
 
-from scrapy.statscollectors import StatsCollector
-
+from dedup.filter.stats import Stats, count
 from dedup.page.urls import host, strip_session
 from dedup.printing import inert
 
@@ -18,10 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 class Alarm:
-    """Counts the near-duplicates of each kept page, by host; one counter per kept page and host."""
+    """Counts the near-duplicates of each kept page by host.  It holds one number per kept page and host."""
 
-    def __init__(self, limit: int, stats: StatsCollector) -> None:
-        """``limit``: near-duplicates of one page that a host may have; 0 = any number."""
+    def __init__(self, limit: int, stats: Stats) -> None:
+        """``limit``: how many near-duplicates of one page a host may have; 0 allows any number."""
         self._limit = limit
         self._stats = stats
         self._drops: Counter[tuple[str, str]] = Counter()
@@ -34,10 +33,10 @@ class Alarm:
         self._drops[of, where] += 1
         drops = self._drops[of, where]
         if drops == self._limit + 1:
-            self._stats.inc_value("dedup/alarms")
+            count(self._stats, "alarms")
             logger.warning(
                 "Alarm: %s near-duplicates of %s on %s. Is that a login wall or an error page? From now on they "
-                "are kept (DEDUP_MAX_CLUSTER; those dropped: scrapy duplicates --of URL)",
+                "are kept (max_cluster); those that were dropped before are in the drop log",
                 f"{self._limit:,}",
                 inert(of),
                 inert(where),

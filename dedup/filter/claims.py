@@ -1,33 +1,64 @@
-"""Verdicts from an index that may be out of reach, and what becomes of pages meanwhile: ON_INDEX_FAILURE.
+"""Claims on an index that may fail, and what becomes of pages then.
 
-"keep": pages pass unjudged; they are set aside, and filed in their order when the index is back.  "pause":
-pages wait for the index.  "stop": the crawl ends.  Nothing here raises; no page is dropped without a verdict.
+`RESPONSES` is the table of docs/reliability.md, "When the index fails".  Nothing here raises but what the
+crawl raises when it is told to stop, and no page is dropped without a verdict.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-
-from scrapy.statscollectors import StatsCollector
+from enum import Enum, auto
 
 from dedup.errors import DedupError, IndexUnavailableError
+from dedup.filter.stats import Stats, count, spend
 from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Index, Verdict
 from dedup.printing import inert
 
-__all__ = ["Claims"]
+__all__ = ["RESPONSES", "Claimant", "Failure", "Response"]
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two attempts to reach the index: the first, the longest.
+#: Seconds between two attempts to reach the index: the first pause, and the longest.
 PAUSE_SECONDS = (0.5, 15.0)
-#: Pages that are set aside at most (about 1 kB each); those beyond are kept, and never filed.
+#: How many pages are set aside at most (about 1 kB each); those beyond are kept, and never filed.
 MAX_ASIDE = 10_000
-#: The same trouble is told of again after so many seconds.
+#: Seconds after which the same trouble is told again.
 SILENCE = 60.0
+
+
+class Failure(Enum):
+    """What can be wrong when a claim fails."""
+
+    AWAY = auto()  #: the index is out of reach, and may come back
+    UNUSABLE = auto()  #: the index is damaged, or it is another one: it will not come back
+    FAULT = auto()  #: the program has a fault, and the index may have none
+
+
+class Response(Enum):
+    """What becomes of a page whose claim fails."""
+
+    SET_ASIDE = auto()  #: it is kept unjudged, and filed when the index is back
+    WAIT = auto()  #: its claim is made again; if the crawl is about to end, it is kept unjudged
+    KEEP = auto()  #: it is kept unjudged, and never filed
+    STOP = auto()  #: it is kept unjudged, and the crawl ends
+
+
+#: By ``on_index_failure`` and by what is wrong.
+RESPONSES = {
+    ("keep", Failure.AWAY): Response.SET_ASIDE,
+    ("keep", Failure.UNUSABLE): Response.KEEP,
+    ("keep", Failure.FAULT): Response.KEEP,
+    ("pause", Failure.AWAY): Response.WAIT,
+    ("pause", Failure.UNUSABLE): Response.STOP,
+    ("pause", Failure.FAULT): Response.KEEP,
+    ("stop", Failure.AWAY): Response.STOP,
+    ("stop", Failure.UNUSABLE): Response.STOP,
+    ("stop", Failure.FAULT): Response.KEEP,
+}
 
 
 @dataclass(slots=True)
@@ -39,76 +70,77 @@ class _Aside:
     done: bool = False  # its output was handed over meanwhile
 
 
-class Claims:
-    """The claims of one crawl."""
+class Claimant:
+    """Claims the pages of one crawl, and confirms or releases them."""
 
     def __init__(
         self,
         index: Index,
         policy: str,
-        stats: StatsCollector,
+        stats: Stats,
         stop: Callable[[DedupError], None],
-        closing: Callable[[], bool],
+        is_closing: Callable[[], bool],
     ) -> None:
+        """``policy`` is "keep", "pause" or "stop".
+
+        ``stop`` ends the crawl, and is called once; ``is_closing`` says whether the crawl is about to end.
+        """
         self._index = index
         self._policy = policy
         self._stats = stats
         self._stop = stop
-        self._closing = closing
+        self._is_closing = is_closing
+        self._stopped = False
         self._claimed: set[str] = set()  # page ids whose output is not yet handed over
         self._aside: dict[str, _Aside] = {}
         self._filing: asyncio.Task[None] | None = None
         self._told = ("", 0.0)
 
     async def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
-        """A verdict in any case."""
-        pause, longest = PAUSE_SECONDS
-        while not self._aside or fingerprint.reason is not None:
+        """The verdict on a page, which is "unjudged" where the index has none to give."""
+        if self._aside and fingerprint.reason is None:  # pages are filed in their order
+            self._set_aside(page_id, url, fingerprint)
+            return Verdict("unjudged", reason="index")
+        pauses = _pauses()
+        while True:
             try:
                 verdict = await self._index.claim(page_id, url, fingerprint)
-            except DedupError as error:
-                self._tell(error)
-                away = isinstance(error, IndexUnavailableError)
-                if self._policy == "stop" or (self._policy == "pause" and not away):
-                    self._stop(error)
-                if self._policy == "keep" and away:
-                    break
-                if self._policy != "pause" or self._closing():
-                    return Verdict("unjudged", reason="index")
-            except Exception:
-                logger.exception("Kept %s: it can't be claimed", inert(url))
-                return Verdict("unjudged", reason="internal_error")
-            else:
-                if verdict.status in {"new", "same"}:
-                    self._claimed.add(page_id)
-                return verdict
-            await asyncio.sleep(pause)
-            paused = self._stats.get_value("dedup/seconds/paused", 0.0)
-            self._stats.set_value("dedup/seconds/paused", paused + pause)
-            pause = min(2 * pause, longest)
-        self._set_aside(page_id, url, fingerprint)
-        return Verdict("unjudged", reason="index")
+            except Exception as error:  # noqa: BLE001 (no fault of ours may cost a page)
+                failure = self._tell(error, f"Kept {inert(url)}: it can't be claimed")
+                match RESPONSES[self._policy, failure]:
+                    case Response.WAIT if not (self._stopped or self._is_closing()):
+                        pause = next(pauses)
+                        await asyncio.sleep(pause)
+                        spend(self._stats, "paused", pause)
+                        continue
+                    case Response.SET_ASIDE:
+                        self._set_aside(page_id, url, fingerprint)
+                    case Response.STOP if isinstance(error, DedupError) and not self._stopped:
+                        self._stopped = True
+                        self._stop(error)
+                return Verdict("unjudged", reason="internal_error" if failure is Failure.FAULT else "index")
+            if verdict.status in {"new", "same"}:
+                self._claimed.add(page_id)
+            return verdict
 
     def _set_aside(self, page_id: str, url: str, fingerprint: Fingerprint) -> None:
         if len(self._aside) >= MAX_ASIDE:
-            self._stats.inc_value("dedup/late/never")
+            count(self._stats, "late/never")
             return
         self._aside.setdefault(page_id, _Aside(url, fingerprint))
         if self._filing is None or self._filing.done():
             self._filing = asyncio.create_task(self._file_later())
 
     async def _file_later(self) -> None:
-        pause, longest = PAUSE_SECONDS
-        while self._aside:
+        for pause in _pauses():
+            if not self._aside:
+                return
             await asyncio.sleep(pause)
             try:
                 await self._file()
-            except IndexUnavailableError as error:
-                self._tell(error)
-                pause = min(2 * pause, longest)
-            except DedupError as error:  # it will not come back
-                self._tell(error)
-                self._give_up()
+            except Exception as error:  # noqa: BLE001 (told, with its traceback)
+                if self._tell(error, "Pages that were kept can't be filed") is not Failure.AWAY:
+                    self._give_up()
 
     async def _file(self) -> None:
         """Files what was set aside, in order; pages that come meanwhile are added at the end."""
@@ -116,10 +148,10 @@ class Claims:
         while self._aside:
             page_id, page = next(iter(self._aside.items()))
             verdict = await self._index.claim(page_id, page.url, page.fingerprint)
-            if self._aside.pop(page_id, None) is None:  # released meanwhile
+            if self._aside.pop(page_id, None) is None:  # it was released meanwhile
                 await self._index.release(page_id)
             elif verdict.status == "duplicate":  # too late to be dropped
-                self._stats.inc_value("dedup/late/duplicate")
+                count(self._stats, "late/duplicate")
                 logger.info(
                     "Kept while the index was away: %s, a near-duplicate of %s (distance %d, resemblance %.2f)",
                     inert(page.url),
@@ -128,7 +160,7 @@ class Claims:
                     verdict.resemblance,
                 )
             else:
-                self._stats.inc_value("dedup/late/filed")
+                count(self._stats, "late/filed")
                 self._claimed.add(page_id)
                 if page.done:
                     await self.confirm(page_id)
@@ -141,12 +173,16 @@ class Claims:
         self._stats.inc_value("dedup/late/never", len(self._aside))
         self._aside.clear()
 
-    def _tell(self, error: DedupError) -> None:
-        """One line for a trouble, not one a page."""
+    def _tell(self, error: Exception, fault: str = "") -> Failure:
+        """Logs what is wrong: one line for a trouble of the index, not one a page; a traceback for a fault."""
+        if not isinstance(error, DedupError):
+            logger.error("%s", fault, exc_info=error)
+            return Failure.FAULT
         text, now = str(error), time.monotonic()
         if text != self._told[0] or now - self._told[1] > SILENCE:
             self._told = (text, now)
-            logger.warning("No verdicts: %s (ON_INDEX_FAILURE %s)", text, self._policy)
+            logger.warning("No verdicts: %s (on_index_failure %s)", text, self._policy)
+        return Failure.AWAY if isinstance(error, IndexUnavailableError) else Failure.UNUSABLE
 
     async def confirm(self, page_id: str) -> None:
         """The page's output has been handed over."""
@@ -184,3 +220,11 @@ class Claims:
             await work
         except DedupError as error:
             self._tell(error)
+
+
+def _pauses() -> Iterator[float]:
+    """Seconds to wait between attempts: each pause is twice the one before, up to the longest."""
+    pause, longest = PAUSE_SECONDS
+    while True:
+        yield pause
+        pause = min(2 * pause, longest)

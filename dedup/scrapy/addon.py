@@ -22,10 +22,9 @@ class Addon:
 
         from dedup.scrapy.bodies import CharsetMiddleware, WholenessMiddleware
         from dedup.scrapy.confirm import ConfirmMiddleware
-        from dedup.scrapy.keep_text import KeepText
+        from dedup.scrapy.extensions import KeepText, Timeline
         from dedup.scrapy.middleware import NearDuplicateMiddleware
         from dedup.scrapy.settings import is_enabled
-        from dedup.scrapy.timeline import Timeline
 
         for name, component, order in (
             ("DOWNLOADER_MIDDLEWARES", WholenessMiddleware, WHOLENESS_ORDER),

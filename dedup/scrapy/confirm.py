@@ -1,4 +1,4 @@
-"""Confirms pages once the spider's output has been handed over; holds back links of "nofollow" pages."""
+"""The spider's side of the filter: a page is confirmed once its output has been handed over."""
 
 from collections.abc import AsyncIterator
 from typing import TypeVar
@@ -8,9 +8,11 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
+from dedup.filter import Filter
 from dedup.scrapy.judgement import FLAG
-from dedup.scrapy.middleware import NearDuplicateMiddleware, is_seed
 from dedup.scrapy.settings import is_enabled
+from dedup.scrapy.signals import filter_opened
+from dedup.scrapy.visits import is_seed, page_id
 
 __all__ = ["ConfirmMiddleware"]
 
@@ -22,24 +24,31 @@ class ConfirmMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
+        self.filter: Filter | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> "ConfirmMiddleware":
         """Called by Scrapy."""
         if not is_enabled(crawler.settings):
             raise NotConfigured
-        return cls(crawler)
+        middleware = cls(crawler)
+        crawler.signals.connect(middleware.filter_opened, filter_opened)
+        return middleware
+
+    def filter_opened(self, filter: Filter) -> None:
+        """The filter is ready."""
+        self.filter = filter
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[_T]) -> AsyncIterator[_T]:
         """Passes the output on, then confirms the page."""
-        judge = self.crawler.get_downloader_middleware(NearDuplicateMiddleware)
         request = response.request
-        if judge is None or not judge.ready or request is None:
+        if self.filter is None or request is None:
             async for output in result:
                 yield output
             return
-        nofollow = FLAG in response.flags and judge.options.action == "nofollow" and not is_seed(request)
+        nofollow = FLAG in response.flags and self.filter.action == "nofollow" and not is_seed(request)
         async for output in result:
             if not (nofollow and isinstance(output, Request)):
                 yield output
-        await judge.handed_over(request)  # not reached if the spider fails: spider_error is sent then
+        # Not reached if the spider fails: Scrapy sends spider_error then.
+        await self.filter.handed_over(page_id(self.crawler, request))

@@ -7,10 +7,11 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 if TYPE_CHECKING:  # this module is imported at every command of Scrapy
+    from dedup.filter import Outcome
     from dedup.fingerprint.detector import Fingerprint
     from dedup.index import Verdict
 
-__all__ = ["FLAG", "Judgement", "NearDuplicate", "judgement", "remember"]
+__all__ = ["FLAG", "Judgement", "NearDuplicate", "judgement", "outcome_of", "remember"]
 
 #: Put into the flags of a near-duplicate that is not dropped.
 FLAG = "near-duplicate"
@@ -34,14 +35,20 @@ class Judgement(NamedTuple):
     verdict: "Verdict"
 
 
-_judgements: WeakKeyDictionary[Response, Judgement] = WeakKeyDictionary()
+_outcomes: "WeakKeyDictionary[Response, Outcome]" = WeakKeyDictionary()
 
 
 def judgement(response: Response) -> Judgement | None:
     """What the filter made of a response, for callbacks; None if it was not judged."""
-    return _judgements.get(response)
+    outcome = _outcomes.get(response)
+    return None if outcome is None else Judgement(outcome.fingerprint, outcome.verdict)
 
 
-def remember(response: Response, judged: Judgement) -> None:
-    """Keeps a judgement for as long as its response lives (responses take no attributes)."""
-    _judgements[response] = judged
+def outcome_of(response: Response) -> "Outcome | None":
+    """All that the filter made of a response, with the tokens that it was judged by."""
+    return _outcomes.get(response)
+
+
+def remember(response: Response, outcome: "Outcome") -> None:
+    """Keeps an outcome for as long as its response lives (responses take no attributes)."""
+    _outcomes[response] = outcome

@@ -7,9 +7,11 @@ from scrapy.exceptions import CloseSpider
 
 from dedup.errors import DedupError
 
-__all__ = ["filter_failed", "near_duplicate", "refuse"]
+__all__ = ["filter_failed", "filter_opened", "logger_for", "near_duplicate", "refuse"]
 
-logger = logging.getLogger(__name__)
+#: The filter is ready for the first page.  Arguments: filter (a `dedup.filter.Filter`), options (the settings that
+#: it was made from), spider.
+filter_opened = object()
 
 #: A page was found to be a near-duplicate and dropped, or marked.  Arguments: response, request, record
 #: (the object that was written to the drop log), spider.
@@ -21,6 +23,11 @@ filter_failed = object()
 
 def refuse(crawler: Crawler, error: DedupError) -> CloseSpider:
     """Says in one line why a crawl can't go on; what a ``spider_opened`` handler then raises."""
-    logger.error("Crawl refused: %s", error, extra={"spider": crawler.spider})
+    logger_for(crawler, __name__).error("Crawl refused: %s", error)
     crawler.signals.send_catch_log(filter_failed, error=error)
     return CloseSpider(error.reason)
+
+
+def logger_for(crawler: Crawler, name: str) -> logging.LoggerAdapter[logging.Logger]:
+    """A logger whose lines carry the spider, as Scrapy's own do."""
+    return logging.LoggerAdapter(logging.getLogger(name), {"spider": crawler.spider})

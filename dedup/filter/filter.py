@@ -1,0 +1,220 @@
+"""The filter: a page goes in, and what becomes of it comes out.
+
+The law: when not certain, keep.  A page is dropped only with a verdict, and only after its record is in the
+drop log.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from dedup.droplog.log import DropLog
+from dedup.errors import DedupError
+from dedup.filter.alarm import Alarm
+from dedup.filter.audit import Audit
+from dedup.filter.claims import Claimant
+from dedup.filter.doubts import Watch
+from dedup.filter.stats import Counts, Stats, count, spend
+from dedup.fingerprint.detector import Fingerprint
+from dedup.index import Index, Verdict
+from dedup.page.html import Page
+from dedup.page.urls import strip_user
+from dedup.printing import inert
+
+__all__ = ["Crawl", "Filter", "Outcome", "Visit"]
+
+logger = logging.getLogger(__name__)
+
+Action = Literal["keep", "mark", "nofollow", "drop"]
+#: The stats of what is done with a near-duplicate, and of the links on it.
+COUNTED = {
+    "drop": ("dropped", "links_not_followed"),
+    "nofollow": ("not_followed", "links_not_followed"),
+    "mark": ("marked", "links_marked"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A page as a crawl met it."""
+
+    page_id: str  #: what the index knows it by: the same whenever the same page is fetched
+    url: str
+    read: Callable[[], Page]  #: gives its tokens; called once, by `Filter.judge`
+    referer: str | None = None
+    depth: int = 0  #: links from a seed
+    size: int = 0  #: bytes of its body
+    is_seed: bool = False  #: the crawl begins with it, and reaches everything from there: never dropped
+    origin: Any = None  #: what `Crawl.fetch_again` takes; None: the page can't be fetched again
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of a page."""
+
+    action: Action  #: "keep" unless it is a near-duplicate
+    verdict: Verdict
+    fingerprint: Fingerprint
+    page: Page
+    record: dict[str, Any] | None  #: what the drop log says of it; there is one for each near-duplicate
+
+
+class Crawl:
+    """What the filter asks of the crawl that it works for.
+
+    As it is here, it suits pages that are replayed, of which none can be fetched.
+    """
+
+    def stop(self, error: DedupError) -> None:
+        """The filter can't go on, and the crawl is to end.  Called once; what it raises, `judge` raises."""
+        raise error
+
+    def is_closing(self) -> bool:
+        """Whether the crawl is about to end, so that nothing should wait for the index any more."""
+        return False
+
+    async def fetch(self, url: str) -> Page | None:
+        """The page at a URL as it is now, for the audit; None if it can't be had.  It may raise anything."""
+        return None
+
+    def fetch_again(self, origin: Any) -> None:
+        """A page was dropped for another that failed: it is to be fetched once more."""
+
+
+class Filter:
+    """The filter of one crawl."""
+
+    def __init__(
+        self,
+        index: Index,
+        log: DropLog,
+        *,
+        action: Action = "drop",
+        on_index_failure: str = "keep",
+        max_cluster: int = 1_000,
+        audit: float = 0.0,
+        stats: Stats | None = None,
+        crawl: Crawl | None = None,
+    ) -> None:
+        """Index and log are let go of by `close`.
+
+        ``action``: what is done with near-duplicates.  ``on_index_failure``: "keep", "pause" or "stop"
+        (`dedup.filter.claims.RESPONSES`).  ``max_cluster``: how many near-duplicates of one page a host may
+        have before the alarm rings; 0 = any number.  ``audit``: the share of drops that is checked, 0 to 1.
+        """
+        self.index = index
+        self.log = log
+        self.action = action
+        self.stats = stats if stats is not None else Counts()
+        crawl = crawl or Crawl()
+        self._alarm = Alarm(max_cluster, self.stats)
+        self._audit = Audit(index.detector, audit, self.stats, crawl.fetch)
+        self._claimant = Claimant(index, on_index_failure, self.stats, crawl.stop, crawl.is_closing)
+        self._watch = Watch(index, self.stats, crawl.fetch_again)
+        self._checks: set[asyncio.Task[None]] = set()
+
+    async def judge(self, visit: Visit) -> Outcome:
+        """What becomes of a page; it is kept whatever fails."""
+        started = time.perf_counter()
+        page, fingerprint = self._read(visit)
+        read = time.perf_counter()
+        verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint)
+        spend(self.stats, "fingerprint", read - started)
+        spend(self.stats, "claim", time.perf_counter() - read)
+        action: Action = "keep"
+        record = None
+        if verdict.status == "duplicate":
+            action = "mark" if visit.is_seed else self.action
+            record = make_record(visit, fingerprint, verdict, action)
+            if reason := self._objection(record):
+                action, verdict, record = "keep", Verdict("unjudged", reason=reason), None
+        count(self.stats, "pages")
+        count(self.stats, verdict.status, verdict.reason)
+        outcome = Outcome(action, verdict, fingerprint, page, record)
+        if record is not None:
+            self._follow_up(visit, outcome, record)
+        return outcome
+
+    def _read(self, visit: Visit) -> tuple[Page, Fingerprint]:
+        try:
+            page = visit.read()
+            return page, self.index.detector.fingerprint_page(page)
+        except Exception:
+            logger.exception("Kept %s: it can't be fingerprinted", inert(visit.url))
+            return Page([], 0, "internal_error"), Fingerprint.unjudged("internal_error")
+
+    def _objection(self, record: dict[str, Any]) -> str | None:
+        """Why a near-duplicate is kept all the same; None once its record is in the log."""
+        if self._alarm.rings(record["url"], record["duplicate_of"]):
+            return "alarm"
+        try:
+            self.log.write(record)
+        except OSError as error:
+            logger.error("Kept %s: the drop log can't be written: %s", inert(record["url"]), error)
+            return "log"
+        return None
+
+    def _follow_up(self, visit: Visit, outcome: Outcome, record: dict[str, Any]) -> None:
+        """Counts a near-duplicate; if it is dropped, sees to the page that it was dropped for."""
+        done, links = COUNTED[outcome.action]
+        count(self.stats, done)
+        self.stats.inc_value(f"dedup/{links}", outcome.fingerprint.links)
+        if outcome.action != "drop":
+            return
+        verdict, of = outcome.verdict, record["duplicate_of"]
+        if not verdict.done and verdict.of_id and visit.origin is not None:
+            self._watch.add(verdict.of_id, visit.page_id, visit.url, visit.origin)
+        if self._audit.picks(record["url"]):
+            shingles = self.index.detector.shingles(outcome.page)
+            check = asyncio.create_task(self._audit.check(inert(record["url"]), shingles, of))
+            self._checks.add(check)
+            check.add_done_callback(self._checks.discard)
+
+    async def handed_over(self, page_id: str) -> None:
+        """The output of a page has reached the crawler: its claim is confirmed."""
+        await self._claimant.confirm(page_id)
+        self._watch.settle(page_id, processed=True)
+
+    async def failed(self, page_id: str) -> None:
+        """A page could not be processed: its claim is taken back."""
+        await self._claimant.release(page_id)
+        self._watch.settle(page_id, processed=False)
+
+    def is_waiting(self) -> bool:
+        """Whether a crawl that has nothing else to do should go on, because a drop is still uncertain."""
+        return self._watch.is_waiting()
+
+    async def close(self, *, finished: bool = True) -> None:
+        """Writes what is confirmed and releases what is not; lets go of index and log.
+
+        A crawl that has not ``finished`` has lost what its pages link to: until they are met again, they
+        shadow no other page.
+        """
+        self._audit.close()
+        await self._watch.close()
+        await self._claimant.close(finished=finished)
+        self.log.close()
+
+
+def make_record(visit: Visit, fingerprint: Fingerprint, verdict: Verdict, action: str) -> dict[str, Any]:
+    """What the log says of a page that is a near-duplicate."""
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "url": strip_user(visit.url),
+        "duplicate_of": verdict.of,
+        "distance": verdict.distance,
+        "resemblance": round(verdict.resemblance or 0.0, 4),
+        "simhash": fingerprint.hex,
+        "duplicate_of_simhash": f"{verdict.of_simhash or 0:016x}",
+        "tokens": fingerprint.tokens,
+        "links": fingerprint.links,
+        "bytes": visit.size,
+        "rule": verdict.rule,
+        "action": action,
+        "referer": strip_user(visit.referer) if visit.referer else None,
+        "depth": visit.depth,
+    }

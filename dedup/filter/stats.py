@@ -1,0 +1,57 @@
+"""The counts of a crawl: what the filter asks of whatever keeps them, and a plain keeper of them.
+
+Every name begins with ``dedup/``.
+"""
+
+from typing import Any, Protocol
+
+__all__ = ["Counts", "Stats", "count", "spend"]
+
+
+class Stats(Protocol):
+    """Keeps values by name; Scrapy's StatsCollector does."""
+
+    def get_value(self, key: str, default: Any = None) -> Any:
+        """The value of that name, or the default."""
+
+    def set_value(self, key: str, value: Any) -> None:
+        """Sets the value of that name."""
+
+    def inc_value(self, key: str, count: int = 1) -> None:
+        """Adds to the value of that name, which begins at 0."""
+
+
+class Counts(dict[str, Any]):
+    """Stats in a dictionary, for use without Scrapy."""
+
+    def get_value(self, key: str, default: Any = None) -> Any:
+        """The value of that name, or the default."""
+        return self.get(key, default)
+
+    def set_value(self, key: str, value: Any) -> None:
+        """Sets the value of that name."""
+        self[key] = value
+
+    def inc_value(self, key: str, count: int = 1) -> None:
+        """Adds to the value of that name, which begins at 0."""
+        self[key] = self.get(key, 0) + count
+
+
+def count(stats: Stats, name: str, reason: str | None = None) -> None:
+    """Counts one more of something, and of its reason if it has one.
+
+    >>> stats = Counts()
+    >>> count(stats, "pages")
+    >>> count(stats, "unjudged", "short")
+    >>> stats
+    {'dedup/pages': 1, 'dedup/unjudged': 1, 'dedup/unjudged/short': 1}
+    """
+    stats.inc_value(f"dedup/{name}")
+    if reason is not None:
+        stats.inc_value(f"dedup/{name}/{reason}")
+
+
+def spend(stats: Stats, name: str, seconds: float) -> None:
+    """Adds to the seconds that something has taken."""
+    key = f"dedup/seconds/{name}"
+    stats.set_value(key, stats.get_value(key, 0.0) + seconds)

@@ -1,0 +1,46 @@
+"""Scrapy's engine as the filter sees it: where a crawl is stopped, and where pages are fetched again."""
+
+import asyncio
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import HtmlResponse
+
+from dedup.errors import DedupError
+from dedup.filter import Crawl
+from dedup.page.html import Page
+from dedup.scrapy.signals import filter_failed
+from dedup.scrapy.visits import read_response
+
+__all__ = ["Engine"]
+
+
+class Engine(Crawl):
+    """The crawl that a filter works for."""
+
+    def __init__(self, crawler: Crawler, keep_urls: bool) -> None:
+        self._crawler = crawler
+        self._keep_urls = keep_urls
+        self._closing: asyncio.Task[None] | None = None
+
+    def stop(self, error: DedupError) -> None:
+        """Closes the spider."""
+        self._crawler.signals.send_catch_log(filter_failed, error=error)
+        self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=error.reason))
+
+    def is_closing(self) -> bool:
+        """Whether the spider is being closed."""
+        # Scrapy has no public way to tell that a crawl is about to end.
+        slot = getattr(self._crawler.engine, "_slot", None)
+        return not self._crawler.crawling or getattr(slot, "closing", None) is not None
+
+    async def fetch(self, url: str) -> Page | None:
+        """Fetches a page past the filter."""
+        request = Request(url, meta={"dedup": False}, dont_filter=True)
+        response = await self._crawler.engine.download_async(request)
+        wanted = isinstance(response, HtmlResponse) and response.status == 200
+        return read_response(response, self._keep_urls) if wanted else None
+
+    def fetch_again(self, origin: Request) -> None:
+        """Gives a request to the scheduler once more."""
+        self._crawler.engine.crawl(origin.replace(dont_filter=True))

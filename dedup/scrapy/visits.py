@@ -1,0 +1,64 @@
+"""Responses of Scrapy as visits of the filter: which are judged at all, and what is read of them."""
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import HtmlResponse, Response
+from scrapy.http.request import NO_CALLBACK
+
+from dedup.filter import Visit
+from dedup.page.html import Page
+from dedup.page.read import read
+
+__all__ = ["is_seed", "page_id", "read_response", "reason_to_skip", "visit"]
+
+
+def reason_to_skip(request: Request, response: Response) -> str | None:
+    """Why a response is not judged at all: it is not a page that a spider is to parse.  None if it is one."""
+    if request.meta.get("dedup") is False:
+        return "opted_out"
+    if request.callback is NO_CALLBACK:
+        return "no_callback"
+    if request.method != "GET":
+        return "method"
+    if response.status != 200:
+        return "status"
+    return None if isinstance(response, HtmlResponse) else "type"
+
+
+def visit(crawler: Crawler, request: Request, response: Response, keep_urls: bool) -> Visit:
+    """A page as the filter takes it."""
+    referer = request.headers.get("Referer")
+    return Visit(
+        page_id(crawler, request),
+        response.url,
+        lambda: read_response(response, keep_urls),
+        referer=referer.decode("ascii", "replace") if referer else None,
+        depth=request.meta.get("depth", 0),
+        size=len(response.body),
+        is_seed=is_seed(request),
+        origin=request,
+    )
+
+
+def read_response(response: Response, keep_urls: bool) -> Page:
+    """The tokens of a page, or the reason why there are none."""
+    assert isinstance(response, HtmlResponse)
+    # The flag "partial" only says that the server gave no length.
+    if {"dataloss", "download_stopped"} & set(response.flags):
+        return Page([], 0, "partial")
+    try:
+        text = response.text
+    except (LookupError, ValueError):  # a charset label that is no character set
+        return Page([], 0, "undecodable")
+    return read(text, response.url, keep_urls, lambda _: response.selector.root)
+
+
+def page_id(crawler: Crawler, request: Request) -> str:
+    """What the index knows a page by."""
+    assert crawler.request_fingerprinter is not None
+    return crawler.request_fingerprinter.fingerprint(request).hex()
+
+
+def is_seed(request: Request) -> bool:
+    """Whether a request is a start request, and not one that copied the meta of one."""
+    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")

@@ -213,6 +213,7 @@ class Claimant:
         if self._aside:
             logger.warning("%d pages were kept unjudged, and are in no index", len(self._aside))
             self._give_up()
+        self._claimed.clear()
         await self._try(self._index.close(finished=finished))
 
     async def _try(self, work: Awaitable[None]) -> None:

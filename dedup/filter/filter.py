@@ -93,7 +93,7 @@ class Filter:
         index: Index,
         log: DropLog,
         *,
-        action: Action = "drop",
+        action: str = "drop",
         on_index_failure: str = "keep",
         max_cluster: int = 1_000,
         audit: float = 0.0,

@@ -1,0 +1,118 @@
+"""Drops that are not yet certain: what becomes of them when the kept page is done, fails or is never heard of."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from dedup.errors import IndexUnavailableError
+from dedup.filter import Counts, doubts
+from dedup.filter.doubts import Watch
+from tests.support.filters import FailingIndex, fingerprint, until
+from tests.support.redis import driven
+
+
+class Run:
+    """A watch over pages that another crawler has claimed."""
+
+    def __init__(self) -> None:
+        self.index, self.counts = FailingIndex(), Counts()
+        self.again: list[object] = []
+        self.watch = Watch(self.index, self.counts, self.again.append)
+
+    async def add(self, of: str, page: str) -> None:
+        if (await self.index.states([of])) == [None]:
+            await self.index.claim(of, f"http://example.org/{of}", fingerprint(of))
+        self.watch.add(of, page, f"http://example.org/{page}", f"request of {page}")
+
+
+@asynccontextmanager
+async def watching() -> AsyncIterator[Run]:
+    run = Run()
+    try:
+        yield run
+    finally:
+        await run.watch.close()
+        await run.index.close()
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doubts, "INTERVAL", 0.001)
+
+
+@driven
+async def test_what_was_dropped_for_a_page_that_failed_is_fetched_again() -> None:
+    async with watching() as run:
+        await run.add("a", "b")
+        await run.add("a", "c")
+        await run.add("x", "y")
+        run.watch.settle("a", processed=False)
+        assert run.again == ["request of b", "request of c"]
+        assert run.counts == {"dedup/fetched_again": 2}
+
+
+@driven
+async def test_what_was_dropped_for_a_page_that_is_done_is_not() -> None:
+    async with watching() as run:
+        await run.add("a", "b")
+        run.watch.settle("a", processed=True)
+        assert not run.watch.is_waiting()
+    assert run.again == []
+    assert run.counts == {}
+
+
+@driven
+async def test_the_index_tells_what_became_of_another_crawlers_page() -> None:
+    async with watching() as run:
+        await run.add("a", "b")
+        await run.add("x", "y")
+        await run.index.confirm("a")
+        await run.index.release("x")
+        await until(lambda: not run.watch.is_waiting())
+        assert run.again == ["request of y"]
+
+
+@driven
+async def test_an_index_out_of_reach_is_asked_again() -> None:
+    async with watching() as run:
+        await run.add("a", "b")
+        run.index.error = IndexUnavailableError("it is away")
+        asked = run.index.asked
+        await until(lambda: run.index.asked > asked + 2)
+        assert run.watch.is_waiting()
+        await run.index.release("a")
+        run.index.error = None
+        await until(lambda: not run.watch.is_waiting())
+        assert run.again == ["request of b"]
+
+
+@driven
+async def test_a_page_is_fetched_again_once() -> None:
+    async with watching() as run:
+        await run.add("a", "b")
+        run.watch.settle("a", processed=False)
+        await run.add("x", "b")
+        run.watch.settle("x", processed=False)
+        assert run.again == ["request of b"]
+
+
+@driven
+async def test_a_crawl_waits_for_an_uncertain_drop_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with watching() as run:
+        assert not run.watch.is_waiting()
+        await run.add("a", "b")
+        assert run.watch.is_waiting()
+        monkeypatch.setattr(doubts, "PATIENCE", 0.0)
+        assert not run.watch.is_waiting()
+    assert run.counts == {"dedup/uncertain": 1}
+
+
+@driven
+async def test_so_many_drops_are_remembered_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doubts, "MAX_DOUBTS", 2)
+    async with watching() as run:
+        for page in "bcd":
+            await run.add("a", page)
+        run.watch.settle("a", processed=False)
+        assert run.again == ["request of b", "request of c"]

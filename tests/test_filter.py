@@ -1,0 +1,336 @@
+"""The policy of a crawl, without one: what becomes of each page that the filter is given."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup import Detector, open_index
+from dedup.droplog.log import DropLog
+from dedup.errors import IndexUnavailableError
+from dedup.filter import Filter
+from dedup.page.html import Page
+from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, text, until, visit
+from tests.support.redis import driven
+
+Filtering = Callable[..., AbstractAsyncContextManager[Run]]
+
+
+@pytest.fixture(params=["memory", "file"])
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Filtering:
+    """Filters over one index after the other, each at the same address."""
+    address = "memory:" if request.param == "memory" else f"file:{tmp_path / 'index.sqlite'}"
+
+    @asynccontextmanager
+    async def make(**options: Any) -> AsyncIterator[Run]:
+        options.setdefault("index", open_index(address, DETECTOR))
+        async with filtering(tmp_path / "drops.jsonl", **options) as run:
+            yield run
+
+    return make
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    """What is in the drop log."""
+    return [json.loads(line) for line in (folder / "drops.jsonl").read_text().splitlines()]
+
+
+# --- What becomes of a page --------------------------------------------------------------------------
+
+
+@driven
+async def test_a_page_is_kept_and_its_near_duplicate_is_dropped(run: Filtering) -> None:
+    async with run() as it:
+        assert await it.judge("a", "story") == "keep: new"
+        assert await it.judge("b", "another") == "keep: new"
+        assert await it.judge("c", "story") == "drop: /a"
+
+
+@driven
+async def test_a_page_is_never_its_own_duplicate(run: Filtering) -> None:
+    async with run() as it:
+        assert await it.judge("a", "story") == "keep: new"
+        assert await it.judge("a", "story") == "keep: same"
+
+
+@driven
+async def test_of_twins_that_come_at_once_exactly_one_is_kept(run: Filtering) -> None:
+    async with run() as it:
+        found = await asyncio.gather(*(it.judge(f"{number}", "story") for number in range(50)))
+        assert sorted(found) == ["drop: /0"] * 49 + ["keep: new"]
+
+
+@pytest.mark.parametrize(
+    ("page", "reason"),
+    [
+        (Page([], 0, "partial"), "partial"),
+        (Page([], 0, "binary"), "binary"),
+        (Page([], 0, "empty"), "empty"),
+        (Page(["some"] * 100, 0, "truncated"), "truncated"),
+        (Page(["some", "words"], 0), "short"),
+    ],
+)
+@driven
+async def test_a_page_that_cant_be_judged_is_kept(run: Filtering, page: Page, reason: str) -> None:
+    async with run() as it:
+        for path in ("a", "b"):
+            assert await it.judge(path, read=lambda: page) == f"keep: {reason}"
+        assert it.figures == {"pages": 2, "unjudged": 2, f"unjudged/{reason}": 2}
+
+
+@driven
+async def test_a_page_that_cant_be_read_is_kept(run: Filtering, caplog: pytest.LogCaptureFixture) -> None:
+    def read() -> Page:
+        raise RuntimeError("a fault of the reader")
+
+    async with run() as it:
+        assert await it.judge("a", read=read) == "keep: internal_error"
+    [message] = caplog.records
+    assert message.getMessage() == "Kept http://example.org/a: it can't be fingerprinted"
+    assert message.exc_info
+
+
+@pytest.mark.parametrize(
+    ("action", "figures"),
+    [
+        ("drop", {"dropped": 1, "links_not_followed": 1}),
+        ("nofollow", {"not_followed": 1, "links_not_followed": 1}),
+        ("mark", {"marked": 1, "links_marked": 1}),
+    ],
+)
+@driven
+async def test_the_action_is_done_logged_and_counted(
+    run: Filtering, tmp_path: Path, action: str, figures: dict[str, int]
+) -> None:
+    async with run(action=action) as it:
+        await it.judge("a", "story")
+        assert await it.judge("b", "story") == f"{action}: /a"
+        assert it.figures == {"pages": 2, "new": 1, "duplicate": 1} | figures
+    assert [record["action"] for record in records(tmp_path)] == [action]
+
+
+@pytest.mark.parametrize("action", ["drop", "nofollow", "mark"])
+@driven
+async def test_a_seed_is_only_marked(run: Filtering, action: str) -> None:
+    async with run(action=action) as it:
+        await it.judge("a", "story")
+        assert await it.judge("b", "story", is_seed=True) == "mark: /a"
+
+
+@driven
+async def test_an_outcome_has_what_the_page_was_judged_by(run: Filtering) -> None:
+    async with run() as it:
+        outcome = await it.filter.judge(visit("a", "story"))
+    assert outcome.fingerprint == DETECTOR.fingerprint(text("story", "a"), "http://example.org/a")
+    assert DETECTOR.fingerprint_page(outcome.page) == outcome.fingerprint
+
+
+@driven
+async def test_the_time_that_pages_take_is_counted(run: Filtering) -> None:
+    async with run() as it:
+        await it.judge("a")
+        spent = it.counts["dedup/seconds/fingerprint"], it.counts["dedup/seconds/claim"]
+        await it.judge("b")
+        assert it.counts["dedup/seconds/fingerprint"] > spent[0] > 0
+        assert it.counts["dedup/seconds/claim"] > spent[1] > 0
+
+
+# --- The record --------------------------------------------------------------------------------------
+
+
+@driven
+async def test_there_is_a_record_exactly_when_there_is_a_duplicate(run: Filtering, tmp_path: Path) -> None:
+    visits = [
+        visit("a", "story"),
+        visit("b", "story"),
+        visit("a", "story"),
+        visit("c", read=lambda: Page([], 0)),
+    ]
+    async with run() as it:
+        outcomes = [await it.filter.judge(each) for each in visits]
+        assert [each.verdict.status for each in outcomes] == ["new", "duplicate", "same", "unjudged"]
+        assert [each.record is not None for each in outcomes] == [False, True, False, False]
+        assert records(tmp_path) == [outcomes[1].record]
+
+
+@driven
+async def test_a_record_says_what_was_dropped_and_why(run: Filtering, tmp_path: Path) -> None:
+    async with run() as it:
+        await it.judge("a", "story")
+        outcome = await it.filter.judge(
+            visit("b", "story", referer="http://me:secret@example.org/", depth=3, size=1_234)
+        )
+    [record] = records(tmp_path)
+    a, b = (DETECTOR.fingerprint(text("story", path), f"http://example.org/{path}") for path in "ab")
+    comparison = DETECTOR.compare(a, b)
+    assert datetime.fromisoformat(record.pop("time")).tzinfo is not None
+    assert record == {
+        "url": "http://example.org/b",
+        "duplicate_of": "http://example.org/a",
+        "distance": comparison.distance,
+        "resemblance": round(comparison.resemblance or 0, 4),
+        "simhash": b.hex,
+        "duplicate_of_simhash": a.hex,
+        "tokens": b.tokens,
+        "links": 1,
+        "bytes": 1_234,
+        "rule": "simhash",
+        "action": "drop",
+        "referer": "http://example.org/",
+        "depth": 3,
+    }
+    assert outcome.verdict.rule == "simhash"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@driven
+async def test_without_its_record_nothing_is_dropped() -> None:
+    async with filtering(Path("/dev/full")) as it:
+        await it.judge("a", "story")
+        assert await it.judge("b", "story") == "keep: log"
+        assert it.figures == {"pages": 2, "new": 1, "unjudged": 1, "unjudged/log": 1}
+
+
+@driven
+async def test_a_wall_is_kept_and_not_recorded(run: Filtering, tmp_path: Path) -> None:
+    async with run(max_cluster=2) as it:
+        found = [await it.judge(f"{number}", "please log in") for number in range(5)]
+        assert found == ["keep: new", "drop: /0", "drop: /0", "keep: alarm", "keep: alarm"]
+        assert it.figures["alarms"] == 1
+        assert it.figures["unjudged/alarm"] == 2
+    assert len(records(tmp_path)) == 2
+
+
+# --- From one page to the next, and from one crawl to the next ---------------------------------------
+
+
+@driven
+async def test_a_page_that_failed_shadows_no_other(run: Filtering) -> None:
+    async with run() as it:
+        await it.judge("a", "story")
+        await it.filter.failed("a")
+        assert await it.judge("b", "story") == "keep: new"
+
+
+@driven
+async def test_what_was_handed_over_stays_filed_whatever_fails_later(run: Filtering) -> None:
+    async with run() as it:
+        await it.judge("a", "story")
+        await it.filter.handed_over("a")
+        await it.filter.failed("a")
+        assert await it.judge("b", "story") == "drop: /a"
+
+
+@driven
+async def test_what_was_dropped_for_a_page_that_failed_is_fetched_again_once(run: Filtering) -> None:
+    async with run() as it:
+        await it.judge("a", "story")
+        assert await it.judge("b", "story", origin="request of b") == "drop: /a"
+        assert it.filter.is_waiting()
+        await it.filter.failed("a")
+        assert it.crawl.again == ["request of b"]
+        assert not it.filter.is_waiting()
+        await it.judge("c", "story")
+        assert await it.judge("b", "story", origin="request of b") == "drop: /c"
+        await it.filter.failed("c")
+        assert it.crawl.again == ["request of b"]
+        assert it.figures["fetched_again"] == 1
+
+
+@driven
+async def test_what_was_dropped_for_a_page_that_was_handed_over_is_certain(run: Filtering) -> None:
+    async with run() as it:
+        await it.judge("a", "story")
+        await it.judge("b", "story", origin="request of b")
+        await it.filter.handed_over("a")
+        assert not it.filter.is_waiting()
+        await it.judge("c", "story", origin="request of c")
+        assert not it.filter.is_waiting()
+    assert it.crawl.again == []
+
+
+@driven
+async def test_what_is_only_marked_is_not_fetched_again(run: Filtering) -> None:
+    async with run(action="mark") as it:
+        await it.judge("a", "story")
+        await it.judge("b", "story", origin="request of b")
+        await it.filter.failed("a")
+    assert it.crawl.again == []
+
+
+@driven
+async def test_the_next_crawl_finds_what_was_handed_over(tmp_path: Path) -> None:
+    for expected in (["keep: new", "drop: /a"], ["keep: same", "drop: /a"]):
+        index = open_index(f"file:{tmp_path / 'index.sqlite'}", DETECTOR)
+        async with filtering(tmp_path / "drops.jsonl", index) as it:
+            assert [await it.judge(path, "story") for path in "ab"] == expected
+            await it.filter.handed_over("a")
+
+
+@driven
+async def test_pages_of_a_crawl_that_did_not_finish_shadow_nothing(tmp_path: Path) -> None:
+    address = f"file:{tmp_path / 'index.sqlite'}"
+    async with filtering(tmp_path / "drops.jsonl", open_index(address, DETECTOR), finished=False) as it:
+        await it.judge("a?v=1", "story")
+        await it.filter.handed_over("a?v=1")
+    async with filtering(tmp_path / "drops.jsonl", open_index(address, DETECTOR)) as it:
+        assert await it.judge("a?v=2", "story") == "keep: new"
+
+
+# --- The audit ---------------------------------------------------------------------------------------
+
+
+@driven
+async def test_drops_are_audited_and_wrong_ones_told(
+    run: Filtering, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with run(audit=1.0) as it:
+        await it.judge("a", "story")
+        it.crawl.pages["http://example.org/a"] = text("story", "a")
+        await it.judge("b", "story")
+        await until(lambda: it.figures.get("audit/checked") == 1)
+        it.crawl.pages["http://example.org/a"] = text("something else by now")
+        await it.judge("c", "story")
+        await until(lambda: it.figures.get("audit/checked") == 2)
+        it.crawl.pages.clear()
+        await it.judge("d", "story")
+        await until(lambda: it.figures.get("audit/failed") == 1)
+        assert it.crawl.fetched == ["http://example.org/a"] * 3
+    assert it.figures["audit/wrong"] == 1
+    assert it.figures["audit/wrong_rate"] == 0.5
+    [told] = [m.getMessage() for m in caplog.records if m.getMessage().startswith("Audit: ")]
+    assert "the drop of http://example.org/c was wrong" in told
+
+
+@driven
+async def test_only_drops_are_audited(run: Filtering) -> None:
+    async with run(audit=1.0, action="nofollow") as it:
+        await it.judge("a", "story")
+        await it.judge("b", "story")
+        await asyncio.sleep(0)
+        assert it.crawl.fetched == []
+
+
+# --- Without a crawler -------------------------------------------------------------------------------
+
+
+@driven
+async def test_a_replay_that_is_to_stop_is_told_by_the_error(tmp_path: Path) -> None:
+    index = FailingIndex()
+    filter = Filter(index, DropLog(str(tmp_path / "drops.jsonl")), on_index_failure="stop")
+    index.error = IndexUnavailableError("it is away")
+    with pytest.raises(IndexUnavailableError, match="it is away"):
+        await filter.judge(visit("a"))
+    await filter.close()
+
+
+@driven
+async def test_a_detector_of_other_options_is_that_of_the_index(tmp_path: Path) -> None:
+    index = open_index("memory:", Detector(min_tokens=10_000))
+    async with filtering(tmp_path / "drops.jsonl", index) as it:
+        assert await it.judge("a") == "keep: short"

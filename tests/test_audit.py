@@ -6,7 +6,7 @@ from dedup import Detector
 from dedup.filter import Counts
 from dedup.filter.audit import Audit
 from dedup.page.html import Page
-from tests.support.redis import driven
+from tests.support.coroutines import driven
 
 WORDS = [f"word{n}" for n in range(100)]
 

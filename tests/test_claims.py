@@ -10,8 +10,8 @@ import pytest
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.filter import Counts, claims
 from dedup.filter.claims import RESPONSES, Claimant, Failure, Response
+from tests.support.coroutines import driven
 from tests.support.filters import FailingIndex, Notes, fingerprint, until
-from tests.support.redis import driven
 
 AWAY = IndexUnavailableError("it can't be reached")
 CORRUPT = IndexCorruptError("it is damaged")

@@ -8,8 +8,8 @@ import pytest
 from dedup.errors import IndexUnavailableError
 from dedup.filter import Counts, doubts
 from dedup.filter.doubts import Watch
+from tests.support.coroutines import driven
 from tests.support.filters import FailingIndex, fingerprint, until
-from tests.support.redis import driven
 
 
 class Run:

@@ -15,8 +15,8 @@ from dedup.droplog.log import DropLog
 from dedup.errors import IndexUnavailableError
 from dedup.filter import Filter
 from dedup.page.html import Page
+from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, text, until, visit
-from tests.support.redis import driven
 
 Filtering = Callable[..., AbstractAsyncContextManager[Run]]
 

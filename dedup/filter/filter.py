@@ -8,11 +8,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from dedup.droplog.log import DropLog
+from dedup.droplog.record import Action, Record, make
 from dedup.errors import DedupError
 from dedup.filter.alarm import Alarm
 from dedup.filter.audit import Audit
@@ -29,9 +30,8 @@ __all__ = ["Crawl", "Filter", "Outcome", "Visit"]
 
 logger = logging.getLogger(__name__)
 
-Action = Literal["keep", "mark", "nofollow", "drop"]
 #: The stats of what is done with a near-duplicate, and of the links on it.
-COUNTED = {
+COUNTED: dict[str, tuple[str, str]] = {
     "drop": ("dropped", "links_not_followed"),
     "nofollow": ("not_followed", "links_not_followed"),
     "mark": ("marked", "links_marked"),
@@ -56,11 +56,11 @@ class Visit:
 class Outcome:
     """What becomes of a page."""
 
-    action: Action  #: "keep" unless it is a near-duplicate
+    action: Action | Literal["keep"]  #: "keep" unless it is a near-duplicate
     verdict: Verdict
     fingerprint: Fingerprint
     page: Page
-    record: dict[str, Any] | None  #: what the drop log says of it; there is one for each near-duplicate
+    record: Record | None  #: what the drop log says of it; there is one for each near-duplicate
 
 
 class Crawl:
@@ -93,7 +93,7 @@ class Filter:
         index: Index,
         log: DropLog,
         *,
-        action: str = "drop",
+        action: Action = "drop",
         on_index_failure: str = "keep",
         max_cluster: int = 1_000,
         audit: float = 0.0,
@@ -125,18 +125,13 @@ class Filter:
         verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint)
         spend(self.stats, "fingerprint", read - started)
         spend(self.stats, "claim", time.perf_counter() - read)
-        action: Action = "keep"
-        record = None
+        outcome = Outcome("keep", verdict, fingerprint, page, None)
         if verdict.status == "duplicate":
-            action = "mark" if visit.is_seed else self.action
-            record = make_record(visit, fingerprint, verdict, action)
-            if reason := self._objection(record):
-                action, verdict, record = "keep", Verdict("unjudged", reason=reason), None
+            outcome = self._record(visit, outcome)
         count(self.stats, "pages")
-        count(self.stats, verdict.status, verdict.reason)
-        outcome = Outcome(action, verdict, fingerprint, page, record)
-        if record is not None:
-            self._follow_up(visit, outcome, record)
+        count(self.stats, outcome.verdict.status, outcome.verdict.reason)
+        if outcome.record is not None:
+            self._follow_up(visit, outcome, outcome.record)
         return outcome
 
     def _read(self, visit: Visit) -> tuple[Page, Fingerprint]:
@@ -147,18 +142,21 @@ class Filter:
             logger.exception("Kept %s: it can't be fingerprinted", inert(visit.url))
             return Page([], 0, "internal_error"), Fingerprint.unjudged("internal_error")
 
-    def _objection(self, record: dict[str, Any]) -> str | None:
-        """Why a near-duplicate is kept all the same; None once its record is in the log."""
-        if self._alarm.rings(record["url"], record["duplicate_of"]):
-            return "alarm"
+    def _record(self, visit: Visit, found: Outcome) -> Outcome:
+        """What becomes of a near-duplicate: it is kept all the same unless its record is in the log."""
+        verdict, fingerprint = found.verdict, found.fingerprint
+        if self._alarm.rings(visit.url, verdict.of or ""):
+            return replace(found, verdict=Verdict("unjudged", reason="alarm"))
+        action: Action = "mark" if visit.is_seed else self.action
         try:
+            record = make_record(visit, fingerprint, verdict, action)
             self.log.write(record)
-        except OSError as error:
-            logger.error("Kept %s: the drop log can't be written: %s", inert(record["url"]), error)
-            return "log"
-        return None
+        except (OSError, ValueError) as error:
+            logger.error("Kept %s: the drop log can't be written: %s", inert(visit.url), error)
+            return replace(found, verdict=Verdict("unjudged", reason="log"))
+        return replace(found, action=action, record=record)
 
-    def _follow_up(self, visit: Visit, outcome: Outcome, record: dict[str, Any]) -> None:
+    def _follow_up(self, visit: Visit, outcome: Outcome, record: Record) -> None:
         """Counts a near-duplicate; if it is dropped, sees to the page that it was dropped for."""
         done, links = COUNTED[outcome.action]
         count(self.stats, done)
@@ -200,21 +198,21 @@ class Filter:
         self.log.close()
 
 
-def make_record(visit: Visit, fingerprint: Fingerprint, verdict: Verdict, action: str) -> dict[str, Any]:
+def make_record(visit: Visit, fingerprint: Fingerprint, verdict: Verdict, action: Action) -> Record:
     """What the log says of a page that is a near-duplicate."""
-    return {
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "url": strip_user(visit.url),
-        "duplicate_of": verdict.of,
-        "distance": verdict.distance,
-        "resemblance": round(verdict.resemblance or 0.0, 4),
-        "simhash": fingerprint.hex,
-        "duplicate_of_simhash": f"{verdict.of_simhash or 0:016x}",
-        "tokens": fingerprint.tokens,
-        "links": fingerprint.links,
-        "bytes": visit.size,
-        "rule": verdict.rule,
-        "action": action,
-        "referer": strip_user(visit.referer) if visit.referer else None,
-        "depth": visit.depth,
-    }
+    return make(
+        time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        url=strip_user(visit.url),
+        duplicate_of=verdict.of or "",
+        distance=verdict.distance or 0,
+        resemblance=round(verdict.resemblance or 0.0, 4),
+        simhash=fingerprint.hex or "",
+        duplicate_of_simhash=f"{verdict.of_simhash or 0:016x}",
+        tokens=fingerprint.tokens,
+        links=fingerprint.links,
+        bytes=visit.size,
+        rule=verdict.rule or "",
+        action=action,
+        referer=strip_user(visit.referer) if visit.referer else None,
+        depth=visit.depth,
+    )

@@ -6,6 +6,7 @@ Nothing here raises into the crawl but `NearDuplicate`.  `dedup.filter` decides;
 import asyncio
 import os
 from contextlib import suppress
+from typing import cast
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -16,6 +17,7 @@ from scrapy.utils.spider import DefaultSpider
 from twisted.python.failure import Failure
 
 from dedup.droplog.log import DropLog
+from dedup.droplog.record import Action
 from dedup.errors import DedupError, SettingsError
 from dedup.filter import Filter
 from dedup.filter.stats import count
@@ -92,7 +94,7 @@ class NearDuplicateMiddleware:
         return Filter(
             index,
             log,
-            action=options.action,
+            action=cast(Action, options.action),
             on_index_failure=options.on_index_failure,
             max_cluster=options.max_cluster,
             audit=options.audit,

@@ -27,13 +27,13 @@ def reason_to_skip(request: Request, response: Response) -> str | None:
 
 def visit(crawler: Crawler, request: Request, response: Response, keep_urls: bool) -> Visit:
     """A page as the filter takes it."""
-    referer = request.headers.get("Referer")
+    referer, depth = request.headers.get("Referer"), request.meta.get("depth")
     return Visit(
         page_id(crawler, request),
         response.url,
         lambda: read_response(response, keep_urls),
         referer=referer.decode("ascii", "replace") if referer else None,
-        depth=request.meta.get("depth", 0),
+        depth=depth if type(depth) is int and depth > 0 else 0,  # a spider may put anything there
         size=len(response.body),
         is_seed=is_seed(request),
         origin=request,

@@ -1,12 +1,14 @@
-"""Texts that strangers chose, made fit to be printed: in a message, a log, a terminal."""
+"""Values made fit to be printed in a message, a log or a terminal, even if strangers chose them."""
+
+from datetime import UTC, datetime
 
 from dedup.page.urls import strip_user
 
-__all__ = ["inert", "many", "printable"]
+__all__ = ["clock", "inert", "many", "printable"]
 
 
 def printable(text: str) -> str:
-    """A path, or other text, on one line.
+    """A path, or another text of the user's own, on one line.
 
     >>> printable("a\\tb"), printable("Käse")
     ('a\\\\tb', 'Käse')
@@ -15,7 +17,7 @@ def printable(text: str) -> str:
 
 
 def inert(text: str, width: int = 500) -> str:
-    r"""A text as printable ASCII on one line, cut to ``width`` characters; a URL without user and password.
+    r"""A stranger's text as printable ASCII on one line, at most ``width`` characters; a URL loses its password.
 
     >>> inert("\x1b[2J[red]\u202e", 99), inert("http://me:secret@example.org/", 10)
     ('\\x1b[2J[red]\\u202e', 'http://...')
@@ -27,7 +29,17 @@ def inert(text: str, width: int = 500) -> str:
 def many(count: int, noun: str) -> str:
     """A number of things.
 
-    >>> many(1, "page"), many(1_000, "page")
-    ('1 page', '1,000 pages')
+    >>> many(1, "page"), many(1200, "page")
+    ('1 page', '1,200 pages')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def clock(time: float | str, seconds: bool = False) -> str:
+    """A time in UTC, to the minute or to the second; it is given in seconds since 1970, or in ISO 8601.
+
+    >>> clock(1_000_000_000), clock("2026-11-03T10:00:59.123+00:00", seconds=True)
+    ('2001-09-09 01:46', '2026-11-03 10:00:59')
+    """
+    text = time if isinstance(time, str) else datetime.fromtimestamp(time, UTC).isoformat()
+    return text[: 19 if seconds else 16].replace("T", " ")

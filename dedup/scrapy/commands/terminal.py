@@ -1,11 +1,11 @@
-"""What commands print: tables and progress bars."""
+"""How commands talk to their user: tables, progress bars, and the end with its exit status."""
 
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -13,6 +13,7 @@ from rich.progress import (
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -20,61 +21,90 @@ from rich.progress import (
 )
 from rich.table import Table
 
-__all__ = ["bar", "busy", "counting", "interval", "print_table", "reading", "screen", "table"]
+from dedup.errors import DedupError
 
-#: Columns of the output when it is no terminal.
+__all__ = ["busy", "counting", "each", "finish", "interval", "print_table", "reading", "screen"]
+
+T = TypeVar("T")
+
+#: Columns of the output when it does not go to a terminal.
 WIDTH = 140
-#: Files of fewer bytes are read in a moment, without a progress bar.
-LARGE = 8_000_000
-#: Fewer things are counted in a moment, without a progress bar.
+#: Smaller files are read in a moment, and get no progress bar.
+LARGE = 8_000_000  # bytes
+#: Fewer things are done in a moment, and get no progress bar either.
 MANY = 5_000
 
 
-def bar() -> Console:
-    """Where progress is shown: on a terminal only, apart from the output."""
-    return Console(stderr=True, quiet=not sys.stderr.isatty())
+def finish(command: str, work: Callable[[], int]) -> int:
+    """Does the work of a command, and returns its exit status.
+
+    An error that the user or the operator has to mend is one line on the error output, and so is Ctrl-C.
+    """
+    try:
+        status = work()
+        sys.stdout.flush()
+        return status
+    except DedupError as error:
+        _complain(command, str(error))
+        return error.exit_status
+    except KeyboardInterrupt:
+        _complain(command, "interrupted")
+        return 130
+    except BrokenPipeError:  # whoever reads the output has seen enough, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _complain(command: str, text: str) -> None:
+    sys.stdout.flush()
+    print(f"{command}: {text}", file=sys.stderr)
+
+
+def _progress(*columns: ProgressColumn) -> Progress:
+    """A progress bar on the error output, which is shown on a terminal only and vanishes at its end."""
+    console = Console(stderr=True, quiet=not sys.stderr.isatty())
+    # Not redirected, or what is printed meanwhile would go where the bar goes.
+    return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
 
 
 @contextmanager
 def reading(paths: Sequence[Path]) -> Iterator[Callable[[BinaryIO], BinaryIO]]:
-    """While it is entered, shows how far files are read; gives what each is to be wrapped in."""
+    """Shows how far files are read; each has to be wrapped by the function that this yields."""
     size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
-    columns = (TextColumn("Reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    # Not redirected, or what is printed meanwhile would go where the bar goes.
-    with Progress(
-        *columns,
-        console=bar(),
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-        disable=size < LARGE,
-    ) as progress:
+    if size < LARGE:
+        yield lambda file: file
+        return
+    with _progress(TextColumn("Reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn()) as progress:
         task = progress.add_task("", total=size)
         yield lambda file: progress.wrap_file(file, task_id=task)
 
 
 @contextmanager
 def counting(what: str, total: int, least: int = MANY) -> Iterator[Callable[[], None]]:
-    """While it is entered, shows how many things of a total are done; gives the function to be called for each.
+    """Shows how many things are done; the function that this yields has to be called for each.
 
-    A total of less than ``least`` is not shown.
+    There is no bar for fewer things than ``least``.
     """
     if total < least or not sys.stderr.isatty():
         yield lambda: None
         return
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=bar(), transient=True, redirect_stdout=False, redirect_stderr=False
-    ) as progress:
+    with _progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as progress:
         task = progress.add_task("", total=total)
         yield lambda: progress.advance(task)
 
 
+def each(items: Sequence[T], what: str) -> Iterator[T]:
+    """Yields the items, and shows how many of them are done."""
+    with counting(what, len(items), least=0) as advance:
+        for item in items:
+            yield item
+            advance()
+
+
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """While it is entered, shows that something is done, and for how long."""
-    columns = (TextColumn(what), SpinnerColumn("line"), TimeElapsedColumn())
-    with Progress(*columns, console=bar(), transient=True) as progress:
+    """Shows that something is being done, and for how long."""
+    with _progress(TextColumn(what), SpinnerColumn("line"), TimeElapsedColumn()) as progress:
         progress.add_task("", total=None)
         yield
 
@@ -88,34 +118,33 @@ def interval(bounds: Sequence[float], digits: int = 3) -> str:
     return f"{bounds[0]:.{digits}f}-{bounds[1]:.{digits}f}"
 
 
-def table(
-    heading: Sequence[str], rows: Sequence[Sequence[Any]], mark: Callable[[list[Any]], bool] = lambda _: False
+def print_table(
+    heading: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    of: int = 0,
+    gap: bool = True,
+    starred: Callable[[Sequence[object]], bool] | None = None,
 ) -> None:
-    """Prints rows; those that ``mark`` names (the settings in force) get a star."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("", *heading):
-        shown.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        cells = [
-            f"{cell:,}" if isinstance(cell, int) else f"{cell:.3f}" if isinstance(cell, float) else str(cell)
-            for cell in row
-        ]
-        starred = mark(list(row))
-        shown.add_row("*" if starred else "", *cells, style="bold" if starred else None)
-    screen().print(shown)
+    """Prints rows of numbers that end in a text, and how many more rows there are, ``of`` all.
 
-
-def print_table(heading: Sequence[str], rows: Iterable[Sequence[Any]], of: int = 0, gap: bool = True) -> None:
-    """Prints rows of numbers that end in a text; with a gap, after an empty line.
-
-    ``of`` is the number of rows that there are, if only some of them are given.
+    An empty line goes before them if there is a ``gap``.  With ``starred``, every column holds numbers, and a row
+    for which it is true (the settings in force) gets a star.
     """
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    for name in heading[:-1]:
+    for name in (*([] if starred is None else [""]), *heading[:-1]):
         shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column(heading[-1], no_wrap=True, style="cyan")
+    if starred is None:
+        shown.add_column(heading[-1], no_wrap=True, style="cyan")
+    else:
+        shown.add_column(heading[-1], justify="right", no_wrap=True)
     for row in rows:
-        shown.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
+        cells = [_cell(value) for value in row]
+        if starred is None:
+            shown.add_row(*cells)
+        elif starred(row):
+            shown.add_row("*", *cells, style="bold")
+        else:
+            shown.add_row("", *cells)
     console = screen()
     with console.capture() as printed:
         console.print(shown)
@@ -124,7 +153,13 @@ def print_table(heading: Sequence[str], rows: Iterable[Sequence[Any]], of: int =
         print(f"... and {of - shown.row_count:,} more")
 
 
+def _cell(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
 def screen() -> Console:
-    """The output: as wide as the terminal; what is printed on it is taken as it is."""
+    """The output, as wide as the terminal; it takes what is printed on it as it is."""
     width = None if sys.stdout.isatty() else WIDTH
     return Console(width=width, highlight=False, markup=False, emoji=False)

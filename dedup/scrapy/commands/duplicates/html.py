@@ -10,9 +10,9 @@ from dedup.droplog import course, texts
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import find_beside
 from dedup.droplog.record import Filter
+from dedup.printing import clock
 from dedup.report.document import MAX_PAIRS, Source, doubt, report, write_report
 from dedup.scrapy.commands.duplicates.refetch import refetch
-from dedup.scrapy.commands.duplicates.text import clock
 from dedup.scrapy.commands.terminal import counting
 from dedup.scrapy.settings import read_settings
 
@@ -63,7 +63,7 @@ def _in_words(wanted: Filter) -> str:
         (wanted.of, f"the kept page {wanted.of}"),
         (wanted.min_distance, f"a distance of at least {wanted.min_distance}"),
         (wanted.max_resemblance < 1, f"a resemblance of at most {wanted.max_resemblance:g}"),
-        (wanted.since, f"a time from {clock(wanted.since)} UTC on"),
+        (wanted.since, f"a time from {clock(wanted.since, seconds=True)} UTC on"),
     )
     return ", ".join(words for given, words in conditions if given)
 

@@ -11,32 +11,31 @@ from scrapy.settings import Settings
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
 from dedup.droplog.record import Filter, moment
-from dedup.errors import DedupError, SettingsError
+from dedup.errors import SettingsError
 from dedup.report.document import check_target
-from dedup.scrapy.commands import terminal
 from dedup.scrapy.commands.duplicates import html, text
+from dedup.scrapy.commands.terminal import finish, reading
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["run"]
 
 
 def run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
-    """Runs the command; the exit status.  Errors, and what could not be read, are told on standard error."""
+    """Runs the command, and returns the exit status.  What could not be read is told on the error output."""
+    return finish("duplicates", lambda: _run(args, opts, settings))
+
+
+def _run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     reader = Reader()
     try:
-        try:
-            _show(args, opts, settings, reader)
-        finally:
-            sys.stdout.flush()
-            for line in text.left_out(reader):
-                _tell(line)
-    except DedupError as error:
-        _tell(str(error))
-        return error.exit_status
+        _show(args, opts, settings, reader)
     except KeyboardInterrupt:
-        return 0 if opts.follow else 130
-    except BrokenPipeError:  # the program that reads the output has ended, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not opts.follow:  # which has no other end
+            raise
+    finally:
+        sys.stdout.flush()
+        for line in text.left_out(reader):
+            _tell(line)
     return 0
 
 
@@ -59,7 +58,7 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
     paths = find()
     if opts.html is not None:
         check_target(Path(opts.html))  # before a long log is read
-    with terminal.reading(paths) as watch:
+    with reading(paths) as watch:
         records = filter(wanted.passes, reader.read(paths, watch))
         if not opts.clusters and (opts.json or opts.csv):
             for record in records:

@@ -16,7 +16,7 @@ from rich.filesize import decimal
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader
 from dedup.droplog.record import FIELDS, Record
-from dedup.printing import inert, many
+from dedup.printing import clock, inert, many
 from dedup.scrapy.commands.terminal import print_table, screen
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "as_csv",
     "as_json",
     "as_line",
-    "clock",
     "left_out",
     "print_clusters",
     "print_summary",
@@ -42,7 +41,7 @@ def as_line(record: Record) -> str:
     """A record as a line for people."""
     url, of = inert(record["url"], URL), inert(record["duplicate_of"], URL)
     return (
-        f"{clock(record['time'])} {record['action']} {url} of {of} (distance {record['distance']}, "
+        f"{clock(record['time'], seconds=True)} {record['action']} {url} of {of} (distance {record['distance']}, "
         f"resemblance {record['resemblance']:.2f}, {record['links']:,} links)"
     )
 
@@ -147,13 +146,8 @@ def print_clusters(drops: Drops, as_objects: bool) -> None:
                 print(f"  {'':8}  ... and {more:,} more {name}")
 
 
-def clock(time: str) -> str:
-    """A time of a record, in whole seconds."""
-    return time[:19].replace("T", " ")
-
-
 def _span(first: str, last: str) -> str:
-    return " to ".join(dict.fromkeys(map(clock, (first, last)))) + " UTC"
+    return " to ".join(dict.fromkeys(clock(time, seconds=True) for time in (first, last))) + " UTC"
 
 
 def _size(octets: int | None) -> str:

@@ -1,0 +1,152 @@
+"""The work of `scrapy compare`: reads two pages, judges them as a crawl would, and prints every measure."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import eq
+from pathlib import Path
+from typing import NamedTuple
+
+from scrapy.settings import Settings
+
+from dedup.errors import SettingsError
+from dedup.fingerprint.detector import Comparison, Detector, Fingerprint
+from dedup.fingerprint.methods.minhash import Bands
+from dedup.fingerprint.methods.supershingle import Megashingles
+from dedup.fingerprint.shingles import Hashes, containment, dice, hash_tokens, resemblance, shingle_hashes
+from dedup.fingerprint.xelled import read_page
+from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
+from dedup.lab.papers.signatures import agreement
+from dedup.page.html import Page, decode, is_url
+from dedup.page.read import read
+from dedup.printing import printable
+from dedup.scrapy.commands.terminal import finish
+from dedup.scrapy.settings import read_settings
+
+__all__ = ["run"]
+
+#: At most this many of the tokens that only one page has are shown.
+SHOWN = 20
+#: Characters per shingle of characters, the size for web pages (Mining of Massive Datasets, section 3.2.2).
+CHARACTERS = 9
+#: Min-hashes of a signature.
+SELECTORS = 100
+
+
+class _Side(NamedTuple):
+    """One of the two pages."""
+
+    name: str
+    source: str
+    page: Page
+    fingerprint: Fingerprint
+
+
+def run(a: str, b: str, settings: Settings) -> int:
+    """Compares two pages, given as a path or a URL each, and returns the exit status."""
+    return finish("compare", lambda: 0 if _compare(a, b, settings) else 1)
+
+
+def _compare(a: str, b: str, settings: Settings) -> bool:
+    settings.set("DEDUP_INDEX", "memory:", "cmdline")
+    detector = read_settings(settings).detector
+    pages = [_load("A", a, detector), _load("B", b, detector)]
+    fingerprints = [side.fingerprint for side in pages]
+    compared = detector.compare(*fingerprints)
+    for side in pages:
+        why = f", can't be judged: {side.fingerprint.reason}" if side.fingerprint.reason else ""
+        print(f"{side.name:12} {side.source}: {len(side.page.tokens):,} tokens{why}")
+    if compared.distance is not None:
+        _print_distance(detector, fingerprints, compared.distance)
+        for name, text in _measures(detector, [side.page for side in pages], compared):
+            print(f"{name:12} {text}")
+    verdict = "near-duplicates" if compared.duplicate else "different"
+    print(f"verdict      {verdict}: {_rule(detector, fingerprints, compared)}")
+    _print_differences(pages)
+    return compared.duplicate
+
+
+def _load(name: str, source: str, detector: Detector) -> _Side:
+    """Reads a page.  Raises `SettingsError` if it can't be had."""
+    if not source.startswith(("http://", "https://")):
+        try:
+            found = Path(source).is_file()
+        except OSError:
+            found = False
+        if not found:
+            raise SettingsError(
+                f"{name} is {source!r}, which is not a file; allowed: a path, or a http(s) URL"
+            )
+    html, url = read_page(source, Path())
+    page = read(decode(html), url, detector.keep_urls)
+    return _Side(name, source, page, detector.fingerprint_page(page))
+
+
+def _print_distance(detector: Detector, fingerprints: Sequence[Fingerprint], distance: int) -> None:
+    a, b = (fingerprint.simhash or 0 for fingerprint in fingerprints)
+    print(f"simhash A    {a:064b}")
+    print(f"simhash B    {b:064b}")
+    print(f"distance     {a ^ b:064b}".replace("0", ".").replace("1", "^"))
+    near = "" if detector.finder.own_keys else f" (near: up to {detector.max_distance})"
+    print(f"             {distance} bits{near}")
+
+
+def _measures(detector: Detector, pages: Sequence[Page], compared: Comparison) -> list[tuple[str, str]]:
+    """The name of each measure of what two pages have in common, and what it says; the first one decides."""
+    sets = [detector.shingles(page) for page in pages]
+    fours = [replace(detector, shingle_size=SIZE).shingles(page) for page in pages]
+    texts = [" ".join(token for token in page.tokens if not is_url(token)) for page in pages]
+    characters = [shingle_hashes(hash_tokens(text), CHARACTERS) for text in texts]
+    alike = f"{compared.resemblance:.4f} by the sketches, {resemblance(*sets):.4f} exact"
+    drawn = [signature(some, SELECTORS) for some in sets]
+    sampled = _shares([mod_sample(some, MODULUS) for some in fours])
+    winnowed = _shares([winnow(some, WINDOW) for some in fours])
+    return [
+        ("resemblance", f"{alike} (near: from {detector.min_resemblance:g})"),
+        ("containment", _shares(sets)),
+        ("dice", f"{dice(*sets):.4f} exact"),
+        ("characters", f"{resemblance(*characters):.4f} exact resemblance, by runs of {CHARACTERS}"),
+        ("min-hash", f"{agreement(*drawn):.4f} of {SELECTORS} selectors agree"),
+        ("bands", _equal_keys(Bands(20, 5), drawn)),
+        ("megashingles", _equal_keys(Megashingles(14, 2), drawn)),
+        (f"0 mod {MODULUS}", f"{sampled} (Barber, by {SIZE} tokens; near: over {THRESHOLD})"),
+        ("winnowing", f"{winnowed} (finds any run of {WINDOW + SIZE - 1} tokens)"),
+    ]
+
+
+def _equal_keys(scheme: Bands | Megashingles, signatures: Sequence[Signature]) -> str:
+    """The number of keys of a scheme that two signatures have in common."""
+    a, b = (scheme.keys(values[: scheme.selectors]) for values in signatures)
+    return f"{sum(map(eq, a, b))} of {scheme.own_keys} equal ({scheme}; near: from 1)"
+
+
+def _shares(samples: Sequence[Hashes]) -> str:
+    """The share of each of two samples that the other has."""
+    a, b = samples
+    return ", ".join(
+        f"{containment(x, y):.4f} of {names}" if len(x) else f"nothing is sampled of {names[0]}"
+        for x, y, names in ((a, b, "A is in B"), (b, a, "B is in A"))
+    )
+
+
+def _rule(detector: Detector, fingerprints: Sequence[Fingerprint], compared: Comparison) -> str:
+    """The rule that decides, in words."""
+    if compared.duplicate:
+        return f"{detector.finder.found_by} and resemblance both say so"
+    if compared.resemblance is None:
+        return "a page has nothing to be compared"
+    if not detector.is_candidate(*fingerprints):
+        return detector.finder.not_found
+    if compared.resemblance < detector.min_resemblance:
+        return "too few shingles in common"
+    return "a page is too short to be judged"
+
+
+def _print_differences(pages: Sequence[_Side]) -> None:
+    """Prints the tokens that only one of the pages has, the most frequent first."""
+    a, b = (Counter(side.page.tokens) for side in pages)
+    for name, only in (("A", a - b), ("B", b - a)):
+        if only:
+            some = " ".join(token for token, _ in only.most_common(SHOWN))
+            more = f" ... {len(only) - SHOWN:,} more" if len(only) > SHOWN else ""
+            print(f"only in {name}    {printable(some)}{more}")

@@ -1,0 +1,152 @@
+"""The inline measure of the filter on a collection of pages whose resemblance is known."""
+
+import argparse
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.errors import SettingsError
+from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.shingles import Hashes
+from dedup.index import open_index
+from dedup.intervals import wilson
+from dedup.lab.evaluation import Stream, Truth, measure, sketch_error
+from dedup.lab.figures import draw_collection
+from dedup.lab.labelled import read_collection, read_page
+from dedup.page.html import decode
+from dedup.page.read import read
+from dedup.scrapy.commands.terminal import each, interval, print_table
+
+__all__ = ["evaluate_collection"]
+
+#: Pairs on which sketches are compared with exact resemblance.
+SKETCH_PAIRS = 20_000
+
+
+class _Pages(NamedTuple):
+    """The pages of a collection in the order of a crawl."""
+
+    fingerprints: list[Fingerprint]
+    shingles: list[Hashes]  #: empty if they were not asked for
+    truth: Truth  #: by position
+
+
+def evaluate_collection(
+    path: Path,
+    detector: Detector,
+    thresholds: Sequence[tuple[int, float]],
+    opts: argparse.Namespace,
+    address: str,
+) -> dict[str, Any]:
+    """Prints the figures for a collection and what else is asked for, draws them, and returns them.
+
+    ``address`` is that of the index to be compared with.
+    """
+    pages = _read_pages(path, detector, opts.root, opts.seed, opts.sketch)
+    stream = Stream(pages.fingerprints, detector)
+    unjudged = int((~stream.judged).sum())
+    print(f"{stream.size:,} pages, order of seed {opts.seed}, {unjudged:,} that can't be judged")
+    rows = [_row(stream, pages.truth, k, resemblance) for k, resemblance in each(thresholds, "Thresholds")]
+    _print_rows(rows, (detector.max_distance, detector.min_resemblance))
+    if opts.sketch:
+        _print_sketch_error(pages, detector, opts.seed)
+    if opts.through_index:
+        of = asyncio.run(_through_index(pages.fingerprints, detector, address))
+        alike = (of == stream.filter(detector.max_distance, detector.min_resemblance)).all()
+        print(f"through the index {address}: {'the same verdicts' if alike else 'OTHER VERDICTS'}")
+    if opts.figure:
+        name = path.name.removesuffix(".pairs.tsv.gz")
+        draw_collection(opts.figure, rows, stream, pages.truth, detector, name)
+        print(f"figure drawn to {opts.figure}")
+    return {"pages": stream.size, "seed": opts.seed, "parameters": detector.parameters, "rows": rows}
+
+
+def _read_pages(path: Path, detector: Detector, root: Path, seed: int, with_shingles: bool) -> _Pages:
+    """Reads the pages of a collection in the order that a seed gives."""
+    collection = read_collection(path)
+    order = list(range(len(collection.paths)))
+    random.Random(seed).shuffle(order)
+    position = {number: at for at, number in enumerate(order)}
+    truth = {
+        position[number]: {position[other]: alike for other, alike in others.items()}
+        for number, others in collection.truth.items()
+    }
+    pages = _Pages([], [], truth)
+    for number in each(order, "Fingerprints"):
+        name = collection.paths[number]
+        if not (root / name).is_file():
+            raise SettingsError(f"{root / name} is missing; --root is the folder that the paths start from")
+        html, url = read_page(name, root)
+        page = read(decode(html), url, detector.keep_urls)
+        pages.fingerprints.append(detector.fingerprint_page(page))
+        if with_shingles:
+            pages.shingles.append(detector.shingles(page))
+    return pages
+
+
+def _row(stream: Stream, truth: Truth, k: int, resemblance: float) -> dict[str, Any]:
+    inline = measure(stream.filter(k, resemblance), truth)
+    return {
+        "k": k,
+        "min_resemblance": resemblance,
+        **inline._asdict(),
+        "false_rate": inline.false_rate,
+        "false_interval": wilson(inline.false, inline.drops),
+        "recall": inline.recall,
+        "recall_interval": wilson(inline.could - inline.missed, inline.could),
+    }
+
+
+def _print_rows(rows: Sequence[Mapping[str, Any]], own: tuple[int, float]) -> None:
+    print_table(
+        ["k", "resemblance", "drops", "false", "% of drops", "95 %", "grey", "missed", "recall", "95 %"],
+        [
+            [
+                row["k"],
+                row["min_resemblance"],
+                row["drops"],
+                row["false"],
+                f"{100 * row['false_rate']:.2f}",
+                interval([100 * bound for bound in row["false_interval"]], 2),
+                row["grey"],
+                f"{row['missed']} of {row['could']}",
+                f"{row['recall']:.4f}",
+                interval(row["recall_interval"]),
+            ]
+            for row in rows
+        ],
+        gap=False,
+        starred=lambda row: tuple(row[:2]) == own,
+    )
+
+
+def _print_sketch_error(pages: _Pages, detector: Detector, seed: int) -> None:
+    """Prints how far the resemblance that sketches estimate is from the exact one."""
+    sketches = [fingerprint.sketch for fingerprint in pages.fingerprints]
+    pairs = sorted((a, b) for a, others in pages.truth.items() for b in others if a < b)
+    pairs = [(a, b) for a, b in pairs if sketches[a] and sketches[b]]
+    some = random.Random(seed).sample(pairs, min(len(pairs), SKETCH_PAIRS))
+    found = sketch_error(sketches, pages.shingles, some, detector)
+    print(
+        f"sketch against exact resemblance on {found.pairs:,} pairs of .5 to 1: mean error {found.error:.4f}, "
+        f"bias {found.bias:+.4f}, the same side of {detector.min_resemblance:g} on {100 * found.agreement:.2f} %"
+    )
+
+
+async def _through_index(
+    fingerprints: Sequence[Fingerprint], detector: Detector, address: str
+) -> npt.NDArray[np.int64]:
+    """What an index does with each page: the position of the page that it duplicates, or -1."""
+    namespace = f"evaluate-{random.SystemRandom().getrandbits(48):x}"
+    index = open_index(address, detector, namespace=namespace)
+    of = []
+    for at, fingerprint in enumerate(fingerprints):
+        verdict = await index.claim(str(at), str(at), fingerprint)
+        of.append(int(verdict.of) if verdict.of is not None else -1)
+    await index.close()  # releases the pending claims, so that nothing stays in the index
+    return np.array(of)

@@ -1,0 +1,71 @@
+"""Precision, recall and F1 of the verdict on labelled pairs, by threshold."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dedup.fingerprint.detector import Detector
+from dedup.intervals import wilson
+from dedup.lab.evaluation import Pairs, score_pairs
+from dedup.lab.figures import draw_pairs
+from dedup.lab.labelled import read_page, read_pairs
+from dedup.scrapy.commands.terminal import each, interval, print_table
+
+__all__ = ["evaluate_pairs"]
+
+
+def evaluate_pairs(
+    path: Path, detector: Detector, thresholds: Sequence[tuple[int, float]], opts: argparse.Namespace
+) -> dict[str, Any]:
+    """Prints the figures for the pairs of a file, draws them if that is asked for, and returns them."""
+    labelled = read_pairs(path)
+    sources = list({page for pair in labelled for page in (pair.a, pair.b)})
+    pages = {
+        source: detector.fingerprint(*read_page(source, opts.root))
+        for source in each(sources, "Fingerprints")
+    }
+    pairs = score_pairs(detector, [(pages[pair.a], pages[pair.b], pair.near) for pair in labelled])
+    unjudged = int((pairs.distance > 64).sum())
+    print(
+        f"{len(labelled):,} pairs, {int(pairs.near.sum()):,} near-duplicates, {unjudged:,} with a page not judged"
+    )
+    rows = [_row(pairs, k, resemblance) for k, resemblance in sorted(thresholds)]
+    _print_rows(rows, (detector.max_distance, detector.min_resemblance))
+    if opts.figure:
+        draw_pairs(opts.figure, rows, pairs, detector)
+        print(f"figure drawn to {opts.figure}")
+    return {"pairs": len(labelled), "parameters": detector.parameters, "rows": rows}
+
+
+def _row(pairs: Pairs, k: int, resemblance: float) -> dict[str, Any]:
+    scores = pairs.scores(k, resemblance)
+    return {
+        "k": k,
+        "min_resemblance": resemblance,
+        "precision": scores.precision,
+        "precision_interval": wilson(scores.found, scores.found + scores.wrong),
+        "recall": scores.recall,
+        "recall_interval": wilson(scores.found, scores.found + scores.missed),
+        "f1": scores.f1,
+    }
+
+
+def _print_rows(rows: Sequence[dict[str, Any]], own: tuple[int, float]) -> None:
+    print_table(
+        ["k", "resemblance", "precision", "95 %", "recall", "95 %", "F1"],
+        [
+            [
+                row["k"],
+                row["min_resemblance"],
+                row["precision"],
+                interval(row["precision_interval"]),
+                row["recall"],
+                interval(row["recall_interval"]),
+                row["f1"],
+            ]
+            for row in rows
+        ],
+        gap=False,
+        starred=lambda row: tuple(row[:2]) == own,
+    )

@@ -73,8 +73,8 @@ def test_a_lost_page_is_found_with_dates(log: Path, tmp_path: Path, address: str
     assert (done.returncode, done.stderr) == (0, "")
     heading, new, old = done.stdout.splitlines()
     assert heading == f"{THIRD}: not among the kept pages of the index"
-    assert new == f"  2026-11-03T10:00 to 2026-11-09T10:00  {NEW}"
-    assert old.startswith(f"  2026-11-02T10:00 to 2026-11-09T10:00  {OLD}; ")
+    assert new == f"  2026-11-03 10:00 to 2026-11-09 10:00  {NEW}"
+    assert old.startswith(f"  2026-11-02 10:00 to 2026-11-09 10:00  {OLD}; ")
     assert ("kept since 20" in old) == ("none" not in address)
     assert not (tmp_path / "none.sqlite").exists()
 

@@ -14,7 +14,8 @@ from dedup.fingerprint.detector import Comparison, Detector, Fingerprint
 from dedup.fingerprint.methods.minhash import Bands
 from dedup.fingerprint.methods.supershingle import Megashingles
 from dedup.fingerprint.shingles import Hashes, containment, dice, hash_tokens, resemblance, shingle_hashes
-from dedup.fingerprint.xelled import read_page
+from dedup.fingerprint.signatures import Signature, signature
+from dedup.lab.labelled import read_page
 from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
 from dedup.lab.papers.signatures import agreement
 from dedup.page.html import Page, decode, is_url

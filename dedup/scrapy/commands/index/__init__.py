@@ -1,23 +1,15 @@
 """`scrapy index VERB`: looks after the index of kept pages."""
 
 import argparse
-import asyncio
-import os
-import signal
 import sys
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-if TYPE_CHECKING:
-    from dedup.scrapy.settings import Options
-
 __all__ = ["Command"]
 
-#: Per verb: its arguments, how many of them there may be, and its options.
+#: The verbs, each with its arguments, the number of them that is allowed, and its options.
 VERBS: dict[str, tuple[str, range, tuple[str, ...]]] = {
     "info": ("[--plot FILE]", range(1), ("plot",)),
     "check": ("", range(1), ()),
@@ -33,48 +25,50 @@ VERBS: dict[str, tuple[str, range, tuple[str, ...]]] = {
 
 #: Sections of --help.
 HELP = {
-    "info": "how many pages the index holds, of which runs, in how many bytes; and how evenly their fingerprints are "
-    "spread: which prefixes most pages share, and figures 2a and 2b of Manku, Jain, Das Sarma 2007.",
-    "check": "whether every invariant of the index holds, and if not, how to repair it.",
+    "info": "shows how many pages the index holds, of which runs, in how many bytes, and how evenly their "
+    "fingerprints are spread: the prefixes that most pages share, and figures 2a and 2b of Manku, Jain, Das Sarma "
+    "2007.",
+    "check": "shows whether every invariant of the index holds, and if not, how to repair it.",
     "forget": "takes pages out, so that they count as new when they are crawled again. An index in a file must not "
     "be in use; one in Redis may be.",
     "export": "writes every page that can be read as JSON Lines, to a new file or to the output.",
-    "import": "adds the pages of an export to an index of the same parameters, in whatever store. Pages that are "
-    "there are passed over, so that an import that was interrupted goes on when it is repeated.",
-    "moved": "other URLs at which the content of URL was met, by the index and the drop logs (without LOG: those "
-    "that the project's DEDUP_LOG names), with the first and the last time; the last seen first.",
+    "import": "adds the pages of an export to an index of the same parameters, whatever store it is in. Pages that "
+    "the index has are skipped, so an import that was interrupted can be repeated, and goes on.",
+    "moved": "shows the other URLs at which the content of URL was met, with the first and the last time; the one "
+    "that was seen last comes first. It asks the index and the drop logs (without LOG, those that the project's "
+    "DEDUP_LOG names).",
 }
 EXIT_STATUS = (
-    "0 all is well; 1 moved: nowhere else, import: the last line was torn and left out; 2 wrong usage or setting; "
-    "3 no index is there, or it is out of reach, or in use; 4 it was built with other parameters, or is not ours; "
-    "5 it is damaged."
+    "0: all is well. 1: moved found no other URL, or import left out a torn last line. 2: the usage or a setting is "
+    "wrong. 3: there is no index, or it can't be reached, or it is in use. 4: it was built with other parameters, or "
+    "is not an index of this library. 5: it is damaged."
 )
 
 
 class Command(ScrapyCommand):
-    """Exit status 0; 1: see the verb; 2: a setting, 3 ... 5: the index (see `dedup.errors`)."""
+    """The exit status is one of `EXIT_STATUS`."""
 
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 (as Scrapy declares it)
 
     def syntax(self) -> str:
-        """The arguments."""
+        """Names the arguments."""
         return "info | check | forget | export | import | moved [arguments] [options]"
 
     def short_desc(self) -> str:
-        """For the list of commands."""
+        """Describes the command in the list of commands."""
         return "Look after the index of kept pages: show, check, forget, export, import"
 
     def long_desc(self) -> str:
-        """For --help."""
+        """Describes the command for --help."""
         return (
-            "The index of kept pages is what later pages are compared with: the one that the project's settings "
-            "name, or another: -s DEDUP_INDEX=file:PATH, -s DEDUP_INDEX=redis://HOST:PORT/DB with -s "
-            "DEDUP_NAMESPACE=NAME. All but forget and import only read, and may be used while a crawl is running."
+            "Later pages are compared with the kept pages in the index. It is the one that the project's settings "
+            "name, or another: -s DEDUP_INDEX=file:PATH, or -s DEDUP_INDEX=redis://HOST:PORT/DB with -s "
+            "DEDUP_NAMESPACE=NAME. All verbs but forget and import only read, and may be used while a crawl runs."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """The options."""
+        """Adds the options."""
         super().add_options(parser)
         info, _, forget, *_ = (
             parser.add_argument_group(verb, f"scrapy index {verb} {VERBS[verb][0]}".rstrip() + f": {text}")
@@ -84,36 +78,27 @@ class Command(ScrapyCommand):
         info.add_argument(
             "--plot", type=Path, metavar="FILE", help="draw the figures (.png, .svg; needs matplotlib)"
         )
-        forget.add_argument("--run", default="", metavar="ID", help="every page of this run, see info")
+        forget.add_argument(
+            "--run", default="", metavar="ID", help="every page of this run (info shows the runs)"
+        )
         forget.add_argument(
             "--older-than",
             default="",
             metavar="TIME",
-            help="pages filed before a date (UTC), or 12h, 30d ago",
+            help="pages filed before a date (UTC), or before a time such as 12h or 30d ago",
         )
-        forget.add_argument("--dry-run", action="store_true", help="only list the pages")
+        forget.add_argument(
+            "--dry-run", action="store_true", help="only list the pages that would be forgotten"
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Does it."""
-        from dedup.errors import DedupError
-        from dedup.scrapy.settings import read_settings
-
+        """Does what the verb says."""
         verb, *rest = args or [""]
         self._check_usage(verb, rest, opts)
+        from dedup.scrapy.commands.index.run import run
+
         assert self.settings is not None
-        signal.signal(signal.SIGINT, _interrupt)
-        try:
-            self.exitcode = asyncio.run(self._work(verb, rest, opts, read_settings(self.settings)))
-            sys.stdout.flush()
-        except DedupError as error:
-            sys.stdout.flush()
-            print(f"index: {error}", file=sys.stderr)
-            self.exitcode = error.exit_status
-        except KeyboardInterrupt:
-            print("index: interrupted", file=sys.stderr)
-            self.exitcode = 130
-        except BrokenPipeError:  # who reads has seen enough, as `| head` does
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        self.exitcode = run(verb, rest, opts, self.settings)
 
     def _check_usage(self, verb: str, rest: list[str], opts: argparse.Namespace) -> None:
         if verb not in VERBS:
@@ -127,30 +112,3 @@ class Command(ScrapyCommand):
             or (verb == "forget" and sum(map(bool, ways)) != 1)
         ):
             raise UsageError(f"usage: scrapy index {verb} {arguments}".rstrip())
-
-    def _work(
-        self, verb: str, rest: list[str], opts: argparse.Namespace, options: "Options"
-    ) -> Coroutine[None, None, int]:
-        from dedup.errors import SettingsError
-        from dedup.scrapy.commands.index import check, exchange, forget, info, moved
-
-        if options.index.where == "memory:" and verb != "moved":
-            raise SettingsError(
-                "DEDUP_INDEX is 'memory:', which ends with its crawl; allowed here: file:PATH, redis://HOST:PORT/DB"
-            )
-        if verb == "info":
-            return info.print_info(options.index, opts.plot)
-        if verb == "check":
-            return check.check(options.index)
-        if verb == "forget":
-            return forget.forget(options.index, rest, opts.run, opts.older_than, opts.dry_run)
-        if verb == "export":
-            return exchange.export_pages(options.index, rest[0])
-        if verb == "import":
-            return exchange.import_pages(options.index, rest[0])
-        return moved.print_places(options, rest[0], [Path(name) for name in rest[1:]])
-
-
-def _interrupt(*_: object) -> None:
-    """Ctrl-C at once: asyncio alone would wait for the next await."""
-    raise KeyboardInterrupt

@@ -1,22 +1,22 @@
-"""`scrapy index check`: which invariants of the index don't hold, and how to repair them."""
+"""`scrapy index check`: finds the invariants of the index that don't hold, and says how to repair it."""
 
 from collections import Counter
 
 from dedup.errors import IndexCorruptError
 from dedup.index import Index
 from dedup.index.survey import Finding
-from dedup.printing import inert
-from dedup.scrapy.commands.index.surveyed import WIDTH, surveyed
+from dedup.printing import inert, many
+from dedup.scrapy.commands.index.access import WIDTH, surveyed
 from dedup.scrapy.commands.terminal import busy
 
-__all__ = ["check"]
+__all__ = ["print_findings"]
 
-#: Findings of a kind that are shown.
+#: At most this many findings of a kind are shown.
 SHOWN = 5
 
 
-async def check(index: Index) -> int:
-    """Prints what is found; the exit status."""
+async def print_findings(index: Index) -> int:
+    """Prints what is wrong with an index, and returns the exit status."""
     counts: Counter[str] = Counter()
     some: dict[str, list[Finding]] = {}
     async with surveyed(index) as survey:
@@ -28,7 +28,7 @@ async def check(index: Index) -> int:
                 if len(shown) < SHOWN:
                     shown.append(finding)
         if not counts:
-            print(f"{survey.index.where}: sound, {pages:,} pages")
+            print(f"{survey.index.where}: sound, {many(pages, 'page')}")
             return 0
     print(f"{index.where}: damaged")
     for kind, shown in some.items():

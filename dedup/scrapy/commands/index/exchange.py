@@ -1,4 +1,4 @@
-"""`scrapy index export` and `import`: every page of an index as JSON Lines, and back."""
+"""`scrapy index export` and `import`: write every page of an index as JSON Lines, and read them back."""
 
 import os
 import sys
@@ -12,18 +12,18 @@ from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, Sett
 from dedup.index import Entry, Index
 from dedup.index.export import header_line, page_line, read_header, read_page
 from dedup.index.survey import BATCH
-from dedup.printing import inert
-from dedup.scrapy.commands.index.surveyed import surveyed
+from dedup.printing import inert, many
+from dedup.scrapy.commands.index.access import surveyed
 from dedup.scrapy.commands.terminal import counting, reading
 
 __all__ = ["export_pages", "import_pages"]
 
-#: No line is longer, in bytes.
+#: The length, in bytes, that no line of an export reaches.
 MAX_LINE = 1 << 24
 
 
 async def export_pages(index: Index, name: str) -> int:
-    """Writes every page that is done and can be read; the exit status."""
+    """Writes every page that is done and can be read, and returns the exit status."""
     written = pending = unreadable = 0
     async with surveyed(index) as survey:
         with _target(name) as file, counting("Exporting", await survey.count()) as advance:
@@ -39,7 +39,7 @@ async def export_pages(index: Index, name: str) -> int:
                     written += 1
     left = [f"{count:,} {why}" for count, why in ((pending, "pending"), (unreadable, "unreadable")) if count]
     print(
-        f"exported {_pages(written)} of {index.where}{', left out ' if left else ''}{' and '.join(left)}",
+        f"exported {many(written, 'page')} of {index.where}{', left out ' if left else ''}{' and '.join(left)}",
         file=sys.stderr,
     )
     return IndexCorruptError.exit_status if unreadable else 0
@@ -47,7 +47,7 @@ async def export_pages(index: Index, name: str) -> int:
 
 @contextmanager
 def _target(name: str) -> Iterator[IO[str]]:
-    """A new file, which appears under its name when it is complete; or the output."""
+    """Opens a new file, which appears under its name when it is complete, or the output."""
     if name == "-":
         yield sys.stdout
         return
@@ -68,7 +68,7 @@ def _target(name: str) -> Iterator[IO[str]]:
 
 
 async def import_pages(index: Index, name: str) -> int:
-    """Files every page of an export that is not filed yet; the exit status."""
+    """Files every page of an export that is not filed yet, and returns the exit status."""
     pages = _Pages(index, "the export" if name == "-" else f"the export {inert(name)}")
     added = 0
     try:
@@ -85,17 +85,17 @@ async def import_pages(index: Index, name: str) -> int:
         added += await index.add(pages.batch)
     except IndexCorruptError:
         added += await index.add(pages.batch)  # what was read before
-        print(f"imported {_pages(added)} before that", file=sys.stderr)
+        print(f"imported {many(added, 'page')} before that", file=sys.stderr)
         raise
     except (DedupError, CancelledError, KeyboardInterrupt):
         if pages.lines > 1:
-            print(f"imported {_pages(added)} before that; repeat it for the rest", file=sys.stderr)
+            print(f"imported {many(added, 'page')} before that; repeat it for the rest", file=sys.stderr)
         raise
     finally:
         await index.close()
     there = f", {pages.count - added:,} were there" if pages.count > added else ""
     torn = ", left out a torn last line" if pages.torn else ""
-    print(f"imported {_pages(added)} into {index.where}{there}{torn}")
+    print(f"imported {many(added, 'page')} into {index.where}{there}{torn}")
     return 1 if pages.torn else 0
 
 
@@ -127,7 +127,7 @@ class _Pages:
 
 @contextmanager
 def _source(name: str) -> Iterator[BinaryIO]:
-    """A file, or the input."""
+    """Opens a file, or the input."""
     if name == "-":
         yield sys.stdin.buffer
         return
@@ -143,7 +143,3 @@ def _path(name: str) -> Path:
     if "\0" in name:
         raise SettingsError(f"FILE is '{inert(name)}'; allowed: a path, or - for the input or output")
     return Path(name)
-
-
-def _pages(count: int) -> str:
-    return f"{count:,} page{'' if count == 1 else 's'}"

@@ -1,35 +1,24 @@
-"""`scrapy index forget`: pages are taken out, and will be claimed as new."""
+"""`scrapy index forget`: takes pages out of the index, so that they will be claimed as new."""
 
 import re
 import sys
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import datetime
 
 from dedup.droplog.record import moment
 from dedup.errors import SettingsError
 from dedup.index import Entry, Index
 from dedup.index.survey import BATCH
-from dedup.printing import inert
-from dedup.scrapy.commands.index.surveyed import WIDTH, page_id, surveyed
+from dedup.printing import clock, inert, many
+from dedup.scrapy.commands.index.access import WIDTH, page_id, surveyed
 from dedup.scrapy.commands.terminal import counting
 
-__all__ = ["forget"]
+__all__ = ["forget_pages"]
 
 
-async def forget(index: Index, urls: list[str], run: str, older_than: str, dry_run: bool) -> int:
-    """Forgets the pages of some URLs, or of a run, or filed before a time; the exit status."""
-    ids = {page_id(url) for url in urls}
-    wanted_urls = set(urls)
-    if run and not re.fullmatch("[0-9a-f]{32}", run):
-        raise SettingsError(
-            f"--run is '{inert(run, 60)}'; allowed: 32 hex digits, as scrapy index info shows them"
-        )
-    before = _seconds(older_than) if older_than else 0.0
-
-    def wanted(entry: Entry) -> bool:
-        if run or older_than:
-            return entry.run == run or entry.filed < before
-        return entry.page_id in ids or entry.url in wanted_urls
-
+async def forget_pages(index: Index, urls: list[str], run: str, older_than: str, dry_run: bool) -> int:
+    """Forgets the pages of some URLs, of a run, or filed before a time, and returns the exit status."""
+    wanted = _condition(urls, run, older_than)
     found: list[str] = []
     matched = forgotten = unreadable = 0
     async with surveyed(index) as survey:
@@ -43,8 +32,7 @@ async def forget(index: Index, urls: list[str], run: str, older_than: str, dry_r
                     continue
                 matched += 1
                 if dry_run:
-                    time = datetime.fromtimestamp(entry.filed, UTC).isoformat(sep=" ")[:16]
-                    print(f"{time}  {state:7}  {entry.run}  {inert(entry.url, WIDTH)}")
+                    print(f"{clock(entry.filed)}  {state:7}  {entry.run}  {inert(entry.url, WIDTH)}")
                     continue
                 found.append(entry.page_id)
                 if len(found) == BATCH:
@@ -52,16 +40,29 @@ async def forget(index: Index, urls: list[str], run: str, older_than: str, dry_r
                     found.clear()
         if found:
             forgotten += await index.forget(found)
-    count = matched if dry_run else forgotten
-    print(
-        f"{'would forget' if dry_run else 'forgot'} {count:,} page{'' if count == 1 else 's'} of {index.where}"
-    )
+    done = f"would forget {many(matched, 'page')}" if dry_run else f"forgot {many(forgotten, 'page')}"
+    print(f"{done} of {index.where}")
     if unreadable:
         print(
-            f"index: {unreadable:,} pages can't be read, and were left: see scrapy index check",
+            f"index: {many(unreadable, 'page')} can't be read and were left in the index; see scrapy index check",
             file=sys.stderr,
         )
     return 0
+
+
+def _condition(urls: list[str], run: str, older_than: str) -> Callable[[Entry], bool]:
+    """The function that tells whether a page is to be forgotten; just one of the arguments is given."""
+    if run:
+        if not re.fullmatch("[0-9a-f]{32}", run):
+            raise SettingsError(
+                f"--run is '{inert(run, 60)}'; allowed: 32 hex digits, as scrapy index info shows them"
+            )
+        return lambda entry: entry.run == run
+    if older_than:
+        before = _seconds(older_than)
+        return lambda entry: entry.filed < before
+    ids, wanted = {page_id(url) for url in urls}, set(urls)
+    return lambda entry: entry.page_id in ids or entry.url in wanted
 
 
 def _seconds(older_than: str) -> float:

@@ -1,10 +1,9 @@
-"""`scrapy index info`: what an index holds, and how its fingerprints are spread."""
+"""`scrapy index info`: shows what an index holds, and how evenly its fingerprints are spread."""
 
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -17,20 +16,21 @@ from dedup.index import Entry, Index
 from dedup.index.survey import Standing, Survey
 from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits, skew
 from dedup.lab.figures import draw_distributions, plots
-from dedup.scrapy.commands.index.surveyed import surveyed
+from dedup.printing import clock
+from dedup.scrapy.commands.index.access import surveyed
 from dedup.scrapy.commands.terminal import counting, print_table
 
 __all__ = ["print_info"]
 
-#: Runs, and tables, that are shown.
+#: At most this many runs, and this many tables, are shown.
 RUNS, TABLES = 5, 5
-#: Pages of one prefix that a claim looks at, at most (lua/claim.lua).
+#: At most this many pages of one prefix are looked at by a claim (lua/claim.lua).
 PROBE_LIMIT = 1000
-#: Intervals of figure 2b that are shown for holding too many pages, and how many standard deviations that is.
+#: At most this many spikes of figure 2b are shown: intervals this many standard deviations above the mean.
 SPIKES, FAR = 3, 5
-#: From no page to the most pages of an interval.
+#: The marks of an interval, from no page to the most pages.
 RAMP = " .:-=+*#%@"
-#: Characters of a bar.
+#: Characters of the longest bar.
 BAR = 40
 _STATES: tuple[Standing, ...] = ("done", "pending", "dead")
 
@@ -44,7 +44,7 @@ class _Run:
 
 @dataclass
 class _Census:
-    """What is taken down of every page."""
+    """The figures that are taken down while the pages of an index are read."""
 
     states: Counter[Standing] = field(default_factory=Counter)
     unreadable: int = 0
@@ -65,7 +65,7 @@ class _Census:
 
 
 async def print_info(index: Index, plot: Path | None) -> int:
-    """Prints it, and draws the distributions; the exit status."""
+    """Prints the figures of an index, draws the distributions, and returns the exit status."""
     canvas = plots(plot) if plot else None  # before the work
     census = _Census()
     async with surveyed(index) as survey:
@@ -105,7 +105,7 @@ def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[in
     if census.runs:
         first = min(run.first for run in census.runs.values())
         last = max(run.last for run in census.runs.values())
-        print(f"  filed       {_clock(first)} to {_clock(last)} UTC")
+        print(f"  filed       {clock(first)} to {clock(last)} UTC")
     octets, of = stored
     if octets is not None:
         print(f"  stored      {decimal(octets)}, {octets / max(1, total):,.0f} bytes a page ({of})")
@@ -115,7 +115,7 @@ def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[in
 
 
 def _parameters(header: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
-    """What the index was built with; of the key only whether there is one."""
+    """The parameters that the index was built with, but for the key and the plan."""
     return {name: header[name] for name in names if name not in {"hash_key", "tables"}}
 
 
@@ -127,8 +127,8 @@ def _print_runs(runs: Mapping[str, _Run]) -> None:
             [
                 run.states.total(),
                 *(run.states[state] for state in _STATES),
-                _clock(run.first),
-                _clock(run.last),
+                clock(run.first),
+                clock(run.last),
                 name,
             ]
             for name, run in latest[:RUNS]
@@ -138,7 +138,7 @@ def _print_runs(runs: Mapping[str, _Run]) -> None:
 
 
 def _print_skew(keys: Hashes, plan: Plan) -> None:
-    """The tables in which most pages share a prefix: they are looked at together."""
+    """Prints the tables in which the most pages share a prefix, which a claim looks at together."""
     tables = sorted(skew(keys, plan, PROBE_LIMIT), key=lambda table: -table.largest)
     over = sum(table.over for table in tables)
     print(
@@ -158,7 +158,7 @@ def _print_skew(keys: Hashes, plan: Plan) -> None:
 
 
 def _print_leading_bits(simhashes: Hashes) -> None:
-    """Figure 2a, as a histogram."""
+    """Prints figure 2a as a histogram."""
     found, chance = leading_bits(simhashes), expected_leading_bits(len(simhashes))
     print("\nfigure 2a: neighbours in sorted order, by the highest bit in which they differ (63 = the first)")
     most = max(found.max(), chance.max())
@@ -182,7 +182,7 @@ def _print_leading_bits(simhashes: Hashes) -> None:
 
 
 def _print_fill(simhashes: Hashes) -> None:
-    """Figure 2b, a character for each interval, and the spikes in it."""
+    """Prints figure 2b with a character for each interval, and its spikes."""
     counts = fill(simhashes)
     mean = len(simhashes) / BUCKETS
     print(
@@ -201,7 +201,7 @@ def _print_fill(simhashes: Hashes) -> None:
 
 
 def _spikes(counts: list[int], mean: float) -> Iterator[int]:
-    """Intervals that chance does not fill so, the fullest first."""
+    """The intervals that are fuller than chance would make them, the fullest first."""
     fullest = sorted(range(BUCKETS), key=lambda interval: -counts[interval])
     return (
         interval for interval in fullest[:SPIKES] if counts[interval] > mean + FAR * max(1.0, mean) ** 0.5
@@ -210,7 +210,3 @@ def _spikes(counts: list[int], mean: float) -> Iterator[int]:
 
 def _bar(share: float) -> str:
     return "#" * (max(1, round(BAR * share)) if share else 0)
-
-
-def _clock(time: int) -> str:
-    return datetime.fromtimestamp(time, UTC).isoformat(sep=" ")[:16]

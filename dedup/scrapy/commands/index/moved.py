@@ -1,21 +1,23 @@
-"""`scrapy index moved URL`: where the content of a page that has vanished was met, too (Barber's lost and found)."""
+"""`scrapy index moved URL`: finds where else the content of a page was met (Barber's lost and found)."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
 from dedup.errors import SettingsError
 from dedup.index import Index
-from dedup.printing import inert
-from dedup.scrapy.commands.index.surveyed import WIDTH, page_id
+from dedup.printing import clock, inert
+from dedup.scrapy.commands.index.access import WIDTH, page_id
 from dedup.scrapy.settings import Options
 
 __all__ = ["print_places"]
 
 
 async def print_places(options: Options, url: str, logs: list[Path]) -> int:
-    """Prints other URLs at which the content of one was met, the last seen first; 0, or 1 if there are none."""
+    """Prints the other URLs at which the content of a URL was met, the one seen last first.
+
+    Returns the exit status: 0, or 1 if there are none.
+    """
     for log in logs:
         if not log.is_file():
             raise SettingsError(f"LOG is '{log}', and no such file is here")
@@ -28,18 +30,18 @@ async def print_places(options: Options, url: str, logs: list[Path]) -> int:
         return 1
     for place in places:
         kept = f"; {_kept(filed.get(place.url))}" if place.kept else ""
-        print(f"  {place.first[:16]} to {place.last[:16]}  {inert(place.url, WIDTH)}{kept}")
+        print(f"  {clock(place.first)} to {clock(place.last)}  {inert(place.url, WIDTH)}{kept}")
     return 0
 
 
 def _kept(time: int | None) -> str:
     if time is None:
         return "not among the kept pages of the index"
-    return f"kept since {datetime.fromtimestamp(time, UTC).isoformat(timespec='minutes')[:16]}"
+    return f"kept since {clock(time)}"
 
 
 async def _filed(index: Index, urls: list[str]) -> dict[str, int]:
-    """When the pages at some URLs were filed, in seconds since 1970, of those that were."""
+    """The times, in seconds since 1970, at which pages at some URLs were filed; others are left out."""
     try:
         survey = None if index.where == "memory:" else await index.survey()
         if survey is None:

@@ -1,4 +1,4 @@
-"""An index that is looked at by a command."""
+"""How the verbs of `scrapy index` get at an index and its pages."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,13 +13,13 @@ from dedup.printing import inert
 
 __all__ = ["WIDTH", "page_id", "surveyed"]
 
-#: Characters of a URL that are shown.
+#: At most this many characters of a URL are shown.
 WIDTH = 200
 
 
 @asynccontextmanager
 async def surveyed(index: Index) -> AsyncIterator[Survey]:
-    """The survey of an index, which is closed at the end.  Raises `DedupError`, too if there is none."""
+    """Surveys an index, which is closed at the end.  Raises `IndexUnavailableError` if nothing is there."""
     try:
         survey = await index.survey()
         if survey is None:
@@ -33,7 +33,7 @@ async def surveyed(index: Index) -> AsyncIterator[Survey]:
 
 
 def page_id(url: str) -> str:
-    """The page id that a crawl gives to a page requested at a URL."""
+    """The page id that a crawl gives to a page that it requests at a URL."""
     try:
         return fingerprint(Request(url)).hex()
     except ValueError:

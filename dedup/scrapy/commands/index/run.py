@@ -1,0 +1,54 @@
+"""The work of `scrapy index`: opens the index, and does what the verb says."""
+
+import argparse
+import asyncio
+import signal
+from collections.abc import Coroutine
+from pathlib import Path
+
+from scrapy.settings import Settings
+
+from dedup.errors import SettingsError
+from dedup.scrapy.commands.index.check import print_findings
+from dedup.scrapy.commands.index.exchange import export_pages, import_pages
+from dedup.scrapy.commands.index.forget import forget_pages
+from dedup.scrapy.commands.index.info import print_info
+from dedup.scrapy.commands.index.moved import print_places
+from dedup.scrapy.commands.terminal import finish
+from dedup.scrapy.settings import Options, read_settings
+
+__all__ = ["run"]
+
+
+def run(verb: str, arguments: list[str], opts: argparse.Namespace, settings: Settings) -> int:
+    """Does what a verb says with the index that the settings name, and returns the exit status."""
+    signal.signal(signal.SIGINT, _interrupt)
+    return finish("index", lambda: asyncio.run(_work(verb, arguments, opts, read_settings(settings))))
+
+
+def _interrupt(*_: object) -> None:
+    """Ends the work at once; asyncio alone would wait for the next await."""
+    raise KeyboardInterrupt
+
+
+def _work(
+    verb: str, arguments: list[str], opts: argparse.Namespace, options: Options
+) -> Coroutine[None, None, int]:
+    index = options.index
+    if index.where == "memory:" and verb != "moved":
+        raise SettingsError(
+            "DEDUP_INDEX is 'memory:', which ends with its crawl; allowed here: file:PATH, redis://HOST:PORT/DB"
+        )
+    match verb:
+        case "info":
+            return print_info(index, opts.plot)
+        case "check":
+            return print_findings(index)
+        case "forget":
+            return forget_pages(index, arguments, opts.run, opts.older_than, opts.dry_run)
+        case "export":
+            return export_pages(index, arguments[0])
+        case "import":
+            return import_pages(index, arguments[0])
+        case _:
+            return print_places(options, arguments[0], [Path(name) for name in arguments[1:]])

@@ -1,4 +1,4 @@
-"""``make crawl``: crawls a site, or the bundled demo site, and says what came of it."""
+"""``make crawl``: crawls a site, or the demo site of this package, and prints a summary."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ DEMO = Path("demo")
 
 
 def main(url: str) -> int:
-    """Crawls ``url``, or the demo site if it is empty; the exit status."""
+    """Crawls ``url``, or the demo site if that is empty, and returns the exit status."""
     os.environ.setdefault("SCRAPY_SETTINGS_MODULE", "crawler.settings")  # from any folder
     settings = get_project_settings()
     with ExitStack() as stack:

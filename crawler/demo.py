@@ -3,8 +3,9 @@
 Every page is built from a seed.  As on a real site, the adverts, the visitor counter, the clock and the
 session ids change at each request; all of them follow from the running number of the request.
 
-What is in it: articles, each also in a mirror, as a printer version and (one) under session ids; a
-calendar that goes on for 20 years; and pages that only look alike: products, a numbered list, staff cards.
+The site has articles, each of them also in a mirror and as a printer version, and one of them under session
+ids; a calendar that goes on for 20 years; and pages that only look alike: products, a numbered list, staff
+cards.
 
 >>> site = Site()
 >>> site.render("/staff/anna", visit=1)
@@ -56,7 +57,7 @@ _PRODUCTS = {
     "beeswax-candles": "moulds, tapers, combs, braided threads, boxes",
 }
 _STAFF = {"anna": "lamps", "bertil": "boats", "clara": "letters", "david": "tickets", "edda": "birds"}
-_WORDS = {  # what fills the sentences below; the articles and products bring their {own}
+_WORDS = {  # to fill the sentences below; articles and products bring words of their {own}
     "who": "Ada Crane, Tom Pellow, Ingrid Voss, Captain Harrow, Ruth Sandison, Magnus Flett, Widow Tulloch, "
     "Josef Brandt, Little Peg Rowan, Doctor Lumley, Elias Thorn, Nell Marwick, Father Quill, Mary Oswald, "
     "Gideon Slater, Olaf Rendall, Bess Corrigan, Walter Hume, Sister Agnes, Piers Ludlow, Cook Drever, Jonas "
@@ -137,7 +138,7 @@ _LAMP = b"""<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24">
 
 
 class _Writer:
-    """Fills sentences with words; a word comes back only after all others of its kind were used."""
+    """Fills sentences with words; a word comes again only after all others of its kind were used."""
 
     def __init__(self, seed: str, own: str = "ropes, lamps, boats, charts, bells") -> None:
         self._random = random.Random(seed)
@@ -166,7 +167,7 @@ class _Writer:
         return "\n".join(f"<p>{' '.join(lines[at : at + 6])}</p>" for at in range(0, count, 6))
 
     def index(self, folder: str, slugs: Iterable[str], count: int) -> str:
-        """An introduction, then the pages of a folder with some sentences about each."""
+        """The text of an introduction, and of some sentences about each page of a folder."""
         links = [f"<h2>{_link(folder + slug, _title(slug))}</h2>{self.text(_STORY, count)}" for slug in slugs]
         return "\n".join([self.text(_STORY, 12), *links])
 
@@ -192,7 +193,7 @@ class Site:
         self._calendar()
 
     def render(self, path: str, visit: int) -> tuple[int, str, bytes]:
-        """Status, content type and body of a path (with its query), at the ``visit``-th request."""
+        """The status, content type and body of a path (with its query) at the ``visit``-th request."""
         if path == "/robots.txt":
             return 200, "text/plain; charset=utf-8", b"User-agent: *\nDisallow: /private/\n"
         if path.partition("?")[0] == "/lamp.svg":
@@ -220,7 +221,7 @@ class Site:
         return _Writer(f"{self._seed} {_EDITION} {name}", *own)
 
     def _add(self, path: str, content: str, title: str, body: str, mirror: bool = False) -> None:
-        """Adds a page, with ``mirror`` under /mirror/ as well; index pages have a session link."""
+        """Adds a page, and with ``mirror`` another under /mirror/; the pages of folders get a link with a session id."""
         root = "../" * (path.removeprefix("/mirror").count("/") - 1)
         nav = "" if path.startswith("/print/") else _NAV
         session = _link(f"{root}articles/the-keepers-log?sid=$sid", "Go on reading") * path.endswith("/")
@@ -266,7 +267,7 @@ class Site:
                 self._add(path, f"list {number}", "Catalogue", body)
 
     def _calendar(self) -> None:
-        """The same programme every month, for 20 years, each month linked with its neighbours."""
+        """Adds a page for each month of 20 years, all with the same programme; it links to its neighbours."""
         months = [datetime(2026 + month // 12, month % 12 + 1, 1) for month in range(_CALENDAR)]
         days = "\n<li>".join(self._writer("calendar").sentences(_STORY, 84))
         for at, month in enumerate(months):
@@ -278,7 +279,7 @@ class Site:
 
 @contextmanager
 def serve(site: Site, port: int = 0) -> Iterator[str]:
-    """Serves a site on loopback, in a thread, and gives its address; port 0 = any free one."""
+    """Serves a site on loopback, in a thread, and yields its address; for port 0, at any free port."""
     visits = itertools.count(1)
 
     class Handler(BaseHTTPRequestHandler):
@@ -295,7 +296,7 @@ def serve(site: Site, port: int = 0) -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
+            """Prints nothing."""
 
     class Server(ThreadingHTTPServer):
         request_queue_size = 128  # the default of 5 makes a crawler wait

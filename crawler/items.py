@@ -1,4 +1,4 @@
-"""What a crawl yields."""
+"""The item that a crawl yields."""
 
 from dataclasses import dataclass
 
@@ -14,4 +14,4 @@ class PageItem:
     title: str | None
     depth: int  #: links from the start
     fingerprint: str | None  #: simhash, 16 hex digits; None if the page could not be judged
-    fetched: str  #: when, ISO 8601, UTC
+    fetched: str  #: the time, ISO 8601, UTC

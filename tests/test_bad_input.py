@@ -238,7 +238,7 @@ def test_a_pattern_that_is_no_regular_expression_is_refused(
     crawl: Crawl, site: tuple[str, Site], argument: str
 ) -> None:
     done = crawl("-a", f"start={site[0]}", "-a", f"{argument}=(unclosed")
-    assert f"{argument} is '(unclosed', which is no regular expression" in done.complaint
+    assert f"{argument} is '(unclosed', which is not a regular expression" in done.complaint
     assert done.status == 2
 
 

@@ -24,9 +24,9 @@ __all__ = ["SiteSpider"]
 class SiteSpider(Spider):
     """``scrapy crawl site -a start=URL[,URL...] [-a allow=REGEX] [-a deny=REGEX]``
 
-    Stays on the hosts of the start URLs and their subdomains; of their links, those are followed whose URL
-    matches ``allow``, if given, and doesn't match ``deny``.  Pages that take too long to parse give an item
-    without a title, and no links.
+    The spider stays on the hosts of the start URLs and their subdomains.  It follows the links whose URL matches
+    ``allow``, if that is given, and doesn't match ``deny``.  A page that would take too long to parse gives an
+    item without a title, and its links are not followed.
     """
 
     name = "site"
@@ -38,7 +38,7 @@ class SiteSpider(Spider):
         try:
             if kwargs:
                 raise SettingsError(
-                    f"{', '.join(kwargs)} is no argument of this spider; allowed: start, allow, deny"
+                    f"this spider has no argument {', '.join(kwargs)}; allowed: start, allow, deny"
                 )
             self.start_urls = _start_urls(start)
             self.allowed_domains = sorted({urlsplit(url).hostname or "" for url in self.start_urls})
@@ -48,7 +48,7 @@ class SiteSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Called by Scrapy."""
+        """Is called by Scrapy."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         crawler.signals.connect(spider.opened, signals.spider_opened)
         return spider
@@ -59,21 +59,21 @@ class SiteSpider(Spider):
             raise refuse(self.crawler, self.wrong)
 
     async def start(self) -> AsyncIterator[Request]:
-        """The start URLs; unlike Scrapy's default, a link to one of them doesn't fetch it again."""
+        """Requests the start URLs.  Unlike with Scrapy's default, a link to one of them doesn't fetch it again."""
         for url in self.start_urls:
             yield Request(url, errback=self.failed)
 
     def failed(self, failure: Failure) -> None:
-        """One line for a page that can't be had; what was filtered has been logged elsewhere."""
+        """Logs a line for a page that can't be had, but not for one that was filtered, which is logged elsewhere."""
         if not isinstance(failure.value, IgnoreRequest):
             self.logger.error("%s: %s", getattr(failure, "request", ""), failure.getErrorMessage())
 
     def parse(self, response: Response) -> Iterator[PageItem | Request]:
-        """A page: an item, and its links."""
+        """Yields an item for the page, and requests for its links."""
         if not isinstance(response, HtmlResponse):
             return
         judged = judgement(response)
-        reason = unreadable(response.text)  # asked here too, since not every response is judged
+        reason = unreadable(response.text)  # asked here again, because not every response is judged
         parsable = reason not in UNPARSABLE
         title = response.xpath("normalize-space(//title)").get() if parsable else None
         yield PageItem(
@@ -112,5 +112,5 @@ def _regex(name: str, pattern: str) -> tuple[str, ...]:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise SettingsError(f"{name} is {pattern!r}, which is no regular expression: {error}") from None
+        raise SettingsError(f"{name} is {pattern!r}, which is not a regular expression: {error}") from None
     return (pattern,) if pattern else ()

@@ -1,6 +1,6 @@
-"""`scrapy crawl` and `scrapy runspider`: Scrapy's own commands, with the filter's exit status.
+"""`scrapy crawl` and `scrapy runspider`: Scrapy's own commands, with the exit status of the filter.
 
-A crawl that the filter refused or stopped ends with 2 (settings) or 3 to 5 (index): see `dedup.errors`.
+A crawl that the filter refused or stopped ends with 2 (settings) or 3 to 5 (index), see `dedup.errors`.
 """
 
 import argparse
@@ -15,7 +15,7 @@ __all__ = ["Command", "ExitStatus", "RunSpider"]
 
 
 class ExitStatus:
-    """While it is entered, takes note of the exit status that the filter asks for."""
+    """While it is entered, it takes note of the exit status that the filter asks for."""
 
     def __init__(self) -> None:
         self.status = 0
@@ -32,7 +32,7 @@ class ExitStatus:
 
 
 class Command(crawl.Command):
-    """Scrapy's `crawl`, but for the exit status."""
+    """Scrapy's `crawl` with the exit status of the filter."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the spider."""
@@ -42,7 +42,7 @@ class Command(crawl.Command):
 
 
 class RunSpider(runspider.Command):
-    """Scrapy's `runspider`, but for the exit status."""
+    """Scrapy's `runspider` with the exit status of the filter."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the spider."""

@@ -113,7 +113,7 @@ def test_a_log_is_summed_up(log: Path) -> None:
     assert done.returncode == 0, done.stderr
     shown = done.stdout.replace(str(log), "LOG")
     assert re.sub(r"(http://evil.example/).*(\.\.\.)", r"\1HOSTILE\2", shown) == SUMMARY
-    assert done.stderr == "duplicates: 2 lines unreadable, and left out\n"
+    assert done.stderr == "duplicates: 2 lines left out: no record can be read there\n"
     assert shown.replace("\n", "").isascii()
     assert shown.replace("\n", "").isprintable()
     assert max(map(len, shown.splitlines())) <= 140

@@ -27,7 +27,7 @@ FROM drops
 """
 _HOSTS = "SELECT host, count(*), sum(links), sum(bytes) FROM drops GROUP BY host ORDER BY 2 DESC, 1"
 _DISTANCES = "SELECT distance, count(*) FROM drops GROUP BY distance ORDER BY distance"
-#: By whole numbers, since 0.55 * 20 is not 11.
+#: Computed in whole numbers, since 0.55 * 20 is not 11.
 _RESEMBLANCES = """
 SELECT CAST(round(resemblance * 10000) AS INTEGER) / 500 AS twentieths, count(*)
 FROM drops GROUP BY twentieths ORDER BY twentieths
@@ -37,7 +37,7 @@ SELECT duplicate_of, count(*), sum(links), min(time), max(time), count(DISTINCT 
 FROM drops GROUP BY duplicate_of ORDER BY 2 DESC, 1
 """
 
-#: By whole numbers, as above.
+#: Computed in whole numbers, as above.
 _GRID = """
 SELECT distance, CAST(round(resemblance * 10000) AS INTEGER) / 100 AS hundredths, count(*), sum(links)
 FROM drops GROUP BY 1, 2 ORDER BY 1, 2
@@ -46,7 +46,7 @@ _TIMES = """
 SELECT CAST((julianday(time) - 2440587.5) * 86400 / :width - :start / :width AS INTEGER) AS step, count(*)
 FROM drops GROUP BY step ORDER BY step
 """
-#: The most doubtful drops, and the first of each cluster; the largest cluster first, the most doubtful drop in it.
+#: Half of them are the most doubtful of all drops; the others are the most doubtful of the largest clusters.
 _PAIRS = f"""
 WITH placed AS (
     SELECT rowid AS drop_id, row_number() OVER (ORDER BY resemblance, distance DESC, rowid) AS doubt,
@@ -60,7 +60,7 @@ SELECT {", ".join(FIELDS)}
 FROM drops JOIN chosen ON drops.rowid = drop_id ORDER BY size DESC, duplicate_of, resemblance, distance DESC, drop_id
 """
 
-#: Lost and found (Barber): the pages of the clusters that a URL is of, but for itself.
+#: Lost and found (Barber): the other pages of the clusters that a URL belongs to.
 _PLACES = """
 WITH origins AS (SELECT :url AS origin UNION SELECT duplicate_of FROM drops WHERE url = :url),
     members AS (SELECT url, duplicate_of, time FROM drops WHERE duplicate_of IN origins)
@@ -71,7 +71,7 @@ SELECT url, max(kept), min(time), max(time) FROM (
 
 
 class Totals(NamedTuple):
-    """All drops, summed."""
+    """Sums over all drops."""
 
     drops: int
     urls: int  # different ones
@@ -84,7 +84,7 @@ class Totals(NamedTuple):
     marked: int
     links: int  # not followed
     marked_links: int  # on the pages that were only marked
-    bytes: int | None  # of the pages; None if no record tells
+    bytes: int | None  # of the pages; None if no record tells it
 
 
 class Host(NamedTuple):
@@ -108,7 +108,7 @@ class Cluster(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A URL at which a content was met."""
+    """A URL at which some content was met."""
 
     url: str
     kept: bool
@@ -117,10 +117,10 @@ class Place(NamedTuple):
 
 
 class Drops:
-    """Records in a database of their own, which is gone when it is closed."""
+    """Records in a temporary database, which vanishes when it is closed.  Raises `DedupError` if it fails."""
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self._database = sqlite3.connect("")  # on disk, where SQLite keeps temporary files
+        self._database = sqlite3.connect("")  # in a file, where SQLite keeps temporary files
         self._database.create_function("pattern", 1, pattern, deterministic=True)
         try:
             with self._errors():
@@ -143,7 +143,7 @@ class Drops:
             yield
         except sqlite3.Error as error:
             raise DedupError(
-                f"the temporary database of drops fails: {error}; TMPDIR names the folder that it is in"
+                f"the temporary database of drops failed: {error}; it is in the folder that TMPDIR names"
             ) from None
 
     def _rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
@@ -153,32 +153,35 @@ class Drops:
                 yield row  # `yield from` would close a cursor that may be gone with its database
 
     def totals(self) -> Totals:
-        """What came of all drops."""
+        """The sums over all drops."""
         (row,) = self._rows(_TOTALS)
         return Totals(*row)
 
     def hosts(self) -> Iterator[Host]:
-        """Hosts of dropped pages, most drops first."""
+        """The hosts of dropped pages, those with the most drops first."""
         return (Host(*row) for row in self._rows(_HOSTS))
 
     def distances(self) -> dict[int, int]:
-        """How many drops there are of each distance."""
+        """The number of drops of each distance."""
         return dict(self._rows(_DISTANCES))
 
     def resemblances(self) -> dict[float, int]:
-        """How many drops there are of each resemblance, rounded down to twentieths."""
+        """The number of drops of each resemblance, rounded down to twentieths."""
         return {twentieths / 20: drops for twentieths, drops in self._rows(_RESEMBLANCES)}
 
     def clusters(self) -> Iterator[Cluster]:
-        """Clusters, the largest first."""
+        """All clusters, the largest first."""
         return (Cluster(*row) for row in self._rows(_CLUSTERS))
 
     def grid(self) -> Iterator[tuple[int, int, int, int]]:
-        """Distance, resemblance rounded down to hundredths, the number of such drops, and of links on them."""
+        """Rows of distance, resemblance in hundredths (rounded down), number of drops, and number of their links."""
         return ((d, r, drops, links) for d, r, drops, links in self._rows(_GRID))
 
     def times(self, start: float, width: float) -> dict[int, int]:
-        """How many drops there are in each step of time; start (since 1970) and width of the steps in seconds."""
+        """The number of drops in each step of time, by number of the step.
+
+        ``start`` (since 1970) and ``width`` of the steps are in seconds.
+        """
         return dict(self._rows(_TIMES, {"start": start, "width": width}))
 
     def pairs(self, limit: int) -> Iterator[Record]:
@@ -200,9 +203,9 @@ class Drops:
         return self._groups("pattern(url)", cluster)
 
     def places(self, url: str) -> Iterator[Place]:
-        """Where else the content of a URL was met, last seen first: its kept page, and what was dropped for it.
+        """The other URLs at which the content of a URL was met, last seen first: kept pages and their drops.
 
-        The times of a kept page are those of its drops: the log does not say when it was itself fetched.
+        The times of a kept page are those of its drops, as the log does not tell when the page was fetched.
         """
         return (
             Place(where, bool(kept), first, last)
@@ -226,9 +229,10 @@ _DIGITS = re.compile(r"[0-9]+")
 
 
 def pattern(url: str) -> str:
-    """What a URL has in common with others of its kind: its host, and ``*`` for what varies.
+    """A URL with ``*`` for what varies among URLs of its kind.
 
-    These are values of parameters, numbers, and ids: hexadecimal from 8 digits, of letters and digits from 16.
+    What varies are the values of parameters, numbers, and ids (from 8 hexadecimal digits, or from 16 letters and
+    digits).
 
     >>> pattern("http://a1.org/news/2026-11/id17;jsessionid=1F?page=2&back=/x/y#top")
     'http://a1.org/news/*-*/id*;jsessionid=*?page=*&back=*'

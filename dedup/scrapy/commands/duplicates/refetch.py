@@ -1,4 +1,4 @@
-"""Fetches dropped pages and the kept ones again, by the manners of the project, for their words."""
+"""Fetches dropped and kept pages again, for their words, as politely as the project fetches pages."""
 
 from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any
@@ -14,7 +14,7 @@ from dedup.page.read import read
 
 __all__ = ["refetch"]
 
-#: Of the project's settings, those that would write something, or judge the pages.
+#: Settings in place of the project's, so that the crawl neither judges pages nor writes anything.
 _SETTINGS: dict[str, Any] = {
     "ADDONS": {},
     "CLOSESPIDER_PAGECOUNT": 0,
@@ -26,7 +26,7 @@ _SETTINGS: dict[str, Any] = {
     "RETRY_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
 }
-#: At least: seconds between two requests to a host; at most: seconds and bytes of a page.
+#: The least seconds between two requests to a host, and the most seconds and bytes of a page.
 DELAY, TIMEOUT, SIZE = 1.0, 60.0, 16 * 1024 * 1024
 
 
@@ -47,7 +47,7 @@ class _Refetch(Spider):
             yield Request(url, errback=self._failed, meta={"asked": url})
 
     def parse(self, response: Response) -> None:
-        """Notes the words of a page."""
+        """Keeps the words of a page."""
         self._done()
         if isinstance(response, HtmlResponse):
             page = read(response.text, response.url, self._keep_urls, lambda _: response.selector.root)
@@ -61,10 +61,10 @@ class _Refetch(Spider):
 def refetch(
     urls: Collection[str], settings: Settings, keep_urls: bool, done: Callable[[], object]
 ) -> dict[str, list[str]]:
-    """The tokens of pages as they are now, by URL; pages that can't be had are missing.
+    """The tokens of pages as they are now, by URL, without the pages that can't be fetched or read.
 
-    ``done`` is called for each of them.  The project's DOWNLOAD_DELAY counts if it is over a second, its
-    timeout and size if they are lower; robots.txt is obeyed if the project does.
+    ``done`` is called after each page.  The project's DOWNLOAD_DELAY holds if it is longer than `DELAY`; its
+    timeout and size hold if they are below `TIMEOUT` and `SIZE`.  robots.txt is obeyed if the project obeys it.
     """
     words: dict[str, list[str]] = {}
     own = settings.copy()

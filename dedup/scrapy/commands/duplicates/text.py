@@ -72,7 +72,7 @@ def _cell(value: object) -> object:
 def left_out(reader: Reader) -> Iterator[str]:
     """Tells, a line for each, what could not be read."""
     if reader.unreadable:
-        yield f"{many(reader.unreadable, 'line')} unreadable, and left out"
+        yield f"{many(reader.unreadable, 'line')} left out: no record can be read there"
     for path in reader.damaged:
         yield f"{inert(str(path), URL)} is damaged: the records after the damage are missing"
 

@@ -1,6 +1,7 @@
 # make crawl [URL=https://example.org/]   crawls a site; without URL, a demo site on this machine
 # make test [TESTS=...] [SYSTEM=no]       runs the test suite; SYSTEM=no installs no system packages for it
 # make check                              checks lint, format, types and the directions of imports
+# make docs                               builds the documentation as a site, in docs/_build
 # make clean                              removes everything that these have made
 # make help                               shows these lines
 
@@ -8,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: crawl test check system clean help
+.PHONY: crawl test check docs system clean help
 
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
@@ -22,6 +23,12 @@ check: $(VENV)/test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Every warning is an error, so no link is dead.
+docs: $(VENV)/docs
+	rm -rf docs/api docs/_build
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs docs/_build
+	@echo "docs/_build/index.html: open it in a browser"
+
 # Each stamp is an installation that is up to date with pyproject.toml.
 $(VENV)/crawl: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +37,10 @@ $(VENV)/crawl: pyproject.toml
 
 $(VENV)/test: $(VENV)/crawl
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+$(VENV)/docs: $(VENV)/crawl
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 # The tests of the Redis index need a redis-server, those of the report a chromium.

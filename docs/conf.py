@@ -22,7 +22,8 @@ apidoc_modules = [
         "destination": "api",
         "separate_modules": True,
         "module_first": True,
-        "automodule_options": {"members", "show-inheritance"},
+        "exclude_patterns": ["**/judgement.py"],  # `dedup.scrapy` shows the function of this name
+        "automodule_options": {"members", "undoc-members"},
     }
 ]
 default_role = "py:obj"
@@ -36,6 +37,7 @@ html_title = project
 html_copy_source = False
 
 _LINK = re.compile(r"\]\((?!\w+:|#)(\.\./)?([^)#]+)")
+_MARKUP = re.compile(r"(``.+?``|`[^`]+`)|(\||_(?!\w))")
 _PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 
 
@@ -60,8 +62,13 @@ def _include(app: Any, path: Any, name: str, text: list[str]) -> None:
 
 
 def _plain(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
-    """In a docstring ``|A|`` is the size of a set, and no substitution."""
-    lines[:] = [line.replace("|", r"\|") if not line.lstrip().startswith(">>>") else line for line in lines]
+    """Docstrings are plain text: ``|A|`` is the size of a set, and ``DEDUP_`` a prefix."""
+    example = False
+    for number, line in enumerate(lines):
+        example = line.startswith((" " * 4, ">>>")) or (example and line != "")
+        if not example:
+            line = _MARKUP.sub(lambda found: found[1] or f"\\{found[2]}", line)
+            lines[number] = re.sub(r"(?<=\w`)(?=s\b)", r"\ ", line)  # `DedupError`s
 
 
 def setup(app: Any) -> None:

@@ -87,3 +87,33 @@ def test_every_example_prints_what_the_text_shows(
             assert_shown(wanted, printed)
             examples += 1
     assert examples >= least
+
+
+#: A path of the project in code font: `dedup/page/html.py`, `tests/faults`, `.ci/run`.
+PATH = re.compile(r"`((?:dedup|crawler|tests|benchmarks|docs|\.ci)/[\w./-]*)`")
+LINK = re.compile(r"\]\((?!\w+:)([^)#]*)#?([^)]*)\)")
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub and MyST make them from its headings."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for path, anchor in LINK.findall(page.read_text()):
+        target = page.parent / path if path else page
+        if target.parent.name != "api":  # built from the docstrings by `make docs`
+            assert target.exists(), f"{page.name} links to {path}"
+        if anchor:
+            assert anchor in headings(target), f"{page.name} links to {path}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_path_that_is_named_is_there(page: Path) -> None:
+    stats = re.findall(r"^\| `(dedup/[a-z_/]+)`", (ROOT / "docs" / "reference.md").read_text(), re.MULTILINE)
+    for path in PATH.findall(page.read_text()):
+        if not any(stat.startswith(path) for stat in stats) and path != "docs/_build":
+            assert (ROOT / path).exists(), f"{page.name} names {path}"

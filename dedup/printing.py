@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from dedup.page.urls import strip_user
 
-__all__ = ["clock", "inert", "many", "printable"]
+__all__ = ["clock", "inert", "many", "octets", "printable", "redact"]
 
 
 def printable(text: str) -> str:
@@ -43,3 +43,24 @@ def clock(time: float | str, seconds: bool = False) -> str:
     """
     text = time if isinstance(time, str) else datetime.fromtimestamp(time, UTC).isoformat()
     return text[: 19 if seconds else 16].replace("T", " ")
+
+
+def redact(address: str) -> str:
+    """The address of a server without user, password and options.
+
+    >>> redact("redis://user:secret@host:6379/0?password=secret"), redact(":secret@host")
+    ('redis://host:6379/0', 'host')
+    """
+    before, at, after = address.rpartition("@")
+    scheme, slashes, _ = before.partition("://")
+    shown = f"{scheme}{slashes}{after}" if at and slashes else after
+    return shown.partition("?")[0]
+
+
+def octets(octets: bytes) -> str:
+    """Bytes, such as a key of Redis, on one line.
+
+    >>> octets(b"i:\\xff")
+    'i:\\\\xff'
+    """
+    return repr(octets)[2:-1]

@@ -23,7 +23,7 @@ from dedup.errors import (
 )
 from dedup.fingerprint.plans import plan_for
 from dedup.fingerprint.simhash import distances
-from dedup.index.local.index import SortedTables
+from dedup.index.local.tables import SortedTables
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import fill, index_in, open_and_close, pages, try_to_open, twin_of

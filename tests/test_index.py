@@ -22,7 +22,7 @@ from dedup.errors import DedupError, IndexMismatchError, SettingsError
 from dedup.fingerprint.detector import Detector, Features, Fingerprint
 from dedup.fingerprint.plans import plan_for, possible_plans
 from dedup.index import Index, Verdict, open_index
-from dedup.index.contract import scope_mask
+from dedup.index.entry import scope_mask
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
 from tests.support.model import GROUPS, Model, crawl_of_verbs

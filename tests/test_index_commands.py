@@ -456,14 +456,14 @@ def changed(**changes: Any) -> bytes:
 
 
 BAD_LINES: dict[str, tuple[bytes, str]] = {
-    "no JSON": (b"garbage", "no JSON object"),
-    "a torn line": (page_line(entry(1)).encode()[:-9], "no JSON object"),
-    "a number": (b"7", "no JSON object"),
-    "a list": (b"[" * 100_000, "no JSON object"),
-    "objects in objects": (b'{"a":' * 100_000, "no JSON object"),
-    "a number of many digits": (b"1" * 10_000, "no JSON object"),
-    "bytes": (b"\xff\xfe\x00", "no JSON object"),
-    "a byte order mark": (b"\xef\xbb\xbf" + page_line(entry(1)).encode(), "no JSON object"),
+    "no JSON": (b"garbage", "not a JSON object"),
+    "a torn line": (page_line(entry(1)).encode()[:-9], "not a JSON object"),
+    "a number": (b"7", "not a JSON object"),
+    "a list": (b"[" * 100_000, "not a JSON object"),
+    "objects in objects": (b'{"a":' * 100_000, "not a JSON object"),
+    "a number of many digits": (b"1" * 10_000, "not a JSON object"),
+    "bytes": (b"\xff\xfe\x00", "not a JSON object"),
+    "a byte order mark": (b"\xef\xbb\xbf" + page_line(entry(1)).encode(), "not a JSON object"),
     "no field": (b"{}", "missing or unknown"),
     "another field": (changed(more=1), "unknown: 'more'"),
     "a page id that is a number": (changed(page_id=7), "page_id is 7; allowed: text"),
@@ -485,7 +485,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "a time to come": (changed(filed=2**32), f"filed at {2**32}"),
     "a time before 1970": (changed(filed=-1), "filed at -1"),
     "no run": (changed(run=""), "run is ''; allowed: 32 hex digits"),
-    "a line without end": (b'{"page_id": "' + b"x" * (MAX_LINE + 5), "no JSON object"),
+    "a line without end": (b'{"page_id": "' + b"x" * (MAX_LINE + 5), "not a JSON object"),
 }
 
 
@@ -526,13 +526,16 @@ def test_a_torn_last_line_is_left_out_at_whatever_byte_it_is_torn(
 
 HEADERS: dict[str, tuple[Callable[[Index], bytes], str]] = {
     "nothing": (lambda index: b"", "empty"),
-    "a page": (lambda index: page_line(entry(1)).encode(), "line 1: it is no header"),
-    "garbage": (lambda index: b"\x89PNG\r\n\x1a\n", "line 1: it is no JSON object"),
+    "a page": (lambda index: page_line(entry(1)).encode(), "line 1: it is not the header"),
+    "garbage": (lambda index: b"\x89PNG\r\n\x1a\n", "line 1: it is not a JSON object"),
     "another format": (
         lambda index: header_line(index).replace('index": 1', 'index": 2').encode(),
-        "line 1: it is no header of an export of format 1",
+        "line 1: it is not the header of an export of format 1",
     ),
-    "no parameters": (lambda index: b'{"shingleback_index": 1, "parameters": 7}', "line 1: it is no header"),
+    "no parameters": (
+        lambda index: b'{"shingleback_index": 1, "parameters": 7}',
+        "line 1: it is not the header",
+    ),
     "a parameter lost": (
         lambda index: header_line(index).replace("min_tokens", "most_tokens").encode(),
         "min_tokens is not stored there and '30' here",

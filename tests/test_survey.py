@@ -30,9 +30,9 @@ from dedup.errors import (
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import DIGESTS, plan_for
 from dedup.index import Entry, Index, Verdict, open_index
+from dedup.index.entry import scope_mask, storable_id
 from dedup.index.local.file import COLUMNS
 from dedup.index.redis.record import pack, unpack
-from dedup.index.scopes import scope_mask
 from dedup.index.survey import Filed, Finding
 from dedup.lab.distributions import expected_leading_bits, fill, leading_bits, skew
 from tests.support.coroutines import driven
@@ -585,26 +585,26 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     ),
     "a hash in the place of a page": (
         lambda at: (at.client.delete(at.key("p:3")), at.client.hset(at.key("p:3"), "a", "b")),
-        {"keys of another type", "members without a page", "page ids that lead to no page of theirs"},
-        "p:3 is no string",
+        {"keys of another type", "members without a page", "page ids that do not lead to their pages"},
+        "p:3 is not a string",
         {3},
     ),
     "a list in the place of the pending claims": (
         lambda at: at.client.rpush(at.key("pending"), "3"),
         {"keys of another type"},
-        "pending is no hash",
+        "pending is not a hash",
         set(),
     ),
     "a string in the place of the runs": (
         lambda at: at.client.set(at.key("runs"), "3"),
         {"keys of another type"},
-        "runs is no zset",
+        "runs is not a zset",
         set(),
     ),
     "a list in the place of the sequence": (
         lambda at: (at.client.delete(at.key("sequence")), at.client.rpush(at.key("sequence"), "3")),
         {"keys of another type", "the counters"},
-        "sequence is no string",
+        "sequence is not a string",
         set(),
     ),
     "a bucket that will expire": (
@@ -621,19 +621,19 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     ),
     "a torn record": (
         lambda at: at.client.set(at.key("p:3"), pack(at.entries[3])[:60]),
-        {TYPES, "page ids that lead to no page of theirs"},
+        {TYPES, "page ids that do not lead to their pages"},
         "page 3",
         {3},
     ),
     "an empty record": (
         lambda at: at.client.set(at.key("p:3"), b""),
-        {TYPES, "page ids that lead to no page of theirs", "members without a page"},
+        {TYPES, "page ids that do not lead to their pages", "members without a page"},
         "page 3",
         {3},
     ),
     "a record with a URL that is no UTF-8": (
         lambda at: at.client.append(at.key("p:3"), b"\xff"),
-        {TYPES, "page ids that lead to no page of theirs"},
+        {TYPES, "page ids that do not lead to their pages"},
         "page 3",
         {3},
     ),
@@ -658,7 +658,7 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     ),
     "another page id": (
         lambda at: at.rewrite(3, page_id="else"),
-        {"pages that their ids do not lead to", "page ids that lead to no page of theirs"},
+        {"pages that their ids do not lead to", "page ids that do not lead to their pages"},
         "page 3",
         set(),
     ),
@@ -670,25 +670,25 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     ),
     "a page id that leads to another page": (
         lambda at: at.client.set(at.id_key(3), "4"),
-        {"pages that their ids do not lead to", "page ids that lead to no page of theirs"},
+        {"pages that their ids do not lead to", "page ids that do not lead to their pages"},
         "page 3",
         set(),
     ),
     "a page id that leads nowhere": (
         lambda at: at.client.set(at.key("i:0123456789abcdef"), "77"),
-        {"page ids that lead to no page of theirs"},
+        {"page ids that do not lead to their pages"},
         "i:0123456789abcdef",
         set(),
     ),
     "a page id that leads to a word": (
         lambda at: at.client.set(at.key("i:0123456789abcdef"), "x\r\n"),
-        {"page ids that lead to no page of theirs"},
+        {"page ids that do not lead to their pages"},
         "p:x\\r\\n",
         set(),
     ),
     "a page deleted": (
         lambda at: at.client.delete(at.key("p:3")),
-        {"members without a page", "page ids that lead to no page of theirs", "the counters"},
+        {"members without a page", "page ids that do not lead to their pages", "the counters"},
         "3 in ",
         {3},
     ),
@@ -738,7 +738,7 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     "a sequence that is no number": (
         lambda at: at.client.set(at.key("sequence"), "many"),
         {"the counters"},
-        "is no number",
+        "is not a number",
         set(),
     ),
     "a sequence that is too large": (
@@ -761,25 +761,25 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     ),
     "a pending claim of no run": (
         lambda at: at.client.hset(at.key("pending"), "3", "somebody"),
-        {"pending claims that are none"},
+        {"pending claims without a number or a run"},
         "3: somebody",
         set(),
     ),
     "a pending claim of no number": (
         lambda at: at.client.hset(at.key("pending"), "three", RUN),
-        {"pending claims that are none"},
+        {"pending claims without a number or a run"},
         "three",
         set(),
     ),
     "a lease of no run": (
         lambda at: at.client.zadd(at.key("runs"), {"somebody": 5}),
-        {"leases that no run of ours has"},
+        {"leases that no crawl can have"},
         "somebody",
         set(),
     ),
     "a lease without end": (
         lambda at: at.client.zadd(at.key("runs"), {RUN: float("inf")}),
-        {"leases that no run of ours has"},
+        {"leases that no crawl can have"},
         "inf",
         set(),
     ),
@@ -963,7 +963,7 @@ def test_a_record_is_whole_or_none() -> None:
         assert found is None or isinstance(found, Entry)
     for cut in range(len(record) - len(entry(1).url.encode())):
         assert whole(record[:cut]) is None
-    for page_id in ODD_IDS.values():
+    for page_id in map(storable_id, ODD_IDS.values()):
         assert whole(pack(entry(1, page_id=page_id))) == entry(1, page_id=page_id)
 
 

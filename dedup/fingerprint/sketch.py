@@ -42,6 +42,11 @@ class Sketcher:
         """Bytes of a sketch."""
         return self.slots * self.bits // 8
 
+    @property
+    def values(self) -> int:
+        """How many values a filled slot can have."""
+        return (1 << self.bits) - 1
+
     def make(self, shingles: Hashes) -> bytes:
         """The sketch of a set of shingle hashes, of shape (n,).  O(n).
 
@@ -55,7 +60,7 @@ class Sketcher:
         np.minimum.at(least, slot, values)
         filled[slot] = 1
         # The low bits of the smallest value are independent of its being the smallest.
-        stored = (least & np.uint64(0xFFFFFFFF)) % np.uint64((1 << self.bits) - 1) + np.uint64(1)
+        stored = (least & np.uint64(0xFFFFFFFF)) % np.uint64(self.values) + np.uint64(1)
         filled *= stored.astype(np.uint8)
         lanes = 8 // self.bits
         weights = (1 << (self.bits * np.arange(lanes))).astype(np.uint8)
@@ -85,7 +90,7 @@ class Sketcher:
         while shift < self.bits:
             words = words | (words >> np.uint64(shift))
             shift *= 2
-        return words & np.uint64(0xFFFFFFFFFFFFFFFF // ((1 << self.bits) - 1))
+        return words & np.uint64(0xFFFFFFFFFFFFFFFF // self.values)
 
     def estimate(self, either: int, both: int, equal: int) -> float:
         """The resemblance that three slot counts speak for; unbiased, except that it is kept within 0..1.
@@ -100,8 +105,7 @@ class Sketcher:
         """
         if either == 0:
             return 1.0
-        values = (1 << self.bits) - 1
-        return max(0.0, (values * equal - both) / ((values - 1) * either))
+        return max(0.0, (self.values * equal - both) / ((self.values - 1) * either))
 
     def resemblance(self, a: bytes, b: bytes) -> float:
         """Estimated resemblance of two sketches."""

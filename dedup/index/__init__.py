@@ -1,12 +1,34 @@
-"""Where kept pages are filed: one contract (`base`), in memory and in a file (`local`), in Redis."""
+"""Where kept pages are filed: one contract, and a folder for each kind of store."""
 
-from typing import Any
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
-from dedup.index.contract import ADDRESSES, Entry, Index, Verdict, redact
+from dedup.index.contract import Index, Verdict
+from dedup.index.entry import Entry
+from dedup.printing import redact
 
-__all__ = ["Entry", "Index", "Verdict", "open_index"]
+__all__ = ["ADDRESSES", "STORES", "Entry", "Index", "Store", "Verdict", "open_index"]
+
+
+class Store(NamedTuple):
+    """A kind of store, which is imported when the first index of that kind is opened."""
+
+    address: str  #: what its addresses look like
+    kind: str  #: its subclass of `Index`; called with an address, a namespace, a detector and the options
+
+
+#: Every kind of store, by the scheme of its addresses.
+STORES = {
+    "memory": Store("memory:", "dedup.index.local.index:LocalIndex"),
+    "file": Store("file:PATH", "dedup.index.local.index:LocalIndex"),
+    "redis": Store("redis://HOST:PORT/DB", "dedup.index.redis.index:RedisIndex"),
+    "rediss": Store("rediss://...", "dedup.index.redis.index:RedisIndex"),
+    "unix": Store("unix:///SOCKET", "dedup.index.redis.index:RedisIndex"),
+}
+#: What an address can be, for messages.
+ADDRESSES = ", ".join(repr(store.address) for store in STORES.values())
 
 
 def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **options: Any) -> Index:
@@ -33,8 +55,8 @@ def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **
     if not isinstance(address, str):
         raise SettingsError(f"INDEX is {address!r}; allowed: {ADDRESSES}")
     scheme, colon, rest = address.partition(":")
-    known = scheme in {"memory", "file"} or (scheme in {"redis", "rediss", "unix"} and rest[:2] == "//")
-    if not colon or not known:
+    store = STORES.get(scheme)
+    if store is None or not colon or ("://" in store.address and not rest.startswith("//")):
         raise SettingsError(f"INDEX is {redact(address)!r}; allowed: {ADDRESSES}")
     if (
         not isinstance(namespace, str)
@@ -43,14 +65,5 @@ def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **
         or set(namespace) & set("{}")
     ):
         raise SettingsError(f"NAMESPACE is {namespace!r}; allowed: printable text without braces")
-    if scheme in {"memory", "file"}:
-        from dedup.index.local.index import LocalIndex
-
-        if scheme == "memory" and rest:
-            raise SettingsError(f"INDEX is {address!r}; 'memory:' takes no path, 'file:PATH' does")
-        if scheme == "file" and not rest:
-            raise SettingsError("INDEX is 'file:'; it needs a path, as in 'file:crawl.sqlite'")
-        return LocalIndex(rest or None, detector, **options)
-    from dedup.index.redis.index import RedisIndex
-
-    return RedisIndex(address, namespace, detector, **options)
+    index: Index = resolve_name(store.kind)(address, namespace, detector, **options)
+    return index

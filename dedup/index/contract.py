@@ -13,46 +13,28 @@ An index knows pages and their fingerprints; whether a candidate counts comes fr
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal
 from uuid import uuid4
 
-from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.plans import possible_plans
+from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.simhash import distance
-from dedup.index.parameters import FORMAT, check_format, check_parameters
-from dedup.index.scopes import SCOPES, scope_mask
-from dedup.page.urls import strip_user
+from dedup.index.entry import SCOPES, Entry, scope_mask, storable_id, storable_url
+from dedup.index.parameters import Parameters
+from dedup.index.survey import Survey
 from dedup.values import check_choice, check_number
 
-if TYPE_CHECKING:
-    from dedup.index.survey import Survey
+__all__ = ["MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT", "Index", "State", "Status", "Verdict"]
 
-__all__ = [
-    "ADDRESSES",
-    "FORMAT",
-    "SCOPES",
-    "Entry",
-    "Index",
-    "State",
-    "Status",
-    "Verdict",
-    "check_format",
-    "check_parameters",
-    "nearest",
-    "redact",
-    "scope_mask",
-]
-
-#: Candidates whose sketches are compared per page at most, the nearest first: bounds what a flood of
-#: pages alike can cost.
+#: How many candidates' sketches are compared per page, at most and the nearest first.  This bounds the cost
+#: of a flood of pages alike.
 MAX_COMPARED = 500
-#: Pages of one digest that are looked at: more than one is left by crashes, or forged.
+#: How many pages of one digest are looked at: only crashes and forgers leave more than one.
 MAX_EQUAL = 16
-#: What an index can be, for messages.
-ADDRESSES = "'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"
+#: How many entries of one table, pages that share a prefix, a claim in Redis reads.
+PROBE_LIMIT = 1000
 
 Status = Literal["new", "same", "duplicate", "unjudged"]
 #: Of a filed page; None: it is not filed, or only by a run that is dead.
@@ -74,52 +56,46 @@ class Verdict:
     #: Whether the kept page has been processed; if not, it may yet be released.
     done: bool = field(default=True, compare=False)
 
+    @classmethod
+    def new(cls) -> "Verdict":
+        """No kept page is near enough: this one is kept, and filed."""
+        return cls("new")
 
-class Entry(NamedTuple):
-    """A page as it is filed."""
+    @classmethod
+    def same(cls) -> "Verdict":
+        """The page itself was claimed before: it is kept."""
+        return cls("same")
 
-    page_id: str
-    url: str
-    simhash: int
-    scope: int
-    digest: int
-    bands: tuple[int, ...]  #: () where pages are found by their simhashes
-    sketch: bytes
-    filed: int  #: when, in seconds since 1970
-    run: str  #: by which run, 32 hex digits
+    @classmethod
+    def unjudged(cls, reason: str | None) -> "Verdict":
+        """The page can't be judged: it is kept, but not filed."""
+        return cls("unjudged", reason=reason)
 
-    @property
-    def keys(self) -> tuple[int, ...]:
-        """What the tables hold, by column.  With the scope mixed in, pages of one scope keep their
-        distances, and pages of different scopes are as far apart as unrelated ones."""
-        return tuple(key ^ self.scope for key in (self.digest, *(self.bands or (self.simhash,))))
-
-
-class Match(NamedTuple):
-    """A filed page that a claim duplicates; the nearest one has the least (distance, -resemblance, number)."""
-
-    distance: int  #: of the keys; 0 for exact ones
-    resemblance: float
-    number: int
-
-    @property
-    def order(self) -> tuple[int, float, int]:
-        """Sorts the nearest first."""
-        return self.distance, -self.resemblance, self.number
-
-
-def nearest(matches: Iterable[Match], min_resemblance: float) -> Match | None:
-    """The match that a verdict names; None if none is near enough.
-
-    >>> nearest([Match(2, 0.8, 5), Match(1, 0.6, 6), Match(2, 0.9, 7)], min_resemblance=0.7)
-    Match(distance=2, resemblance=0.9, number=7)
-    """
-    near = (match for match in matches if match.resemblance >= min_resemblance)
-    return min(near, key=lambda match: match.order, default=None)
+    @classmethod
+    def duplicate(cls, page: Entry, of: Entry, resemblance: float, *, method: str, done: bool) -> "Verdict":
+        """The page is a near-duplicate of a kept one, which ``method`` has found."""
+        equal = (of.digest, of.sketch) == (page.digest, page.sketch)
+        return cls(
+            "duplicate",
+            of.url,
+            distance(page.simhash, of.simhash),
+            resemblance,
+            of_simhash=of.simhash,
+            rule="exact" if equal else method,
+            of_id=of.page_id,
+            done=done,
+        )
 
 
 class Index(ABC):
-    """Where kept pages are filed.  Open it with `dedup.open_index`."""
+    """Where kept pages are filed.  Open it with `dedup.open_index`.
+
+    A store implements the methods whose names begin with an underscore, and ``where``, ``close`` and
+    ``survey``: it is open when they are called, and gets page ids and URLs that UTF-8 can hold.
+    """
+
+    #: Whether what is filed outlives the run.
+    persistent = True
 
     def __init__(
         self,
@@ -134,14 +110,23 @@ class Index(ABC):
         check_number("EXPECTED_PAGES", expected_pages, 1, 10**12)
         if tables is not None:
             check_number("TABLES", tables, 1, 10**12)
+        self.parameters = Parameters(detector, scope, detector.plan(expected_pages, tables))
         self.detector = detector
         self.scope = scope
         self.expected_pages = expected_pages
         self.run = uuid4().hex
-        self.plan = detector.plan(expected_pages, tables)
         self._tables_asked = tables is not None
         self._opened = False
         self._opening = asyncio.Lock()
+
+    @property
+    def plan(self) -> Plan:
+        """The tables in which pages are filed: of an open index those that it was built with."""
+        return self.parameters.plan
+
+    def describe(self) -> str:
+        """How pages are found here, in one line."""
+        return self.parameters.describe(self.expected_pages)
 
     @property
     @abstractmethod
@@ -149,9 +134,10 @@ class Index(ABC):
         """The address of the store, fit to be printed (no secrets)."""
 
     async def open(self) -> None:
-        """Reaches the store and checks that it is ours; claims do so by themselves.
+        """Reaches the store and checks that an index of these parameters is there, or makes a new one.
 
-        Raises `IndexUnavailableError`, `IndexMismatchError` or `IndexCorruptError`.
+        All other methods open the index by themselves.  Raises `IndexUnavailableError`, `IndexMismatchError`
+        or `IndexCorruptError`.
         """
         async with self._opening:
             if not self._opened:
@@ -164,12 +150,12 @@ class Index(ABC):
         Raises `IndexUnavailableError` if the store can't answer; then nothing is known of the page.
         """
         if fingerprint.simhash is None or fingerprint.reason is not None:
-            return Verdict("unjudged", reason=fingerprint.reason)
+            return Verdict.unjudged(fingerprint.reason)
         await self.open()
-        url = strip_user(url).encode("utf-8", "replace").decode()  # lone surrogates can't be stored
+        url = storable_url(url)
         return await self._claim(
             Entry(
-                page_id,
+                storable_id(page_id),
                 url,
                 fingerprint.simhash,
                 scope_mask(self.scope, url),
@@ -181,29 +167,43 @@ class Index(ABC):
             )
         )
 
-    def _duplicate(self, entry: Entry, of: Entry, resemblance: float, *, done: bool) -> Verdict:
-        """The verdict that names a filed page."""
-        equal = (of.digest, of.sketch) == (entry.digest, entry.sketch)
-        rule = "exact" if equal else self.detector.method
-        apart = distance(entry.simhash, of.simhash)
-        return Verdict(
-            "duplicate",
-            of.url,
-            apart,
-            resemblance,
-            of_simhash=of.simhash,
-            rule=rule,
-            of_id=of.page_id,
-            done=done,
-        )
-
-    @abstractmethod
     async def confirm(self, page_id: str) -> None:
         """The page's output has been handed over: its claim is done.  Written within a second."""
+        await self._confirm(storable_id(page_id))
 
-    @abstractmethod
     async def release(self, page_id: str) -> None:
         """The page was not processed: this run's pending claim of it is as if it had never been made."""
+        await self._release(storable_id(page_id))
+
+    async def find(self, page_id: str) -> Entry | None:
+        """A page as it is filed, pending ones included; None if it is not."""
+        await self.open()
+        return await self._find(storable_id(page_id))
+
+    async def states(self, page_ids: Sequence[str]) -> list[State]:
+        """How each page is filed."""
+        await self.open()
+        return await self._states([*map(storable_id, page_ids)])
+
+    async def count(self) -> int:
+        """How many pages are filed, pending ones included."""
+        await self.open()
+        return await self._count()
+
+    async def add(self, entries: Sequence[Entry]) -> int:
+        """Files pages as they are, as done, without judging them; how many were not filed before."""
+        await self.open()
+        return await self._add(
+            [
+                entry._replace(page_id=storable_id(entry.page_id), url=storable_url(entry.url))
+                for entry in entries
+            ]
+        )
+
+    async def forget(self, page_ids: Sequence[str]) -> int:
+        """Takes pages out, done or pending: they will be claimed as new.  How many were filed."""
+        await self.open()
+        return await self._forget([*map(storable_id, page_ids)])
 
     @abstractmethod
     async def close(self, *, finished: bool = True) -> None:
@@ -213,27 +213,7 @@ class Index(ABC):
         """
 
     @abstractmethod
-    async def find(self, page_id: str) -> Entry | None:
-        """A page as it is filed, pending ones included; None if it is not."""
-
-    @abstractmethod
-    async def states(self, page_ids: Sequence[str]) -> list[State]:
-        """How each page is filed."""
-
-    @abstractmethod
-    async def count(self) -> int:
-        """How many pages are filed, pending ones included."""
-
-    @abstractmethod
-    async def add(self, entries: Sequence[Entry]) -> int:
-        """Files pages as they are, as done, without judging them; how many were not filed before."""
-
-    @abstractmethod
-    async def forget(self, page_ids: Sequence[str]) -> int:
-        """Takes pages out, done or pending: they will be claimed as new.  How many were filed."""
-
-    @abstractmethod
-    async def survey(self) -> "Survey | None":
+    async def survey(self) -> Survey | None:
         """What is stored, to be looked at without opening the index; None if nothing has been filed there yet.
 
         Raises `IndexMismatchError` if it was built with other parameters.
@@ -245,40 +225,30 @@ class Index(ABC):
     @abstractmethod
     async def _claim(self, entry: Entry) -> Verdict: ...
 
-    def describe(self) -> str:
-        """How pages are found here, in one line."""
-        return self.detector.finder.describe(self.plan, self.expected_pages, self.detector.min_resemblance)
+    @abstractmethod
+    async def _confirm(self, page_id: str) -> None: ...
 
-    @property
-    def parameters(self) -> dict[str, str]:
-        """What an index is built with and can't be mixed: stored in it, compared at every start."""
-        levels = ".".join(map(str, self.plan.levels))
-        return {"format": str(FORMAT), "scope": self.scope, "tables": levels, **self.detector.parameters}
+    @abstractmethod
+    async def _release(self, page_id: str) -> None: ...
 
-    def adopt(self, stored: Mapping[str, str]) -> None:
-        """Takes over the table plan of an existing index, after checking that everything else is alike.
+    @abstractmethod
+    async def _find(self, page_id: str) -> Entry | None: ...
 
-        Raises `IndexMismatchError` that names the first field that differs, and both values.
-        """
-        wanted = self.parameters
-        check_format(self.where, stored.get("format"))
-        if not self._tables_asked and stored.get("tables"):
-            wanted["tables"] = stored["tables"]
-        check_parameters(f"the index {self.where}", stored, wanted)
-        for found in (self.plan, *possible_plans(self.plan.max_distance)):
-            if ".".join(map(str, found.levels)) == wanted["tables"]:
-                self.plan = found
-                return
-        raise IndexCorruptError(f"the index {self.where} is damaged: its table plan is {wanted['tables']!r}")
+    @abstractmethod
+    async def _states(self, page_ids: Sequence[str]) -> list[State]: ...
 
+    @abstractmethod
+    async def _count(self) -> int: ...
 
-def redact(address: str) -> str:
-    """An address without user, password and options, fit to be printed.
+    @abstractmethod
+    async def _add(self, entries: Sequence[Entry]) -> int: ...
 
-    >>> redact("redis://user:secret@host:6379/0?password=secret"), redact(":secret@host")
-    ('redis://host:6379/0', 'host')
-    """
-    before, at, after = address.rpartition("@")
-    scheme, slashes, _ = before.partition("://")
-    shown = f"{scheme}{slashes}{after}" if at and slashes else after
-    return shown.partition("?")[0]
+    @abstractmethod
+    async def _forget(self, page_ids: Sequence[str]) -> int: ...
+
+    def _duplicate(self, entry: Entry, of: Entry, resemblance: float, *, done: bool) -> Verdict:
+        return Verdict.duplicate(entry, of, resemblance, method=self.detector.method, done=done)
+
+    def _adopt(self, stored: Mapping[str, str]) -> Parameters:
+        """The parameters of an existing index, which are those wanted here; raises if they are not."""
+        return self.parameters.adopt(self.where, stored, any_plan=not self._tables_asked)

@@ -9,10 +9,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from dedup.index.contract import Entry, Index, check_parameters
-from dedup.index.scopes import scope_mask
-from dedup.index.survey import flaw
-from dedup.page.urls import strip_user
+from dedup.index.contract import Index
+from dedup.index.entry import Entry, scope_mask, storable_url
+from dedup.index.parameters import check_parameters
 
 __all__ = ["header_line", "page_line", "read_header", "read_page"]
 
@@ -23,7 +22,7 @@ _RUN = re.compile("[0-9a-f]{32}")
 
 
 def _parameters(index: Index) -> dict[str, str]:
-    return {name: value for name, value in index.parameters.items() if name != "tables"}
+    return {name: value for name, value in index.parameters.texts.items() if name != "tables"}
 
 
 def header_line(index: Index) -> str:
@@ -35,7 +34,7 @@ def page_line(entry: Entry) -> str:
     """The line of a page."""
     return json.dumps(
         {
-            "page_id": entry.page_id.encode("utf-8", "backslashreplace").decode(),
+            "page_id": entry.page_id,
             "url": entry.url,
             "simhash": f"{entry.simhash:016x}",
             "scope": f"{entry.scope:016x}",
@@ -51,12 +50,12 @@ def page_line(entry: Entry) -> str:
 def read_header(line: bytes, index: Index, what: str) -> None:
     """Checks the first line of ``what``.
 
-    Raises ValueError if it is none, and `IndexMismatchError` if its parameters are not those of the index.
+    Raises ValueError if that is no header, and `IndexMismatchError` if its parameters are not the index's.
     """
     header = _object(line)
     parameters = header.get("parameters")
     if header.get("shingleback_index") != FORMAT or not isinstance(parameters, dict):
-        raise ValueError(f"it is no header of an export of format {FORMAT}")
+        raise ValueError(f"it is not the header of an export of format {FORMAT}")
     check_parameters(what, parameters, _parameters(index))
 
 
@@ -75,7 +74,7 @@ def read_page(line: bytes, index: Index) -> Entry:
         except (ValueError, TypeError):
             raise ValueError(f"{name} is {ascii(found[name])[:60]}; allowed: {allowed}") from None
     entry = Entry(**values)
-    if wrong := flaw(index, entry):
+    if wrong := index.parameters.flaw(entry):
         raise ValueError(wrong)
     return entry._replace(scope=scope_mask(index.scope, entry.url))
 
@@ -85,18 +84,20 @@ def _object(line: bytes) -> dict[str, Any]:
         found = json.loads(line.decode())
         return {**found}
     except (ValueError, TypeError, RecursionError):
-        raise ValueError("it is no JSON object") from None
+        raise ValueError("it is not a JSON object") from None
 
 
 def _text(value: Any) -> str:
     if type(value) is not str:
         raise TypeError
-    value.encode()
+    value.encode()  # raises for a lone surrogate
     return value
 
 
 def _url(value: Any) -> str:
-    return strip_user(value).encode("utf-8", "replace").decode() if type(value) is str else _text(value)
+    if type(value) is not str:
+        raise TypeError
+    return storable_url(value)
 
 
 def _hex(pattern: re.Pattern[str]) -> Callable[[Any], str]:

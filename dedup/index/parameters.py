@@ -1,13 +1,75 @@
-"""Whether what is stored was built with the parameters that are wanted."""
+"""What an index is built with: stored in it, compared at every start, and never mixed with anything else."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from dedup.errors import IndexMismatchError
+from dedup.errors import IndexCorruptError, IndexMismatchError
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.plans import Plan, possible_plans
+from dedup.index.entry import Entry
 
-__all__ = ["FORMAT", "check_format", "check_parameters"]
+__all__ = ["FORMAT", "Parameters", "check_format", "check_parameters"]
 
 #: Changes whenever stored entries would be read differently.
 FORMAT = 3
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What an index is built with."""
+
+    detector: Detector
+    scope: str
+    plan: Plan
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """All of them, as an index stores them."""
+        return {
+            "format": str(FORMAT),
+            "scope": self.scope,
+            "tables": _levels(self.plan),
+            **self.detector.parameters,
+        }
+
+    def adopt(self, where: str, stored: Mapping[str, str], *, any_plan: bool) -> "Parameters":
+        """These parameters with the table plan of an existing index, if everything else is alike.
+
+        ``any_plan``: the plan may differ from the one here.  Raises `IndexMismatchError` that names the first
+        field that differs, and both values.
+        """
+        wanted = self.texts
+        check_format(where, stored.get("format"))
+        if any_plan and stored.get("tables"):
+            wanted["tables"] = stored["tables"]
+        check_parameters(f"the index {where}", stored, wanted)
+        for plan in (self.plan, *possible_plans(self.plan.max_distance)):
+            if _levels(plan) == wanted["tables"]:
+                return replace(self, plan=plan)
+        raise IndexCorruptError(f"the index {where} is damaged: its table plan is {wanted['tables']!r}")
+
+    def describe(self, expected_pages: int) -> str:
+        """How pages are found in the index, in one line."""
+        return self.detector.finder.describe(self.plan, expected_pages, self.detector.min_resemblance)
+
+    def flaw(self, entry: Entry) -> str | None:
+        """Why no claim can be compared with a page; None if every claim can."""
+        octets = self.detector.sketcher.size
+        bands = self.detector.finder.own_keys
+        if len(entry.sketch) != octets:
+            return f"its sketch has {len(entry.sketch)} bytes instead of {octets}"
+        if len(entry.bands) != bands:
+            return f"it has {len(entry.bands)} bands instead of {bands}"
+        if not 0 <= entry.filed < 1 << 32:
+            return f"it was filed at {entry.filed}"
+        if not re.fullmatch("[0-9a-f]{32}", entry.run):
+            return "it names no run"
+        return None
+
+
+def _levels(plan: Plan) -> str:
+    return ".".join(map(str, plan.levels))
 
 
 def check_format(where: str, stored: object) -> None:

@@ -1,23 +1,22 @@
-"""A look at what an index has stored, without opening it: no lock, no lease, nothing made or changed.
+"""A look at what an index has stored, without opening it: it takes no lock and no lease, and changes nothing.
 
-It may be taken while crawls are running, and of an index that is damaged: what can be read is read, and
-what can't is counted.  `Survey.findings` says which invariants don't hold, and how to repair that.
+A survey may be taken while crawls are running, and of a damaged index: what can be read is read, and what
+can't is counted.  `Survey.findings` says which invariants don't hold, and how to repair that.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dedup.index.contract import Entry, Index
-from dedup.index.scopes import scope_mask
+from dedup.index.entry import Entry, scope_mask
+from dedup.index.parameters import Parameters
 
-__all__ = ["BATCH", "REBUILD", "Filed", "Finding", "Standing", "Survey", "flaw"]
+__all__ = ["BATCH", "REBUILD", "Filed", "Finding", "Standing", "Survey"]
 
 #: Pages that are read at once.
 BATCH = 500
-#: How to repair what is stored twice, in ways that contradict each other.
+#: How to repair an index that stores something twice, in ways that contradict each other.
 REBUILD = (
     "rebuild it: scrapy index export FILE reads every readable page, scrapy index import FILE files them "
     "anew under another DEDUP_INDEX or DEDUP_NAMESPACE"
@@ -38,16 +37,17 @@ class Filed(NamedTuple):
 class Finding:
     """An invariant that does not hold."""
 
-    kind: str  #: what is wrong, of any number of things
-    what: str  #: this one
+    kind: str  #: what is wrong with any number of things
+    what: str  #: which thing it is here
     repair: str
 
 
 class Survey(ABC):
     """What one index has stored.  Raises `DedupError`s only."""
 
-    def __init__(self, index: Index, header: Mapping[str, str]) -> None:
-        self.index = index
+    def __init__(self, where: str, parameters: Parameters, header: Mapping[str, str]) -> None:
+        self.where = where
+        self.parameters = parameters  #: with the table plan that is stored
         self.header = header
 
     @abstractmethod
@@ -64,31 +64,21 @@ class Survey(ABC):
 
     @abstractmethod
     async def stored(self) -> tuple[int | None, str]:
-        """How many bytes the index takes, None if that can't be told; and of what they are."""
+        """How many bytes the index takes, None if that can't be told; and how they were measured."""
 
     @abstractmethod
     async def close(self) -> None:
         """Lets go of the store."""
 
-    def unsound(self, name: str, entry: Entry) -> Finding | None:
-        """What is wrong with a page that can be read."""
-        if wrong := flaw(self.index, entry):
-            return Finding("unreadable pages", f"{name}: {wrong}", REBUILD)
-        if entry.scope != scope_mask(self.index.scope, entry.url):
-            return Finding("pages of a wrong scope", f"{name}: its scope is not that of its URL", REBUILD)
-        return None
+    def readable(self, entry: Entry | None, state: Standing) -> Filed:
+        """A page as it was found; without its entry if no claim could be compared with it."""
+        return Filed(None if entry is None or self.parameters.flaw(entry) else entry, state)
 
 
-def flaw(index: Index, entry: Entry) -> str | None:
-    """Why no claim can be compared with a page; None if every one can."""
-    octets = index.detector.sketcher.size
-    bands = index.detector.finder.own_keys
-    if len(entry.sketch) != octets:
-        return f"its sketch has {len(entry.sketch)} bytes instead of {octets}"
-    if len(entry.bands) != bands:
-        return f"it has {len(entry.bands)} bands instead of {bands}"
-    if not 0 <= entry.filed < 1 << 32:
-        return f"it was filed at {entry.filed}"
-    if not re.fullmatch("[0-9a-f]{32}", entry.run):
-        return "it names no run"
+def unsound(parameters: Parameters, name: str, entry: Entry) -> Finding | None:
+    """What is wrong with a page that can be read."""
+    if wrong := parameters.flaw(entry):
+        return Finding("unreadable pages", f"{name}: {wrong}", REBUILD)
+    if entry.scope != scope_mask(parameters.scope, entry.url):
+        return Finding("pages of a wrong scope", f"{name}: its scope is not that of its URL", REBUILD)
     return None

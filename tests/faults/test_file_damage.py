@@ -20,7 +20,7 @@ import pytest
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError
 from dedup.index import Index, Verdict
-from dedup.index.contract import FORMAT
+from dedup.index.parameters import FORMAT
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim, fingerprint_of
 from tests.support.stores import change, fill, index_in, pages, try_to_open, twin_of

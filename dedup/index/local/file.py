@@ -1,4 +1,4 @@
-"""What a file says, read without locking or writing it: whether it is an index of ours, and its pages."""
+"""What a file says, read without locking or writing it: whether it is an index, and its pages."""
 
 import os
 import sqlite3
@@ -10,13 +10,13 @@ from typing import Any
 import xxhash
 
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.index.contract import Entry
+from dedup.index.entry import Entry
 from dedup.index.parameters import check_format
 from dedup.printing import printable
 
 __all__ = ["APPLICATION_ID", "COLUMNS", "IndexFile", "checksum", "entry_of"]
 
-#: "Shin", in the header of every SQLite file of ours.
+#: "Shin", in the header of every SQLite file that is an index.
 APPLICATION_ID = 0x5368696E
 #: Of a page, in the order of `entry_of`.
 COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, checksum"
@@ -93,7 +93,9 @@ class IndexFile:
             if "no such" in str(error):
                 raise IndexCorruptError(f"the index file:{self.name} is incomplete: {error}") from None
             if "decode" in str(error):
-                raise IndexCorruptError(f"the index file:{self.name} is damaged: a text is none") from None
+                raise IndexCorruptError(
+                    f"the index file:{self.name} is damaged: one of its texts is not UTF-8"
+                ) from None
             raise IndexUnavailableError(f"the index file:{self.name} can't be used: {error}") from None
         except sqlite3.DatabaseError as error:
             if "not a database" in str(error):

@@ -14,13 +14,15 @@ from dedup.errors import IndexCorruptError, SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.simhash import distance
 from dedup.index.batching import Confirmations
-from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Entry, Index, Match, State, Verdict, nearest
+from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Index, State, Verdict
+from dedup.index.entry import Entry, Match, nearest
 from dedup.index.local.sqlite import Store
+from dedup.index.local.survey import survey_file
 from dedup.index.local.tables import SortedTables
 from dedup.index.survey import Survey
 from dedup.printing import printable
 
-__all__ = ["LocalIndex", "SortedTables"]
+__all__ = ["LocalIndex"]
 
 
 @dataclass(slots=True, eq=False)
@@ -35,13 +37,20 @@ class _Live:
 class LocalIndex(Index):
     """`memory:` and `file:PATH`.  The file holds done pages only: what a crash leaves pending is gone."""
 
-    def __init__(self, path: str | None, detector: Detector, **options: Any) -> None:
+    def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
+        """Raises `SettingsError` for an address that can't be one.  A namespace is of no use here."""
+        scheme, _, path = address.partition(":")
+        if scheme == "memory" and path:
+            raise SettingsError(f"INDEX is {address!r}; 'memory:' takes no path, 'file:PATH' does")
+        if scheme == "file" and not path:
+            raise SettingsError("INDEX is 'file:'; it needs a path, as in 'file:crawl.sqlite'")
         super().__init__(detector, **options)
-        if path is not None and os.path.isdir(path):
+        if path and os.path.isdir(path):
             raise SettingsError(
                 f"INDEX is 'file:{printable(path)}', which is a directory; it takes the path of a file"
             )
         self._path = path
+        self.persistent = bool(path)
         self._store: Store | None = None
         self._live: dict[str, _Live] = {}  # by page id
         self._by_number: dict[int, _Live] = {}
@@ -52,13 +61,14 @@ class LocalIndex(Index):
 
     @property
     def where(self) -> str:
-        return "memory:" if self._path is None else f"file:{printable(self._path)}"
+        return f"file:{printable(self._path)}" if self._path else "memory:"
 
     async def _open(self) -> None:
         keys = None
-        if self._path is not None:
-            self._store = Store(self._path, self.parameters, self.adopt)
+        if self._path:
+            self._store = Store(self._path, self.parameters.texts)
             try:
+                self.parameters = self._adopt(self._store.header)
                 keys, self._rows = self._store.load(self.plan.columns)
                 self._dead = self._store.hold(self.run)
             except BaseException:
@@ -68,19 +78,19 @@ class LocalIndex(Index):
 
     async def _claim(self, entry: Entry) -> Verdict:
         if entry.page_id in self._live or (self._store and self._store.holds(entry.page_id)):
-            if self._is_lost(await self.find(entry.page_id)):
+            if self._is_lost(await self._find(entry.page_id)):
                 self._met[entry.page_id] = False
-            return Verdict("same")
+            return Verdict.same()
         keys = entry.keys
         for _, other in self._filed(entry, self._tables.equal(keys[0])[:MAX_EQUAL]):
             if other.page_id == entry.page_id:
-                return Verdict("same")
+                return Verdict.same()
             if other.sketch == entry.sketch:
                 return self._duplicate(entry, other, 1.0, done=self._is_done(other))
         candidates = self._filed(entry, self._tables.within(keys, self.detector.radius))
         filed = dict(islice(candidates, MAX_COMPARED))
         if any(other.page_id == entry.page_id for other in filed.values()):
-            return Verdict("same")
+            return Verdict.same()
         found = nearest(self._matches(entry, filed), self.detector.min_resemblance)
         if found is not None:
             of = filed[found.number]
@@ -88,7 +98,7 @@ class LocalIndex(Index):
         live = _Live(entry, self._tables.add(keys))
         self._live[entry.page_id] = self._by_number[live.number] = live
         self._rows.append(0)
-        return Verdict("new")
+        return Verdict.new()
 
     def _filed(self, entry: Entry, numbers: list[int]) -> Iterator[tuple[int, Entry]]:
         """Those of the pages that are still filed, in the scope of an entry."""
@@ -123,7 +133,7 @@ class LocalIndex(Index):
             raise IndexCorruptError(f"the index {self.where} is damaged: a page has taken another's place")
         return entry
 
-    async def confirm(self, page_id: str) -> None:
+    async def _confirm(self, page_id: str) -> None:
         if page_id in self._met:
             self._met[page_id] = True
         live = self._live.get(page_id)
@@ -142,21 +152,19 @@ class LocalIndex(Index):
             self._rows[live.number] = row
             del self._live[live.entry.page_id], self._by_number[live.number]
 
-    async def release(self, page_id: str) -> None:
+    async def _release(self, page_id: str) -> None:
         if self._met.get(page_id) is False:
             del self._met[page_id]
         live = self._live.get(page_id)
         if live is not None and not live.done:
             del self._live[page_id], self._by_number[live.number]
 
-    async def find(self, page_id: str) -> Entry | None:
-        await self.open()
+    async def _find(self, page_id: str) -> Entry | None:
         if live := self._live.get(page_id):
             return live.entry
         return self._store.find(page_id) if self._store else None
 
-    async def states(self, page_ids: Sequence[str]) -> list[State]:
-        await self.open()
+    async def _states(self, page_ids: Sequence[str]) -> list[State]:
         return [self._state(page_id) for page_id in page_ids]
 
     def _state(self, page_id: str) -> State:
@@ -171,12 +179,10 @@ class LocalIndex(Index):
         live = self._live.get(entry.page_id)
         return self._met.get(entry.page_id, True) if live is None else live.done
 
-    async def count(self) -> int:
-        await self.open()
+    async def _count(self) -> int:
         return len(self._live) + (self._store.count() if self._store else 0)
 
-    async def add(self, entries: Sequence[Entry]) -> int:
-        await self.open()
+    async def _add(self, entries: Sequence[Entry]) -> int:
         fresh: dict[str, Entry] = {}
         for entry in entries:
             if not (entry.page_id in self._live or (self._store and self._store.holds(entry.page_id))):
@@ -189,8 +195,7 @@ class LocalIndex(Index):
                 self._live[entry.page_id] = self._by_number[number] = _Live(entry, number, done=True)
         return len(fresh)
 
-    async def forget(self, page_ids: Sequence[str]) -> int:
-        await self.open()
+    async def _forget(self, page_ids: Sequence[str]) -> int:
         for page_id in page_ids:
             self._met.pop(page_id, None)
         live = {page_id: self._live[page_id] for page_id in page_ids if page_id in self._live}
@@ -208,13 +213,11 @@ class LocalIndex(Index):
         return len(live) + len(rows)
 
     async def survey(self) -> Survey | None:
-        from dedup.index.local.survey import survey_file
-
-        if self._path is None:
+        if not self._path:
             raise SettingsError(
                 "INDEX is 'memory:', which is gone when its crawl ends; allowed here: file:PATH, redis://..."
             )
-        return survey_file(self._path, self)
+        return survey_file(self._path, self._adopt)
 
     async def close(self, *, finished: bool = True) -> None:
         if not self._opened:

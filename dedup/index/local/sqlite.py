@@ -9,7 +9,7 @@ each page is stored with its checksum.
 import os
 import sqlite3
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -23,7 +23,7 @@ from dedup.errors import (
     IndexUnavailableError,
 )
 from dedup.fingerprint.shingles import Hashes
-from dedup.index.contract import Entry
+from dedup.index.entry import Entry
 from dedup.index.local.file import APPLICATION_ID, COLUMNS, IndexFile, checksum, entry_of
 from dedup.index.parameters import FORMAT
 from dedup.printing import printable
@@ -52,24 +52,19 @@ CREATE TABLE pages (
 """
 
 
-def _stored(page_id: str) -> str:
-    return page_id.encode("utf-8", "backslashreplace").decode()
-
-
 def _row(entry: Entry) -> tuple[object, ...]:
     """A page in the order of the columns."""
     keys = (entry.simhash, entry.scope, entry.digest)
     blobs = [key.to_bytes(8, "big") for key in keys]
     bands = b"".join(band.to_bytes(8, "big") for band in entry.bands)
-    return (_stored(entry.page_id), entry.url, *blobs, bands, entry.sketch, entry.filed, entry.run)
+    return (entry.page_id, entry.url, *blobs, bands, entry.sketch, entry.filed, entry.run)
 
 
 class Store(IndexFile):
     """An open file: reading is done in the caller's thread, writing in any."""
 
-    def __init__(
-        self, path: str, parameters: Mapping[str, str], check: Callable[[Mapping[str, str]], None]
-    ) -> None:
+    def __init__(self, path: str, parameters: Mapping[str, str]) -> None:
+        """Locks the file, and reads its header; a new one is made with the parameters given."""
         super().__init__(path)
         self._connections: list[sqlite3.Connection] = []
         with self._errors():
@@ -90,7 +85,7 @@ class Store(IndexFile):
             with self._errors():
                 if not self.path.exists():
                     self._create(parameters)
-                check(self._header())
+                self.header = self._header()
         except BaseException:
             self._lock.release()
             raise
@@ -179,7 +174,7 @@ class Store(IndexFile):
         """Whether a page is in the file."""
         with self._errors():
             query = "SELECT 1 FROM pages WHERE page_id = ?"
-            return self._reader.execute(query, (_stored(page_id),)).fetchone() is not None
+            return self._reader.execute(query, (page_id,)).fetchone() is not None
 
     def entry(self, row: int) -> Entry | None:
         """The entry in a row; None if it is not there."""
@@ -187,7 +182,7 @@ class Store(IndexFile):
 
     def find(self, page_id: str) -> Entry | None:
         """The entry of a page; None if it is not there."""
-        return self._find("page_id", _stored(page_id))
+        return self._find("page_id", page_id)
 
     def _find(self, column: str, value: object) -> Entry | None:
         with self._errors():
@@ -213,7 +208,7 @@ class Store(IndexFile):
         rows = set()
         query = "SELECT number FROM pages WHERE page_id = ?"
         with self._errors(), self._writer:
-            for page_id in map(_stored, page_ids):
+            for page_id in page_ids:
                 if found := self._writer.execute(query, (page_id,)).fetchone():
                     self._writer.execute("DELETE FROM pages WHERE number = ?", found)
                     rows.add(found[0])

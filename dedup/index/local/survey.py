@@ -7,24 +7,25 @@ is asked for it.
 import os
 import sqlite3
 from array import array
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from dedup.errors import IndexCorruptError
-from dedup.index.contract import Entry, Index
+from dedup.index.entry import Entry
 from dedup.index.local.file import COLUMNS, IndexFile, entry_of
 from dedup.index.local.tables import SortedTables
-from dedup.index.survey import BATCH, REBUILD, Filed, Finding, Survey, flaw
+from dedup.index.parameters import Parameters
+from dedup.index.survey import BATCH, REBUILD, Filed, Finding, Survey, unsound
 
 __all__ = ["FileSurvey", "survey_file"]
 
 #: Messages of SQLite's own check that are passed on.
 MESSAGES = 20
-#: No row of ours is smaller, in bytes: bounds how many are asked for one by one.
+#: No page's row is smaller, in bytes.  This bounds how many rows are asked for one by one.
 ROW = 64
-#: A number beyond this is none that was given to a page.
+#: No page was ever given a number beyond this.
 HIGHEST = 1 << 62
 
 #: A row's number, and its columns; None if they can't be read.
@@ -54,7 +55,7 @@ class _Readable(IndexFile):
             return self.connection.execute(statement, values).fetchall()
 
     def rows(self) -> Iterator[Row]:
-        """Every row, by number; where that fails, so many one by one, and then on."""
+        """Every row, by number.  Where that fails, the next `BATCH` are read one by one."""
         statement = f"SELECT number, {COLUMNS} FROM pages WHERE number"
         at, left = 0, os.path.getsize(self.path) // ROW
         while left > 0 and at < HIGHEST:
@@ -77,24 +78,24 @@ class _Readable(IndexFile):
             yield number, None
 
 
-def survey_file(path: str, index: Index) -> "FileSurvey | None":
-    """The survey of a file; None if there is none."""
+def survey_file(path: str, adopt: Callable[[Mapping[str, str]], Parameters]) -> "FileSurvey | None":
+    """The survey of a file; None if there is no such file.  ``adopt`` checks the parameters that are stored."""
     if not os.path.lexists(path):
         return None
     file = _Readable(path)
     try:
-        index.adopt(file.header)
+        parameters = adopt(file.header)
     except BaseException:
         file.connection.close()
         raise
-    return FileSurvey(index, file)
+    return FileSurvey(parameters, file)
 
 
 class FileSurvey(Survey):
     """What a file holds: done pages only."""
 
-    def __init__(self, index: Index, file: _Readable) -> None:
-        super().__init__(index, file.header)
+    def __init__(self, parameters: Parameters, file: _Readable) -> None:
+        super().__init__(f"file:{file.name}", parameters, file.header)
         self._file = file
 
     async def count(self) -> int:
@@ -106,15 +107,14 @@ class FileSurvey(Survey):
 
     async def pages(self) -> AsyncIterator[Filed]:
         for _, columns in self._file.rows():
-            entry = self._entry(columns)
-            yield Filed(None if entry is None or flaw(self.index, entry) else entry, "done")
+            yield self.readable(self._entry(columns), "done")
 
     @staticmethod
     def _entry(columns: tuple[Any, ...] | None) -> Entry | None:
         try:
             entry = entry_of(columns or ())
             f"{entry.page_id}{entry.url}{entry.run}".encode()
-        except ValueError:  # surrogates, too: the text was no UTF-8
+        except ValueError:  # also for surrogates, which stand for bytes that are not UTF-8
             return None
         return entry
 
@@ -127,7 +127,7 @@ class FileSurvey(Survey):
             name = f"row {number}"
             if entry is None:
                 yield Finding("unreadable pages", f"{name}: it is not as it was written", REBUILD)
-            elif finding := self.unsound(name, entry):
+            elif finding := unsound(self.parameters, name, entry):
                 yield finding
             else:
                 keys.extend(entry.keys)
@@ -149,7 +149,7 @@ class FileSurvey(Survey):
 
     def _tables(self, keys: "array[int]") -> Iterator[Finding]:
         """Whether a crawl could look up what is readable."""
-        plan = self.index.plan
+        plan = self.parameters.plan
         filed = np.array(keys, np.uint64).reshape(-1, 1 + plan.columns)
         try:
             SortedTables(plan, filed).check()

@@ -1,19 +1,22 @@
 """Which invariants of an index in Redis don't hold, told apart from what a crawl is just changing.
 
-Whatever looks wrong is judged by what the server says in one moment: pages come and go, but each script of
-ours adds or takes out a page as a whole.  Memory: 8 bytes a page and table word on top of the survey's.
+Whatever looks wrong is judged by what the server says in one moment: pages come and go, but each script
+adds or takes out a page as a whole.  Memory: 8 bytes a page, and 8 more for every 64 tables.
 """
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dedup.fingerprint.plans import DIGESTS
-from dedup.index.redis.record import header_digest, whole
-from dedup.index.redis.survey import PAGE, Numbers, RedisSurvey, batches
-from dedup.index.survey import BATCH, REBUILD, Finding
+from dedup.index.parameters import Parameters
+from dedup.index.redis.keys import BUCKET, KINDS, PAGE
+from dedup.index.redis.reading import Numbers, Reading, batches
+from dedup.index.redis.record import header_digest, key_at, whole
+from dedup.index.survey import BATCH, REBUILD, Finding, unsound
+from dedup.printing import octets as shown
 
 __all__ = ["Invariants"]
 
@@ -23,15 +26,6 @@ MEMBERS = 1000
 SUSPECTS = 1000
 #: A lease that ends later than this, in ms from now, was given by another clock.
 LONGEST_LEASE = 24 * 3600 * 1000
-#: Every kind of key, by its name after the prefix, and its type.
-KINDS = (
-    (re.compile(rb"header|pending"), b"hash"),
-    (re.compile(rb"sequence|released"), b"string"),
-    (re.compile(rb"runs"), b"zset"),
-    (re.compile(rb"i:.{16}", re.DOTALL), b"string"),
-    (PAGE, b"string"),
-    (re.compile(rb"t:(0|[1-9][0-9]{0,3}):(0|[1-9a-f][0-9a-f]{0,15})"), b"zset"),
-)
 _RUN = re.compile(rb"[0-9a-f]{32}")
 _MEMBER = np.dtype([("number", ">u8"), ("score", ">f8"), ("scope", ">u8"), ("key", ">u8")])
 
@@ -47,19 +41,22 @@ class _Bucket(NamedTuple):
 class Invariants:
     """The check of one survey."""
 
-    def __init__(self, survey: RedisSurvey) -> None:
-        self.survey = survey
-        self.bucket_bits = int(survey.header["bucket_bits"])
-        self.tables = (DIGESTS, *survey.index.plan.tables)
-        self.by_simhash = survey.index.detector.finder.own_keys == 0
+    def __init__(self, reading: Reading, parameters: Parameters, header: Mapping[str, str]) -> None:
+        self.reading = reading
+        self.server = reading.server
+        self.key = reading.keys
+        self.parameters = parameters
+        self.header = header
+        self.bucket_bits = reading.tables.bucket_bits
+        self.tables = (DIGESTS, *parameters.plan.tables)
         self._looked_at = 0
 
     async def findings(self) -> AsyncIterator[Finding]:
-        """All there are."""
-        if self.survey.header.get("digest") != header_digest(self.survey.header):
+        """Every invariant that does not hold."""
+        if self.header.get("digest") != header_digest(self.header):
             yield Finding("the header", "its digest is not that of its fields: a field was changed", REBUILD)
         before = await self._counters()
-        numbers = await self.survey.numbers()
+        numbers = await self.reading.numbers()
         for finding in self._counted(numbers, before, await self._counters()):
             yield finding
         seen = np.zeros((len(numbers), (len(self.tables) + 63) // 64), np.uint64)  # a bit for each table
@@ -70,25 +67,24 @@ class Invariants:
         async for finding in self._claims():
             yield finding
 
-    def _name(self, key: bytes) -> str:
-        return repr(key)[2:-1]
-
     # --- Counters
 
     async def _counters(self) -> list[int | None]:
-        found = await self.survey.ask([("GET", self.survey.key(name)) for name in (b"sequence", b"released")])
+        found = await self.server.ask([("GET", self.key.sequence), ("GET", self.key.released)])
         found[1] = found[1] or b"0"  # the first release makes it
         return [int(text) if re.fullmatch(b"[0-9]{1,15}", text or b"") else None for text in found]
 
     def _counted(
         self, numbers: Numbers, before: list[int | None], after: list[int | None]
     ) -> Iterator[Finding]:
-        """Whether the counters say how many pages there are; of a crawl they bound it."""
-        names = [self._name(self.survey.key(name)) for name in (b"sequence", b"released")]
+        """Whether the counters say how many pages there are; while a crawl is running, they bound it."""
+        names = [shown(self.key.sequence), shown(self.key.released)]
         highest = int(numbers[-1]) if len(numbers) else 0
         (given, released), (last, taken) = before, after
         if given is None or released is None or last is None or taken is None:
-            yield Finding("the counters", f"{names[0]} is missing, or it or {names[1]} is no number", REBUILD)
+            yield Finding(
+                "the counters", f"{names[0]} is missing, or it or {names[1]} is not a number", REBUILD
+            )
         elif last < highest:
             repair = f"SET {names[0]} {highest}, before the next crawl overwrites pages"
             yield Finding("the counters", f"{names[0]} is {last}, but page {highest} is filed", repair)
@@ -101,25 +97,25 @@ class Invariants:
     # --- Keys: their names, types and times to live; page ids; buckets
 
     async def _keys(self, numbers: Numbers, seen: Numbers) -> AsyncIterator[Finding]:
-        prefix = len(self.survey.access.prefix)
-        async for keys in self.survey.scan(b""):
+        prefix = len(self.key.prefix)
+        async for keys in self.server.scan(self.key.prefix):
             kinds = [
                 next((kind for name, kind in KINDS if name.fullmatch(key, prefix)), None) for key in keys
             ]
             buckets, ids = [], []
-            sizes = await self.survey.script("kinds", keys, [kind or b"" for kind in kinds]) if keys else []
+            sizes = await self.server.run("kinds", keys, [kind or b"" for kind in kinds]) if keys else []
             for key, kind, size, expires in zip(keys, kinds, sizes[::2], sizes[1::2], strict=True):
-                bucket = KINDS[-1][0].fullmatch(key, prefix)
+                bucket = BUCKET.fullmatch(key, prefix)
                 place = (int(bucket[1]), int(bucket[2], 16)) if bucket else (0, 0)
                 if kind is None or place[0] >= len(self.tables) or place[1] >> self.bucket_bits:
                     yield Finding(
-                        "unknown keys", self._name(key), "delete them, if you know that they are not yours"
+                        "unknown keys", shown(key), "delete them, if you know that they are not yours"
                     )
                     continue
                 if expires:
-                    yield Finding("keys that will expire", self._name(key), "PERSIST each of them")
+                    yield Finding("keys that will expire", shown(key), "PERSIST each of them")
                 if size == -1:
-                    yield Finding("keys of another type", f"{self._name(key)} is no {kind.decode()}", REBUILD)
+                    yield Finding("keys of another type", f"{shown(key)} is not a {kind.decode()}", REBUILD)
                 elif bucket:
                     firsts = range(0, size, MEMBERS)
                     buckets += [
@@ -138,14 +134,14 @@ class Invariants:
         """Compares members of buckets with their pages; notes in ``seen`` which were right."""
         found: list[tuple[_Bucket, bytes]] = []
         for some in _parcels(buckets):
-            arguments: list[Any] = [self.survey.key(b"p:")]
+            arguments: list[Any] = [self.key.pages]
             for one in some:
-                arguments += [self._offset(one.table), one.first, one.last]
-            packed, strays = await self.survey.script("members", [one.key for one in some], arguments)
+                arguments += [self._place(one.table), one.first, one.last]
+            packed, strays = await self.server.run("members", [one.key for one in some], arguments)
             found += zip(some, packed, strict=True)
             for place, member in zip(strays[::2], strays[1::2], strict=True):
-                name = self._name(some[place - 1].key)
-                yield Finding("members without a page", f"{self._name(member)} in {name}", REBUILD)
+                name = shown(some[place - 1].key)
+                yield Finding("members without a page", f"{shown(member)} in {name}", REBUILD)
         if not found:
             return
         members = np.frombuffer(b"".join(packed for _, packed in found), _MEMBER)
@@ -167,30 +163,28 @@ class Invariants:
             known = at[numbers[at] == page[right]] if len(numbers) else at[:0]
             seen[known, table // 64] |= np.uint64(1 << table % 64)
 
-    def _offset(self, table: int) -> int:
-        """Where in a record the key is that a table holds (see claim.lua)."""
-        column = self.tables[table].column
-        return 16 if column == 0 else 0 if self.by_simhash else 45 + 8 * (column - 1)
+    def _place(self, table: int) -> int:
+        """Where in a record the key is that a table holds."""
+        banded = self.parameters.detector.finder.own_keys > 0
+        return key_at(self.tables[table].column, banded=banded)
 
     async def _ids(self, keys: list[bytes]) -> AsyncIterator[Finding]:
         """Whether page ids lead to their pages."""
         if not keys:
             return
-        (values,) = await self.survey.ask([("MGET", *keys)])
-        (records,) = await self.survey.ask(
-            [("MGET", *(self.survey.key(b"p:" + (value or b"")) for value in values))]
-        )
+        (values,) = await self.server.ask([("MGET", *keys)])
+        (records,) = await self.server.ask([("MGET", *(self.key.pages + (value or b"") for value in values))])
         for key, value, record in zip(keys, values, records, strict=True):
             if value is not None and not self._leads_to(key, record):
-                page = self.survey.key(b"p:" + value)
-                again, record = await self.survey.ask([("GET", key), ("GET", page)], together=True)
+                page = self.key.pages + value
+                again, record = await self.server.ask([("GET", key), ("GET", page)], together=True)
                 if again == value and not self._leads_to(key, record):
-                    what = f"{self._name(key)} to {self._name(page)}"
-                    yield Finding("page ids that lead to no page of theirs", what, REBUILD)
+                    what = f"{shown(key)} to {shown(page)}"
+                    yield Finding("page ids that do not lead to their pages", what, REBUILD)
 
     def _leads_to(self, key: bytes, record: bytes | None) -> bool:
         entry = whole(record or b"")
-        return entry is not None and self.survey.access.id_key(entry.page_id) == key
+        return entry is not None and self.key.page_id(entry.page_id) == key
 
     # --- Pages
 
@@ -200,10 +194,10 @@ class Invariants:
         everywhere = (seen == np.packbits(tables, axis=1, bitorder="little").view("<u8").ravel()).all(axis=1)
         suspects: list[int] = []
         for start, some in enumerate(batches(numbers)):
-            (records,) = await self.survey.ask([("MGET", *self.survey.page_keys(some))])
+            records = await self.reading.records(some)
             entries = [whole(record or b"") for record in records]
-            ids = [self.survey.access.id_key(entry.page_id if entry else "") for entry in entries]
-            (values,) = await self.survey.ask([("MGET", *ids)])
+            ids = [self.key.page_id(entry.page_id if entry else "") for entry in entries]
+            (values,) = await self.server.ask([("MGET", *ids)])
             places = everywhere[start * BATCH : (start + 1) * BATCH].tolist()
             for number, record, entry, value, placed in zip(
                 some, records, entries, values, places, strict=True
@@ -212,7 +206,7 @@ class Invariants:
                 if entry is None:
                     if record is not None:  # else taken out meanwhile, or of another type
                         yield Finding("unreadable pages", f"{name}: its record is torn or changed", REBUILD)
-                elif finding := self.survey.unsound(name, entry):
+                elif finding := unsound(self.parameters, name, entry):
                     yield finding
                 elif value != b"%d" % number or not placed:
                     suspects.append(number)
@@ -228,22 +222,22 @@ class Invariants:
 
     async def _look_at(self, number: int) -> list[Finding]:
         """What is wrong with where a page is filed, at one moment."""
-        (key,) = self.survey.page_keys([number])
-        (record,) = await self.survey.ask([("GET", key)])
+        key = self.key.page(number)
+        (record,) = await self.server.ask([("GET", key)])
         entry = whole(record or b"")
         if entry is None:
             return []
-        probes = list(self.survey.access.probes(entry))
+        probes = list(self.reading.tables.probes(entry))
         commands: list[tuple[Any, ...]] = [("ZSCORE", bucket, number) for bucket, *_ in probes]
-        commands += [("GET", key), ("GET", self.survey.access.id_key(entry.page_id))]
-        *scores, again, value = await self.survey.ask(commands, together=True)
+        commands += [("GET", key), ("GET", self.key.page_id(entry.page_id))]
+        *scores, again, value = await self.server.ask(commands, together=True)
         if again != record:
             return []
         found = []
         lacking = [
             str(table)
             for table, (probe, score) in enumerate(zip(probes, scores, strict=True))
-            if score != probe[3]
+            if score != probe.own
         ]
         if value != b"%d" % number:
             found.append(Finding("pages that their ids do not lead to", f"page {number}", REBUILD))
@@ -257,37 +251,40 @@ class Invariants:
 
     async def _claims(self) -> AsyncIterator[Finding]:
         """Whether pending claims are of pages and runs, and leases end in time."""
-        pending, cursor = self.survey.key(b"pending"), 0
+        pending, cursor = self.key.pending, 0
         while True:
-            (answer,) = await self.survey.ask([("HSCAN", pending, cursor, "COUNT", MEMBERS)])
+            (answer,) = await self.server.ask([("HSCAN", pending, cursor, "COUNT", MEMBERS)])
             if answer is None:
                 break  # of another type
             cursor, owners = answer
             numbers = [number for number in owners if PAGE.fullmatch(b"p:" + number)]
             for number, run in owners.items():
                 if number not in numbers or not _RUN.fullmatch(run):
-                    what = f"{self._name(number)}: {self._name(run)}"
+                    what = f"{shown(number)}: {shown(run)}"
                     yield Finding(
-                        "pending claims that are none", what, f"HDEL {self._name(pending)} each of them"
+                        "pending claims without a number or a run",
+                        what,
+                        f"HDEL {shown(pending)} each of them",
                     )
-            there = await self.survey.ask([("EXISTS", self.survey.key(b"p:" + number)) for number in numbers])
+            there = await self.server.ask([("EXISTS", self.key.pages + number) for number in numbers])
             for number, exists in zip(numbers, there, strict=True):
-                commands = [("HEXISTS", pending, number), ("EXISTS", self.survey.key(b"p:" + number))]
-                if not exists and await self.survey.ask(commands, together=True) == [1, 0]:
-                    repair = f"HDEL {self._name(pending)} each of them"
+                commands = [("HEXISTS", pending, number), ("EXISTS", self.key.pages + number)]
+                if not exists and await self.server.ask(commands, together=True) == [1, 0]:
+                    repair = f"HDEL {shown(pending)} each of them"
                     yield Finding("pending claims without a page", f"page {number.decode()}", repair)
             if cursor == 0:
                 break
-        runs = self.survey.key(b"runs")
-        leases, now = await self.survey.leases()
+        leases, now = await self.reading.leases()
         for run, ends in leases.items():
             if not _RUN.fullmatch(run) or not ends - now < LONGEST_LEASE:
-                what = f"{self._name(run)} until {ends:.0f} ms"
-                yield Finding("leases that no run of ours has", what, f"ZREM {self._name(runs)} each of them")
+                what = f"{shown(run)} until {ends:.0f} ms"
+                yield Finding(
+                    "leases that no crawl can have", what, f"ZREM {shown(self.key.runs)} each of them"
+                )
 
 
 def _parcels(buckets: list[_Bucket]) -> Iterator[list[_Bucket]]:
-    """Buckets for one script each, of about so many members together."""
+    """Buckets for one script each, which together have about `MEMBERS` members."""
     parcel: list[_Bucket] = []
     members = 0
     for bucket in buckets:

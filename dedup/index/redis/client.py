@@ -1,8 +1,8 @@
-"""A Redis server: its scripts, what it says of itself, and its errors as ours."""
+"""A Redis server: its scripts, what it says of itself, and its errors as those of this library."""
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import Any
@@ -19,8 +19,9 @@ from dedup.errors import (
     IndexUnavailableError,
     SettingsError,
 )
-from dedup.index.contract import ADDRESSES, redact
-from dedup.printing import printable
+from dedup.index import ADDRESSES, contract
+from dedup.index.redis.record import layout
+from dedup.printing import printable, redact
 
 __all__ = ["Server"]
 
@@ -30,17 +31,31 @@ CONNECTIONS = 16
 TIMEOUT = 2.0
 #: Seconds for one call in all, retries included.
 DEADLINE = 4.0
-#: One script each, under lua/.
-VERBS = ("open", "claim", "confirm", "release", "renew", "state", "add", "forget")
-#: What Redis says when a key holds what none of an index does.
+#: Keys asked for by one SCAN.
+SCAN = 1000
+#: The scripts, each in a file under lua/.  Before the text of each stands what it needs: the layout of a
+#: record, the limits of a claim, and known.lua, which tells whether the index is still the one that was opened.
+VERBS = {
+    "open": (),
+    "claim": ("layout", "limits", "known"),
+    "confirm": ("layout", "known"),
+    "release": ("layout", "known"),
+    "renew": ("layout", "known"),
+    "state": ("layout", "known"),
+    "add": ("layout", "known"),
+    "forget": ("layout", "known"),
+    "kinds": (),
+    "members": ("layout",),
+}
+#: What Redis says of a key that holds something else than an index does.
 DAMAGE = re.compile(r"WRONGTYPE|not an integer|attempt to |bad argument|too short")
 
 
 class Server:
-    """Where an index is, once `load` has been called."""
+    """A server at an address.  Nothing is connected before the first call."""
 
     def __init__(self, address: str) -> None:
-        """Raises `SettingsError` for an address that can't be one; nothing is connected yet."""
+        """Raises `SettingsError` for an address that can't be one."""
         # Older clients check only who signed a certificate, not whose it is.
         secure = {"ssl_check_hostname": True} if address.startswith("rediss:") else {}
         try:
@@ -63,15 +78,41 @@ class Server:
             ) from None
         self.where = redact(address)
         self.client: Any = aioredis.Redis(connection_pool=self._pool)
-        self._scripts = {verb: self.client.register_script(_source(verb)) for verb in VERBS}
+        self._scripts = {verb: self.client.register_script(source(verb)) for verb in VERBS}
 
     async def run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
-        """What a script answers.  One that was flushed is loaded again; lost connections are tried again."""
+        """Runs a script, and returns its answer.
+
+        A script that the server has forgotten is loaded again; after a lost connection it is called again.
+        """
         with self.errors():
             async with asyncio.timeout(DEADLINE):
                 while True:
                     with suppress(exceptions.NoScriptError):  # flushed between its loading and its call
                         return await self._scripts[verb](keys=list(keys), args=list(arguments))
+
+    async def ask(self, commands: Iterable[Sequence[Any]], *, together: bool = False) -> list[Any]:
+        """Answers to commands, None where a key is of another type; all of one moment if ``together``."""
+        with self.errors():
+            async with self.client.pipeline(transaction=together) as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                answers = await pipeline.execute(raise_on_error=False)
+            for answer in answers:
+                if isinstance(answer, Exception) and "WRONGTYPE" not in str(answer):
+                    raise answer
+        return [None if isinstance(answer, Exception) else answer for answer in answers]
+
+    async def scan(self, start: bytes) -> AsyncIterator[list[bytes]]:
+        """The names of all keys that begin with ``start``, in batches; some may come twice."""
+        pattern = re.sub(rb"([*?\[\]\\^-])", rb"\\\1", start) + b"*"
+        cursor = 0
+        while True:
+            with self.errors():
+                cursor, keys = await self.client.scan(cursor, match=pattern, count=SCAN)
+            yield keys
+            if cursor == 0:
+                return
 
     async def check(self) -> dict[str, Any]:
         """What the server says of itself; raises `IndexMismatchError` if it may lose parts of an index."""
@@ -94,7 +135,7 @@ class Server:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """What the client raises, as ours; the texts hold no password."""
+        """Turns what the client raises into errors of this library, whose texts hold no password."""
         try:
             yield
         except DedupError:
@@ -117,8 +158,18 @@ class Server:
         await self._pool.disconnect()
 
 
-def _source(verb: str) -> bytes:
-    """The text of a script."""
+def limits() -> str:
+    """The limits of a claim as Lua; the same as those of the other stores."""
+    names = ("MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT")
+    return "".join(f"local {name} = {getattr(contract, name):d}\n" for name in names)
+
+
+def source(verb: str) -> bytes:
+    """The text of a script, with what it needs before it."""
     lua = files("dedup.index.redis").joinpath("lua")
-    known = b"" if verb == "open" else lua.joinpath("known.lua").read_bytes()
-    return known + lua.joinpath(f"{verb}.lua").read_bytes()
+    generated = {"layout": layout, "limits": limits}
+    needed = (
+        generated[part]().encode() if part in generated else lua.joinpath(f"{part}.lua").read_bytes()
+        for part in VERBS[verb]
+    )
+    return b"".join((*needed, lua.joinpath(f"{verb}.lua").read_bytes()))

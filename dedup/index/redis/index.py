@@ -1,14 +1,13 @@
 """The shared index, in Redis or Valkey >= 6.2: one Lua script per verb, one round trip per page.
 
-The keys are described at the top of lua/claim.lua.  Redis needs maxmemory-policy noeviction, else it
+The keys are described in `dedup.index.redis.keys`.  Redis needs maxmemory-policy noeviction, else it
 drops parts of the tables without a word; it should have appendonly on, else a crash loses the index.
 """
 
 import asyncio
-import hashlib
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Any
@@ -16,14 +15,17 @@ from uuid import uuid4
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.plans import DIGESTS, MIN_PREFIX
+from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.batching import Confirmations
-from dedup.index.contract import Entry, Index, State, Verdict
+from dedup.index.contract import Index, State, Verdict
+from dedup.index.entry import Entry
 from dedup.index.redis.bulk import Bulk
 from dedup.index.redis.client import Server
+from dedup.index.redis.keys import Keys, Tables
 from dedup.index.redis.record import header_digest, pack, unpack
-from dedup.index.redis.survey import Access, survey_redis
+from dedup.index.redis.survey import survey_redis
 from dedup.index.survey import Survey
+from dedup.printing import octets as shown
 
 __all__ = ["RedisIndex"]
 
@@ -43,8 +45,8 @@ class RedisIndex(Index):
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
         super().__init__(detector, **options)
         self._server = Server(address)
-        self._prefix = f"shingleback:{{{namespace}}}:"
         self._namespace = namespace
+        self._keys = Keys(namespace)
         self._pending: dict[str, Entry] = {}  # this run's claims that are neither confirmed nor released
         self._releasing: dict[str, Entry] = {}  # and those to be released as soon as the server answers
         self._nonces = count()
@@ -55,13 +57,6 @@ class RedisIndex(Index):
     @property
     def where(self) -> str:
         return f"{self._server.where} ({self._namespace})"
-
-    def _key(self, name: str) -> bytes:
-        return f"{self._prefix}{name}".encode()
-
-    def _id_key(self, page_id: str) -> bytes:
-        digest = hashlib.blake2b(page_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        return self._key("i:") + digest
 
     async def _open(self) -> None:
         info = await self._server.check()
@@ -74,16 +69,17 @@ class RedisIndex(Index):
             logger.warning(
                 "%s has appendonly off: the index is lost if that server crashes", self._server.where
             )
-        self.adopt(stored)
+        self.parameters = self._adopt(stored)
         self._digest = stored["digest"]
-        self._bucket_bits = int(stored["bucket_bits"])
+        self._tables = Tables(self._keys, self.plan, int(stored["bucket_bits"]))
+        self._bulk = Bulk(self._server, self._tables, self._call)
         await self._call("renew", [], [LEASE_MS])
         self._lease = asyncio.create_task(self._keep_lease())
 
     async def _open_header(self) -> dict[str, str]:
         bits = math.ceil(math.log2(max(1, self.expected_pages / BUCKET_PAGES)))
         prefix = min(table.prefix for table in self.plan.tables)
-        wanted = self.parameters | {
+        wanted = self.parameters.texts | {
             "bucket_bits": str(min(max(MIN_PREFIX, bits), prefix)),
             "created": uuid4().hex,
         }
@@ -91,36 +87,27 @@ class RedisIndex(Index):
         flat = [text for item in wanted.items() for text in item]
         reply = None
         with suppress(IndexCorruptError):  # it is of another type
-            reply = await self._server.run("open", [self._key("header"), self._key("sequence")], flat)
+            reply = await self._server.run("open", [self._keys.header, self._keys.sequence], flat)
             if not isinstance(reply, list) or not all(isinstance(text, bytes) for text in reply):
                 raise self._no_answer()
         texts = [text.decode("utf-8", "replace") for text in reply or []]
         stored = dict(zip(texts[::2], texts[1::2], strict=False))
         if not {"digest", "bucket_bits", "tables"} <= stored.keys() or not stored["bucket_bits"].isdecimal():
             raise IndexMismatchError(
-                f"{self._key('header')!r} in {self._server.where} is not the header of an index"
+                f"{shown(self._keys.header)} in {self._server.where} is not the header of an index"
             )
         return stored
 
-    def _probes(self, entry: Entry) -> Iterator[tuple[bytes, int, int, int]]:
-        """Per table: the bucket's key, the lowest and highest score of the prefix, the entry's own score."""
-        below = 64 - self._bucket_bits
-        rest = (1 << below) - 1
-        keys = entry.keys
-        for number, table in enumerate((DIGESTS, *self.plan.tables)):
-            permuted = table.permute(keys[table.column])
-            low, high = table.prefix_range(permuted)
-            yield self._key(f"t:{number}:{permuted >> below:x}"), low & rest, high & rest, permuted & rest
-
     async def _claim(self, entry: Entry) -> Verdict:
-        probes = list(self._probes(entry))
-        keys = [self._id_key(entry.page_id), *(probe[0] for probe in probes)]
+        probes = list(self._tables.probes(entry))
+        keys = [self._keys.page_id(entry.page_id), *(probe.bucket for probe in probes)]
         detector = self.detector
         arguments: list[Any] = [
             detector.radius,
             repr(float(detector.min_resemblance)),
             detector.sketcher.bits,
-            self._key("p:"),
+            detector.sketcher.values,
+            self._keys.pages,
             pack(entry),
         ]
         for _, low, high, own in probes:
@@ -129,7 +116,7 @@ class RedisIndex(Index):
             case [b"new" | b"same" as word]:
                 if entry.page_id not in self._confirmations:
                     self._pending.setdefault(entry.page_id, entry)
-                return Verdict("new" if word == b"new" else "same")
+                return Verdict.new() if word == b"new" else Verdict.same()
             case [b"duplicate", int(either), int(both), int(equal), int(done), bytes(record)]:
                 with self._server.errors():
                     of = unpack(record)
@@ -137,7 +124,7 @@ class RedisIndex(Index):
                 return self._duplicate(entry, of, alike, done=bool(done))
         raise self._no_answer()
 
-    async def confirm(self, page_id: str) -> None:
+    async def _confirm(self, page_id: str) -> None:
         if self._pending.pop(page_id, None) is None:
             return
         self._confirmations.add(page_id)
@@ -145,66 +132,54 @@ class RedisIndex(Index):
     async def _write(self, batch: list[str]) -> None:
         for start in range(0, len(batch), PAGES):
             some = batch[start : start + PAGES]
-            keys = [self._id_key(page_id) for page_id in some]
-            await self._call("confirm", keys, [self._key("p:"), bytes.fromhex(self.run)])
+            keys = [*map(self._keys.page_id, some)]
+            await self._call("confirm", keys, [self._keys.pages, bytes.fromhex(self.run)])
 
-    async def release(self, page_id: str) -> None:
+    async def _release(self, page_id: str) -> None:
         if page_id in self._pending:
             self._releasing[page_id] = self._pending.pop(page_id)
             await self._release_all()
 
     async def _release_all(self) -> None:
-        """Also what could not be released when it was asked for."""
+        """Releases what was asked for now, and what could not be released when it was asked for."""
         for page_id, claimed in list(self._releasing.items()):
-            entry = await self.find(page_id) or claimed  # a run that is dead may have filed it otherwise
-            keys = [self._key("released"), self._id_key(page_id)]
-            keys += [probe[0] for probe in self._probes(entry)]
-            await self._call("release", keys, [self._key("p:")])
+            entry = await self._find(page_id) or claimed  # a run that is dead may have filed it otherwise
+            keys = [self._keys.released, self._keys.page_id(page_id)]
+            keys += [probe.bucket for probe in self._tables.probes(entry)]
+            await self._call("release", keys, [self._keys.pages])
             self._releasing.pop(page_id, None)
 
-    async def states(self, page_ids: Sequence[str]) -> list[State]:
-        await self.open()
+    async def _states(self, page_ids: Sequence[str]) -> list[State]:
         known: dict[bytes, State] = {b"done": "done", b"pending": "pending"}
         found: list[State] = []
         for start in range(0, len(page_ids), PAGES):
-            keys = [self._id_key(page_id) for page_id in page_ids[start : start + PAGES]]
-            found += [known.get(state) for state in await self._call("state", keys, [self._key("p:")])]
+            keys = [*map(self._keys.page_id, page_ids[start : start + PAGES])]
+            found += [known.get(state) for state in await self._call("state", keys, [self._keys.pages])]
         return found
 
-    async def find(self, page_id: str) -> Entry | None:
-        await self.open()
+    async def _find(self, page_id: str) -> Entry | None:
         with self._server.errors():
-            number = await self._server.client.get(self._id_key(page_id))
-            record = await self._server.client.get(self._key(f"p:{int(number)}")) if number else None
+            number = await self._server.client.get(self._keys.page_id(page_id))
+            record = await self._server.client.get(self._keys.page(int(number))) if number else None
         return unpack(bytes(record)) if isinstance(record, bytes) else None
 
-    async def count(self) -> int:
-        await self.open()
+    async def _count(self) -> int:
         with self._server.errors():
-            given, released = await self._server.client.mget(self._key("sequence"), self._key("released"))
+            given, released = await self._server.client.mget(self._keys.sequence, self._keys.released)
             return int(given or 0) - int(released or 0)
 
-    @property
-    def _access(self) -> Access:
-        return Access(self._server, self._key(""), self._id_key, self._probes)
-
     async def survey(self) -> Survey | None:
-        survey = await survey_redis(self, self._access)
-        if survey is not None:
-            self._bucket_bits = int(survey.header["bucket_bits"])
-        return survey
+        return await survey_redis(self._server, self._keys, self.where, self._adopt)
 
-    async def add(self, entries: Sequence[Entry]) -> int:
-        await self.open()
-        return await Bulk(self._access, self._call).add(entries)
+    async def _add(self, entries: Sequence[Entry]) -> int:
+        return await self._bulk.add(entries)
 
-    async def forget(self, page_ids: Sequence[str]) -> int:
-        await self.open()
+    async def _forget(self, page_ids: Sequence[str]) -> int:
         await self._confirmations.flush()
         for page_id in page_ids:
             self._pending.pop(page_id, None)
             self._releasing.pop(page_id, None)
-        return await Bulk(self._access, self._call).forget(page_ids)
+        return await self._bulk.forget(page_ids)
 
     async def _keep_lease(self) -> None:
         while True:
@@ -236,17 +211,20 @@ class RedisIndex(Index):
             await self._server.close()
 
     async def _call(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any] = ()) -> list[Any]:
-        """What a script answers.
+        """Runs a script, and returns its answer.
 
-        Raises `IndexUnavailableError` if it doesn't in time, or not to this question, `IndexMismatchError`
-        if the index is no longer the one that was opened, `IndexCorruptError` if it is damaged.
+        Raises `IndexUnavailableError` if no answer comes in time, or one to another question,
+        `IndexMismatchError` if the index is no longer the one that was opened, and `IndexCorruptError` if it is
+        damaged.
         """
         if self._refusal is not None:
             raise self._refusal
         nonce = str(next(self._nonces)).encode()
-        keys = [*map(self._key, ("header", "sequence", "runs", "pending")), *keys]
+        own = self._keys
         known = (self._digest, self._seen, nonce, self.run)
-        reply = await self._server.run(verb, keys, [*known, *arguments])
+        reply = await self._server.run(
+            verb, [own.header, own.sequence, own.runs, own.pending, *keys], [*known, *arguments]
+        )
         match reply:
             case [echo, int(), b"gone"] if echo == nonce:
                 raise IndexMismatchError(
@@ -264,6 +242,4 @@ class RedisIndex(Index):
         raise self._no_answer()
 
     def _no_answer(self) -> IndexUnavailableError:
-        return IndexUnavailableError(
-            f"the index {self._server.where} gave an answer that is none of an index"
-        )
+        return IndexUnavailableError(f"the index {self._server.where} gave an answer that no index gives")

@@ -1,51 +1,115 @@
-"""Entries as records of bytes: what Redis holds of a page (described in lua/claim.lua)."""
+"""The record of a page: its bytes in Redis.  Their places are defined here, and here alone.
+
+=========  ==========================================================  ===========
+Bytes      What they are                                               Type
+=========  ==========================================================  ===========
+0 to 44    the fixed fields: see `FIELDS`                              big-endian
+45 ...     the bands, as many as the last of those fields says         8 bytes each
+then       the sketch                                                  after its length, 2 bytes
+then       the page id, UTF-8                                          after its length, 4 bytes
+the rest   the URL, UTF-8
+=========  ==========================================================  ===========
+
+`layout` says the same to the scripts under lua/.
+"""
 
 import hashlib
 import struct
 from collections.abc import Mapping
+from itertools import accumulate
+from typing import NamedTuple
 
-from dedup.index.contract import Entry
+from dedup.index.entry import Entry
 
-__all__ = ["header_digest", "pack", "unpack", "whole"]
+__all__ = ["header_digest", "key_at", "layout", "pack", "unpack", "whole"]
 
-#: Simhash, scope, digest, filed, run, number of bands.
-_HEAD = struct.Struct(">QQQI16sB")
+
+class Field(NamedTuple):
+    """A field of fixed size."""
+
+    name: str
+    code: str  #: of `struct`
+
+
+#: The fields that a record begins with, in their order.
+FIELDS = (
+    Field("simhash", "Q"),
+    Field("scope", "Q"),
+    Field("digest", "Q"),
+    Field("filed", "I"),  # seconds since 1970
+    Field("run", "16s"),
+    Field("band_count", "B"),
+)
+#: Bytes of a band, of the length of a sketch, of the length of a page id.
+BAND, SKETCH_LENGTH, ID_LENGTH = 8, 2, 4
+
+_HEAD = struct.Struct(">" + "".join(field.code for field in FIELDS))
+_SIZES = [struct.calcsize(field.code) for field in FIELDS]
+#: Where each field begins, by its name, counted from 0.
+PLACES = {field.name: end - size for field, size, end in zip(FIELDS, _SIZES, accumulate(_SIZES), strict=True)}
+
+
+def layout() -> str:
+    """The places as Lua: `NAME_AT` and `NAME_END`, the first and last byte, counted from 1 as Lua does.
+
+    >>> print(layout().splitlines()[4])
+    local RUN_AT, RUN_END = 29, 44
+    """
+    lines = [
+        f"local {name.upper()}_AT, {name.upper()}_END = {place + 1}, {place + size}"
+        for (name, place), size in zip(PLACES.items(), _SIZES, strict=True)
+    ]
+    lines.append(f"local BANDS_AT, BAND = {_HEAD.size + 1}, {BAND}")
+    lines.append(f"local SKETCH_LENGTH, ID_LENGTH = '>I{SKETCH_LENGTH}', '>I{ID_LENGTH}'")
+    return "\n".join(lines) + "\n"
+
+
+def key_at(column: int, *, banded: bool) -> int:
+    """Where in a record the key of a table's column begins, counted from 0.
+
+    >>> key_at(0, banded=True), key_at(1, banded=False), key_at(2, banded=True)
+    (16, 0, 53)
+    """
+    if column == 0:
+        return PLACES["digest"]
+    return _HEAD.size + BAND * (column - 1) if banded else PLACES["simhash"]
 
 
 def pack(entry: Entry) -> bytes:
-    """The record of an entry, as described in claim.lua.
+    """The record of an entry.
 
     >>> entry = Entry("id", "http://example.org/", 1, 2, 3, (4, 5), b"sketch", 1_800_000_000, "0f" * 16)
     >>> unpack(pack(entry)) == entry
     True
     """
-    page_id = entry.page_id.encode("utf-8", "surrogatepass")
+    page_id = entry.page_id.encode()
     numbers = entry.simhash, entry.scope, entry.digest, entry.filed
     return b"".join(
         (
             _HEAD.pack(*numbers, bytes.fromhex(entry.run), len(entry.bands)),
-            b"".join(band.to_bytes(8, "big") for band in entry.bands),
-            len(entry.sketch).to_bytes(2, "big") + entry.sketch,
-            len(page_id).to_bytes(4, "big") + page_id,
-            entry.url.encode("utf-8", "replace"),
+            b"".join(band.to_bytes(BAND, "big") for band in entry.bands),
+            len(entry.sketch).to_bytes(SKETCH_LENGTH, "big") + entry.sketch,
+            len(page_id).to_bytes(ID_LENGTH, "big") + page_id,
+            entry.url.encode(),
         )
     )
 
 
 def unpack(record: bytes) -> Entry:
-    """The entry of a record."""
+    """The entry of a record.  Raises `struct.error` for one that is cut short."""
     simhash, scope, digest, filed, run, count = _HEAD.unpack_from(record)
     bands = struct.unpack_from(f">{count}Q", record, _HEAD.size)
-    at = _HEAD.size + 8 * count
-    sketch = _counted(record, at, 2)
-    at += 2 + len(sketch)
-    page_id = _counted(record, at, 4)
-    url = record[at + 4 + len(page_id) :].decode(errors="replace")
-    return Entry(_text(page_id), url, simhash, scope, digest, bands, sketch, filed, run.hex())
+    at = _HEAD.size + BAND * count
+    sketch = _counted(record, at, SKETCH_LENGTH)
+    at += SKETCH_LENGTH + len(sketch)
+    page_id = _counted(record, at, ID_LENGTH)
+    url = record[at + ID_LENGTH + len(page_id) :]
+    texts = page_id.decode(errors="replace"), url.decode(errors="replace")
+    return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex())
 
 
 def whole(record: bytes) -> Entry | None:
-    """The entry of a record; None if that is not what `pack` makes of any.
+    """The entry of a record; None if `pack` makes no such record.
 
     >>> whole(b"torn") is None
     True
@@ -57,15 +121,8 @@ def whole(record: bytes) -> Entry | None:
         return None
 
 
-def _text(page_id: bytes) -> str:
-    try:
-        return page_id.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return page_id.decode(errors="replace")
-
-
 def _counted(record: bytes, at: int, width: int) -> bytes:
-    """The bytes that a length of so many bytes announces."""
+    """The bytes behind a length, which itself has ``width`` bytes."""
     start = at + width
     return record[start : start + int.from_bytes(record[at:start], "big")]
 

@@ -1,7 +1,7 @@
 -- add(KEYS = {..., per page: page id, bucket of table 0, 1, ...},
 --     ARGV = {..., prefix of pages, number of tables, then per page: record, score in table 0, 1, ...})
 --   -> how many pages were filed
--- What comes first: see known.lua; the keys are described in claim.lua.
+-- What comes first: see known.lua.
 -- Files pages as done, without judging them; those that are filed are passed over.
 local per_page, filed = tonumber(ARGV[6]) + 1, 0
 for key = 5, #KEYS do -- only for their types

@@ -1,33 +1,14 @@
 -- claim(KEYS = {..., page id, bucket of table 0, 1, 2, ...},
---       ARGV = {..., radius, min resemblance, sketch bits, prefix of pages, record,
---               then per table: lowest score, highest score, own score})
+--       ARGV = {..., radius, min resemblance, bits of a slot, different values of a filled slot,
+--               prefix of pages, record, then per table: lowest score, highest score, own score})
 --   -> 'new' | 'same' | 'duplicate', either, both, equal, 1 if it is done or else 0, record of the page
--- Judges a page and files it if it is new: atomic, one round trip; all reads come before any write.  What
--- comes first in KEYS, ARGV and answer: see known.lua.
---
--- Every key of an index starts with shingleback:{NAMESPACE}: (the braces put them into one cluster slot).
---   ...:header        hash: name -> value of every parameter, and digest, a hash of them all
---   ...:i:<16 bytes>  string: number of the page with this page id (BLAKE2b of the id)
---   ...:p:<number>    string, the record of a page: simhash (8 bytes, big-endian), scope (8), digest of
---                     its tokens (8), seconds since 1970 (4), run (16), number of bands (1), bands (8
---                     each), length of the sketch (2), sketch, length of the page id (4), page id, URL
---   ...:t:<table>:<bucket>  sorted set, one per top BUCKET_BITS bits of a permuted key XOR scope; score =
---                     the bits below (at most 53, exact in a double), member = number.  Small ones,
---                     of up to 128 entries, are listpacks: 17 bytes a page and table.  The key is the
---                     digest in table 0; in the others the simhash, or one of the bands in each.
---   ...:sequence      counter: the last number given out; never missing, never set back
---   ...:released      counter: how many of them were taken back
---   ...:pending       hash: number -> run, of every claim that is not confirmed
---   ...:runs          sorted set: run -> when its lease ends, in ms of this server's clock; a run that has
---                     finished is not there.  Pages of a run that has not, and is dead, shadow nothing until
---                     they are claimed again: what they link to may have been lost with it.
+-- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.
+-- What comes first in KEYS, ARGV and the answer: see known.lua.  MAX_COMPARED, MAX_EQUAL and PROBE_LIMIT bound
+-- the time that a flood of pages alike can take (dedup/index/contract.py).
 local page_id, radius, min_resemblance = KEYS[5], tonumber(ARGV[5]), tonumber(ARGV[6])
-local width, pages, record = tonumber(ARGV[7]), ARGV[8], ARGV[9]
+local width, values, pages, record = tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9], ARGV[10]
 local band, bor, bxor, rshift = bit.band, bit.bor, bit.bxor, bit.rshift
-local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT = 6, 3, 10
-local PROBE_LIMIT = 1000 -- entries read per table, and
-local MAX_COMPARED = 500 -- sketches compared: bound the time that a flood of pages alike can take
-local MAX_EQUAL = 16 -- equal digests looked at: more than one is left by crashes, or forged
+local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT = 6, 3, 11
 
 local function popcount(x)
   x = x - band(rshift(x, 1), 0x55555555)
@@ -56,15 +37,15 @@ local lanes = ({
   end,
 })[width]
 
-local function sketch_of(stored)
-  local at = 46 + 8 * stored:byte(45)
-  return stored:sub(at + 2, at + 1 + struct.unpack('>I2', stored, at))
+local function sketch_of(stored) -- and where what follows it begins
+  local length, at = struct.unpack(SKETCH_LENGTH, stored, BANDS_AT + BAND * stored:byte(BAND_COUNT_AT))
+  return stored:sub(at, at + length - 1), at + length
 end
 
 local function id_of(stored)
-  local at = 46 + 8 * stored:byte(45)
-  at = at + 2 + struct.unpack('>I2', stored, at)
-  return stored:sub(at, at + 3 + struct.unpack('>I4', stored, at))
+  local _, behind = sketch_of(stored)
+  local length, at = struct.unpack(ID_LENGTH, stored, behind)
+  return stored:sub(at, at + length - 1)
 end
 
 local function sum_of_pairs(x) -- of the sixteen 2-bit fields of a word
@@ -74,7 +55,9 @@ local function sum_of_pairs(x) -- of the sixteen 2-bit fields of a word
   return band(x + rshift(x, 16), 0xff)
 end
 
-local own_sketch, own_words, own_lanes = sketch_of(record), {}, {}
+local own_id, own_scope = id_of(record), record:sub(SCOPE_AT, SCOPE_END)
+local own_sketch = sketch_of(record)
+local own_words, own_lanes = {}, {}
 local function match_counts(sketch) -- slots filled on either side, on both, on both and equal
   if sketch == own_sketch then return 1, 1, 1 end
   if #own_words == 0 then
@@ -100,10 +83,10 @@ end
 local number = redis.call('GET', page_id)
 if number then
   local owner = redis.call('HGET', pending, number)
-  local filed_by = run_of(redis.call('GETRANGE', pages .. number, 28, 43))
-  if owner or is_dead(filed_by) then
+  local by = filed_by(pages .. number)
+  if owner or is_dead(by) then
     redis.call('HSET', pending, number, run)
-    if owner == filed_by then redis.call('SETRANGE', pages .. number, 28, record:sub(29, 44)) end
+    if owner == by then file_for(pages .. number, record:sub(RUN_AT, RUN_END)) end
   end
   return answer('same')
 end
@@ -111,13 +94,13 @@ end
 local others = redis.call('ZCARD', runs) > 1 -- else nobody can be dead
 local function counts(candidate, stored) -- of a run that has finished, or lives
   local owner = redis.call('HGET', pending, candidate)
-  if not owner then return not others or not is_dead(run_of(stored:sub(29, 44))) end
+  if not owner then return not others or not is_dead(as_text(stored:sub(RUN_AT, RUN_END))) end
   return owner == run or (redis.call('ZSCORE', runs, owner) and not is_dead(owner))
 end
 
 local function candidate_record(candidate) -- of a page that counts, in this scope
   local stored = redis.call('GET', pages .. candidate)
-  return stored and stored:sub(9, 16) == record:sub(9, 16) and counts(candidate, stored) and stored
+  return stored and stored:sub(SCOPE_AT, SCOPE_END) == own_scope and counts(candidate, stored) and stored
 end
 
 local function probe(table) -- members and scores that share the prefix, and the own score
@@ -135,7 +118,7 @@ end
 local equal_digests = probe(0)
 for i = 1, math.min(#equal_digests, 2 * MAX_EQUAL), 2 do
   local stored = candidate_record(equal_digests[i])
-  if stored and id_of(stored) == id_of(record) then return answer('same') end
+  if stored and id_of(stored) == own_id then return answer('same') end
   if stored and sketch_of(stored) == own_sketch then return duplicate(equal_digests[i], 1, 1, 1, stored) end
 end
 
@@ -167,9 +150,8 @@ for i = 1, math.min(#found, MAX_COMPARED) do
   if best and best.distance < distance then break end
   local stored = candidate_record(found[i][3])
   if stored then
-    if id_of(stored) == id_of(record) then return answer('same') end
+    if id_of(stored) == own_id then return answer('same') end
     local either, both, equal = match_counts(sketch_of(stored))
-    local values = 2 ^ width - 1
     local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
     if resemblance >= min_resemblance and (not best or resemblance > best.resemblance
         or (resemblance == best.resemblance and candidate < best.candidate)) then

@@ -1,7 +1,7 @@
 -- forget(KEYS = {..., released, then per page: page id, bucket of table 0, 1, ...},
 --        ARGV = {..., prefix of pages, number of tables, number of each page})
 --   -> how many pages were taken out
--- What comes first: see known.lua; the keys are described in claim.lua.
+-- What comes first: see known.lua.
 -- Takes out pages, done or pending; one that has another number by now is left.
 local released, per_page, gone = KEYS[5], tonumber(ARGV[6]) + 1, 0
 redis.call('GET', released) -- only for their types

@@ -1,4 +1,5 @@
--- Put before every verb but open.
+-- Stands before the scripts that work on an index which the caller has opened; before it stands the layout of
+-- a record (dedup/index/redis/record.py).  The keys are described in dedup/index/redis/keys.py.
 -- KEYS = {header, sequence, runs, pending, ...}, ARGV = {digest of the header, number, nonce, run, ...}
 --   -> {nonce, last number given out, then what the verb answers, or 'gone', or 'older'}
 -- An index that was emptied, replaced or set back to an earlier state is never taken for the one that the
@@ -14,13 +15,21 @@ local function answer(...) return {nonce, last, ...} end
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local function is_dead(owner) -- a run that has neither finished nor lives on: see claim.lua
+local function is_dead(owner) -- a run that died before it had finished
   local lease = owner ~= run and redis.call('ZSCORE', runs, owner)
   return lease and tonumber(lease) <= now
 end
 
-local function run_of(sixteen_bytes) -- as it is among the runs
-  return (sixteen_bytes:gsub('.', function(byte) return string.format('%02x', byte:byte()) end))
+local function as_text(octets) -- of a run, as in `runs` and `pending`
+  return (octets:gsub('.', function(octet) return string.format('%02x', octet:byte()) end))
+end
+
+local function filed_by(page) -- the run that a record names
+  return as_text(redis.call('GETRANGE', page, RUN_AT - 1, RUN_END - 1))
+end
+
+local function file_for(page, octets) -- another run
+  redis.call('SETRANGE', page, RUN_AT - 1, octets)
 end
 
 if redis.call('HGET', header, 'digest') ~= ARGV[1] then return answer('gone') end

@@ -28,7 +28,7 @@ async def print_findings(index: Index) -> int:
                 if len(shown) < SHOWN:
                     shown.append(finding)
         if not counts:
-            print(f"{survey.index.where}: sound, {many(pages, 'page')}")
+            print(f"{survey.where}: sound, {many(pages, 'page')}")
             return 0
     print(f"{index.where}: damaged")
     for kind, shown in some.items():

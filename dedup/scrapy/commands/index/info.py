@@ -13,6 +13,7 @@ from dedup.errors import SettingsError
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.index import Entry, Index
+from dedup.index.contract import PROBE_LIMIT
 from dedup.index.survey import Standing, Survey
 from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits, skew
 from dedup.lab.figures import draw_distributions, plots
@@ -24,8 +25,6 @@ __all__ = ["print_info"]
 
 #: At most this many runs, and this many tables, are shown.
 RUNS, TABLES = 5, 5
-#: At most this many pages of one prefix are looked at by a claim (lua/claim.lua).
-PROBE_LIMIT = 1000
 #: At most this many spikes of figure 2b are shown: intervals this many standard deviations above the mean.
 SPIKES, FAR = 3, 5
 #: The marks of an interval, from no page to the most pages.
@@ -78,7 +77,7 @@ async def print_info(index: Index, plot: Path | None) -> int:
     _print_facts(index, survey, census, stored)
     if len(simhashes):
         _print_runs(census.runs)
-        _print_skew(np.frombuffer(census.keys, np.uint64).reshape(len(simhashes), -1), index.plan)
+        _print_skew(np.frombuffer(census.keys, np.uint64).reshape(len(simhashes), -1), survey.parameters.plan)
         _print_leading_bits(simhashes)
         _print_fill(simhashes)
     if canvas and plot:
@@ -109,8 +108,8 @@ def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[in
     octets, of = stored
     if octets is not None:
         print(f"  stored      {decimal(octets)}, {octets / max(1, total):,.0f} bytes a page ({of})")
-    print(f"  plan        {index.describe()}")
-    shown = _parameters(survey.header, index.parameters)
+    print(f"  plan        {survey.parameters.describe(index.expected_pages)}")
+    shown = _parameters(survey.header, index.parameters.texts)
     print(f"  parameters  {', '.join(f'{name} {value}' for name, value in shown.items())}")
 
 

@@ -35,7 +35,7 @@ def _work(
     verb: str, arguments: list[str], opts: argparse.Namespace, options: Options
 ) -> Coroutine[None, None, int]:
     index = options.index
-    if index.where == "memory:" and verb != "moved":
+    if not index.persistent and verb != "moved":
         raise SettingsError(
             "DEDUP_INDEX is 'memory:', which ends with its crawl; allowed here: file:PATH, redis://HOST:PORT/DB"
         )

@@ -1,0 +1,121 @@
+"""A page as an index files it, which pages it is compared with, and which of them a verdict names."""
+
+import hashlib
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from dedup.page.urls import strip_user
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
+
+__all__ = ["SCOPES", "Entry", "Match", "nearest", "scope_mask", "storable_id", "storable_url"]
+
+#: Which pages are compared with each other: all, those of one host, those of one site.
+SCOPES = ("all", "host", "site")
+#: Begins every page id that had to be escaped.  Unicode keeps this character out of texts.
+ESCAPED = "\uffff"
+
+
+class Entry(NamedTuple):
+    """A page as it is filed."""
+
+    page_id: str
+    url: str
+    simhash: int
+    scope: int
+    digest: int
+    bands: tuple[int, ...]  #: () where pages are found by their simhashes
+    sketch: bytes
+    filed: int  #: when, in seconds since 1970
+    run: str  #: by which run, 32 hex digits
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """What the tables hold, by column.  With the scope mixed in, pages of one scope keep their
+        distances, and pages of different scopes are as far apart as unrelated ones."""
+        return tuple(key ^ self.scope for key in (self.digest, *(self.bands or (self.simhash,))))
+
+
+class Match(NamedTuple):
+    """A filed page that a claim duplicates; the nearest one has the least (distance, -resemblance, number)."""
+
+    distance: int  #: of the keys; 0 for exact ones
+    resemblance: float
+    number: int
+
+    @property
+    def order(self) -> tuple[int, float, int]:
+        """Sorts the nearest first."""
+        return self.distance, -self.resemblance, self.number
+
+
+def nearest(matches: Iterable[Match], min_resemblance: float) -> Match | None:
+    """The match that a verdict names; None if none is near enough.
+
+    >>> nearest([Match(2, 0.8, 5), Match(1, 0.6, 6), Match(2, 0.9, 7)], min_resemblance=0.7)
+    Match(distance=2, resemblance=0.9, number=7)
+    """
+    near = (match for match in matches if match.resemblance >= min_resemblance)
+    return min(near, key=lambda match: match.order, default=None)
+
+
+@cache
+def _splitter() -> "TLDExtract":
+    """The snapshot that tldextract ships: it looks nothing up, and every crawler gets the same answer."""
+    import tldextract  # brings `requests` with it, and only the scope "site" needs it
+
+    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
+
+
+@lru_cache(maxsize=1 << 12)
+def _mask_of(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
+
+
+def scope_mask(scope: str, url: str) -> int:
+    """A 64-bit number that pages share exactly when they are compared with each other.
+
+    ``url`` is one that can be stored (see `storable_url`).
+
+    >>> scope_mask("all", "http://a.example.org/")
+    0
+    >>> a, b = "http://a.example.org:8080/x", "http://b.example.org/y"
+    >>> scope_mask("site", a) == scope_mask("site", b), scope_mask("host", a) == scope_mask("host", b)
+    (True, False)
+    """
+    if scope == "all":
+        return 0
+    try:
+        host = urlsplit(url).netloc.rpartition("@")[2].lower()
+    except ValueError:
+        host = url
+    if scope == "site":
+        host = _splitter()(host).top_domain_under_public_suffix or host
+    return _mask_of(host)
+
+
+def storable_id(page_id: str) -> str:
+    r"""A page id that every store can hold: the same one, unless it has lone surrogates, which UTF-8 lacks.
+
+    Different page ids stay different.  An index does this once, before a store sees the page id.
+
+    >>> storable_id("0a1b"), storable_id("a\\\ud800")
+    ('0a1b', '\uffffa\\\\\\ud800')
+    """
+    try:
+        page_id.encode()
+    except UnicodeEncodeError:
+        return ESCAPED + page_id.replace("\\", "\\\\").encode("utf-8", "backslashreplace").decode()
+    return page_id
+
+
+def storable_url(url: str) -> str:
+    r"""A URL as it is filed: without user and password, and with a question mark for each lone surrogate.
+
+    >>> storable_url("http://me:secret@example.org/\ud800")
+    'http://example.org/?'
+    """
+    return strip_user(url).encode("utf-8", "replace").decode()

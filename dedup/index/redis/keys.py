@@ -1,0 +1,108 @@
+"""The keys of an index in Redis, and which of them hold a page.
+
+Every key starts with ``shingleback:{NAMESPACE}:``; the braces put all of them into one slot of a cluster.
+
+==================  ==========  ====================================================================
+Key                 Type        What it holds
+==================  ==========  ====================================================================
+header              hash        name -> value of every parameter, and digest, a hash of them all
+i:BLAKE2b           string      the number of the page with a page id, of which these are 16 bytes
+p:NUMBER            string      the record of a page: see `dedup.index.redis.record`
+t:TABLE:BUCKET      sorted set  pages whose permuted keys XOR scope have the same top bucket_bits
+                                bits.  Its members are numbers of pages; a score is the bits below,
+                                at most 53, which a double holds exactly.  Small sets, of up to 128
+                                entries, are listpacks: 17 bytes a page and table.  The key is the
+                                digest in table 0; in the others the simhash, or a band in each.
+sequence            counter     the last number given out; never missing, never set back
+released            counter     how many of the numbers were taken back
+pending             hash        number -> run, of every claim that is not confirmed
+runs                sorted set  run -> when its lease ends, in ms of the server's clock; a run that
+                                has finished is not among them
+==================  ==========  ====================================================================
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dedup.fingerprint.plans import DIGESTS, Plan
+from dedup.index.entry import Entry
+
+__all__ = ["BUCKET", "KINDS", "PAGE", "Keys", "Probe", "Tables"]
+
+#: Bytes of the digest that stands for a page id.
+ID_OCTETS = 16
+#: The name of a page's record, after the prefix, and in it the number.
+PAGE = re.compile(rb"p:([1-9][0-9]{0,14})")
+#: The name of a bucket, and in it the table and the bucket.
+BUCKET = re.compile(rb"t:(0|[1-9][0-9]{0,3}):(0|[1-9a-f][0-9a-f]{0,15})")
+#: Every kind of key, by its name after the prefix, and its type.
+KINDS = (
+    (re.compile(rb"header|pending"), b"hash"),
+    (re.compile(rb"sequence|released"), b"string"),
+    (re.compile(rb"runs"), b"zset"),
+    (re.compile(rb"i:.{%d}" % ID_OCTETS, re.DOTALL), b"string"),
+    (PAGE, b"string"),
+    (BUCKET, b"zset"),
+)
+
+
+class Keys:
+    """The names of all keys of a namespace.
+
+    >>> keys = Keys("crawl")
+    >>> keys.sequence, keys.page(7)
+    (b'shingleback:{crawl}:sequence', b'shingleback:{crawl}:p:7')
+    """
+
+    def __init__(self, namespace: str) -> None:
+        self.prefix = f"shingleback:{{{namespace}}}:".encode()
+        self.header = self.prefix + b"header"
+        self.sequence = self.prefix + b"sequence"
+        self.released = self.prefix + b"released"
+        self.pending = self.prefix + b"pending"
+        self.runs = self.prefix + b"runs"
+        self.pages = self.prefix + b"p:"  #: what the names of all records start with
+        self.ids = self.prefix + b"i:"
+
+    def page(self, number: int) -> bytes:
+        """The key of a record."""
+        return self.pages + b"%d" % number
+
+    def page_id(self, page_id: str) -> bytes:
+        """The key that leads from a page id to its page."""
+        return self.ids + hashlib.blake2b(page_id.encode(), digest_size=ID_OCTETS).digest()
+
+    def bucket(self, table: int, bucket: int) -> bytes:
+        """The key of a part of a table."""
+        return self.prefix + b"t:%d:%x" % (table, bucket)
+
+
+class Probe(NamedTuple):
+    """Where a page belongs in a table, and where pages are that share its prefix there."""
+
+    bucket: bytes  #: key
+    low: int  #: the least score of the prefix
+    high: int  #: the greatest
+    own: int  #: the page's own
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of an index that exists: how it spreads pages over buckets."""
+
+    keys: Keys
+    plan: Plan
+    bucket_bits: int
+
+    def probes(self, entry: Entry) -> Iterator[Probe]:
+        """Where a page belongs, in each table."""
+        below = 64 - self.bucket_bits
+        rest = (1 << below) - 1
+        keys = entry.keys
+        for number, table in enumerate((DIGESTS, *self.plan.tables)):
+            permuted = table.permute(keys[table.column])
+            low, high = table.prefix_range(permuted)
+            yield Probe(self.keys.bucket(number, permuted >> below), low & rest, high & rest, permuted & rest)

@@ -1,0 +1,67 @@
+"""What is stored of an index in Redis, read in small steps while crawls may be using it.
+
+Nothing here writes: SCAN, and scripts over a few thousand entries at a time.  Memory: 8 bytes a page for the
+numbers, so that pages come in the order of their filing.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.index.redis.client import Server
+from dedup.index.redis.keys import PAGE, Tables
+from dedup.index.survey import BATCH
+
+__all__ = ["Numbers", "Reading", "batches"]
+
+Numbers = npt.NDArray[np.uint64]
+
+
+class Reading:
+    """Reads the pages, claims and leases of one namespace."""
+
+    def __init__(self, server: Server, tables: Tables) -> None:
+        self.server = server
+        self.tables = tables
+        self.keys = tables.keys
+
+    async def numbers(self) -> Numbers:
+        """Numbers of all pages, ascending."""
+        found = array("Q")
+        async for keys in self.server.scan(self.keys.pages):
+            names = (PAGE.fullmatch(key, len(self.keys.prefix)) for key in keys)
+            found.extend(int(name[1]) for name in names if name)
+        return np.unique(np.frombuffer(found, np.uint64)) if found else np.empty(0, np.uint64)
+
+    async def records(self, numbers: Iterable[int]) -> list[Any]:
+        """Records, None where there is none."""
+        (found,) = await self.server.ask([("MGET", *map(self.keys.page, numbers))])
+        return found or []
+
+    async def claims(self, numbers: list[int]) -> tuple[list[Any], list[Any], set[bytes]]:
+        """Records, which run each page is pending for, and which runs are alive."""
+        records, owners = await self.server.ask(
+            [("MGET", *map(self.keys.page, numbers)), ("HMGET", self.keys.pending, *numbers)], together=True
+        )
+        leases, now = await self.leases()
+        return records, owners or [None] * len(numbers), {run for run, ends in leases.items() if ends > now}
+
+    async def leases(self) -> tuple[dict[bytes, float], float]:
+        """When the lease of each run ends, and what time it is there, in ms."""
+        found, (seconds, microseconds) = await self.server.ask(
+            [("ZRANGE", self.keys.runs, 0, -1, "WITHSCORES"), ("TIME",)], together=True
+        )
+        flat = [
+            part for pair in found or () for part in (pair if isinstance(pair, (tuple, list)) else (pair,))
+        ]
+        leases = dict(zip(flat[::2], map(float, flat[1::2]), strict=True))
+        return leases, seconds * 1000 + microseconds / 1000
+
+
+def batches(numbers: Numbers) -> Iterator[list[int]]:
+    """The numbers, `BATCH` at a time."""
+    for start in range(0, len(numbers), BATCH):
+        yield numbers[start : start + BATCH].tolist()

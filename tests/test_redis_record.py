@@ -1,0 +1,114 @@
+"""The bytes of a record are defined once: in dedup/index/redis/record.py, from which the scripts have them."""
+
+import re
+import struct
+from dataclasses import replace
+from importlib.resources import files
+
+import pytest
+
+from dedup.fingerprint.detector import Detector, Features
+from dedup.index import Entry, contract
+from dedup.index.redis.client import VERBS, source
+from dedup.index.redis.record import key_at, layout, pack, unpack
+from tests.support.coroutines import driven
+from tests.support.fingerprints import Claim, fingerprint_of
+from tests.support.redis import Server
+from tests.support.stores import opened
+
+ENTRY = Entry("id é", "http://example.org/", 1 << 63, 2, 3, (4, 5), b"sketch", 1_800_000_000, "0f" * 16)
+#: Bytes of version 0.1.0, which every later version has to read.
+STORED = (
+    bytes.fromhex(
+        "8000000000000000"
+        "0000000000000002"
+        "0000000000000003"
+        "6b49d200" + "0f" * 16 + "02"
+        "0000000000000004"
+        "0000000000000005"
+        "0006" + b"sketch".hex() + "00000005" + "id é".encode().hex()
+    )
+    + b"http://example.org/"
+)
+
+
+def test_a_record_has_the_bytes_that_it_always_had() -> None:
+    assert pack(ENTRY) == STORED
+    assert unpack(STORED) == ENTRY
+
+
+def test_the_scripts_find_each_field_where_python_puts_it() -> None:
+    places = {
+        name: (int(first), int(last))
+        for name, first, last in re.findall(r"local (\w+)_AT, \w+_END = (\d+), (\d+)", layout())
+    }
+    fields = {name: STORED[first - 1 : last] for name, (first, last) in places.items()}
+    assert fields == {
+        "SIMHASH": struct.pack(">Q", ENTRY.simhash),
+        "SCOPE": struct.pack(">Q", ENTRY.scope),
+        "DIGEST": struct.pack(">Q", ENTRY.digest),
+        "FILED": struct.pack(">I", ENTRY.filed),
+        "RUN": bytes.fromhex(ENTRY.run),
+        "BAND_COUNT": b"\2",
+    }
+
+
+def test_the_key_of_a_column_is_found_in_the_record() -> None:
+    banded = [STORED[at : at + 8] for at in (key_at(column, banded=True) for column in range(3))]
+    assert [int.from_bytes(key, "big") for key in banded] == [ENTRY.digest, *ENTRY.bands]
+    assert STORED[key_at(1, banded=False) :].startswith(struct.pack(">Q", ENTRY.simhash))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_script_names_a_place_or_a_limit_by_its_number(verb: str) -> None:
+    lua = files("dedup.index.redis").joinpath(f"lua/{verb}.lua").read_text()
+    code = "\n".join(line.partition("--")[0] for line in lua.splitlines())
+    arithmetic = r"rshift\(x, \d+\)|0x[0-9a-f]+|4294967296|<I4|/ 4\b|4 \* i"  # on words of 32 bits
+    numbers = {int(number) for number in re.findall(r"\b\d+\b", re.sub(arithmetic, "", code))}
+    assert max(numbers, default=0) <= 15, numbers  # places of arguments, and the digits of a number
+    for name in ("MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT"):
+        assert f"local {name}" not in lua
+        assert name not in code or f"local {name} = {getattr(contract, name)}\n".encode() in source(verb)
+
+
+@driven
+async def test_a_limit_that_is_changed_in_python_reaches_the_script(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two pages share a prefix with a third, but only the second has a resemblance that is near enough."""
+    unlike, near, third = fingerprint_of(1, changed=512), fingerprint_of(2), fingerprint_of(0)
+    for limit, status in ((2, "duplicate"), (1, "new")):
+        monkeypatch.setattr(contract, "MAX_COMPARED", limit)
+        async with opened(server.address, f"limit {limit}") as index:
+            await index.claim("far", "http://far/", unlike)
+            await index.claim("near", "http://near/", near)
+            assert (await index.claim("third", "http://third/", third)).status == status
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@driven
+async def test_the_script_estimates_resemblances_as_python_does(server: Server, bits: int) -> None:
+    """Whatever the width of a slot: the threshold lies right between two estimates."""
+    slots, values = 512, (1 << bits) - 1
+    detector = Detector(max_distance=3, min_resemblance=0.7, features=Features(slots=slots, bits=bits))
+
+    def sketch(changed: int) -> bytes:
+        lanes = 8 // bits
+        filled = [2] * changed + [1] * (slots - changed)
+        return bytes(
+            sum(value << bits * at for at, value in enumerate(filled[start : start + lanes]))
+            for start in range(0, slots, lanes)
+        )
+
+    def claim(number: int, changed: int) -> Claim:
+        return f"{number}", f"http://{number}/", replace(fingerprint_of(number), sketch=sketch(changed))
+
+    most = max(
+        changed
+        for changed in range(slots)
+        if (values * (slots - changed) - slots) / ((values - 1) * slots) >= 0.7
+    )
+    async with opened(server.address, detector=detector) as index:
+        await index.claim(*claim(0, 0))
+        assert (await index.claim(*claim(1, most))).status == "duplicate"
+        assert (await index.claim(*claim(2, most + 1))).status == "new"

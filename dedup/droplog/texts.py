@@ -1,7 +1,7 @@
 """Tokens of pages, beside a drop log: what a dropped page and the one that it was dropped for said.
 
-One SQLite file per log, its name that of the log and ``.texts``; a page is known by URL and simhash, so that
-a text is always the one that was judged.  Texts are compressed by zlib.
+There is one SQLite file per log, and its name is that of the log and ``.texts``.  A page is known by URL and
+simhash, so that a text is always the one that was judged.  Texts are compressed by zlib.
 """
 
 import sqlite3
@@ -17,11 +17,12 @@ __all__ = ["MAX_FILE", "MAX_TEXT", "MAX_URL", "SUFFIX", "Find", "Texts", "stored
 Find = Callable[[str, str], list[str] | None]
 
 SUFFIX = ".texts"
-#: Characters of a text; pages of more are not stored.
+#: How many characters a text may have; longer pages are not stored.
 MAX_TEXT = 1_000_000
-#: Bytes of a file, and what is written at once.  Pages without a near-duplicate make room first, then the oldest.
+#: How many bytes a file may have, and how many pages are written at once.  Pages without a near-duplicate make
+#: room first, then the oldest.
 MAX_FILE, BATCH = 100_000_000, 64
-#: Characters by which a URL is known: what a drop log has of it.
+#: How many characters of a URL count: as many as a drop log has of it.
 MAX_URL = 2_000
 
 _SCHEMA = """
@@ -93,7 +94,7 @@ class Texts:
 
 @contextmanager
 def stored(paths: Iterable[Path]) -> Iterator[Find]:
-    """While it is entered, finds texts in files; one that can't be read has none."""
+    """Gives what finds texts in these files; a file that can't be read is taken for an empty one."""
     files = []
     try:
         for path in paths:

@@ -1,15 +1,16 @@
-"""``ADDONS = {"dedup.scrapy.Addon": 500}`` is the whole installation."""
+"""The add-on: ``ADDONS = {"dedup.scrapy.Addon": 500}`` is the whole installation."""
 
 from scrapy.settings import BaseSettings
 
 __all__ = ["Addon"]
 
-#: Before decompression (590), and between that and meta refreshes (580), which read the text.
+#: The first comes before decompression (590), the second between that and meta refreshes (580), which read the
+#: text.
 WHOLENESS_ORDER = 595
 CHARSET_ORDER = 585
-#: After retries, redirects and decompression (550 to 590), before page objects are built (543).
+#: It comes after retries, redirects and decompression (550 to 590), and before page objects are built (543).
 DOWNLOADER_ORDER = 545
-#: Next to the engine, so that it sees a page's whole output handed over.
+#: It is next to the engine, so that it sees a page's whole output handed over.
 SPIDER_ORDER = 10
 
 
@@ -17,7 +18,7 @@ class Addon:
     """Puts middlewares and extensions into their places, and the stats into Scrapy's periodic log."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Called by Scrapy; a project that has given them other places, or its own periodic log, keeps those."""
+        """Called by Scrapy.  A project that has given them other places, or has its own periodic log, keeps those."""
         from scrapy.extensions.periodic_log import PeriodicLog
 
         from dedup.scrapy.bodies import CharsetMiddleware, WholenessMiddleware

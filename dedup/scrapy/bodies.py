@@ -1,4 +1,4 @@
-"""Two faults of a body that Scrapy doesn't notice: half of it is missing, or it is in no character set."""
+"""Two faults of a body that Scrapy doesn't notice: its end is missing, or its label is no character set."""
 
 import zlib
 
@@ -23,9 +23,9 @@ class _Middleware:
 
 
 class WholenessMiddleware(_Middleware):
-    """Before decompression: gives compressed bodies that were cut off the flag "dataloss".
+    """Gives compressed bodies that were cut off the flag "dataloss"; stands before decompression.
 
-    Scrapy takes what there is of them for the page.
+    Scrapy would take the part that arrived for the whole page.
     """
 
     def process_response(self, request: Request, response: Response) -> Response:
@@ -35,26 +35,26 @@ class WholenessMiddleware(_Middleware):
             return response
         if encoding in {b"gzip", b"x-gzip", b"deflate"}:
             whole = _is_whole(response.body)
-        else:  # "partial" says that the server gave no length, so nothing tells that this is all
+        else:  # "partial" says that the server gave no length, so this may not be all
             whole = "partial" not in response.flags
         return response if whole else response.replace(flags=[*response.flags, "dataloss"])
 
 
 class CharsetMiddleware(_Middleware):
-    """After decompression: a label that is no character set (zlib, idna, punycode ...) is not believed.
+    """Replaces a label that is no character set (zlib, idna, punycode ...); stands after decompression.
 
-    Scrapy hands any label to Python, which raises (the page is lost) or takes quadratic time.
+    Scrapy hands any label to Python, which raises, so that the page is lost, or takes quadratic time.
     """
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Passes the response on, as UTF-8 if its label means nothing."""
+        """Passes the response on, labelled UTF-8 if its own label is no character set."""
         if isinstance(response, HtmlResponse) and charset(response.encoding) is None:
             return response.replace(encoding="utf-8")
         return response
 
 
 def _is_whole(body: bytes) -> bool:
-    """Whether a gzip or zlib stream comes to its end; as far as pages are judged at all.
+    """Whether a gzip or zlib stream comes to its end, or is longer than any page that is judged.
 
     >>> import gzip
     >>> body = gzip.compress(b"a page " * 1000)
@@ -63,10 +63,10 @@ def _is_whole(body: bytes) -> bool:
     """
     stream, size = zlib.decompressobj(wbits=47), 0
     try:
-        for start in range(0, len(body), 1024):  # which becomes 1 MB at most
+        for start in range(0, len(body), 1024):  # a step becomes 1 MB at most
             size += len(stream.decompress(body[start : start + 1024]))
             if stream.eof or size > 4 * MAX_CHARACTERS:
                 return True
-    except zlib.error:  # at once: another format, which Scrapy may know; later: damaged
+    except zlib.error:  # at once: it is another format, which Scrapy may know; later: it is damaged
         return size == 0
     return False

@@ -13,12 +13,12 @@ if TYPE_CHECKING:  # this module is imported at every command of Scrapy
 
 __all__ = ["FLAG", "Judgement", "NearDuplicate", "judgement", "outcome_of", "remember"]
 
-#: Put into the flags of a near-duplicate that is not dropped.
+#: The flag of a response that is a near-duplicate and is not dropped.
 FLAG = "near-duplicate"
 
 
 class NearDuplicate(IgnoreRequest):
-    """Handed to the errback of a request whose page was dropped."""
+    """What the errback of a request is given when its page was dropped."""
 
     def __init__(self, url: str, duplicate_of: str, distance: int, resemblance: float) -> None:
         super().__init__(f"{url} is a near-duplicate of {duplicate_of} ({distance} bits apart)")

@@ -1,4 +1,4 @@
-"""Signals of the filter, to be connected like Scrapy's own (``crawler.signals.connect``)."""
+"""The signals of the filter, which are connected like Scrapy's own (``crawler.signals.connect``)."""
 
 import logging
 
@@ -22,7 +22,7 @@ filter_failed = object()
 
 
 def refuse(crawler: Crawler, error: DedupError) -> CloseSpider:
-    """Says in one line why a crawl can't go on; what a ``spider_opened`` handler then raises."""
+    """Says in one line why a crawl can't go on; gives what a ``spider_opened`` handler then raises."""
     logger_for(crawler, __name__).error("Crawl refused: %s", error)
     crawler.signals.send_catch_log(filter_failed, error=error)
     return CloseSpider(error.reason)

@@ -1,4 +1,4 @@
-"""What the filter did in a crawl, in a few lines for people."""
+"""The summary of a crawl: what the filter did, in a few lines for people."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ __all__ = ["summary"]
 
 
 def summary(stats: Mapping[str, Any], log: str, scrapy: str = "scrapy") -> str:
-    """A block of lines from a crawl's stats; ``scrapy`` is what calls it here.
+    """A block of lines made from a crawl's stats; ``scrapy`` is the command that people call it by here.
 
     >>> print(summary({"dedup/pages": 12, "dedup/new": 7, "dedup/duplicate": 4, "dedup/dropped": 4,
     ...     "dedup/unjudged": 1, "dedup/unjudged/short": 1, "dedup/links_not_followed": 90}, "drops.jsonl"))

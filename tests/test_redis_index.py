@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -22,7 +21,8 @@ from dedup.index import Index, Verdict
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of
 from tests.support.redis import Line, Server
-from tests.support.stores import opened
+from tests.support.stores import opened, until_done
+from tests.support.waiting import LIMIT, until
 
 
 async def try_to_open(address: str) -> None:
@@ -69,11 +69,10 @@ async def test_a_server_that_may_evict_keys_is_refused(server: Server, policy: s
     "address", ["redis://127.0.0.1:1/0", "unix:///no/such/socket"], ids=["closed port", "missing socket"]
 )
 @driven
-async def test_a_server_that_is_not_there_is_an_error_within_seconds(address: str) -> None:
-    start = time.monotonic()
-    with pytest.raises(IndexUnavailableError) as failure:
-        await try_to_open(address)
-    assert time.monotonic() - start < 4
+async def test_a_server_that_is_not_there_is_not_waited_for(address: str) -> None:
+    async with asyncio.timeout(LIMIT):
+        with pytest.raises(IndexUnavailableError) as failure:
+            await try_to_open(address)
     assert address in str(failure.value)
     assert "\n" not in str(failure.value)
 
@@ -218,10 +217,9 @@ async def test_a_server_that_is_killed_and_comes_back_has_kept_every_claim(serve
             if number % 2:
                 await index.confirm(f"{number}")
         server.kill()
-        start = time.monotonic()
-        with pytest.raises(IndexUnavailableError):
-            await index.claim("a", "http://a/", fingerprint_of(0))
-        assert time.monotonic() - start < 4
+        async with asyncio.timeout(LIMIT):
+            with pytest.raises(IndexUnavailableError):
+                await index.claim("a", "http://a/", fingerprint_of(0))
         server.start()
         for number in range(8):
             assert (
@@ -234,13 +232,16 @@ async def test_a_server_that_is_killed_and_comes_back_has_kept_every_claim(serve
 
 @driven
 async def test_confirmations_that_could_not_be_written_are_written_when_the_server_is_back(
-    server: Server,
+    server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
+    async def has_failed() -> bool:
+        return any(record.levelname == "WARNING" for record in caplog.records)
+
     async with opened(server.address) as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
         server.kill()
         await index.confirm("a")
-        await asyncio.sleep(1.5)  # meanwhile a first attempt has failed
+        await until(has_failed)
         server.start()
     async with opened(server.address) as index:
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
@@ -253,7 +254,7 @@ async def test_a_server_out_of_memory_files_no_half_pages_and_goes_on_when_it_ha
     async with opened(server.address) as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
         before = server.contents()
-        server.client.config_set("maxmemory", "1mb")
+        server.client.config_set("maxmemory", "1")
         with pytest.raises(IndexUnavailableError):
             await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))
         assert server.contents() == before
@@ -349,12 +350,10 @@ async def cut_off(server: Path, namespace: str) -> AsyncIterator[tuple[Index, Pr
     """An index that talks to the server through a proxy."""
     with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
         proxy = Proxy(server, Path(folder, "proxy.sock"))
-        async with await asyncio.start_unix_server(proxy.serve, proxy.socket):
-            async with opened(f"unix://{proxy.socket}", namespace) as index:
-                await index.claim("first", "http://first/", fingerprint_of(0x0F0F0F0F))  # loads the script
-                await index.release("first")
-                yield index, proxy
-            await asyncio.sleep(0.05)  # the proxy sees its connections end
+        async with proxy.listening(proxy.socket), opened(f"unix://{proxy.socket}", namespace) as index:
+            await index.claim("first", "http://first/", fingerprint_of(0x0F0F0F0F))  # loads the script
+            await index.release("first")
+            yield index, proxy
 
 
 @pytest.mark.parametrize("crawls", [5, pytest.param(100, marks=pytest.mark.slow)])
@@ -438,7 +437,8 @@ async def claim():
         fingerprint = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0, digest=simhash)
         await index.claim(page_id, f"http://{page_id}/", fingerprint)
     await index.confirm("done")
-    await asyncio.sleep(0.8)
+    while await index.states(["done"]) != ["done"]:
+        await asyncio.sleep(0.02)
     print(index.run, flush=True)
     await asyncio.sleep(1000)
 
@@ -503,13 +503,23 @@ async def test_a_pending_claim_of_a_live_run_shadows_its_twin_in_another(
 
 @driven
 async def test_a_run_that_claims_nothing_for_longer_than_its_lease_stays_alive(
-    address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+    redis_socket: Path, address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.index.redis.index.LEASE_MS", 600)
-    async with opened(address, namespace) as one, opened(address, namespace) as another:
-        await one.claim("a", "http://a/", fingerprint_of(0))
-        await asyncio.sleep(1.3)
-        assert (await another.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
+    monkeypatch.setattr("dedup.index.redis.index.LEASE_MS", 2_000)
+    with redis.Redis(unix_socket_path=str(redis_socket)) as client:
+
+        def end_of_lease(index: Index) -> float:
+            return client.zscore(f"shingleback:{{{namespace}}}:runs", index.run)
+
+        async def is_over() -> bool:
+            seconds, microseconds = client.time()
+            return seconds * 1000 + microseconds / 1000 > first
+
+        async with opened(address, namespace) as one, opened(address, namespace) as another:
+            await one.claim("a", "http://a/", fingerprint_of(0))
+            first = end_of_lease(one)
+            await until(is_over)
+            assert (await another.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
 
 
 @driven
@@ -546,7 +556,7 @@ async def test_a_page_that_two_runs_claim_is_done_when_either_confirms_it(
             await one.claim("a", "http://a/", fingerprint_of(0))
             await another.claim("a", "http://a/", fingerprint_of(0))
             await one.confirm("a")
-            await asyncio.sleep(0.8)
+            await until_done(one, ["a"])
             await another.release("a")
         assert (await one.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
 

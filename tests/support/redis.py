@@ -5,19 +5,18 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import redis
+
+from tests.support.waiting import until, wait_until
 
 __all__ = ["PROGRAM", "Line", "Server", "running_server"]
 
 #: The server's program; None where none is installed.
 PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
-#: A server has this many seconds to start; an idle machine takes 0.02.
-PATIENCE = 60
 
 
 class Server:
@@ -29,8 +28,11 @@ class Server:
         self.address = f"unix://{self.socket}"
         self.start(*options)
 
-    def start(self, *options: str) -> None:
-        """Starts it, with what it had written; a server that does not start shows its log."""
+    def start(self, *options: str, loaded: bool = True) -> None:
+        """Starts it with what it had written, and waits until it has ``loaded`` that, or at least listens.
+
+        A server that does not start shows its log.
+        """
         assert PROGRAM, "redis-server is not installed"
         command = [PROGRAM, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder)]
         log = self.folder / "redis.log"
@@ -38,18 +40,25 @@ class Server:
             self.process = subprocess.Popen(
                 [*command, "--save", "", "--appendonly", "yes", *options], stdout=output
             )
-        end = time.monotonic() + PATIENCE
-        while not self._listens():
-            if self.process.poll() is not None or time.monotonic() > end:
-                self.process.kill()
-                self.process.wait()
-                raise RuntimeError(f"redis-server does not start:\n{log.read_text()}")
-            time.sleep(0.005)
         self.client = redis.Redis(unix_socket_path=str(self.socket))
+        try:
+            wait_until(lambda: self.process.poll() is not None or self._answers(loaded))
+            assert self.process.poll() is None
+        except AssertionError:
+            self.kill()
+            raise RuntimeError(f"redis-server does not start:\n{log.read_text()}") from None
 
-    def _listens(self) -> bool:
+    def _answers(self, loaded: bool) -> bool:
         with socket.socket(socket.AF_UNIX) as probe:
-            return probe.connect_ex(str(self.socket)) == 0
+            probe.settimeout(1)
+            try:
+                probe.connect(str(self.socket))
+                if not loaded:
+                    return True
+                probe.sendall(b"PING\r\n")
+                return not probe.recv(100).startswith(b"-LOADING")  # maybe it refuses, for want of a password
+            except OSError:
+                return False
 
     def kill(self) -> None:
         """kill -9."""
@@ -80,6 +89,18 @@ class Line:
 
     def __init__(self, server: Path) -> None:
         self.server = server
+        self._connections = 0
+
+    @asynccontextmanager
+    async def listening(self, path: Path) -> AsyncIterator[None]:
+        """Meanwhile connections to a socket go through here; at the end, all of them have been closed."""
+
+        async def closed() -> bool:
+            return not self._connections
+
+        async with await asyncio.start_unix_server(self._connect, path):
+            yield
+        await until(closed)
 
     async def ask(self, request: bytes) -> list[bytes | None]:
         """What is passed on instead of a request, part by part; None cuts the line."""
@@ -89,8 +110,14 @@ class Line:
         """What is passed on instead of a reply."""
         return [reply]
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections += 1
+        try:
+            await self._pass_on(reader, writer)
+        finally:
+            self._connections -= 1
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server_reader, server_writer = await asyncio.open_unix_connection(self.server)
 
         async def pass_on(

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
 from tests.support.fingerprints import Claim, fingerprint_of
+from tests.support.waiting import until
 
 __all__ = [
     "DETECTOR",
@@ -21,6 +22,7 @@ __all__ = [
     "PERSISTENT",
     "change",
     "fill",
+    "in_file",
     "index_in",
     "open_and_close",
     "opened",
@@ -28,6 +30,8 @@ __all__ = [
     "pages",
     "try_to_open",
     "twin_of",
+    "until_done",
+    "until_written",
 ]
 
 DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
@@ -77,6 +81,33 @@ async def opened(
     finally:
         with suppress(DedupError):
             await index.close()
+
+
+async def until_done(index: Index, page_ids: Sequence[str]) -> None:
+    """Waits until all of these are stored as done; an index in Redis is told of its own pages by the server."""
+
+    async def done() -> bool:
+        return await index.states(page_ids) == ["done"] * len(page_ids)
+
+    await until(done)
+
+
+async def until_written(path: Path, number: int) -> None:
+    """Waits until so many pages are in a file that is open elsewhere."""
+
+    async def written() -> bool:
+        return in_file(path) == number
+
+    await until(written)
+
+
+def in_file(path: Path) -> int:
+    """How many pages are in a file, which may be open elsewhere."""
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        (number,) = connection.execute("SELECT count(*) FROM pages").fetchone()
+    return int(number)
 
 
 # --- Pages for an index ------------------------------------------------------------------------------

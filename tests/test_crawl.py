@@ -23,6 +23,7 @@ from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy.settings import DEFAULTS
 from tests.support.processes import Scrapy
+from tests.support.waiting import LIMIT
 
 ROOT = Path(__file__).parents[1]
 #: Contents that no crawl may keep: robots.txt forbids their only page.
@@ -260,7 +261,7 @@ def test_no_method_loses_a_content(method: str, store: str, redis_socket: Path, 
 def test_two_crawlers_on_one_index_keep_every_content_exactly_once(
     redis_socket: Path, tmp_path: Path, rounds: int
 ) -> None:
-    start = threading.Barrier(2, timeout=30)
+    start = threading.Barrier(2, timeout=LIMIT)
 
     class StartsBothAtOnce(Site):
         def render(self, path: str, visit: int) -> tuple[int, str, bytes]:
@@ -340,7 +341,7 @@ def test_the_settings_of_the_project_show_the_defaults() -> None:
 
 def run_module(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "crawler", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=LIMIT, check=False)
 
 
 SUMMARY = re.compile(

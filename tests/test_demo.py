@@ -18,6 +18,7 @@ from crawler.demo import Site, serve
 from dedup import Detector
 from dedup.fingerprint.detector import Fingerprint
 from dedup.fingerprint.shingles import hash_tokens, resemblance, shingle_hashes
+from tests.support.waiting import LIMIT
 
 HOST = "http://127.0.0.1:8000"
 VISITS = (1, 5000)
@@ -229,14 +230,14 @@ def test_a_crawl_with_the_filter_keeps_each_content_once(
 def test_serve_answers_over_http(site: Site) -> None:
     with serve(site) as base:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", base)
-        with urlopen(base, timeout=5) as answer:
+        with urlopen(base, timeout=LIMIT) as answer:
             assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
             assert answer.read() == site.render("/", 1)[2]
-        with urlopen(base + "robots.txt", timeout=5) as answer:
+        with urlopen(base + "robots.txt", timeout=LIMIT) as answer:
             assert b"Disallow: /private/" in answer.read()
         with pytest.raises(HTTPError, match="404"):
-            urlopen(urljoin(base, MISSING), timeout=5)
-        connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=5)
+            urlopen(urljoin(base, MISSING), timeout=LIMIT)
+        connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=LIMIT)
         for path in ["/list?page=2", "/lamp.svg", "/staff/anna"]:  # on one connection
             connection.request("GET", path)
             response = connection.getresponse()
@@ -246,4 +247,4 @@ def test_serve_answers_over_http(site: Site) -> None:
             assert not response.will_close
         connection.close()
     with pytest.raises(OSError, match="refused"):
-        urlopen(base, timeout=5)
+        urlopen(base, timeout=LIMIT)

@@ -29,6 +29,7 @@ from dedup.droplog.record import FIELDS, OPTIONAL, Filter, moment
 from dedup.scrapy.commands.duplicates import text as listing
 from tests.support.logs import HOSTILE, lines, record
 from tests.support.processes import ROOT, scrapy
+from tests.support.waiting import LIMIT
 
 
 @pytest.fixture
@@ -431,7 +432,7 @@ def test_a_crawl_is_followed_until_ctrl_c(log: Path) -> None:
         # A shell's background job ignores Ctrl-C, and so would what it starts.
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
-    limit = threading.Timer(20, following.kill)  # a record that is missed ends the test
+    limit = threading.Timer(LIMIT, following.kill)  # a record that is missed ends the test
     limit.start()
     assert following.stdout
     assert following.stderr
@@ -520,7 +521,7 @@ def test_a_progress_bar_keeps_out_of_the_output(log: Path) -> None:
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=there, env=environment
     ) as running:
         os.close(there)
-        output, _ = running.communicate(timeout=30)
+        output, _ = running.communicate(timeout=LIMIT)
         shown = b"".join(_chunks(here))
     assert output.decode() == lines(record()) * 9
     assert b"Reading" in shown

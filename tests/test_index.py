@@ -26,7 +26,7 @@ from dedup.index.entry import scope_mask
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
 from tests.support.model import GROUPS, Model, crawl_of_verbs
-from tests.support.stores import DETECTOR, ODD_IDS, PERSISTENT, opened_at
+from tests.support.stores import DETECTOR, ODD_IDS, PERSISTENT, opened_at, until_done, until_written
 
 Opened = Callable[..., AbstractAsyncContextManager[Index]]
 
@@ -459,11 +459,16 @@ async def test_confirmed_pages_judge_those_of_the_next_crawl(opened: Opened) -> 
 
 @PERSISTENT
 @driven
-async def test_pages_confirmed_a_while_ago_and_just_now_shadow_alike(opened: Opened) -> None:
+async def test_pages_confirmed_a_while_ago_and_just_now_shadow_alike(
+    opened: Opened, store: str, address: str
+) -> None:
     async with opened() as index:
         await index.claim("early", "http://early/", fingerprint_of(0))
         await index.confirm("early")
-        await asyncio.sleep(0.8)  # written meanwhile
+        if store == "file":
+            await until_written(Path(address.removeprefix("file:")), 1)
+        else:
+            await until_done(index, ["early"])
         await index.claim("late", "http://late/", fingerprint_of(ALL_BITS))
         await index.confirm("late")
         assert (await index.claim("b", "http://b/", fingerprint_of(0))).of == "http://early/"

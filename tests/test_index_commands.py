@@ -27,6 +27,7 @@ from dedup.index import Entry, Index, open_index
 from dedup.index.export import header_line, page_line, read_page
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
 from tests.support.processes import ROOT, scrapy
+from tests.support.waiting import LIMIT
 
 RUN, OTHER_RUN = "0f" * 16, "1e" * 16
 #: What could harm a terminal.
@@ -617,7 +618,7 @@ def test_an_import_that_is_interrupted_goes_on_when_it_is_repeated(
         "index: interrupted",
     ]
     done = subprocess.run(
-        program, cwd=ROOT, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=60
+        program, cwd=ROOT, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=LIMIT
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"imported 500 pages into {index().where}, 1,500 were there\n"
@@ -633,7 +634,13 @@ def test_who_has_seen_enough_of_an_export_gets_no_traceback(
         f"{sys.executable} -m scrapy index export - -s DEDUP_INDEX={address} -s DEDUP_NAMESPACE={namespace}"
     )
     done = subprocess.run(
-        f"{command} | head -1", shell=True, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+        f"{command} | head -1",
+        shell=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT,
     )
     assert done.stdout.count("\n") == 1
     assert "Traceback" not in done.stderr

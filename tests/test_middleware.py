@@ -33,6 +33,7 @@ from dedup.scrapy.settings import read_settings
 from dedup.scrapy.signals import filter_failed
 from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, html, listening, page, words
 from tests.support.redis import Server
+from tests.support.waiting import LIMIT
 
 # --- What becomes of a near-duplicate ---------------------------------------------------------------
 
@@ -176,7 +177,7 @@ def test_a_page_may_be_a_duplicate_of_one_that_is_still_being_processed(crawl: R
             if self.path(response) == "/":
                 self.twin_dropped = asyncio.Event()
             if self.path(response) == "/a":
-                await asyncio.wait_for(self.twin_dropped.wait(), timeout=10)
+                await asyncio.wait_for(self.twin_dropped.wait(), timeout=LIMIT)
             for link in self.links(response):
                 yield self.request(link)
 
@@ -636,7 +637,7 @@ def test_the_settings_reach_detector_and_index() -> None:
 def test_one_line_installs_it_in_a_foreign_project(crawl: Run, site: Site, tmp_path: Path) -> None:
     def scrapy(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "scrapy", *arguments]
-        return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True, timeout=60)
+        return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True, timeout=LIMIT)
 
     scrapy("startproject", "foreign", cwd=tmp_path)
     project = tmp_path / "foreign"

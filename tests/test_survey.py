@@ -38,7 +38,7 @@ from dedup.lab.distributions import expected_leading_bits, fill, leading_bits, s
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of
 from tests.support.model import crawl_of_verbs
-from tests.support.stores import DETECTOR, ODD_IDS, PERSISTENT, opened_at
+from tests.support.stores import DETECTOR, ODD_IDS, PERSISTENT, opened_at, until_done
 
 RUN = "0f" * 16
 NAMESPACE = "test"
@@ -176,7 +176,7 @@ async def test_a_survey_tells_the_states_of_pages(redis_socket: Path, namespace:
         for number, index in enumerate((one, one, two)):
             await index.claim(f"{number}", f"http://{number}/", fingerprint_of(0xFFFF << 16 * number))
         await one.confirm("0")
-        await asyncio.sleep(0.8)  # written meanwhile
+        await until_done(one, ["0"])
         with redis.Redis(unix_socket_path=str(redis_socket)) as client:
             client.zadd(f"shingleback:{{{namespace}}}:runs", {two.run: 1})
         pages, findings = await surveyed(one)
@@ -519,11 +519,11 @@ async def test_whatever_is_done_to_a_file_is_found_or_an_error_of_ours_and_left(
                 HARM[harm](octets, rng)
         path = tmp_path / f"{seed}.sqlite"
         path.write_bytes(octets)
-        start = time.monotonic()
+        start = time.process_time()
         with suppress(DedupError):
             async with unopened(f"file:{path}") as index:
                 await surveyed(index)
-        assert time.monotonic() - start < 5
+        assert time.process_time() - start < 5
         assert path.read_bytes() == octets
 
 

@@ -25,9 +25,10 @@ from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError
 from dedup.index import Index, batching
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim
-from tests.support.stores import fill, index_in, pages, try_to_open, twin_of
+from tests.support.stores import fill, index_in, pages, try_to_open, twin_of, until_written
+from tests.support.waiting import until
 
-#: What is confirmed waits so long to be written, and may then be expected to be; in seconds.
+#: Seconds that a confirmation waits to be written; seconds after which it may have been.
 PATIENCE, SOON = 0.05, 0.25
 
 
@@ -101,14 +102,13 @@ async def process(index: Index, claims: list[Claim]) -> None:
         await index.confirm(claim[0])
 
 
-async def until_written(path: Path, number: int) -> None:
-    """Waits for so many pages to be in a file that is open elsewhere."""
-    with closing(sqlite3.connect(path)) as other, closing(other.cursor()) as cursor:
-        for _ in range(200):
-            if cursor.execute("SELECT count(*) FROM pages").fetchone() == (number,):
-                return
-            await asyncio.sleep(0.05)
-    pytest.fail(f"{number} pages are never written to {path}")
+async def until_told(caplog: pytest.LogCaptureFixture, text: str) -> None:
+    """Waits until a warning holds a text."""
+
+    async def told() -> bool:
+        return any(text in record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+
+    await until(told)
 
 
 async def is_looked_up(index: Index, claims: list[Claim]) -> None:
@@ -145,7 +145,7 @@ def test_what_can_not_be_written_is_looked_up_and_written_when_there_is_room(
         await asyncio.sleep(rng.choice([0, SOON]))
         disk.fill()
         await process(index, parts[2])
-        await asyncio.sleep(SOON)
+        await until_told(caplog, str(path))
         await is_looked_up(index, claims[:200:5])
         assert await index.count() == 200
         disk.free()
@@ -223,7 +223,7 @@ async def test_a_file_that_is_no_longer_there_is_noticed_when_something_is_writt
     await fill(path, claims[:20])
     index = index_in(path)
     await process(index, claims[20:40])
-    await asyncio.sleep(SOON)
+    await until_written(path, 40)
     if change == "deleted":
         path.unlink()
     else:
@@ -234,8 +234,7 @@ async def test_a_file_that_is_no_longer_there_is_noticed_when_something_is_writt
     there = path.read_bytes() if path.exists() else None
     await is_looked_up(index, claims[:40])  # for as long as it is open, it answers
     await process(index, claims[40:])
-    await asyncio.sleep(SOON)
-    assert "deleted or replaced" in caplog.text
+    await until_told(caplog, "deleted or replaced")
     with pytest.raises(IndexMismatchError, match="deleted or replaced"):
         await index.close()
     assert there == (path.read_bytes() if path.exists() else None)
@@ -252,7 +251,7 @@ async def test_a_file_that_is_cut_while_it_is_open_drops_no_page_wrongly(
     await fill(path, claims[:40])
     index = index_in(path)
     await process(index, claims[40:])
-    await asyncio.sleep(SOON)
+    await until_written(path, 60)
     os.truncate(f"{path}{end}", size)
     for claim, stranger in zip(claims, pages(60, "stranger", seed=2), strict=True):
         with suppress(DedupError):

@@ -14,7 +14,8 @@ import pytest
 import redis
 
 from crawler.demo import serve
-from tests.support.outages import CONTENTS, PATIENCE, Crawl, Twins, add_up, check, missing, until
+from tests.support.outages import CONTENTS, Crawl, Twins, add_up, check, missing, until
+from tests.support.waiting import LIMIT
 
 
 @dataclass
@@ -209,10 +210,10 @@ def test_a_crawl_told_to_end_ends_soon_leaves_nothing_pending_and_goes_on_where_
         job = {"JOBDIR": folder / "job"} | store.settings
         first = Crawl(site.url, folder, **job)
         moment = rng.uniform(0.2, 1) * site.progress[True]
-        first.wait(100, lambda: first.progress >= moment)
+        first.wait(LIMIT, lambda: first.progress >= moment)
         told = time.monotonic()
         first.send(signal.SIGTERM if seed % 4 < 2 else signal.SIGINT)
-        status = first.wait(PATIENCE)
+        status = first.wait(LIMIT)
         took = time.monotonic() - told
         assert status == 0, f"status {status} after {took:.1f} s"
         add_up(first)

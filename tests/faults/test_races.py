@@ -16,6 +16,7 @@ from dedup.index import Verdict, open_index
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import DETECTOR
+from tests.support.waiting import wait_until
 
 WORKERS = 8
 
@@ -34,10 +35,10 @@ async def race(worker):
     for number in range(rounds):
         simhash = rng.getrandbits(64)
         fingerprint = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0, digest=simhash)
-        barrier.wait(60)
+        barrier.wait(600)
         verdict = await index.claim(f"{number} by {worker}", f"http://{worker}/", fingerprint)
         verdicts.append((verdict.status, verdict.of))
-    barrier.wait(60)
+    barrier.wait(600)
     await index.close()
     return verdicts
 
@@ -98,7 +99,7 @@ def test_of_eight_threads_that_open_one_file_at_once_one_holds_it(tmp_path: Path
             start.wait()
             try:
                 verdict = await index.claim(str(worker), f"http://{worker}/", fingerprint_of(7))
-                await asyncio.to_thread(ended.wait)
+                await asyncio.to_thread(wait_until, lambda: len(outcomes) % WORKERS == WORKERS - 1)
                 await index.confirm(str(worker))
             except IndexUnavailableError as error:
                 return f"status {error.exit_status}"
@@ -106,8 +107,6 @@ def test_of_eight_threads_that_open_one_file_at_once_one_holds_it(tmp_path: Path
                 await index.close()
             return verdict.status
 
-        ended = threading.Event()
-        threading.Timer(0.3, ended.set).start()
         outcomes.append(asyncio.run(crawl()))
 
     for _ in range(2):
@@ -133,13 +132,13 @@ def work(results):
         index = open_index(f"file:{sys.argv[1]}/{number}.sqlite", Detector())
 
         async def hold():
-            barrier.wait(60)
+            barrier.wait(600)
             try:
                 await index.open()
                 outcome = 0
             except DedupError as error:
                 outcome = error.exit_status
-            barrier.wait(60)
+            barrier.wait(600)
             await index.close()
             return outcome
 

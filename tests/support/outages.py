@@ -17,6 +17,7 @@ from scrapy.utils.request import fingerprint
 
 from dedup.errors import IndexCorruptError
 from tests.support.processes import Scrapy
+from tests.support.waiting import LIMIT
 
 __all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "missing", "until"]
 
@@ -24,9 +25,6 @@ __all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "missing"
 CONTENTS = 60
 SESSION = "77c1d05e"
 SHAPES = ("/{}", "/mirror/{}", "/print/{}", f"/{{}}?sid={SESSION}")
-#: An orderly end may take so many seconds; a crawl that is let alone takes two.
-PATIENCE = 30
-
 T = TypeVar("T")
 
 
@@ -115,11 +113,11 @@ class Crawl(Scrapy):
 
     def ended(self) -> int | None:
         """Its status, when it has ended by itself; None if it has not in good time."""
-        return self.wait(100)
+        return self.wait(LIMIT)
 
     def kill_at(self, progress: float) -> bool:
         """kill -9 at a moment; whether it was still running."""
-        self.wait(100, lambda: self.progress >= progress)
+        self.wait(LIMIT, lambda: self.progress >= progress)
         return self.kill()
 
     def stats(self) -> Counter[str]:

@@ -16,6 +16,8 @@ from typing import Any
 
 from scrapy.cmdline import execute
 
+from tests.support.waiting import LIMIT
+
 __all__ = ["ROOT", "Forked", "Scrapy", "scrapy"]
 
 #: The folder of the project.
@@ -68,7 +70,7 @@ class Forked:
     def kill(self) -> bool:
         """kill -9; whether it was still running."""
         self.send(signal.SIGKILL)
-        return self.wait(10) == -signal.SIGKILL
+        return self.wait(LIMIT) == -signal.SIGKILL
 
 
 def _execute(arguments: list[str], environment: dict[str, str], output: Path | None) -> None:
@@ -92,7 +94,7 @@ def scrapy(*arguments: object) -> subprocess.CompletedProcess[str]:
     """A command of Scrapy, run in the project to its end."""
     with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
         output = Path(folder)
-        status = Scrapy(*arguments, output=output).wait(120)
+        status = Scrapy(*arguments, output=output).wait(LIMIT)
         assert status is not None, f"{arguments} takes too long"
         printed = ((output / name).read_text() for name in ("stdout", "stderr"))
         return subprocess.CompletedProcess(arguments, status, *printed)

@@ -5,7 +5,6 @@ In every run the numbers add up, and nothing is dropped without a verdict and a 
 
 import random
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +13,9 @@ import pytest
 import redis
 from scrapy import Request
 
-from tests.support.crawls import Answer, Crawl, Run, Site, Walker, page
+from tests.support.crawls import Answer, Crawl, Run, Site, Walker, listening, page
 from tests.support.redis import Server
+from tests.support.waiting import wait_until
 
 SEED = 11
 #: Contents of the site below, and URLs of each.
@@ -49,18 +49,33 @@ def check(done: Crawl) -> None:
     assert not [mishap for mishap in done.mishaps if "Traceback" in mishap]
 
 
-def outages(own_redis: Server, rng: random.Random, pages: int = CONTENTS * COPIES) -> Callable[[str], None]:
+def wait_for_the_late(site: Site) -> None:
+    """Waits until every page that was kept while the index was away has been looked up."""
+
+    def all_looked_up() -> bool:
+        kept, filed, duplicate = (
+            site.stats.get(f"dedup/{name}", 0) for name in ("unjudged/index", "late/filed", "late/duplicate")
+        )
+        return kept == filed + duplicate
+
+    wait_until(all_looked_up)
+
+
+def outages(site: Site, own_redis: Server, rng: random.Random) -> Callable[[str], None]:
     """Kills the server when some page is asked for, and starts it again a while later."""
+    pages = CONTENTS * COPIES
     at = rng.randrange(1, pages)
     seen = [0]
+    back = threading.Timer(rng.uniform(0.1, 0.8), own_redis.start)
 
     def on_request(path: str) -> None:
         seen[0] += 1
         if seen[0] == at:
             own_redis.kill()
-            threading.Timer(rng.uniform(0.1, 0.8), own_redis.start).start()
-        elif seen[0] == pages:
-            time.sleep(1.5)  # the last page comes when all is over
+            back.start()
+        elif seen[0] == pages:  # the last page comes when all is over
+            back.join()
+            wait_for_the_late(site)
 
     return on_request
 
@@ -72,7 +87,7 @@ def test_redis_killed_and_started_again_in_mid_crawl(
 ) -> None:
     rng = random.Random(SEED)
     for trial in range(kills):
-        site.on_request = outages(own_redis, rng)
+        site.on_request = outages(site, own_redis, rng)
         log = tmp_path / "duplicates.jsonl"
         log.unlink(missing_ok=True)
         settings = {"DEDUP_INDEX": f"unix://{own_redis.socket}", "DEDUP_NAMESPACE": f"trial-{trial}"}
@@ -106,10 +121,9 @@ def test_pages_kept_in_an_outage_are_filed_in_their_order(crawl: Run, site: Site
     def on_request(path: str) -> None:
         if path == "/2":
             own_redis.kill()
-        if path == "/5":
-            own_redis.start()
         if path == "/6":
-            time.sleep(1.5)
+            own_redis.start()
+            wait_for_the_late(site)
 
     site.on_request = on_request
     names = [f"/{number}" for number in range(1, 8)]
@@ -191,7 +205,11 @@ class FailsOnce(Walker):
 def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(
     crawl: Run, site: Site, address: str, namespace: str
 ) -> None:
-    site.on_request = lambda path: time.sleep(0.3 if path == "/b" else 0)  # a is claimed first
+    def on_request(path: str) -> None:
+        if path == "/b":  # a is claimed first
+            wait_until(lambda: site.stats.get("dedup/new") == 2)
+
+    site.on_request = on_request
     pages = {
         "/": page("home", "/a", "/b"),
         "/a": page("story"),
@@ -208,10 +226,9 @@ def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(
 
 
 def test_what_was_dropped_for_a_page_of_a_crawler_that_died_is_fetched_again(
-    crawl: Run, site: Site, own_redis: Server, monkeypatch: pytest.MonkeyPatch
+    crawl: Run, own_redis: Server
 ) -> None:
     """The other crawler's page: it was claimed, and its lease ends while our crawl is at its end."""
-    monkeypatch.setattr("dedup.index.redis.index.LEASE_MS", 3_000)
     client = redis.Redis(unix_socket_path=str(own_redis.socket))
     settings = {"DEDUP_INDEX": f"unix://{own_redis.socket}", "DEDUP_NAMESPACE": "test"}
     pages = {"/": page("home", "/b"), "/b": page("story", more="changed"), "/a": page("story")}
@@ -230,7 +247,12 @@ def test_what_was_dropped_for_a_page_of_a_crawler_that_died_is_fetched_again(
     for key, value in dead.spider.before.items():
         client.restore(key, 0, value)
     assert client.hlen("shingleback:{test}:pending") == 1
-    done = crawl(pages, **settings)
+    [dead_run] = client.zrange("shingleback:{test}:runs", 0, -1)
+
+    def end_its_lease(**drop: Any) -> None:
+        assert client.zadd("shingleback:{test}:runs", {dead_run: 1}, xx=True, ch=True) == 1
+
+    done = crawl(pages, listening(end_its_lease), **settings)
     assert done.dropped == ["/b"]
     assert done.requests.count("/b") == 2
     assert done.verdicts == {"/": "new", "/b": "new"}

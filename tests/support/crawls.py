@@ -8,7 +8,6 @@ import json
 import logging
 import random
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -49,9 +48,10 @@ def page(seed: object, *links: str, more: str = "") -> Answer:
 
 
 class Site:
-    """What a server answers, and what it was asked for."""
+    """What a server answers, and what it was asked for; ``on_request`` runs in a thread of the server."""
 
     def __init__(self) -> None:
+        self.stats: dict[str, Any] = {}  # those of the crawl that is under way
         self.url = ""
         self.pages: dict[str, Answer] = {}
         self.requests: list[str] = []
@@ -151,7 +151,6 @@ class Crawl:
     requests: list[str]  # the paths that the site was asked for
     records: list[dict[str, Any]]  # of the drop log
     messages: list[logging.LogRecord]
-    seconds: float
 
     @property
     def verdicts(self) -> dict[str, str | None]:
@@ -202,13 +201,12 @@ def crawl(site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
         caplog.clear()
         caplog.set_level(logging.INFO)
         crawler = get_crawler(spider, defaults | settings)
-        started = time.perf_counter()
+        site.stats = crawler.stats.get_stats()
         asyncio.run(crawler.crawl_async(url=site.url))
-        seconds = time.perf_counter() - started
         lines = log.read_text("ascii").splitlines() if log.exists() else []
         records = [json.loads(line) for line in lines if line.endswith("}")]
         messages = [message for message in caplog.records if message.name.startswith(("dedup", "scrapy"))]
-        return Crawl(crawler.spider, crawler.stats.get_stats(), site.requests, records, messages, seconds)
+        return Crawl(crawler.spider, crawler.stats.get_stats(), site.requests, records, messages)
 
     return run
 

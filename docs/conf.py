@@ -61,6 +61,13 @@ def _include(app: Any, path: Any, name: str, text: list[str]) -> None:
     text[0] = _LINK.sub(lambda link: _link(link, from_root=True), text[0])
 
 
+def _is_elsewhere(app: Any, what: str, name: str, item: Any, skip: bool, options: Any) -> bool | None:
+    """What a module takes over from another is shown there, and where people import it from."""
+    page, home = app.env.docname.removeprefix("api/"), getattr(item, "__module__", None) or ""
+    public = page in {"dedup", "dedup.scrapy"}
+    return True if what == "module" and home.startswith("dedup") and page != home and not public else None
+
+
 def _plain(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain text: ``|A|`` is the size of a set, and ``DEDUP_`` a prefix."""
     example = False
@@ -75,4 +82,5 @@ def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("source-read", _read)
     app.connect("include-read", _include)
+    app.connect("autodoc-skip-member", _is_elsewhere)
     app.connect("autodoc-process-docstring", _plain)

@@ -23,7 +23,7 @@ apidoc_modules = [
         "separate_modules": True,
         "module_first": True,
         "exclude_patterns": ["**/judgement.py"],  # `dedup.scrapy` shows the function of this name
-        "automodule_options": {"members", "undoc-members"},
+        "automodule_options": ["members", "undoc-members"],
     }
 ]
 default_role = "py:obj"

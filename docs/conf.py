@@ -32,6 +32,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 suppress_warnings = ["ref.python"]  # an annotation such as ``bytes`` is also the name of some field
 
+smartquotes = False  # a value is quoted as it is written
 html_theme = "furo"
 html_title = project
 html_copy_source = False

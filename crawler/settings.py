@@ -27,52 +27,62 @@ REMOTE_CONTROL_ENABLED = False
 TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 # --- The near-duplicate filter; the values shown are the defaults ----------------------------------
+# The filter can be turned off as a whole.
 DEDUP_ENABLED = True
-# What becomes of a near-duplicate.  "drop": neither parsed nor followed.  "nofollow": parsed, but its
-# links are not followed.  "mark": nothing changes but the log (to try thresholds without risk).
+# A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following its links
+# ("nofollow"), or only logged ("mark").  With "mark", thresholds can be tried without risk.
 DEDUP_ACTION = "drop"
-# Where kept pages are filed: "file:PATH" (default: .scrapy/dedup/NAMESPACE.sqlite), "memory:" (forgotten
-# at the end), "redis://HOST:PORT/DB", "rediss://...", "unix:///SOCKET" (shared by several crawlers).
+# Kept pages are filed here; by default in a file of the project, .scrapy/dedup/NAMESPACE.sqlite.
+# It can be "file:PATH", "memory:" (forgotten at the end) or, shared by several crawlers,
+# "redis://HOST:PORT/DB", "rediss://..." (TLS) or "unix:///SOCKET".
 DEDUP_INDEX = os.environ.get("DEDUP_INDEX")
-# Which index, of several in one Redis; default: BOT_NAME.
+# One Redis can hold several indexes, which this name tells apart; by default it is the name of the bot.
 DEDUP_NAMESPACE = None
-# k: simhashes of near-duplicates differ in at most so many of 64 bits, 0 to 7.  Higher finds more
-# candidates and needs more tables; the second stage still has to agree.
+# Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value finds
+# more candidates and needs more tables.  It may be 0 to 7; the second stage still has to agree.
 DEDUP_MAX_DISTANCE = 6
-# Share of six-token shingles that near-duplicates have in common, 0 to 1.  Higher drops less; 0 turns
-# this second stage off, and pages that only share a template are dropped.
+# Near-duplicates have at least this share of their shingles in common; a higher value drops less, and 0
+# also drops pages that only share a template.
 DEDUP_MIN_RESEMBLANCE = 0.75
-# Tokens per shingle of the second stage.
+# A shingle is this many successive tokens.
 DEDUP_SHINGLE_SIZE = 6
-# Pages of fewer words are never judged, and always kept.
+# Pages of fewer words are never judged, and are always kept.
 DEDUP_MIN_TOKENS = 30
-# Whether the URLs of links and images count as part of a page.
+# If true, the URLs of links and images count as part of a page.
 DEDUP_KEEP_URLS = True
-# Which pages are compared: "all", those of one "host", or of one "site" (registered domain).
+# All pages are compared with each other ("all"), or only those of one host ("host") or of one registered
+# domain ("site").
 DEDUP_SCOPE = "all"
-# How many pages the index is planned for.  A wrong guess costs speed or memory, never a verdict.
+# The index is planned for this many pages; a wrong guess costs speed or memory, never a verdict.
 DEDUP_EXPECTED_PAGES = 1_000_000
-# Number of permuted tables; None = planned from the two values above it.  With k = 3: 4, 10, 16, 20 ...
+# The simhashes are held in this many permuted tables; by default the number is planned from the distance
+# and the expected pages.  With a distance of 3, for example, it can be 4, 10, 16, 20 ...
 DEDUP_TABLES = None
-# How candidates are found: "simhash", "minhash" (LSH bands) or "supershingle".
+# Candidates are found by their simhashes ("simhash"), by bands of min-hashes ("minhash") or by
+# supershingles ("supershingle").
 DEDUP_METHOD = "simhash"
-# Of "minhash": the share of pages of MIN_RESEMBLANCE that the bands are planned to find.
+# With method "minhash", the bands are planned to find this share of the pages of the least resemblance.
 DEDUP_RECALL = 0.99
-# Of "supershingle": min-hashes in each of six, and how many of the six must be equal (Bing: 5 and 4).
+# With method "supershingle", each of the six supershingles is made of this many min-hashes.  Bing
+# takes 5.
 DEDUP_SUPERSHINGLE_SIZE = 14
+# With method "supershingle", this many of the six supershingles must be equal.  Bing
+# takes 4.
 DEDUP_MEGASHINGLE_SIZE = 2
-# The log of dropped pages, JSON Lines; %(name)s (spider) and %(time)s are filled in.
+# Near-duplicates are logged in this file, in JSON Lines; %(name)s stands for the spider, %(time)s for
+# the start of the crawl.
 DEDUP_LOG = "duplicates.jsonl"
-# When the index can't be reached: "keep" pages unjudged, "pause" until it is back, "stop" the crawl.
+# While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), or it ends
+# ("stop").
 DEDUP_ON_INDEX_FAILURE = "keep"
-# Near-duplicates of one page that a host may have.  More of them look like a login wall or an error page:
-# a warning, and from then on they are kept.  0 = any number.
+# A host may have this many near-duplicates of one page; more look like a login wall, give a warning, and
+# are kept. 0 allows any number.
 DEDUP_MAX_CLUSTER = 1_000
-# Share of the drops, 0 to 1, that are checked again by exact resemblance: one more download each, and the
-# rate of wrong drops in the stats (dedup/audit/).
+# This share of the drops is checked again by exact resemblance, which takes one more download each.  The
+# rate of wrong drops is in the stats (dedup/audit/).
 DEDUP_AUDIT = 0.0
-# Whether the words of pages are stored beside the log (up to 100 MB, compressed), so that
-# "scrapy duplicates --html" shows what differs.
+# If true, the words of pages are stored beside the log, so that a report shows what differs between two.
+# They take up to 100 MB, compressed; "scrapy duplicates --html" makes the report.
 DEDUP_KEEP_TEXT = False
-# A secret: with it, nobody can make a page that looks like a duplicate of another.
+# With this secret, nobody else can make a page that looks like a duplicate of another.
 DEDUP_HASH_KEY = os.environ.get("DEDUP_HASH_KEY", "")

@@ -1,25 +1,161 @@
-"""Values of settings: of the right type, and in range."""
+"""Kinds of values, and `Setting`: a name with the values that it may have.
+
+A value is *read* where people write it, in a settings file or on a command line, where all is text; it is
+*checked* where a program passes it.
+"""
+
+import os
+import re
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 from dedup.errors import SettingsError
 
-__all__ = ["check_choice", "check_number"]
+__all__ = ["Choice", "Flag", "Kind", "Number", "Setting", "Text", "check"]
 
 
-def check_number(name: str, value: object, low: float, high: float) -> None:
-    """Raises `SettingsError` unless it is a number of the type of its bounds, within them.
+class Kind(ABC):
+    """Which values are allowed; as a string, that in words."""
 
-    >>> check_number("RECALL", 1, 0.5, 0.9999)
-    Traceback (most recent call last):
-    dedup.errors.SettingsError: RECALL is 1; allowed: a number from 0.5 to 0.9999
+    def read(self, value: object) -> object:
+        """The value that is meant; one that can't be read is given back as it is, and is not admitted."""
+        return value
+
+    @abstractmethod
+    def admits(self, value: object) -> bool:
+        """Whether a value is allowed, type included."""
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number in a range, its ends included; it must be whole if the bounds are.
+
+    >>> print(Number(0, 7), Number(0.5, 0.9999), sep=", ")
+    a whole number from 0 to 7, a number from 0.5 to 0.9999
+    >>> Number(0, 7).read("3"), Number(0, 7).read("3.5"), Number(0.0, 1.0).read("3.5")
+    (3, '3.5', 3.5)
     """
-    whole = isinstance(low, int)
-    kind = (int,) if whole else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
-        what = "a whole number" if whole else "a number"
-        raise SettingsError(f"{name} is {value!r}; allowed: {what} from {low} to {high}")
+
+    low: float
+    high: float
+
+    def read(self, value: object) -> object:
+        whole = isinstance(self.low, int)
+        if not isinstance(value, str) or (whole and not re.fullmatch(r"[+-]?\d+", value)):
+            return value
+        with suppress(ValueError):
+            return int(value) if whole else float(value)
+        return value
+
+    def admits(self, value: object) -> bool:
+        kinds = (int,) if isinstance(self.low, int) else (int, float)
+        return isinstance(value, kinds) and not isinstance(value, bool) and self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        if isinstance(self.low, int):
+            return f"a whole number from {self.low} to {self.high}"
+        return f"a number from {self.low:g} to {self.high:g}"
 
 
-def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    """Raises `SettingsError` unless it is one of a few values, of the same type."""
-    if not any(type(value) is type(choice) and value == choice for choice in allowed):
-        raise SettingsError(f"{name} is {value!r}; allowed: {', '.join(map(repr, allowed))}")
+@dataclass(frozen=True)
+class Choice(Kind):
+    """One of a few values."""
+
+    values: tuple[object, ...]
+
+    def admits(self, value: object) -> bool:
+        return any(type(value) is type(choice) and value == choice for choice in self.values)
+
+    def __str__(self) -> str:
+        return ", ".join(map(repr, self.values))
+
+
+@dataclass(frozen=True)
+class Flag(Choice):
+    """True or False; 1 and 0 are read, too, and any case.
+
+    >>> Flag().read("true"), Flag().read("0"), Flag().admits("true")
+    (True, False, False)
+    """
+
+    values: tuple[object, ...] = (True, False)
+
+    def read(self, value: object) -> object:
+        return {"true": True, "1": True, "false": False, "0": False}.get(str(value).lower(), value)
+
+
+@dataclass(frozen=True)
+class Text(Kind):
+    """Text, or a path; who uses it may ask more of it, which ``form`` puts into words."""
+
+    form: str = "text"
+    secret: bool = False  #: whether it is never shown
+
+    def read(self, value: object) -> object:
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+    def admits(self, value: object) -> bool:
+        # A secret is hashed, which lone surrogates can't be.
+        return isinstance(value, str) and not (self.secret and re.search("[\ud800-\udfff]", value))
+
+    def __str__(self) -> str:
+        return self.form
+
+
+class _NotText:
+    """Stands in an error for a secret that is not text."""
+
+    def __repr__(self) -> str:
+        return "not text"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: all that is said of it anywhere is said here, or is checked against this by a test.
+
+    >>> size = Setting("size", Number(1, 100), 6, "How many tokens a shingle has.")
+    >>> size.read("8"), size.read(None)
+    (8, 6)
+    >>> size.read("few")
+    Traceback (most recent call last):
+    dedup.errors.SettingsError: size is 'few'; allowed: a whole number from 1 to 100
+    """
+
+    name: str  #: as a keyword of the library
+    kind: Kind
+    default: Any  #: None: depends on something else, as ``text`` says
+    text: str  #: what it does, in a sentence
+
+    def read(self, value: object) -> Any:
+        """The value that is meant in a settings file or, as text, on a command line.
+
+        None is the default, and so is "" where the default is None, which a command line can't say otherwise.
+        Raises `SettingsError`.
+        """
+        if value is None or (value == "" and self.default is None):
+            return self.default
+        meant = self.kind.read(value)
+        self.check(meant)
+        return meant
+
+    def check(self, value: object) -> None:
+        """Raises `SettingsError` unless the value is one that a program may pass."""
+        if not self.kind.admits(value):
+            raise self.refusal(value)
+
+    def refusal(self, value: object, why: str = "") -> SettingsError:
+        """The error that refuses a value; ``why`` is a clause that goes on from it ("which ...")."""
+        shown = _NotText() if isinstance(self.kind, Text) and self.kind.secret else value
+        return SettingsError(name=self.name, value=shown, allowed=str(self.kind), why=why)
+
+
+def check(name: str, value: object, kind: Kind) -> None:
+    """Raises `SettingsError` unless a value that is no setting's is of its kind.
+
+    >>> check("features.slots", 100, Choice((64, 128)))
+    Traceback (most recent call last):
+    dedup.errors.SettingsError: features.slots is 100; allowed: 64, 128
+    """
+    Setting(name, kind, None, "").check(value)

@@ -19,7 +19,8 @@ from scrapy.settings import Settings
 
 from crawler.demo import serve
 from dedup import Detector, SettingsError, open_index
-from dedup.scrapy.settings import DEFAULTS, read_settings
+from dedup.scrapy.settings import read_settings
+from dedup.settings import SETTINGS
 from tests.support.processes import scrapy
 from tests.support.redis import running_server
 
@@ -101,15 +102,21 @@ WRONG = {
     "INDEX": (["postgres://host/db", "crawl.sqlite", "redis://host:port/", "redis://host:99999/"], ADDRESSES),
     "NAMESPACE": (["my{crawl}", "a\nb"], "printable text without braces"),
     "MAX_DISTANCE": (["8", "-1", "3.5", "three", ""], "a whole number from 0 to 7"),
-    "MIN_RESEMBLANCE": (["1.5", "-0.1", "nan", "high", ""], "a number from 0"),
+    "MIN_RESEMBLANCE": (["1.5", "-0.1", "nan", "high", ""], "a number from 0 to 1"),
     "SHINGLE_SIZE": (["0", "101", "six", ""], "a whole number from 1 to 100"),
     "MIN_TOKENS": (["-1", "1e3", "few", ""], "a whole number from 0 to 1000000"),
     "KEEP_URLS": (["sometimes", "", "2"], "True, False"),
     "SCOPE": (["planet", ""], "'all', 'host', 'site'"),
     "EXPECTED_PAGES": (["0", "1e6", "10000000000000", ""], "a whole number from 1 to"),
     "TABLES": (["0", "four", "2.5"], "a whole number from 1"),
-    "METHOD": (["magic", ""], "'simhash'"),
+    "METHOD": (["magic", ""], "'simhash', 'minhash', 'supershingle'"),
+    "RECALL": (["0.2", "1", "high", ""], "a number from 0.5 to 0.9999"),
+    "SUPERSHINGLE_SIZE": (["0", "65", "some", ""], "a whole number from 1 to 64"),
+    "MEGASHINGLE_SIZE": (["0", "7", "some", ""], "a whole number from 1 to 6"),
     "ON_INDEX_FAILURE": (["panic", ""], "'keep', 'pause', 'stop'"),
+    "MAX_CLUSTER": (["-1", "many", ""], "a whole number from 0 to"),
+    "AUDIT": (["1.5", "-0.1", "some", ""], "a number from 0 to 1"),
+    "KEEP_TEXT": (["sometimes", "", "2"], "True, False"),
 }
 EVERY_WRONG = [(name, value, allowed) for name, (values, allowed) in WRONG.items() for value in values]
 
@@ -143,12 +150,12 @@ def test_a_number_of_tables_that_no_cutting_gives_is_refused_with_those_that_are
     crawl: Crawl,
 ) -> None:
     done = crawl(DEDUP_TABLES=5, DEDUP_MAX_DISTANCE=3)
-    assert "DEDUP_TABLES is 5, but for MAX_DISTANCE 3" in done.complaint
+    assert "DEDUP_TABLES is 5 and DEDUP_MAX_DISTANCE is 3, for which" in done.complaint
     assert "4, 10, 16, 20" in done.complaint
     assert done.status == 2
 
 
-@pytest.mark.parametrize("name", DEFAULTS)
+@pytest.mark.parametrize("name", [name.upper() for name in SETTINGS])
 def test_no_setting_takes_a_value_of_a_wrong_type(name: str) -> None:
     for wrong in (b"bytes", [3], {"a": 1}, object()):
         with pytest.raises(SettingsError, match=f"^DEDUP_{name} is .*; allowed: .") as caught:
@@ -167,13 +174,13 @@ def test_the_hash_key_is_never_shown() -> None:
     [
         ("DEDUP_MAX_DISTNCE", "did you mean DEDUP_MAX_DISTANCE?"),
         ("DEDUP_INDEX_URL", "did you mean DEDUP_INDEX?"),
-        ("DEDUP_on_index_failure", "DEDUP_ON_INDEX_FAILURE"),
+        ("DEDUP_on_index_failure", "did you mean DEDUP_ON_INDEX_FAILURE?"),
         ("DEDUP_XYZZY", "the settings are DEDUP_ENABLED, DEDUP_ACTION"),
     ],
 )
 def test_an_unknown_setting_is_refused_with_the_nearest_name(crawl: Crawl, wrong: str, right: str) -> None:
     done = crawl(**{wrong: "3"})
-    assert f"{wrong} is no setting of ours" in done.complaint
+    assert f"{wrong} is not a setting" in done.complaint
     assert right in done.complaint
     assert done.status == 2
 
@@ -282,18 +289,22 @@ def foreign_database(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "status", "complaint"),
     [
-        (lambda path: path.write_text("A shopping list.\n" * 100), 4, "is not an index of ours"),
+        (
+            lambda path: path.write_text("A shopping list.\n" * 100),
+            4,
+            "is not an index; give the index another path (DEDUP_INDEX)",
+        ),
         (
             lambda path: path.write_bytes(b"\x1f\x8b\x08\x00" + bytes(range(256)) * 20),
             4,
-            "is not an index of ours",
+            "is not an index",
         ),
-        (foreign_database, 4, "is an SQLite database, but not an index of ours"),
+        (foreign_database, 4, "is an SQLite database, but not an index"),
         (lambda path: path.touch(), 5, "is an empty file; delete it to start anew"),
     ],
     ids=["a text", "an archive", "another database", "an empty file"],
 )
-def test_a_file_that_is_no_index_of_ours_is_refused_and_left_as_it_is(
+def test_a_file_that_is_no_index_is_refused_and_left_as_it_is(
     crawl: Crawl, tmp_path: Path, make: Callable[[Path], Any], status: int, complaint: str
 ) -> None:
     path = tmp_path / "index.sqlite"
@@ -329,6 +340,7 @@ def test_an_index_built_with_other_parameters_is_refused_naming_field_and_both_v
     assert crawl(DEDUP_SHINGLE_SIZE=6, **index).status == 0
     done = crawl(DEDUP_SHINGLE_SIZE=5, **index)
     assert "shingle_size is '6' there and '5' here" in done.complaint
+    assert "(DEDUP_SHINGLE_SIZE, DEDUP_INDEX, DEDUP_NAMESPACE)" in done.complaint
     assert address in done.complaint
     assert done.status == 4
     done = crawl(DEDUP_HASH_KEY="a secret", **index)

@@ -18,10 +18,8 @@ from uuid import uuid4
 
 import pytest
 
-from crawler import settings
 from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
-from dedup.scrapy.settings import DEFAULTS
 from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
 
@@ -326,14 +324,6 @@ def test_a_link_can_not_make_it_read_a_file_of_this_machine(tmp_path: Path) -> N
 
 def test_a_start_host_beyond_ascii_is_recognised_in_its_own_links() -> None:
     assert SiteSpider(start="http://Bücher.example/").allowed_domains == ["xn--bcher-kva.example"]
-
-
-def test_the_settings_of_the_project_show_the_defaults() -> None:
-    from_environment = {"INDEX", "HASH_KEY"}
-    shown = {name.removeprefix("DEDUP_"): value for name, value in vars(settings).items() if "DEDUP_" in name}
-    assert shown.keys() == DEFAULTS.keys()
-    for name in shown.keys() - from_environment:
-        assert shown[name] == DEFAULTS[name], name
 
 
 # --- python -m crawler ------------------------------------------------------------------------------

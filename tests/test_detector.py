@@ -84,9 +84,7 @@ WRONG = [
         [-1, 8, 3.5, 3.0, "3", True, None, NAN, float("inf"), [3]],
         ["whole number from 0 to 7"],
     ),
-    *product(
-        ["min_resemblance"], [-0.1, 1.1, NAN, float("inf"), "0.7", True, None], ["number from 0.0 to 1.0"]
-    ),
+    *product(["min_resemblance"], [-0.1, 1.1, NAN, float("inf"), "0.7", True, None], ["number from 0 to 1"]),
     *product(["shingle_size"], [0, -1, 101, 6.0, "6", True, None, NAN], ["whole number from 1 to 100"]),
     *product(
         ["min_tokens"], [-1, 1_000_001, 50.0, "50", False, None, NAN], ["whole number from 0 to 1000000"]
@@ -119,7 +117,7 @@ def complaints(name, value):
 @pytest.mark.parametrize(("name", "value", "allowed"), WRONG)
 def test_a_wrong_setting_is_refused_with_its_name_its_value_and_what_is_allowed(name, value, allowed):
     text = refusal(name, value, Detector)
-    assert text.startswith(complaints(name.upper(), value))
+    assert text.startswith(complaints(name, value))
     assert text.endswith(allowed)
     assert "\n" not in text
 
@@ -140,7 +138,7 @@ def test_a_value_of_two_lines_is_complained_of_in_one(name):
 @pytest.mark.parametrize("key", [None, 5, b"correct horse", ["correct horse"]])
 def test_a_wrong_key_is_refused_without_telling_it(key):
     text = refusal("hash_key", key, Detector)
-    assert text.startswith("HASH_KEY ")
+    assert text.startswith("hash_key is not text; allowed: ")
     assert repr(key) not in text
 
 

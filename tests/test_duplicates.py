@@ -262,7 +262,7 @@ def test_other_times_are_refused_in_one_line(text: str) -> None:
     "condition", [{"min_distance": -1}, {"min_distance": 65}, {"max_resemblance": float("nan")}]
 )
 def test_thresholds_out_of_range_are_refused(condition: Any) -> None:
-    with pytest.raises(SettingsError, match=r"allowed: 0 to (64|1)"):
+    with pytest.raises(SettingsError, match=r"allowed: a (whole )?number from 0 to (64|1)$"):
         Filter(**condition)
 
 
@@ -480,6 +480,23 @@ def test_no_log_is_said_in_one_line(arguments: tuple[str, ...], said: str) -> No
     assert done.stdout == ""
     [line] = done.stderr.splitlines()
     assert line.startswith(f"duplicates: {said}")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "allowed"),
+    [
+        ("--min-distance", "65", "a whole number from 0 to 64"),
+        ("--max-resemblance", "1.5", "a number from 0 to 1"),
+        ("--since", "'soon'", "a date such as "),
+    ],
+)
+def test_a_wrong_condition_is_refused_by_the_name_of_its_option(
+    log: Path, option: str, value: str, allowed: str
+) -> None:
+    log.write_text(lines(record()))
+    done = scrapy("duplicates", log, option, value.strip("'"))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"duplicates: {option} is {value}; allowed: {allowed}")
 
 
 def test_who_has_read_enough_may_go(log: Path) -> None:

@@ -759,32 +759,32 @@ async def test_another_guess_of_the_pages_to_come_changes_no_verdict(
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
     [
-        ("SCOPE", "page", "'all', 'host', 'site'"),
-        ("SCOPE", None, "'all', 'host', 'site'"),
-        ("EXPECTED_PAGES", 0, "from 1 to"),
-        ("EXPECTED_PAGES", -1, "from 1 to"),
-        ("EXPECTED_PAGES", True, "a whole number"),
-        ("EXPECTED_PAGES", "x", "a whole number"),
-        ("EXPECTED_PAGES", 1e6, "a whole number"),
-        ("EXPECTED_PAGES", None, "a whole number"),
-        ("TABLES", 0, "a whole number"),
-        ("TABLES", -4, "a whole number"),
-        ("TABLES", True, "a whole number"),
-        ("TABLES", "4", "a whole number"),
-        ("TABLES", 5, "4, 10, 16, 20"),
-        ("NAMESPACE", "", "without braces"),
-        ("NAMESPACE", "a{b}", "without braces"),
-        ("NAMESPACE", "a}", "without braces"),
-        ("NAMESPACE", "a\nb", "printable"),
-        ("NAMESPACE", "\ud800", "printable"),
-        ("NAMESPACE", None, "printable"),
+        ("scope", "page", "'all', 'host', 'site'"),
+        ("scope", None, "'all', 'host', 'site'"),
+        ("expected_pages", 0, "from 1 to"),
+        ("expected_pages", -1, "from 1 to"),
+        ("expected_pages", True, "a whole number"),
+        ("expected_pages", "x", "a whole number"),
+        ("expected_pages", 1e6, "a whole number"),
+        ("expected_pages", None, "a whole number"),
+        ("tables", 0, "a whole number"),
+        ("tables", -4, "a whole number"),
+        ("tables", True, "a whole number"),
+        ("tables", "4", "a whole number"),
+        ("tables", 5, "4, 10, 16, 20"),
+        ("namespace", "", "without braces"),
+        ("namespace", "a{b}", "without braces"),
+        ("namespace", "a}", "without braces"),
+        ("namespace", "a\nb", "printable"),
+        ("namespace", "\ud800", "printable"),
+        ("namespace", None, "printable"),
     ],
 )
 def test_a_wrong_option_is_refused_with_its_name_its_value_and_what_is_allowed(
     address: str, name: str, value: object, allowed: str
 ) -> None:
     with pytest.raises(SettingsError) as refusal:
-        open_index(address, DETECTOR, **{name.lower(): value})
+        open_index(address, DETECTOR, **{name: value})
     text = str(refusal.value)
     assert all(part in text for part in (f"{name} is {value!r}", allowed)), text
     assert "\n" not in text
@@ -813,7 +813,7 @@ def test_a_wrong_option_is_refused_with_its_name_its_value_and_what_is_allowed(
     ],
 )
 def test_an_address_that_is_none_is_refused(address: Any) -> None:
-    with pytest.raises(SettingsError, match=r"^INDEX is ") as refusal:
+    with pytest.raises(SettingsError, match=r"^index is ") as refusal:
         open_index(address, DETECTOR)
     assert "\n" not in str(refusal.value)
 

@@ -95,9 +95,11 @@ def test_planned_bands_have_the_recall_that_was_asked_for_and_no_band_too_many(
 
 def test_bands_that_cannot_be_had_are_refused() -> None:
     for least in (0.0, 0.05, 0.2):
-        with pytest.raises(SettingsError, match=r"^MIN_RESEMBLANCE is .* and RECALL 0.99"):
+        with pytest.raises(
+            SettingsError, match=r"^min_resemblance is .*, recall is 0.99 and method is 'minhash'"
+        ):
             Detector(method="minhash", min_resemblance=least)
-    with pytest.raises(SettingsError, match=r"^TABLES is 10, but .* a table for each of its 17 bands"):
+    with pytest.raises(SettingsError, match=r"^tables is 10, but .* a table for each of its 17 bands"):
         open_index("memory:", Detector(method="minhash"), tables=10)
 
 

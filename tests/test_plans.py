@@ -11,7 +11,6 @@ import pytest
 from dedup.errors import SettingsError
 from dedup.fingerprint.plans import (
     MAX_CANDIDATES,
-    MAX_DISTANCE,
     MAX_TABLES,
     MIN_PREFIX,
     Plan,
@@ -20,6 +19,9 @@ from dedup.fingerprint.plans import (
     possible_plans,
 )
 from dedup.lab.papers.designs import fewest_tables
+from dedup.settings import SETTINGS
+
+MAX_DISTANCE = SETTINGS["max_distance"].kind.high
 
 
 def named(found):
@@ -274,13 +276,13 @@ def test_a_plan_describes_itself_in_one_line():
 @pytest.mark.parametrize(
     ("tables", "k", "says"),
     [
-        (5, 3, ["TABLES is 5,", "MAX_DISTANCE 3", " 4, 10, 16, 20, 35,"]),
-        (0, 3, ["TABLES is 0,", "MAX_DISTANCE 3"]),
-        (-4, 3, ["TABLES is -4,"]),
-        ("4", 3, ["TABLES is '4',"]),
-        (4, 7, ["TABLES is 4,", "MAX_DISTANCE 7", " 36, 64 tables only"]),
-        (4, 8, ["MAX_DISTANCE is 8,", "0 to 7"]),
-        (4, -1, ["MAX_DISTANCE is -1,", "0 to 7"]),
+        (5, 3, ["tables is 5 and max_distance is 3,", "allowed: 4, 10, 16, 20, 35,"]),
+        (0, 3, ["tables is 0 and max_distance is 3,"]),
+        (-4, 3, ["tables is -4 "]),
+        ("4", 3, ["tables is '4' "]),
+        (4, 7, ["tables is 4 and max_distance is 7,", "36, 64, or None"]),
+        (4, 8, ["max_distance is 8; allowed: a whole number from 0 to 7"]),
+        (4, -1, ["max_distance is -1; allowed: a whole number from 0 to 7"]),
     ],
 )
 def test_a_number_of_tables_that_is_not_possible_is_refused_with_those_that_are(tables, k, says):
@@ -293,7 +295,7 @@ def test_a_number_of_tables_that_is_not_possible_is_refused_with_those_that_are(
 
 @pytest.mark.parametrize("k", [-1, 8, 64])
 def test_no_tables_are_planned_for_a_distance_out_of_range(k):
-    with pytest.raises(SettingsError, match=rf"MAX_DISTANCE is {k}, .* 0 to 7 bits"):
+    with pytest.raises(SettingsError, match=f"max_distance is {k}; allowed: a whole number from 0 to 7"):
         plan(k, 1000)
 
 

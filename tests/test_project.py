@@ -3,16 +3,22 @@
 import re
 import runpy
 import subprocess
+from collections.abc import Callable
 from importlib import import_module
 from importlib.resources import files
+from inspect import signature
 from pathlib import Path
 from shutil import which
 from subprocess import PIPE
 
 import pytest
 
+from dedup import Detector
+from dedup.fingerprint.methods import METHODS
+from dedup.index import STORES, Index
 from dedup.index.redis.client import VERBS
-from dedup.scrapy.settings import DEFAULTS
+from dedup.settings import SETTINGS
+from dedup.values import Choice, Setting
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -23,28 +29,84 @@ MODULES = sorted(
 )
 
 
-def test_the_readme_names_every_setting_with_its_default() -> None:
-    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| (.+?) \|", (ROOT / "README.md").read_text(), re.MULTILINE))
-    assert rows.keys() == DEFAULTS.keys()
-    for name, shown in rows.items():
-        if DEFAULTS[name] is not None:  # a sentence says what None stands for
-            plain = type(DEFAULTS[name]) is int
-            assert shown.strip("`").replace('"', "'") == (
-                f"{DEFAULTS[name]:_}" if plain else repr(DEFAULTS[name])
-            )
+# --- Settings: everything that is said of them agrees with `dedup.settings` -----------------------------
+
+
+def shown(value: object) -> str:
+    """A value as one would write it in a settings file.
+
+    >>> shown("drop"), shown(1_000_000), shown(0.75)
+    ('"drop"', '1_000_000', '0.75')
+    """
+    if type(value) is int:
+        return f"{value:_}"
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def reference(setting: Setting) -> str:
+    """How docs/reference.md introduces a setting: heading, effect, default and what is allowed.
+
+    What follows there (when to change it, an example) is written by hand.  To print all of it:
+    ``python -c "from tests.test_project import *; print(*map(reference, SETTINGS.values()), sep='\\n')"``
+    """
+    allowed = re.sub(r"'.*?'|True|False|%\(\w+\)s", r"`\g<0>`", str(setting.kind)).replace("'", '"')
+    return (
+        f"### `DEDUP_{setting.name.upper()}`\n\n{setting.text}\n\n"
+        f"- Default: `{shown(setting.default)}`\n- Allowed: {allowed}\n"
+    )
+
+
+def test_the_reference_describes_every_setting_in_order() -> None:
+    page = (ROOT / "docs" / "reference.md").read_text()
+    unwrapped = " ".join(page.split())
+    for setting in SETTINGS.values():
+        assert " ".join(reference(setting).split()) in unwrapped
+    headings = re.findall(r"^### `DEDUP_(\w+)`$", page, re.MULTILINE)
+    assert [name.lower() for name in headings] == list(SETTINGS)
 
 
 def test_the_project_shows_every_setting_with_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DEDUP_INDEX", raising=False)
     monkeypatch.delenv("DEDUP_HASH_KEY", raising=False)
-    shown = runpy.run_path(str(ROOT / "crawler" / "settings.py"))
-    assert {name: shown[f"DEDUP_{name}"] for name in DEFAULTS} == DEFAULTS
+    values = runpy.run_path(str(ROOT / "crawler" / "settings.py"))
+    project = {name: value for name, value in values.items() if name.startswith("DEDUP_")}
+    assert project == {f"DEDUP_{name.upper()}": setting.default for name, setting in SETTINGS.items()}
+
+
+def test_the_project_explains_every_setting() -> None:
+    text = (ROOT / "crawler" / "settings.py").read_text()
+    comments = re.findall(r"((?:^# [^-].*\n)+)^DEDUP_(\w+) = ", text, re.MULTILINE)
+    for comment, name in comments:
+        assert comment.replace("\n# ", " ").startswith(f"# {SETTINGS[name.lower()].text}")
+    assert [name.lower() for _, name in comments] == list(SETTINGS)
+
+
+@pytest.mark.parametrize("function", [Detector, Index.__init__])
+def test_keywords_of_the_library_have_the_defaults_of_the_settings(function: Callable[..., object]) -> None:
+    keywords = {
+        name: parameter.default
+        for name, parameter in signature(function).parameters.items()
+        if name in SETTINGS
+    }
+    assert keywords == {name: SETTINGS[name].default for name in keywords}
+    assert keywords
+
+
+def test_every_method_can_be_set() -> None:
+    assert SETTINGS["method"].kind == Choice(tuple(METHODS))
+
+
+def test_every_store_can_be_set() -> None:
+    assert str(SETTINGS["index"].kind) == ", ".join(repr(store.address) for store in STORES.values())
+
+
+# --- The project ---------------------------------------------------------------------------------------
 
 
 def test_the_index_can_be_named_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEDUP_INDEX", "redis://redis:6379/0")
-    shown = runpy.run_path(str(ROOT / "crawler" / "settings.py"))
-    assert shown["DEDUP_INDEX"] == "redis://redis:6379/0"
+    values = runpy.run_path(str(ROOT / "crawler" / "settings.py"))
+    assert values["DEDUP_INDEX"] == "redis://redis:6379/0"
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -453,7 +453,7 @@ HEADER_DAMAGES: dict[str, tuple[str, type[Exception], str]] = {
     ),
     "no header": ("DROP TABLE header", IndexCorruptError, "no such table: header"),
     "no pages": ("DROP TABLE pages", IndexCorruptError, "no such table: pages"),
-    "another application": ("PRAGMA application_id = 1", IndexMismatchError, "not an index of ours"),
+    "another application": ("PRAGMA application_id = 1", IndexMismatchError, "not an index;"),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dedup.errors import SettingsError
+from dedup.settings import SETTINGS
 
 __all__ = ["DropLog"]
 
@@ -30,7 +30,7 @@ class DropLog:
             size = os.fstat(self._file).st_size
             torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SettingsError(f"DEDUP_LOG is {path!r}, which can't be written: {error}") from None
+            raise SETTINGS["log"].refusal(path, f"which can't be written: {error}") from None
         self._before = b"\n" if torn else b""  # keeps apart what a crash left of the last line
 
     def write(self, record: Mapping[str, object]) -> None:

@@ -17,6 +17,7 @@ from typing import BinaryIO, cast
 from dedup.droplog import course, texts
 from dedup.droplog.record import Record, parse
 from dedup.errors import SettingsError
+from dedup.settings import SETTINGS
 
 __all__ = ["Reader", "find_beside", "find_logs"]
 
@@ -34,9 +35,7 @@ def find_logs(log: str) -> list[Path]:
     try:
         found = sorted(map(Path, glob(escape(log) % {"name": "*", "time": "*"})))
     except (ValueError, KeyError, TypeError):
-        raise SettingsError(
-            f"DEDUP_LOG is {log!r}; allowed: a path, in which %(name)s and %(time)s are filled in"
-        ) from None
+        raise SETTINGS["log"].refusal(log) from None
     return [path for path in found if path.suffix not in BESIDE]
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, Unpack, cast
 
 from dedup.errors import SettingsError
 from dedup.page.urls import host
+from dedup.values import Number, check
 
 __all__ = ["ACTIONS", "FIELDS", "OPTIONAL", "Action", "Field", "Filter", "Record", "make", "moment", "parse"]
 
@@ -159,8 +160,9 @@ def moment(text: str, now: datetime | None = None) -> str:
         return _time(text)
     except (ValueError, OverflowError):
         raise SettingsError(
-            f"since is {text!r}; allowed: a date such as 2026-11-21 or 2026-11-21T10:00 (UTC), or how long ago, "
-            "such as 90s, 10m, 2h, 3d, 1w"
+            name="since",
+            value=text,
+            allowed="a date such as 2026-11-21 or 2026-11-21T10:00 (UTC), or how long ago, such as 90s, 10m, 2h, 3d, 1w",
         ) from None
 
 
@@ -177,10 +179,8 @@ class Filter:
     since: str = ""  #: a time, as `moment` gives it
 
     def __post_init__(self) -> None:
-        if not 0 <= self.min_distance <= 64:
-            raise SettingsError(f"min_distance is {self.min_distance}; allowed: 0 to 64 bits")
-        if not 0 <= self.max_resemblance <= 1:
-            raise SettingsError(f"max_resemblance is {self.max_resemblance}; allowed: 0 to 1")
+        check("min_distance", self.min_distance, Number(0, 64))
+        check("max_resemblance", self.max_resemblance, Number(0.0, 1.0))
 
     def passes(self, record: Record) -> bool:
         """Tells whether a record meets every condition."""

@@ -9,7 +9,7 @@ pages that share a megashingle (`dedup.fingerprint.methods`).
 
 import hashlib
 from collections import OrderedDict
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -19,13 +19,13 @@ import numpy as np
 from dedup.errors import SettingsError
 from dedup.fingerprint.features import Features
 from dedup.fingerprint.methods import METHODS, Method
-from dedup.fingerprint.plans import MAX_DISTANCE, Plan
+from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes, hash_tokens
 from dedup.fingerprint.simhash import distance
 from dedup.fingerprint.sketch import Sketcher
 from dedup.page.html import Page, decode
 from dedup.page.read import read
-from dedup.values import check_choice, check_number
+from dedup.settings import SETTINGS
 
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 
@@ -78,7 +78,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Detector:
-    """Judges pages by the settings of the same names (in upper case, with ``DEDUP_`` before them).
+    """Judges pages by the settings of the same names (see `dedup.settings`).
 
     Raises `SettingsError` for a value that is not allowed; no page makes its methods raise.
 
@@ -106,21 +106,11 @@ class Detector:
     features: Features = field(default_factory=Features)
 
     def __post_init__(self) -> None:
-        check_number("MAX_DISTANCE", self.max_distance, 0, MAX_DISTANCE)
-        check_number("MIN_RESEMBLANCE", self.min_resemblance, 0.0, 1.0)
-        check_number("SHINGLE_SIZE", self.shingle_size, 1, 100)
-        check_number("MIN_TOKENS", self.min_tokens, 0, 1_000_000)
-        check_choice("KEEP_URLS", self.keep_urls, (True, False))
-        check_choice("METHOD", self.method, tuple(METHODS))
-        check_number("RECALL", self.recall, 0.5, 0.9999)
-        check_number("SUPERSHINGLE_SIZE", self.supershingle_size, 1, 64)
-        check_number("MEGASHINGLE_SIZE", self.megashingle_size, 1, 6)
+        for each in fields(self):
+            if each.name in SETTINGS:
+                SETTINGS[each.name].check(getattr(self, each.name))
         if not isinstance(self.features, Features):
-            raise SettingsError(f"features is {self.features!r}; allowed: a dedup.Features")
-        try:
-            self.hash_key.encode()
-        except (AttributeError, UnicodeEncodeError):  # the value is a secret: not shown
-            raise SettingsError("HASH_KEY is not text; allowed: any text, or '' for none") from None
+            raise SettingsError(name="features", value=self.features, allowed="a dedup.Features")
         _ = self.finder  # raises if it can't be made from these settings
 
     @cached_property

@@ -7,7 +7,7 @@ import numpy as np
 from dedup.fingerprint.shingles import Hashes, shingle_hashes
 from dedup.fingerprint.simhash import log_weights, simhash
 from dedup.fingerprint.sketch import WIDTHS
-from dedup.values import check_choice, check_number
+from dedup.values import Choice, Flag, Number, check
 
 __all__ = ["Features"]
 
@@ -24,12 +24,12 @@ class Features:
     bits: int = 2  #: bits stored per slot
 
     def __post_init__(self) -> None:
-        check_number("features.simhash_size", self.simhash_size, 1, 100)
-        check_choice("features.simhash_urls", self.simhash_urls, (True, False))
-        check_choice("features.weights", self.weights, ("count", "log", "one"))
-        check_choice("features.sketch_urls", self.sketch_urls, (True, False))
-        check_choice("features.slots", self.slots, (64, 128, 256, 512, 1024, 2048))
-        check_choice("features.bits", self.bits, WIDTHS)
+        check("features.simhash_size", self.simhash_size, Number(1, 100))
+        check("features.simhash_urls", self.simhash_urls, Flag())
+        check("features.weights", self.weights, Choice(("count", "log", "one")))
+        check("features.sketch_urls", self.sketch_urls, Flag())
+        check("features.slots", self.slots, Choice((64, 128, 256, 512, 1024, 2048)))
+        check("features.bits", self.bits, Choice(WIDTHS))
 
     def simhash(self, hashes: Hashes, words: Hashes) -> int | None:
         """The simhash of a page, of the hashes of all its tokens and of the words among them; None without any."""

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.shingles import Hashes
+from dedup.settings import SETTINGS
 
 __all__ = ["DIGESTS", "Plan", "Table", "exact_plan", "plan", "plan_for", "possible_plans"]
 
@@ -35,8 +36,6 @@ MIN_PREFIX = 11
 MAX_TABLES = 100
 #: A plan is good enough if a query meets this many unrelated fingerprints at most (.7 ms in Redis).
 MAX_CANDIDATES = 500.0
-#: The largest distance for which tables are planned; at k = 8 chance alone begins to find matches.
-MAX_DISTANCE = 7
 #: Bytes of a page in each table: a listpack entry in Redis (measured); 8 + 4 bytes in memory.
 REDIS_BYTES, LOCAL_BYTES = 17, 12
 
@@ -185,18 +184,21 @@ def possible_plans(max_distance: int, bits: int = 64) -> tuple[Plan, ...]:
 
 
 def plan_for(tables: int, max_distance: int) -> Plan:
-    """The plan of a given number of tables, as `TABLES` asks for.
+    """The plan of a given number of tables, as the setting ``tables`` asks for.
 
     Raises `SettingsError` where no cutting into blocks gives that number.
     """
-    _check_distance(max_distance)
-    for found in possible_plans(max_distance):
+    SETTINGS["max_distance"].check(max_distance)
+    plans = possible_plans(max_distance)
+    for found in plans:
         if found.size == tables:
             return found
-    sizes = ", ".join(str(found.size) for found in possible_plans(max_distance))
     raise SettingsError(
-        f"TABLES is {tables!r}, but for MAX_DISTANCE {max_distance} the 64 bits can be cut into blocks "
-        f"for {sizes} tables only; leave TABLES out to have it planned"
+        name="tables",
+        value=tables,
+        others={"max_distance": max_distance},
+        why="for which the 64 bits can't be cut into blocks",
+        allowed=f"{', '.join(str(found.size) for found in plans)}, or None, which has the number planned",
     )
 
 
@@ -208,17 +210,9 @@ def plan(max_distance: int, expected_pages: int) -> Plan:
     >>> plan(3, 1_000_000).size, plan(3, 100_000_000).size, plan(5, 1_000_000).size
     (4, 10, 21)
     """
-    _check_distance(max_distance)
+    SETTINGS["max_distance"].check(max_distance)
     plans = possible_plans(max_distance)
     for found in plans:
         if found.candidates(expected_pages) <= MAX_CANDIDATES:
             return found
     return min(plans, key=lambda found: found.candidates(expected_pages))
-
-
-def _check_distance(max_distance: int) -> None:
-    if not isinstance(max_distance, int) or not 0 <= max_distance <= MAX_DISTANCE:
-        raise SettingsError(
-            f"MAX_DISTANCE is {max_distance!r}, but tables are planned for 0 to {MAX_DISTANCE} bits only: "
-            "further apart, chance alone begins to find matches"
-        )

@@ -3,13 +3,13 @@
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.index.contract import Index, Verdict
 from dedup.index.entry import Entry
 from dedup.printing import redact
+from dedup.settings import SETTINGS
 
-__all__ = ["ADDRESSES", "STORES", "Entry", "Index", "Store", "Verdict", "open_index"]
+__all__ = ["STORES", "Entry", "Index", "Store", "Verdict", "open_index"]
 
 
 class Store(NamedTuple):
@@ -27,8 +27,6 @@ STORES = {
     "rediss": Store("rediss://...", "dedup.index.redis.index:RedisIndex"),
     "unix": Store("unix:///SOCKET", "dedup.index.redis.index:RedisIndex"),
 }
-#: What an address can be, for messages.
-ADDRESSES = ", ".join(repr(store.address) for store in STORES.values())
 
 
 def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **options: Any) -> Index:
@@ -52,18 +50,13 @@ def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **
     duplicate http://a/ 0 None
     unjudged None None short
     """
-    if not isinstance(address, str):
-        raise SettingsError(f"INDEX is {address!r}; allowed: {ADDRESSES}")
+    SETTINGS["index"].check(address)
+    SETTINGS["namespace"].check(namespace)
     scheme, colon, rest = address.partition(":")
     store = STORES.get(scheme)
     if store is None or not colon or ("://" in store.address and not rest.startswith("//")):
-        raise SettingsError(f"INDEX is {redact(address)!r}; allowed: {ADDRESSES}")
-    if (
-        not isinstance(namespace, str)
-        or not namespace
-        or not namespace.isprintable()
-        or set(namespace) & set("{}")
-    ):
-        raise SettingsError(f"NAMESPACE is {namespace!r}; allowed: printable text without braces")
+        raise SETTINGS["index"].refusal(redact(address))
+    if not namespace or not namespace.isprintable() or set(namespace) & set("{}"):
+        raise SETTINGS["namespace"].refusal(namespace)
     index: Index = resolve_name(store.kind)(address, namespace, detector, **options)
     return index

@@ -21,10 +21,10 @@ from uuid import uuid4
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.simhash import distance
-from dedup.index.entry import SCOPES, Entry, scope_mask, storable_id, storable_url
+from dedup.index.entry import Entry, scope_mask, storable_id, storable_url
 from dedup.index.parameters import Parameters
 from dedup.index.survey import Survey
-from dedup.values import check_choice, check_number
+from dedup.settings import SETTINGS
 
 __all__ = ["MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT", "Index", "State", "Status", "Verdict"]
 
@@ -105,11 +105,11 @@ class Index(ABC):
         expected_pages: int = 1_000_000,
         tables: int | None = None,
     ) -> None:
-        check_choice("SCOPE", scope, SCOPES)
+        SETTINGS["scope"].check(scope)
         scope_mask(scope, "")  # loads what it needs now, not in the event loop
-        check_number("EXPECTED_PAGES", expected_pages, 1, 10**12)
+        SETTINGS["expected_pages"].check(expected_pages)
         if tables is not None:
-            check_number("TABLES", tables, 1, 10**12)
+            SETTINGS["tables"].check(tables)
         self.parameters = Parameters(detector, scope, detector.plan(expected_pages, tables))
         self.detector = detector
         self.scope = scope

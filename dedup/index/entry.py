@@ -11,10 +11,8 @@ from dedup.page.urls import strip_user
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-__all__ = ["SCOPES", "Entry", "Match", "nearest", "scope_mask", "storable_id", "storable_url"]
+__all__ = ["Entry", "Match", "nearest", "scope_mask", "storable_id", "storable_url"]
 
-#: Which pages are compared with each other: all, those of one host, those of one site.
-SCOPES = ("all", "host", "site")
 #: Begins every page id that had to be escaped.  Unicode keeps this character out of texts.
 ESCAPED = "\uffff"
 

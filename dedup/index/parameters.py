@@ -8,6 +8,7 @@ from dedup.errors import IndexCorruptError, IndexMismatchError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import Plan, possible_plans
 from dedup.index.entry import Entry
+from dedup.settings import SETTINGS
 
 __all__ = ["FORMAT", "Parameters", "check_format", "check_parameters"]
 
@@ -79,7 +80,8 @@ def check_format(where: str, stored: object) -> None:
         age = "a newer" if int(text) > FORMAT else "an older"
         raise IndexMismatchError(
             f"the index {where} was built by {age} version of this program: its format is {text}, and this "
-            f"one's {FORMAT}; use that version, or another DEDUP_INDEX or DEDUP_NAMESPACE"
+            f"one's is {FORMAT}; use that version, or another index",
+            settings=("index", "namespace"),
         )
 
 
@@ -90,5 +92,6 @@ def check_parameters(what: str, stored: Mapping[str, str], wanted: Mapping[str, 
             there = repr(stored[name]) if name in stored else "not stored"
             raise IndexMismatchError(
                 f"{what} was built with other parameters: {name} is {there} there "
-                f"and {value!r} here; use the same settings, or another DEDUP_INDEX or DEDUP_NAMESPACE"
+                f"and {value!r} here; use the same settings, or another index",
+                settings=(*([name] if name in SETTINGS else []), "index", "namespace"),
             )

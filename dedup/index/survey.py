@@ -17,10 +17,7 @@ __all__ = ["BATCH", "REBUILD", "Filed", "Finding", "Standing", "Survey"]
 #: Pages that are read at once.
 BATCH = 500
 #: How to repair an index that stores something twice, in ways that contradict each other.
-REBUILD = (
-    "rebuild it: scrapy index export FILE reads every readable page, scrapy index import FILE files them "
-    "anew under another DEDUP_INDEX or DEDUP_NAMESPACE"
-)
+REBUILD = "rebuild it: export it, which reads every readable page, and import those pages into another index"
 
 #: dead: a claim of a run that has neither confirmed it nor lives on; it shadows nothing.
 Standing = Literal["done", "pending", "dead"]

@@ -6,6 +6,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 
 from dedup.errors import DedupError
+from dedup.scrapy.settings import spelled
 
 __all__ = ["filter_failed", "filter_opened", "logger_for", "near_duplicate", "refuse"]
 
@@ -23,6 +24,7 @@ filter_failed = object()
 
 def refuse(crawler: Crawler, error: DedupError) -> CloseSpider:
     """Says in one line why a crawl can't go on; gives what a ``spider_opened`` handler then raises."""
+    error = spelled(error)
     logger_for(crawler, __name__).error("Crawl refused: %s", error)
     crawler.signals.send_catch_log(filter_failed, error=error)
     return CloseSpider(error.reason)

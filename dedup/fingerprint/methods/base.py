@@ -102,7 +102,10 @@ class SharedKeys(Method):
     def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
         if tables is not None:
             raise SettingsError(
-                f"TABLES is {tables!r}, but this METHOD has a table for each of its {self}; leave TABLES out"
+                name="tables",
+                value=tables,
+                why=f"but this method has a table for each of its {self}",
+                allowed="None with this method",
             )
         return exact_plan(self.own_keys)
 

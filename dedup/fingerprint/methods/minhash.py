@@ -63,7 +63,10 @@ def plan_bands(resemblance: float, recall: float) -> Bands:
         planned = Bands(max(1, math.ceil(needed)), rows)
     if planned is None:
         raise SettingsError(
-            f"MIN_RESEMBLANCE is {resemblance!r} and RECALL {recall!r}, for which {MAX_BANDS} bands are not "
-            "enough with METHOD 'minhash'; raise the one, lower the other, or use METHOD 'simhash'"
+            name="min_resemblance",
+            value=resemblance,
+            others={"recall": recall, "method": "minhash"},
+            why=f"for which {MAX_BANDS} bands are not enough",
+            allowed="a higher resemblance, a lower recall, or another method",
         )
     return planned

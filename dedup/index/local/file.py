@@ -75,8 +75,8 @@ class IndexFile:
             (application_id,) = connection.execute("PRAGMA application_id").fetchone()
             if application_id != APPLICATION_ID:
                 raise IndexMismatchError(
-                    f"the file {self.name} is an SQLite database, but not an index of ours; "
-                    "give DEDUP_INDEX another path"
+                    f"the file {self.name} is an SQLite database, but not an index; give the index another path",
+                    settings=("index",),
                 )
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             check_format(f"file:{self.name}", version)
@@ -99,8 +99,8 @@ class IndexFile:
             raise IndexUnavailableError(f"the index file:{self.name} can't be used: {error}") from None
         except sqlite3.DatabaseError as error:
             if "not a database" in str(error):
-                message = f"the file {self.name} is not an index of ours; give DEDUP_INDEX another path"
-                raise IndexMismatchError(message) from None
+                message = f"the file {self.name} is not an index; give the index another path"
+                raise IndexMismatchError(message, settings=("index",)) from None
             raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
         except UnicodeDecodeError as error:
             raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None

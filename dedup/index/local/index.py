@@ -21,6 +21,7 @@ from dedup.index.local.survey import survey_file
 from dedup.index.local.tables import SortedTables
 from dedup.index.survey import Survey
 from dedup.printing import printable
+from dedup.settings import SETTINGS
 
 __all__ = ["LocalIndex"]
 
@@ -41,14 +42,12 @@ class LocalIndex(Index):
         """Raises `SettingsError` for an address that can't be one.  A namespace is of no use here."""
         scheme, _, path = address.partition(":")
         if scheme == "memory" and path:
-            raise SettingsError(f"INDEX is {address!r}; 'memory:' takes no path, 'file:PATH' does")
+            raise SETTINGS["index"].refusal(address, "which names a path in memory")
         if scheme == "file" and not path:
-            raise SettingsError("INDEX is 'file:'; it needs a path, as in 'file:crawl.sqlite'")
+            raise SETTINGS["index"].refusal(address, "which names no path")
         super().__init__(detector, **options)
         if path and os.path.isdir(path):
-            raise SettingsError(
-                f"INDEX is 'file:{printable(path)}', which is a directory; it takes the path of a file"
-            )
+            raise SETTINGS["index"].refusal(address, "which is a directory")
         self._path = path
         self.persistent = bool(path)
         self._store: Store | None = None
@@ -215,7 +214,10 @@ class LocalIndex(Index):
     async def survey(self) -> Survey | None:
         if not self._path:
             raise SettingsError(
-                "INDEX is 'memory:', which is gone when its crawl ends; allowed here: file:PATH, redis://..."
+                name="index",
+                value=self.where,
+                why="which is gone when its crawl ends",
+                allowed="'file:PATH', 'redis://HOST:PORT/DB'",
             )
         return survey_file(self._path, self._adopt)
 

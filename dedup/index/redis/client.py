@@ -17,11 +17,11 @@ from dedup.errors import (
     IndexCorruptError,
     IndexMismatchError,
     IndexUnavailableError,
-    SettingsError,
 )
-from dedup.index import ADDRESSES, contract
+from dedup.index import contract
 from dedup.index.redis.record import layout
 from dedup.printing import printable, redact
+from dedup.settings import SETTINGS
 
 __all__ = ["Server"]
 
@@ -73,9 +73,8 @@ class Server:
                 raise ValueError
             self._pool.make_connection()  # type: ignore[no-untyped-call]  # checks the options that the address names
         except (ValueError, TypeError, exceptions.RedisError):  # whose text may hold the password
-            raise SettingsError(
-                f"INDEX is {redact(address)!r}, which is wrong, or has wrong options; allowed: {ADDRESSES}"
-            ) from None
+            refusal = SETTINGS["index"].refusal
+            raise refusal(redact(address), "which is malformed or has an unknown option") from None
         self.where = redact(address)
         self.client: Any = aioredis.Redis(connection_pool=self._pool)
         self._scripts = {verb: self.client.register_script(source(verb)) for verb in VERBS}

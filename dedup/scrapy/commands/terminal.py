@@ -22,6 +22,7 @@ from rich.progress import (
 from rich.table import Table
 
 from dedup.errors import DedupError
+from dedup.scrapy.settings import spelled
 
 __all__ = ["busy", "counting", "each", "finish", "interval", "print_table", "reading", "screen"]
 
@@ -45,7 +46,7 @@ def finish(command: str, work: Callable[[], int]) -> int:
         sys.stdout.flush()
         return status
     except DedupError as error:
-        _complain(command, str(error))
+        _complain(command, str(spelled(error)))
         return error.exit_status
     except KeyboardInterrupt:
         _complain(command, "interrupted")

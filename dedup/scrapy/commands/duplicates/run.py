@@ -40,8 +40,11 @@ def _run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
 
 
 def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader: Reader) -> None:
-    since = moment(opts.since) if opts.since else ""
-    wanted = Filter(opts.host, opts.of, opts.min_distance, opts.max_resemblance, since)
+    try:
+        since = moment(opts.since) if opts.since else ""
+        wanted = Filter(opts.host, opts.of, opts.min_distance, opts.max_resemblance, since)
+    except SettingsError as error:
+        raise error.renamed(lambda name: "--" + name.replace("_", "-")) from None
     find, missing = _logs(args, settings)
     if missing and not opts.follow:
         raise SettingsError(f"no drop log: {missing}, and no such file is here; crawl, or name another LOG")

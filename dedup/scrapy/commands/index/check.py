@@ -4,7 +4,7 @@ from collections import Counter
 
 from dedup.errors import IndexCorruptError
 from dedup.index import Index
-from dedup.index.survey import Finding
+from dedup.index.survey import REBUILD, Finding
 from dedup.printing import inert, many
 from dedup.scrapy.commands.index.access import WIDTH, surveyed
 from dedup.scrapy.commands.terminal import busy
@@ -13,6 +13,11 @@ __all__ = ["print_findings"]
 
 #: At most this many findings of a kind are shown.
 SHOWN = 5
+#: What the library says of a repair, and the commands that do it.
+COMMANDS = {
+    REBUILD: "rebuild it: scrapy index export FILE reads every readable page, scrapy index import FILE files them "
+    "anew under another DEDUP_INDEX or DEDUP_NAMESPACE"
+}
 
 
 async def print_findings(index: Index) -> int:
@@ -38,5 +43,5 @@ async def print_findings(index: Index) -> int:
         if counts[kind] > len(shown):
             print(f"    ... and {counts[kind] - len(shown):,} more")
         for repair in dict.fromkeys(finding.repair for finding in shown):
-            print(f"    -> {inert(repair, 2 * WIDTH)}")
+            print(f"    -> {inert(COMMANDS.get(repair, repair), 2 * WIDTH)}")
     return IndexCorruptError.exit_status

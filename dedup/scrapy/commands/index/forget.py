@@ -70,4 +70,4 @@ def _seconds(older_than: str) -> float:
     try:
         return datetime.fromisoformat(moment(older_than)).timestamp()
     except SettingsError as error:
-        raise SettingsError(f"--older-than{str(error).removeprefix('since')}") from None
+        raise error.renamed(lambda _: "--older-than") from None

@@ -128,24 +128,21 @@ def print_table(
 ) -> None:
     """Prints rows of numbers that end in a text, and how many more rows there are, ``of`` all.
 
-    An empty line goes before them if there is a ``gap``.  With ``starred``, every column holds numbers, and a row
-    for which it is true (the settings in force) gets a star.
+    An empty line goes before them if there is a ``gap``.  With ``starred``, every column holds numbers or
+    intervals (tuples), and a row for which it is true (the settings in force) gets a star.
     """
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    for name in (*([] if starred is None else [""]), *heading[:-1]):
+    numbers = starred is not None
+    *first, last = ["", *heading] if numbers else heading
+    for name in first:
         shown.add_column(name, justify="right", no_wrap=True)
-    if starred is None:
-        shown.add_column(heading[-1], no_wrap=True, style="cyan")
-    else:
-        shown.add_column(heading[-1], justify="right", no_wrap=True)
+    shown.add_column(
+        last, justify="right" if numbers else "left", style=None if numbers else "cyan", no_wrap=True
+    )
     for row in rows:
-        cells = [_cell(value) for value in row]
-        if starred is None:
-            shown.add_row(*cells)
-        elif starred(row):
-            shown.add_row("*", *cells, style="bold")
-        else:
-            shown.add_row("", *cells)
+        star = starred is not None and starred(row)
+        mark = ["*" if star else ""] if numbers else []
+        shown.add_row(*mark, *map(_cell, row), style="bold" if star else None)
     console = screen()
     with console.capture() as printed:
         console.print(shown)
@@ -157,6 +154,8 @@ def print_table(
 def _cell(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, tuple):
+        return interval(value)
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 

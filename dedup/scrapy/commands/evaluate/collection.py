@@ -116,7 +116,7 @@ def _print_rows(rows: Sequence[Mapping[str, Any]], own: tuple[int, float]) -> No
                 row["grey"],
                 f"{row['missed']} of {row['could']}",
                 f"{row['recall']:.4f}",
-                interval(row["recall_interval"]),
+                row["recall_interval"],
             ]
             for row in rows
         ],

@@ -10,7 +10,7 @@ from dedup.intervals import wilson
 from dedup.lab.evaluation import Pairs, score_pairs
 from dedup.lab.figures import draw_pairs
 from dedup.lab.labelled import read_page, read_pairs
-from dedup.scrapy.commands.terminal import each, interval, print_table
+from dedup.scrapy.commands.terminal import each, print_table
 
 __all__ = ["evaluate_pairs"]
 
@@ -31,7 +31,12 @@ def evaluate_pairs(
         f"{len(labelled):,} pairs, {int(pairs.near.sum()):,} near-duplicates, {unjudged:,} with a page not judged"
     )
     rows = [_row(pairs, k, resemblance) for k, resemblance in sorted(thresholds)]
-    _print_rows(rows, (detector.max_distance, detector.min_resemblance))
+    print_table(
+        ["k", "resemblance", "precision", "95 %", "recall", "95 %", "F1"],
+        [list(row.values()) for row in rows],
+        gap=False,
+        starred=lambda row: tuple(row[:2]) == (detector.max_distance, detector.min_resemblance),
+    )
     if opts.figure:
         draw_pairs(opts.figure, rows, pairs, detector)
         print(f"figure drawn to {opts.figure}")
@@ -49,23 +54,3 @@ def _row(pairs: Pairs, k: int, resemblance: float) -> dict[str, Any]:
         "recall_interval": wilson(scores.found, scores.found + scores.missed),
         "f1": scores.f1,
     }
-
-
-def _print_rows(rows: Sequence[dict[str, Any]], own: tuple[int, float]) -> None:
-    print_table(
-        ["k", "resemblance", "precision", "95 %", "recall", "95 %", "F1"],
-        [
-            [
-                row["k"],
-                row["min_resemblance"],
-                row["precision"],
-                interval(row["precision_interval"]),
-                row["recall"],
-                interval(row["recall_interval"]),
-                row["f1"],
-            ]
-            for row in rows
-        ],
-        gap=False,
-        starred=lambda row: tuple(row[:2]) == own,
-    )

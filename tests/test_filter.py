@@ -12,7 +12,7 @@ import pytest
 
 from dedup import Detector, open_index
 from dedup.droplog.log import DropLog
-from dedup.errors import IndexUnavailableError
+from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
 from dedup.page.html import Page
 from tests.support.coroutines import driven
@@ -314,6 +314,28 @@ async def test_only_drops_are_audited(run: Filtering) -> None:
         await it.judge("b", "story")
         await asyncio.sleep(0)
         assert it.crawl.fetched == []
+
+
+# --- Options -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "allowed"),
+    [
+        ("action", "keep", "'drop', 'nofollow', 'mark'"),
+        ("on_index_failure", "panic", "'keep', 'pause', 'stop'"),
+        ("max_cluster", -1, "a whole number from 0 to 1000000000000"),
+        ("audit", 1.5, "a number from 0 to 1"),
+    ],
+)
+def test_an_option_that_is_not_allowed_is_refused(
+    tmp_path: Path, option: str, value: Any, allowed: str
+) -> None:
+    log = DropLog(str(tmp_path / "drops.jsonl"))
+    with pytest.raises(SettingsError) as refused:
+        Filter(open_index("memory:", DETECTOR), log, **{option: value})
+    log.close()
+    assert str(refused.value) == f"{option} is {value!r}; allowed: {allowed}"
 
 
 # --- Without a crawler -------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from subprocess import PIPE
 import pytest
 
 from dedup import Detector
+from dedup.filter import Filter
 from dedup.fingerprint.methods import METHODS
 from dedup.index import STORES, Index
 from dedup.index.redis.client import VERBS
@@ -81,12 +82,12 @@ def test_the_project_explains_every_setting() -> None:
     assert [name.lower() for _, name in comments] == list(SETTINGS)
 
 
-@pytest.mark.parametrize("function", [Detector, Index.__init__])
+@pytest.mark.parametrize("function", [Detector, Index.__init__, Filter])
 def test_keywords_of_the_library_have_the_defaults_of_the_settings(function: Callable[..., object]) -> None:
     keywords = {
         name: parameter.default
         for name, parameter in signature(function).parameters.items()
-        if name in SETTINGS
+        if name in SETTINGS and parameter.default is not parameter.empty
     }
     assert keywords == {name: SETTINGS[name].default for name in keywords}
     assert keywords

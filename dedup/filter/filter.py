@@ -25,6 +25,7 @@ from dedup.index import Index, Verdict
 from dedup.page.html import Page
 from dedup.page.urls import strip_user
 from dedup.printing import inert
+from dedup.settings import SETTINGS
 
 __all__ = ["Crawl", "Filter", "Outcome", "Visit"]
 
@@ -100,12 +101,14 @@ class Filter:
         stats: Stats | None = None,
         crawl: Crawl | None = None,
     ) -> None:
-        """Index and log are let go of by `close`.
+        """``index`` and ``log`` are closed with the filter; the other keywords are the settings of these names.
 
-        ``action``: what is done with near-duplicates.  ``on_index_failure``: "keep", "pause" or "stop"
-        (`dedup.filter.claims.RESPONSES`).  ``max_cluster``: how many near-duplicates of one page a host may
-        have before the alarm rings; 0 = any number.  ``audit``: the share of drops that is checked, 0 to 1.
+        Raises `SettingsError` for a value that is not allowed.
         """
+        SETTINGS["action"].check(action)
+        SETTINGS["on_index_failure"].check(on_index_failure)
+        SETTINGS["max_cluster"].check(max_cluster)
+        SETTINGS["audit"].check(audit)
         self.index = index
         self.log = log
         self.action = action

@@ -1,12 +1,8 @@
-"""The downloader's side of the filter: each page is judged before any spider sees it.
-
-Nothing here raises into the crawl but `NearDuplicate`.  `dedup.filter` decides; this hands it Scrapy's events.
-"""
+"""The downloader's side of the filter: hands Scrapy's events to it, and each page before any spider sees it."""
 
 import asyncio
 import os
 from contextlib import suppress
-from typing import cast
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -17,7 +13,6 @@ from scrapy.utils.spider import DefaultSpider
 from twisted.python.failure import Failure
 
 from dedup.droplog.log import DropLog
-from dedup.droplog.record import Action
 from dedup.errors import DedupError, SettingsError
 from dedup.filter import Filter
 from dedup.filter.stats import count
@@ -35,7 +30,7 @@ _SAID = {"drop": "Dropped", "nofollow": "Not followed:", "mark": "Marked"}
 
 
 class NearDuplicateMiddleware:
-    """Judges every page while it is in the downloader; drops, or marks, near-duplicates."""
+    """Drops, or marks, near-duplicates in the downloader.  Nothing but `NearDuplicate` is raised into the crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -94,7 +89,7 @@ class NearDuplicateMiddleware:
         return Filter(
             index,
             log,
-            action=cast(Action, options.action),
+            action=options.action,
             on_index_failure=options.on_index_failure,
             max_cluster=options.max_cluster,
             audit=options.audit,

@@ -16,6 +16,7 @@ from dedup.errors import DedupError, IndexMismatchError, SettingsError
 from dedup.settings import SETTINGS
 
 if TYPE_CHECKING:
+    from dedup.droplog.record import Action
     from dedup.fingerprint.detector import Detector
     from dedup.index import Index
 
@@ -30,7 +31,7 @@ class Options:
 
     detector: "Detector"
     index: "Index"
-    action: str
+    action: "Action"
     log: str
     on_index_failure: str
     max_cluster: int

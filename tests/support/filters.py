@@ -51,7 +51,7 @@ class FailingIndex(LocalIndex):
     """An index in memory that raises ``error`` for as long as that is set."""
 
     def __init__(self) -> None:
-        super().__init__(None, DETECTOR)
+        super().__init__("memory:", "test", DETECTOR)
         self.error: Exception | None = None
         self.asked = 0
 

@@ -17,6 +17,7 @@ from dedup.index.contract import State
 from dedup.index.local.index import LocalIndex
 from dedup.page.html import Page
 from dedup.page.read import read
+from tests.support.waiting import LIMIT
 
 DETECTOR = Detector()
 
@@ -42,7 +43,7 @@ def visit(path: str, seed: object = None, **values: Any) -> Visit:
 
 async def until(condition: Callable[[], object]) -> None:
     """Waits for work in the background."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LIMIT):
         while not condition():  # noqa: ASYNC110 (it is not ours to set an event)
             await asyncio.sleep(0.001)
 

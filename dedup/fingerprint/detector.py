@@ -170,24 +170,23 @@ class Detector:
 
     def fingerprint_page(self, page: Page) -> Fingerprint:
         """The fingerprint of a page's tokens; of a page equal to one seen before, nothing is computed."""
-        tokens = page.tokens
         if page.reason is not None:
-            return Fingerprint.unjudged(page.reason, len(tokens), page.links)
-        digest = _digest("\0".join(tokens).encode(), self._secrets["digest"].to_bytes(8, "big"))
-        found = self._recent.get(digest) or self._compute(tokens, digest)
+            return Fingerprint.unjudged(page.reason, len(page.tokens), page.links)
+        digest = _digest("\0".join(page.tokens).encode(), self._secrets["digest"].to_bytes(8, "big"))
+        found = self._recent.get(digest) or self._compute(page, digest)
         self._recent.add(digest, found)
-        return replace(found, links=page.links)
+        return found if found.links == page.links else replace(found, links=page.links)
 
-    def _compute(self, tokens: list[str], digest: int) -> Fingerprint:
-        hashes, words = self._hashes(tokens)
+    def _compute(self, page: Page, digest: int) -> Fingerprint:
+        hashes, words = self._hashes(page.tokens)
         if len(words) == 0:
-            return Fingerprint.unjudged("short", len(tokens))
+            return Fingerprint.unjudged("short", len(page.tokens), page.links)
         shingles = self.features.shingles(hashes, words, self.shingle_size)
         return Fingerprint(
             self.features.simhash(hashes, words),
             self.sketcher.make(shingles),
-            len(tokens),
-            0,
+            len(page.tokens),
+            page.links,
             "short" if len(words) < self.min_tokens else None,
             digest,
             self.finder.bands(shingles, self._secrets["signature"]),

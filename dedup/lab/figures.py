@@ -9,6 +9,7 @@ import numpy as np
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.methods import Method
+from dedup.fingerprint.methods.base import APART
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.simhash import distances
 from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits
@@ -112,7 +113,7 @@ def draw_pairs(path: Path, rows: Rows, pairs: Pairs, detector: Detector) -> None
     figure, (left, right) = plots(path)
     names = {"precision": "precision", "recall": "recall"}
     _shares(left, detector.finder, rows, names, "Labelled pairs")
-    judged = pairs.distance <= 64
+    judged = pairs.distance < APART
     _histogram(right, pairs.distance[judged & pairs.near], pairs.distance[judged & ~pairs.near], detector)
     figure.savefig(path)
 

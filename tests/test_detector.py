@@ -30,7 +30,7 @@ def page(seed, words=200, changed=0):
     return f"<html><title>Page {seed}</title><body><p>{' '.join(text)}</p>{links}</body></html>"
 
 
-# Parameters -------------------------------------------------------------------------------------------
+# --- Parameters ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_equal_settings_make_equal_detectors():
     assert Detector(max_distance=3) == Detector(max_distance=3) != Detector(max_distance=4)
 
 
-# Wrong values -----------------------------------------------------------------------------------------
+# --- Wrong values -------------------------------------------------------------------------------------
 
 WRONG = [
     *product(
@@ -197,7 +197,7 @@ def test_features_of_a_wrong_type_are_refused(features):
     refusal("features", features, Detector)
 
 
-# The key ----------------------------------------------------------------------------------------------
+# --- The key ------------------------------------------------------------------------------------------
 
 
 def test_a_key_changes_fingerprints():
@@ -225,7 +225,7 @@ def test_a_key_is_never_shown():
     assert not any(word in shown for word in SECRET.split())
 
 
-# Fingerprints -----------------------------------------------------------------------------------------
+# --- Fingerprints -------------------------------------------------------------------------------------
 
 
 FEATURES = Features(simhash_size=1, simhash_urls=False, weights="log", sketch_urls=True, slots=512, bits=2)
@@ -326,7 +326,7 @@ def test_a_page_without_a_simhash_has_no_sketch(text):
     assert (found.simhash, found.sketch) == (None, b"")
 
 
-# Comparisons ------------------------------------------------------------------------------------------
+# --- Comparisons --------------------------------------------------------------------------------------
 
 PAGES = [
     page(1),

@@ -4,32 +4,20 @@ independent re-implementation on BeautifulSoup, and as pages made to hurt."""
 import codecs
 import itertools
 import random
-import re
 import time
-import unicodedata
 import warnings
 from html import escape
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
-from bs4 import BeautifulSoup, Tag
-from bs4.element import PreformattedString
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
 from dedup.fingerprint.detector import Detector
-from dedup.page.html import decode, extract, is_url, parse, split_tokens, url_token
+from dedup.page.html import decode, extract, is_url, parse, split_tokens
 from dedup.page.limits import UNPARSABLE, unreadable
-
-
-def steady(max_examples=100):
-    """The same examples in every run."""
-    slow = [HealthCheck.too_slow]
-    return settings(
-        max_examples=max_examples, derandomize=True, database=None, deadline=None, suppress_health_check=slow
-    )
-
+from tests.support.pages.oracle import LINKS, spaced, steady, tokens_of
 
 PAGE_URL = "http://example.org/docs/page.html"
 
@@ -38,7 +26,7 @@ def tokens(page, url=PAGE_URL):
     return extract(parse(page), url).tokens
 
 
-# What is alike and what is not ------------------------------------------------------------------------
+# --- What is alike and what is not --------------------------------------------------------------------
 
 PLAIN = '<p>The crawler <a href="/docs/b.html">reads</a> each page <img src="a.png"> once.</p>'
 
@@ -223,73 +211,7 @@ def test_extract_leaves_the_tree_as_it_is(page):
     assert etree.tostring(root) == before
 
 
-# An independent oracle --------------------------------------------------------------------------------
-
-SESSION = re.compile(r"(phpsessid|sid|sessionid|cfid|zenid|gclid|fbclid|utm_\w+)=", re.IGNORECASE)
-SPACELESS = re.compile(
-    "CJK UNIFIED|IDEOGRAPHIC ITERATION|HIRAGANA LETTER|KATAKANA LETTER|KATAKANA-HIRAGANA PROLONGED|THAI CHARACTER"
-)
-
-
-def oracle_fold(text):
-    visible = re.sub("[\u00ad\u200b\u200c\u200d\u2060\ufeff]", "", text)
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
-
-
-def oracle_words(text):
-    words, joins = [], None  # whether the last word takes letters (True), marks only (False), nothing (None)
-    for char in oracle_fold(text):
-        if unicodedata.category(char).startswith("M"):
-            if joins is not None:
-                words[-1] += char
-        elif not char.isalnum() and char != "_":
-            joins = None
-        elif SPACELESS.match(unicodedata.name(char)):
-            words.append(char)
-            joins = False
-        elif joins:
-            words[-1] += char
-        else:
-            words.append(char)
-            joins = True
-    return words
-
-
-def oracle_url(value, base):
-    value = value.strip()
-    target, own = urlsplit(urljoin(base, value)), urlsplit(base)
-    if not value or value.startswith("#") or len(value) > 2000 or target.scheme not in ("http", "https"):
-        return []
-    path = target.path.partition(";jsessionid=")[0]
-    query = "&".join(part for part in target.query.split("&") if not SESSION.match(part))
-    host = target.netloc.lower()
-    if host == own.netloc.lower():
-        host, folders, own_folders = "", path.split("/"), own.path.split("/")
-        while len(folders) > 2 and len(own_folders) > 2 and folders[1] == own_folders[1]:
-            del folders[1], own_folders[1]
-        path = "/".join(folders)
-    url = (f"//{host}" if host else "") + (path or "/") + (f"?{query}" if query else "")
-    return [oracle_fold(quote(url.replace(" ", "%20"), safe="".join(map(chr, range(33, 127)))))]
-
-
-def oracle_tokens(page, url):
-    found = []
-    for node in BeautifulSoup(page, "html.parser").descendants:
-        dropped = {"script", "style", "noscript", "template"}
-        if dropped.intersection(parent.name for parent in [node, *node.parents]):
-            continue
-        if isinstance(node, Tag):
-            attribute = {"a": "href", "area": "href", "img": "src"}.get(node.name)
-            token = oracle_url(node.get(attribute) or "", url) if attribute else []
-            found += token
-        elif not isinstance(node, PreformattedString):  # comments and the like
-            found += oracle_words(node)
-    return found
-
-
-def spaced(text):
-    return st.sampled_from(text.split(" "))
-
+# --- As another implementation has it ----------------------------------------------------------------------------
 
 WORDS = spaced(
     "a of the Crawler reads PAGES v2 x_1 42 Don't e-mail Straße ΟΔΟΣ Résumé re\u0301sume\u0301 Ωμέγα Привет "
@@ -302,21 +224,6 @@ LETTERS = st.text(
     max_size=12,
 )
 TEXTS = st.lists(WORDS | LETTERS, min_size=1, max_size=6).map(" ".join)
-PATHS = st.lists(spaced("docs a B v1 x.html page.html é 100%25 .. ."), max_size=4).map("/".join)
-PARAMETERS = spaced("id=7 Q=Up sid=9f utm_source=x PHPSESSID=1 aside=2 x=/docs/ v2")
-QUERIES = st.lists(PARAMETERS, min_size=1, max_size=3, unique=True).map("&".join)
-LINKS = st.one_of(
-    st.tuples(
-        st.sampled_from(["", "/", "http://example.org/", "https://Example.ORG/", "//example.org/docs/"])
-        | st.sampled_from(["http://other.org/", "http://www.example.org/docs/", "https://example.org:8080/"]),
-        PATHS,
-        st.just("") | st.just(";jsessionid=1F") | QUERIES.map("?{}".format),
-        st.sampled_from(["", "", "#top"]),
-    ).map("".join),
-    st.sampled_from(
-        ["#x", "mailto:a@b.c", "javascript:void(0)", "data:,x", "", " b.html ", "a b.html", "/" * 2001]
-    ),
-)
 
 
 def element(name, content, **attributes):
@@ -365,14 +272,7 @@ PAGES = st.tuples(TEXTS, BLOCKS).map(
     PAGES, st.sampled_from([PAGE_URL, "http://example.org/", "https://example.org/docs/a/index?x=/docs/y/"])
 )
 def test_the_tokens_are_those_of_a_plain_walk_over_beautifulsoup(page, url):
-    assert tokens(page, url) == oracle_tokens(page, url)
-
-
-@steady(400)
-@given(LINKS, st.sampled_from([PAGE_URL, "http://example.org", "http://example.org/docs/a/B/c?q"]))
-def test_a_url_token_is_what_urljoin_and_a_plain_rule_give(link, base):
-    token = url_token(link, base)
-    assert ([] if token is None else [oracle_fold(token)]) == oracle_url(link, base)
+    assert tokens(page, url) == tokens_of(page, url)
 
 
 @pytest.mark.parametrize("link", ["/", "http://example.org/docs/", "https://example.org", "./"])
@@ -380,7 +280,7 @@ def test_a_link_to_the_own_folder_is_a_token(link):
     assert len(tokens(f'<a href="{link}">home</a>')) == 2
 
 
-# Words ------------------------------------------------------------------------------------------------
+# --- Words --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -434,7 +334,7 @@ def test_a_url_is_one_token(link):
     assert len(tokens(f'<a href="{link}"></a>')) == 1
 
 
-# Character sets ---------------------------------------------------------------------------------------
+# --- Character sets -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16"])
@@ -516,7 +416,7 @@ def test_lone_surrogates_do_not_survive():
     assert decode("a\ud800b").encode() == b"a?b"
 
 
-# Pages that can't be judged ---------------------------------------------------------------------------
+# --- Pages that can't be judged -----------------------------------------------------------------------
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x01\x00\x00\x00\x01\x00\x08\x06\x00\x00\x00\\r\xa8f"
 
@@ -585,7 +485,7 @@ def test_a_page_within_the_limits_is_readable(reason):
     assert unreadable(bad + "a" * (share - 2)) == reason
 
 
-# Hostile pages ----------------------------------------------------------------------------------------
+# --- Hostile pages ------------------------------------------------------------------------------------
 
 FRAGMENTS = spaced(
     "<p> </p> <b> <a\xa0href=x> <a <img\xa0src='/ </a> <title> </title> <!-- --> --!> <!--> <? ?> <?xml "

@@ -67,7 +67,7 @@ def flip(rng, fingerprint, number, bits=64):
     return fingerprint
 
 
-# Permutations -----------------------------------------------------------------------------------------
+# --- Permutations -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("found", EVERY + SMALL)
@@ -112,7 +112,7 @@ def test_a_prefix_range_holds_what_shares_the_prefix(found):
         assert high - low == 2**rest - 1
 
 
-# Nothing is missed, nothing is made up ----------------------------------------------------------------
+# --- Nothing is missed, nothing is made up ------------------------------------------------------------
 
 
 def missed(found, flipped):
@@ -164,7 +164,7 @@ def test_a_look_up_finds_exactly_what_a_linear_scan_finds(found):
         assert scan
 
 
-# Designs ----------------------------------------------------------------------------------------------
+# --- Designs ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_no_other_cutting_into_as_many_tables_has_a_longer_prefix(k):
                 assert min(table.prefix for table in other.tables) <= shortest
 
 
-# Which plan is chosen ---------------------------------------------------------------------------------
+# --- Which plan is chosen -----------------------------------------------------------------------------
 
 PAGES = [1, 1000, 10**6, 10**8, 2**34]
 
@@ -299,7 +299,7 @@ def test_no_tables_are_planned_for_a_distance_out_of_range(k):
         plan(k, 1000)
 
 
-# The fewest tables ------------------------------------------------------------------------------------
+# --- The fewest tables --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("tau", "tables"), [(3.1, 20), (6.1, 16), (9.1, 10), (18.1, 4)])

@@ -29,7 +29,7 @@ def runs(words, size):
     return [tuple(words[start : start + size]) for start in range(count)]
 
 
-# Resemblance, containment, dice -----------------------------------------------------------------------
+# --- Resemblance, containment, dice -------------------------------------------------------------------
 
 
 @steady
@@ -87,7 +87,7 @@ def test_empty_and_single_sets(a, b, alike, contained):
     assert dice(array(a), array(b)) == alike
 
 
-# Shingles ---------------------------------------------------------------------------------------------
+# --- Shingles -----------------------------------------------------------------------------------------
 
 
 @steady
@@ -152,7 +152,7 @@ def test_shingles_of_a_string_are_runs_of_its_characters(a, b, size):
     assert resemblance(*hashes) == (len(both) / len(either) if either else 1.0)
 
 
-# Hashes -----------------------------------------------------------------------------------------------
+# --- Hashes -------------------------------------------------------------------------------------------
 
 
 def test_every_hash_has_its_token():

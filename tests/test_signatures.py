@@ -46,7 +46,7 @@ def pages(size, common, rng):
     return drawn[:size], drawn[size - common :]
 
 
-# Against plain Python ---------------------------------------------------------------------------------
+# --- Against plain Python -----------------------------------------------------------------------------
 
 
 @steady
@@ -131,7 +131,7 @@ def test_weighted_resemblance_is_the_sum_of_the_lesser_by_that_of_the_greater(a,
     assert found == pytest.approx(low / high if either else 1.0)
 
 
-# Properties -------------------------------------------------------------------------------------------
+# --- Properties ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sketch", SKETCHES)
@@ -190,7 +190,7 @@ def test_empty_slots_take_from_all_filled_ones_alike():
     assert all(abs(count - 1000) < 120 for count in np.unique(found, return_counts=True)[1])  # 4 sigma
 
 
-# Weights ----------------------------------------------------------------------------------------------
+# --- Weights ------------------------------------------------------------------------------------------
 
 
 @steady
@@ -240,7 +240,7 @@ def test_with_weights_of_1_weighted_resemblance_is_resemblance(a, b):
     assert found == pytest.approx(resemblance(a, b))
 
 
-# b bits -----------------------------------------------------------------------------------------------
+# --- b bits -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bits", bbit.BITS)
@@ -287,7 +287,7 @@ def test_what_does_not_fill_bytes_is_refused(selectors, bits):
         bbit.pack(signature(array([1]), selectors), bits)
 
 
-# Bias and standard error, by simulation ---------------------------------------------------------------
+# --- Bias and standard error, by simulation -----------------------------------------------------------
 
 SELECTORS, TRIALS = 128, 1000
 PAIRS = [(1, 0), (10, 6), (60, 30), (300, 40), (1700, 1457)]  # shingles of each page, common ones
@@ -372,7 +372,7 @@ def test_weighted_signature_is_unbiased_with_its_standard_error(size, common, no
     check(found, truth, truth * (1 - truth) / 64)
 
 
-# Stored signatures stay comparable ----------------------------------------------------------------------
+# --- Stored signatures stay comparable ----------------------------------------------------------------
 
 GOLDEN = {
     signature: "42638893bcf528cd26d51d3bc59cf5d9",

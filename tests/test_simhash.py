@@ -38,7 +38,7 @@ def array(numbers):
     return np.array(numbers, np.uint64)
 
 
-# The algorithm ----------------------------------------------------------------------------------------
+# --- The algorithm ------------------------------------------------------------------------------------
 
 
 @steady
@@ -82,7 +82,7 @@ def test_bit_63_of_the_hashes_is_bit_63_of_the_fingerprint():
     assert simhash(array([1 << 63, 1 << 63, 1])) == 1 << 63
 
 
-# Distance ---------------------------------------------------------------------------------------------
+# --- Distance -----------------------------------------------------------------------------------------
 
 
 @steady
@@ -97,7 +97,7 @@ def test_the_greatest_distance_is_64():
     assert distance(0, 2**64 - 1) == distances(array([0]), 2**64 - 1)[0] == BITS
 
 
-# Weights ----------------------------------------------------------------------------------------------
+# --- Weights ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 100, 4095])
@@ -114,7 +114,7 @@ def test_log_weights_never_shrink():
     assert (np.diff(log_weights(np.arange(1, 5000))) >= 0).all()
 
 
-# Pages ------------------------------------------------------------------------------------------------
+# --- Pages --------------------------------------------------------------------------------------------
 
 STORM = """<html><head><title>Apache Storm</title></head><body><h1>Why use Storm?</h1>
 <p>Apache Storm is a free and open source distributed realtime computation system. It makes it easy to

@@ -40,7 +40,7 @@ def compare(a, b, bits=2):
     return Sketcher(8 * len(a) // bits, bits).resemblance(a, b)
 
 
-# The sketch -------------------------------------------------------------------------------------------
+# --- The sketch ---------------------------------------------------------------------------------------
 
 
 @steady
@@ -96,7 +96,7 @@ def test_golden_sketches(slots, bits):
     assert found[:32] == GOLDEN[slots, bits]
 
 
-# Counting slots ---------------------------------------------------------------------------------------
+# --- Counting slots -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
@@ -116,7 +116,7 @@ def test_slots_are_counted_as_one_by_one(slots, bits):
         assert found.T.tolist() == [list(counts) for counts in expected]
 
 
-# The estimate -----------------------------------------------------------------------------------------
+# --- The estimate -------------------------------------------------------------------------------------
 
 
 @steady

@@ -1,0 +1,113 @@
+"""What the tokens of a page should be, by other means: a second implementation, on BeautifulSoup and urljoin."""
+
+import re
+import unicodedata
+from urllib.parse import quote, urljoin, urlsplit
+
+from bs4 import BeautifulSoup, Tag
+from bs4.element import PreformattedString
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+__all__ = ["LINKS", "fold", "spaced", "steady", "tokens_of", "url_tokens"]
+
+SESSION = re.compile(r"(phpsessid|sid|sessionid|cfid|zenid|gclid|fbclid|utm_\w+)=", re.IGNORECASE)
+SPACELESS = re.compile(
+    "CJK UNIFIED|IDEOGRAPHIC ITERATION|HIRAGANA LETTER|KATAKANA LETTER|KATAKANA-HIRAGANA PROLONGED|THAI CHARACTER"
+)
+
+
+def fold(text: str) -> str:
+    """As words are compared: by the Unicode standard's own means."""
+    visible = re.sub("[\u00ad\u200b\u200c\u200d\u2060\ufeff]", "", text)
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, told letter by letter."""
+    words: list[str] = []
+    joins: bool | None = (
+        None  # whether the last word takes letters (True), marks only (False), nothing (None)
+    )
+    for char in fold(text):
+        if unicodedata.category(char).startswith("M"):
+            if joins is not None:
+                words[-1] += char
+        elif not char.isalnum() and char != "_":
+            joins = None
+        elif SPACELESS.match(unicodedata.name(char)):
+            words.append(char)
+            joins = False
+        elif joins:
+            words[-1] += char
+        else:
+            words.append(char)
+            joins = True
+    return words
+
+
+def url_tokens(value: str, base: str) -> list[str]:
+    """The token of an HREF or SRC on a page at ``base``; none if it is not kept."""
+    value = value.strip()
+    target, own = urlsplit(urljoin(base, value)), urlsplit(base)
+    if not value or value.startswith("#") or len(value) > 2000 or target.scheme not in ("http", "https"):
+        return []
+    path = target.path.partition(";jsessionid=")[0]
+    query = "&".join(part for part in target.query.split("&") if not SESSION.match(part))
+    host = target.netloc.lower()
+    if host == own.netloc.lower():
+        host, folders, own_folders = "", path.split("/"), own.path.split("/")
+        while len(folders) > 2 and len(own_folders) > 2 and folders[1] == own_folders[1]:
+            del folders[1], own_folders[1]
+        path = "/".join(folders)
+    url = (f"//{host}" if host else "") + (path or "/") + (f"?{query}" if query else "")
+    return [fold(quote(url.replace(" ", "%20"), safe="".join(map(chr, range(33, 127)))))]
+
+
+def tokens_of(page: str, url: str) -> list[str]:
+    """The tokens of a page, by a plain walk over the tree of another parser."""
+    found: list[str] = []
+    for node in BeautifulSoup(page, "html.parser").descendants:
+        dropped = {"script", "style", "noscript", "template"}
+        if dropped.intersection(parent.name for parent in [node, *node.parents]):
+            continue
+        if isinstance(node, Tag):
+            attribute = {"a": "href", "area": "href", "img": "src"}.get(node.name)
+            token = url_tokens(node.get(attribute) or "", url) if attribute else []
+            found += token
+        elif not isinstance(node, PreformattedString):  # comments and the like
+            found += words_of(node)
+    return found
+
+
+# --- Drawn at random ---------------------------------------------------------------------------------
+
+
+def steady(max_examples: int = 100) -> settings:
+    """The same examples in every run."""
+    slow = [HealthCheck.too_slow]
+    return settings(
+        max_examples=max_examples, derandomize=True, database=None, deadline=None, suppress_health_check=slow
+    )
+
+
+def spaced(text: str) -> st.SearchStrategy[str]:
+    """One of the words of a text."""
+    return st.sampled_from(text.split(" "))
+
+
+PATHS = st.lists(spaced("docs a B v1 x.html page.html é 100%25 .. ."), max_size=4).map("/".join)
+PARAMETERS = spaced("id=7 Q=Up sid=9f utm_source=x PHPSESSID=1 aside=2 x=/docs/ v2")
+QUERIES = st.lists(PARAMETERS, min_size=1, max_size=3, unique=True).map("&".join)
+LINKS = st.one_of(
+    st.tuples(
+        st.sampled_from(["", "/", "http://example.org/", "https://Example.ORG/", "//example.org/docs/"])
+        | st.sampled_from(["http://other.org/", "http://www.example.org/docs/", "https://example.org:8080/"]),
+        PATHS,
+        st.just("") | st.just(";jsessionid=1F") | QUERIES.map("?{}".format),
+        st.sampled_from(["", "", "#top"]),
+    ).map("".join),
+    st.sampled_from(
+        ["#x", "mailto:a@b.c", "javascript:void(0)", "data:,x", "", " b.html ", "a b.html", "/" * 2001]
+    ),
+)

@@ -1,5 +1,6 @@
 """The bytes of a record are defined once: in dedup/index/redis/record.py, from which the scripts have them."""
 
+import random
 import re
 import struct
 from dataclasses import replace
@@ -9,12 +10,14 @@ import pytest
 
 from dedup.fingerprint.detector import Detector, Features
 from dedup.index import Entry, contract
+from dedup.index.entry import storable_id
 from dedup.index.redis.client import VERBS, source
-from dedup.index.redis.record import key_at, layout, pack, unpack
+from dedup.index.redis.record import key_at, layout, pack, unpack, whole
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim, fingerprint_of
 from tests.support.redis import Server
-from tests.support.stores import opened
+from tests.support.stores import ODD_IDS, opened
+from tests.support.surveys import entry
 
 ENTRY = Entry("id é", "http://example.org/", 1 << 63, 2, 3, (4, 5), b"sketch", 1_800_000_000, "0f" * 16)
 #: Bytes of version 0.1.0, which every later version has to read.
@@ -112,3 +115,18 @@ async def test_the_script_estimates_resemblances_as_python_does(server: Server, 
         await index.claim(*claim(0, 0))
         assert (await index.claim(*claim(1, most))).status == "duplicate"
         assert (await index.claim(*claim(2, most + 1))).status == "new"
+
+
+def test_a_record_is_whole_or_none() -> None:
+    record = pack(entry(1, bands=(1, 2)))
+    assert whole(record) == entry(1, bands=(1, 2)) == unpack(record)
+    rng = random.Random(6)
+    for _ in range(3000):
+        spoilt = bytearray(record)
+        spoilt[rng.randrange(len(spoilt))] = rng.randrange(256)
+        found = whole(bytes(spoilt[: rng.randrange(30, 2 * len(spoilt))]))
+        assert found is None or isinstance(found, Entry)
+    for cut in range(len(record) - len(entry(1).url.encode())):
+        assert whole(record[:cut]) is None
+    for page_id in map(storable_id, ODD_IDS.values()):
+        assert whole(pack(entry(1, page_id=page_id))) == entry(1, page_id=page_id)

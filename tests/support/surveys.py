@@ -1,0 +1,67 @@
+"""Surveys of indexes, and pages that are filed without a claim."""
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.index import Entry, Index, open_index
+from dedup.index.survey import Filed, Finding
+from tests.support.stores import DETECTOR, opened_at
+
+__all__ = ["NAMESPACE", "PREFIX", "RUN", "TYPES", "claim_of", "entry", "restored", "surveyed", "unopened"]
+
+RUN = "0f" * 16
+NAMESPACE = "test"
+PREFIX = f"shingleback:{{{NAMESPACE}}}:"
+#: The finding of what is not of the type or size that it should be.
+TYPES = "unreadable pages"
+
+
+def entry(number: int, **changes: Any) -> Entry:
+    """A page of an index; pages of different numbers are unrelated."""
+    rng = random.Random(number)
+    simhash, digest = rng.getrandbits(64), rng.getrandbits(64)
+    url = f"http://example.org/{number}"
+    filed = Entry(
+        f"id {number}", url, simhash, 0, digest, (), rng.randbytes(128), 1_800_000_000 + number, RUN
+    )
+    return filed._replace(**changes)
+
+
+def claim_of(filed: Entry) -> tuple[str, str, Fingerprint]:
+    """The claim that has been filed so."""
+    fingerprint = Fingerprint(filed.simhash, filed.sketch, 100, 0, None, filed.digest, filed.bands)
+    return filed.page_id, filed.url, fingerprint
+
+
+async def surveyed(index: Index) -> tuple[list[Filed], list[Finding]]:
+    """The pages and findings of an index."""
+    survey = await index.survey()
+    assert survey is not None
+    try:
+        return [filed async for filed in survey.pages()], [found async for found in survey.findings()]
+    finally:
+        await survey.close()
+
+
+@asynccontextmanager
+async def unopened(address: str, detector: Detector = DETECTOR, **options: Any) -> AsyncIterator[Index]:
+    """An index that is only looked at."""
+    index = open_index(address, detector, **options)
+    try:
+        yield index
+    finally:
+        await index.close()
+
+
+async def restored(address: str, path: Path) -> int:
+    """Files in a fresh index what is readable in a damaged one, by the advice given; how many pages."""
+    async with unopened(address, namespace=NAMESPACE) as index:
+        entries = [filed for filed, _ in (await surveyed(index))[0] if filed]
+    async with opened_at(f"file:{path}") as fresh:
+        await fresh.add([filed._replace(scope=0) for filed in entries])
+        assert (await surveyed(fresh))[1] == []
+        return await fresh.count()

@@ -1,0 +1,85 @@
+"""Pages added and forgotten in bulk, as `scrapy index import` and `forget` do."""
+
+from dataclasses import replace
+
+from dedup.index import Verdict
+from tests.support.coroutines import driven
+from tests.support.fingerprints import ALL_BITS, fingerprint_of
+from tests.support.stores import opened_at
+from tests.support.surveys import claim_of, entry, surveyed
+
+
+@driven
+async def test_added_pages_are_done_as_if_they_had_been_claimed(address: str, namespace: str) -> None:
+    entries = [entry(number) for number in range(200)]
+    async with opened_at(address, namespace=namespace) as index:
+        await index.claim("own", "http://own/", fingerprint_of(0))
+        assert await index.add(entries[:120]) == 120
+        assert await index.add(entries) == 80
+        assert await index.add([entry(0, page_id="own"), entry(1)]) == 0
+        assert await index.add([]) == 0
+        assert await index.count() == 201
+        for filed in entries:
+            assert await index.find(filed.page_id) == filed
+            page_id, url, fingerprint = claim_of(filed)
+            assert await index.claim(page_id, url, fingerprint) == Verdict("same")
+            verdict = await index.claim(f"twin of {page_id}", "http://twin/", fingerprint)
+            assert (verdict.status, verdict.of, verdict.rule) == ("duplicate", url, "exact")
+            near = replace(fingerprint, simhash=filed.simhash ^ 0b111, digest=0)
+            assert (await index.claim(f"near {page_id}", "http://near/", near)).of == url
+        await index.release("id 0")  # done: it stays
+        assert await index.find("id 0") is not None
+
+
+@driven
+async def test_of_pages_added_together_with_one_id_the_first_is_filed(address: str, namespace: str) -> None:
+    async with opened_at(address, namespace=namespace) as index:
+        assert await index.add([entry(1), entry(2, page_id="id 1"), entry(3)]) == 2
+        assert await index.find("id 1") == entry(1)
+
+
+@driven
+async def test_forgotten_pages_are_claimed_as_new(address: str, namespace: str, store: str) -> None:
+    entries = [entry(number) for number in range(150)]
+    async with opened_at(address, namespace=namespace) as index:
+        await index.add(entries)
+        await index.claim("pending", "http://pending/", fingerprint_of(0))
+        await index.claim("confirmed", "http://confirmed/", fingerprint_of(ALL_BITS))
+        await index.confirm("confirmed")
+        forgotten = [filed.page_id for filed in entries[50:]] + [
+            "pending",
+            "confirmed",
+            "never there",
+            "id 0",
+        ]
+        assert await index.forget(forgotten) == 103
+        assert await index.forget(forgotten) == 0
+        assert await index.forget([]) == 0
+        assert await index.count() == 49
+        for filed in entries:
+            expected = "same" if filed in entries[1:50] else "new"
+            assert (await index.claim(*claim_of(filed))).status == expected
+            await index.confirm(filed.page_id)
+        await index.confirm("pending")  # its claim is gone
+        assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
+        assert (await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))).status == "new"
+        assert await index.count() == 152
+        if store != "memory":
+            assert (await surveyed(index))[1] == []
+    if store != "memory":
+        async with opened_at(address, namespace=namespace) as index:
+            assert await index.count() == 150
+            assert (await index.claim("c", "http://c/", fingerprint_of(0))).status == "new"
+
+
+@driven
+async def test_a_page_forgotten_and_filed_again_is_compared_as_what_it_is_now(
+    address: str, namespace: str
+) -> None:
+    async with opened_at(address, namespace=namespace) as index:
+        await index.add([entry(1), entry(2)])
+        await index.forget(["id 2"])
+        await index.add([entry(3, page_id="id 2")])
+        assert (await index.claim("a", "http://a/", claim_of(entry(2))[2])).status == "new"
+        assert (await index.claim("b", "http://b/", claim_of(entry(3))[2])).of == entry(3).url
+        assert (await index.claim("c", "http://c/", claim_of(entry(1))[2])).of == entry(1).url

@@ -1,0 +1,48 @@
+"""What an index files of a page: its scope as a number, its id and its URL in a form that every store can hold."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.index.entry import Match, nearest, scope_mask, storable_id, storable_url
+from tests.support.model import SITES
+from tests.support.stores import ODD_IDS
+
+
+@pytest.mark.parametrize("scope", ["all", "host", "site"])
+def test_pages_share_a_mask_exactly_when_they_share_a_scope(scope: str) -> None:
+    shared = {"all": lambda host: None, "host": lambda host: host, "site": SITES.get}[scope]
+    for one, another in combinations(SITES, 2):
+        same = scope_mask(scope, f"http://{one}/a") == scope_mask(scope, f"http://{another}/b")
+        assert same == (shared(one) == shared(another))
+
+
+def test_scope_masks_are_those_of_every_earlier_version() -> None:
+    assert scope_mask("all", "http://example.org/") == 0
+    assert scope_mask("host", "http://Me@Example.org:80/a") == 0x8DC9EB7BA57BAF9
+    assert scope_mask("site", "http://www.example.co.uk/") == 0x84F3E1078F68F7F8
+
+
+@given(st.text(st.characters()), st.text(st.characters()))
+def test_page_ids_that_differ_still_differ_when_they_can_be_stored(one: str, another: str) -> None:
+    stored = [storable_id(page_id) for page_id in (one, another)]
+    assert (stored[0] == stored[1]) == (one == another)
+    for page_id in stored:
+        page_id.encode()
+
+
+def test_odd_page_ids_stay_different() -> None:
+    assert len({storable_id(page_id).encode() for page_id in ODD_IDS.values()}) == len(ODD_IDS)
+
+
+def test_a_url_is_filed_without_its_user() -> None:
+    assert storable_url("http://me:secret@example.org/@\udfff") == "http://example.org/@?"
+
+
+def test_of_pages_equally_near_the_earliest_is_named() -> None:
+    matches = [Match(1, 0.8, 9), Match(1, 0.8, 4), Match(0, 0.6, 1)]
+    assert nearest(matches, 0.7) == Match(1, 0.8, 4)
+    assert nearest(matches, 0.6) == Match(0, 0.6, 1)
+    assert nearest(matches, 0.9) is None

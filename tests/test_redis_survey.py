@@ -1,0 +1,420 @@
+"""Surveys of Redis: each damage is made once, and has to be named; what is left is exported into a sound index."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from dedup.errors import (
+    IndexCorruptError,
+    IndexMismatchError,
+    IndexUnavailableError,
+)
+from dedup.index.redis.record import pack
+from tests.support.coroutines import driven
+from tests.support.stores import opened_at
+from tests.support.surveys import NAMESPACE, PREFIX, RUN, TYPES, entry, restored, surveyed, unopened
+
+
+class Stored:
+    """The keys of 20 pages, numbered from 1."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self.client = client
+        self.entries = {number: entry(number) for number in range(1, 21)}
+
+    def key(self, name: str) -> str:
+        return PREFIX + name
+
+    def id_key(self, number: int) -> bytes:
+        keys = self.client.keys(f"{PREFIX}i:*")
+        (found,) = (key for key in keys if self.client.get(key) == b"%d" % number)
+        return found
+
+    def bucket(self, number: int, table: int) -> bytes:
+        keys = self.client.keys(f"{PREFIX}t:{table}:*")
+        (found,) = (key for key in keys if self.client.zscore(key, number) is not None)
+        return found
+
+    def rewrite(self, number: int, **changes: Any) -> None:
+        self.client.set(self.key(f"p:{number}"), pack(self.entries[number]._replace(**changes)))
+
+
+MISSING, WRONG = "pages missing from tables", "members of a wrong bucket or score"
+REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[int]]] = {
+    "a field added to the header": (
+        lambda at: at.client.hset(at.key("header"), "more", "1"),
+        {"the header"},
+        "digest",
+        set(),
+    ),
+    "a list in the place of a bucket": (
+        lambda at: (key := at.bucket(3, 2), at.client.delete(key), at.client.rpush(key, "3")),
+        {"keys of another type", MISSING},
+        "page 3: 2 of 5",
+        set(),
+    ),
+    "a hash in the place of a page": (
+        lambda at: (at.client.delete(at.key("p:3")), at.client.hset(at.key("p:3"), "a", "b")),
+        {"keys of another type", "members without a page", "page ids that do not lead to their pages"},
+        "p:3 is not a string",
+        {3},
+    ),
+    "a list in the place of the pending claims": (
+        lambda at: at.client.rpush(at.key("pending"), "3"),
+        {"keys of another type"},
+        "pending is not a hash",
+        set(),
+    ),
+    "a string in the place of the runs": (
+        lambda at: at.client.set(at.key("runs"), "3"),
+        {"keys of another type"},
+        "runs is not a zset",
+        set(),
+    ),
+    "a list in the place of the sequence": (
+        lambda at: (at.client.delete(at.key("sequence")), at.client.rpush(at.key("sequence"), "3")),
+        {"keys of another type", "the counters"},
+        "sequence is not a string",
+        set(),
+    ),
+    "a bucket that will expire": (
+        lambda at: at.client.expire(at.bucket(3, 1), 1000),
+        {"keys that will expire"},
+        "t:1:",
+        set(),
+    ),
+    "a header that will expire": (
+        lambda at: at.client.expire(at.key("header"), 1000),
+        {"keys that will expire"},
+        "header",
+        set(),
+    ),
+    "a torn record": (
+        lambda at: at.client.set(at.key("p:3"), pack(at.entries[3])[:60]),
+        {TYPES, "page ids that do not lead to their pages"},
+        "page 3",
+        {3},
+    ),
+    "an empty record": (
+        lambda at: at.client.set(at.key("p:3"), b""),
+        {TYPES, "page ids that do not lead to their pages", "members without a page"},
+        "page 3",
+        {3},
+    ),
+    "a record with a URL that is no UTF-8": (
+        lambda at: at.client.append(at.key("p:3"), b"\xff"),
+        {TYPES, "page ids that do not lead to their pages"},
+        "page 3",
+        {3},
+    ),
+    "a sketch of another length": (
+        lambda at: at.rewrite(3, sketch=b"\x55" * 64),
+        {TYPES},
+        "64 bytes instead of 128",
+        {3},
+    ),
+    "a band too many": (lambda at: at.rewrite(3, bands=(1,)), {TYPES}, "1 bands instead of 0", {3}),
+    "another scope": (
+        lambda at: at.rewrite(3, scope=1),
+        {"pages of a wrong scope", WRONG},
+        "page 3",
+        set(),
+    ),
+    "another simhash": (
+        lambda at: at.rewrite(3, simhash=at.entries[3].simhash ^ 1),
+        {WRONG, MISSING},
+        "page 3: ",
+        set(),
+    ),
+    "another page id": (
+        lambda at: at.rewrite(3, page_id="else"),
+        {"pages that their ids do not lead to", "page ids that do not lead to their pages"},
+        "page 3",
+        set(),
+    ),
+    "a page id deleted": (
+        lambda at: at.client.delete(at.id_key(3)),
+        {"pages that their ids do not lead to"},
+        "page 3",
+        set(),
+    ),
+    "a page id that leads to another page": (
+        lambda at: at.client.set(at.id_key(3), "4"),
+        {"pages that their ids do not lead to", "page ids that do not lead to their pages"},
+        "page 3",
+        set(),
+    ),
+    "a page id that leads nowhere": (
+        lambda at: at.client.set(at.key("i:0123456789abcdef"), "77"),
+        {"page ids that do not lead to their pages"},
+        "i:0123456789abcdef",
+        set(),
+    ),
+    "a page id that leads to a word": (
+        lambda at: at.client.set(at.key("i:0123456789abcdef"), "x\r\n"),
+        {"page ids that do not lead to their pages"},
+        "p:x\\r\\n",
+        set(),
+    ),
+    "a page deleted": (
+        lambda at: at.client.delete(at.key("p:3")),
+        {"members without a page", "page ids that do not lead to their pages", "the counters"},
+        "3 in ",
+        {3},
+    ),
+    "a member deleted": (lambda at: at.client.zrem(at.bucket(3, 4), 3), {MISSING}, "page 3: 4 of 5", set()),
+    "a table deleted": (
+        lambda at: at.client.delete(*at.client.keys(f"{PREFIX}t:2:*")),
+        {MISSING},
+        "page 20: 2 of 5",
+        set(),
+    ),
+    "another score": (
+        lambda at: at.client.zincrby(at.bucket(3, 0), 1, 3),
+        {WRONG, MISSING},
+        "page 3 in bucket ",
+        set(),
+    ),
+    "a score that is not finite": (
+        lambda at: at.client.zadd(at.bucket(3, 0), {3: float("inf")}),
+        {WRONG, MISSING},
+        "page 3: 0 of 5",
+        set(),
+    ),
+    "a page in two buckets": (
+        lambda at: at.client.zadd(at.bucket(4, 1), {3: 5}),
+        {WRONG},
+        "of table 1",
+        set(),
+    ),
+    "a member that is no number": (
+        lambda at: at.client.zadd(at.bucket(3, 1), {"\x1b[2J": 5, "03": 6, "-1": 7, "1" * 40: 8}),
+        {"members without a page"},
+        "\\x1b[2J",
+        set(),
+    ),
+    "a sequence that went back": (
+        lambda at: at.client.set(at.key("sequence"), 5),
+        {"the counters"},
+        "sequence is 5, but page 20 is filed",
+        set(),
+    ),
+    "a sequence lost": (
+        lambda at: at.client.delete(at.key("sequence")),
+        {"the counters"},
+        "is missing",
+        set(),
+    ),
+    "a sequence that is no number": (
+        lambda at: at.client.set(at.key("sequence"), "many"),
+        {"the counters"},
+        "is not a number",
+        set(),
+    ),
+    "a sequence that is too large": (
+        lambda at: at.client.set(at.key("sequence"), 10**15 - 1),
+        {"the counters"},
+        "but 20 pages are filed",
+        set(),
+    ),
+    "releases that never were": (
+        lambda at: at.client.set(at.key("released"), 7),
+        {"the counters"},
+        "is 13, but 20 pages are filed",
+        set(),
+    ),
+    "a pending claim without a page": (
+        lambda at: at.client.hset(at.key("pending"), "77", RUN),
+        {"pending claims without a page"},
+        "page 77",
+        set(),
+    ),
+    "a pending claim of no run": (
+        lambda at: at.client.hset(at.key("pending"), "3", "somebody"),
+        {"pending claims without a number or a run"},
+        "3: somebody",
+        set(),
+    ),
+    "a pending claim of no number": (
+        lambda at: at.client.hset(at.key("pending"), "three", RUN),
+        {"pending claims without a number or a run"},
+        "three",
+        set(),
+    ),
+    "a lease of no run": (
+        lambda at: at.client.zadd(at.key("runs"), {"somebody": 5}),
+        {"leases that no crawl can have"},
+        "somebody",
+        set(),
+    ),
+    "a lease without end": (
+        lambda at: at.client.zadd(at.key("runs"), {RUN: float("inf")}),
+        {"leases that no crawl can have"},
+        "inf",
+        set(),
+    ),
+    "a key that nobody knows": (
+        lambda at: (at.client.set(at.key("note"), "x"), at.client.set(at.key("p:03"), "x")),
+        {"unknown keys"},
+        "note",
+        set(),
+    ),
+    "a bucket of a table that is not in the plan": (
+        lambda at: at.client.zadd(at.key("t:5:0"), {3: 1}),
+        {"unknown keys"},
+        "t:5:0",
+        set(),
+    ),
+    "a bucket beyond the last": (
+        lambda at: at.client.zadd(at.key("t:1:fffffffff"), {3: 1}),
+        {"unknown keys"},
+        "t:1:fffffffff",
+        set(),
+    ),
+}
+
+
+@pytest.fixture
+def stored(redis_socket: Path) -> Iterator[Stored]:
+    """A namespace of its own, emptied at the end."""
+    with redis.Redis(unix_socket_path=str(redis_socket)) as client:
+        client.flushall()
+        yield Stored(client)
+        client.flushall()
+
+
+@pytest.mark.parametrize("damage", REDIS_DAMAGES)
+@driven
+async def test_each_damage_of_an_index_in_redis_is_named_and_the_rest_is_rebuilt(
+    redis_socket: Path, tmp_path: Path, stored: Stored, damage: str
+) -> None:
+    harm, kinds, words, lost = REDIS_DAMAGES[damage]
+    address = f"unix://{redis_socket}"
+    async with opened_at(address, namespace=NAMESPACE) as index:
+        await index.add(list(stored.entries.values()))
+        assert (await surveyed(index))[1] == []
+    harm(stored)
+    before = {key: stored.client.dump(key) for key in stored.client.scan_iter()}
+    async with unopened(address, namespace=NAMESPACE) as index:
+        pages, findings = await surveyed(index)
+    assert {finding.kind for finding in findings} == kinds, findings
+    assert any(words in finding.what for finding in findings), findings
+    assert all(finding.what.isprintable() and finding.repair for finding in findings)
+    assert {key: stored.client.dump(key) for key in stored.client.scan_iter()} == before
+    read = {filed for filed, _ in pages if filed}
+    assert {filed for number, filed in stored.entries.items() if number not in {3, *lost}} <= read
+    assert await restored(address, tmp_path / "fresh.sqlite") == len(read)
+    assert len(read) == 20 - len(lost)
+
+
+@driven
+async def test_counters_are_repaired_as_advised(redis_socket: Path, stored: Stored) -> None:
+    for key, value in (("sequence", 5), ("released", 7), ("released", 0)):
+        async with opened_at(f"unix://{redis_socket}", namespace=NAMESPACE) as index:
+            await index.add(list(stored.entries.values()))
+            await index.forget(["id 1"])
+            stored.client.set(PREFIX + key, value)
+            for _ in range(2):
+                for finding in (await surveyed(index))[1]:
+                    stored.client.execute_command(*finding.repair.partition(",")[0].split(" "))
+            assert (await surveyed(index))[1] == []
+            assert await index.count() == 19
+
+
+HEADERS: dict[str, tuple[Callable[[Stored], object], type[Exception], str]] = {
+    "deleted": (lambda at: at.client.delete(at.key("header")), IndexCorruptError, "no header"),
+    "a string": (
+        lambda at: (at.client.delete(at.key("header")), at.client.set(at.key("header"), "x")),
+        IndexMismatchError,
+        "is not the header",
+    ),
+    "another parameter": (
+        lambda at: at.client.hset(at.key("header"), "scheme", "9"),
+        IndexMismatchError,
+        "scheme is '9'",
+    ),
+    "no plan": (
+        lambda at: at.client.hset(at.key("header"), "tables", "9.9.9"),
+        IndexCorruptError,
+        "table plan is '9.9.9'",
+    ),
+    "no bits": (lambda at: at.client.hdel(at.key("header"), "bucket_bits"), IndexCorruptError, "bucket_bits"),
+    "odd bits": (lambda at: at.client.hset(at.key("header"), "bucket_bits", "99"), IndexCorruptError, "'99'"),
+}
+
+
+@pytest.mark.parametrize("damage", HEADERS)
+@driven
+async def test_an_index_in_redis_that_nobody_can_make_sense_of_is_refused(
+    redis_socket: Path, stored: Stored, damage: str
+) -> None:
+    harm, error, words = HEADERS[damage]
+    async with opened_at(f"unix://{redis_socket}", namespace=NAMESPACE) as index:
+        await index.add(list(stored.entries.values()))
+    harm(stored)
+    async with unopened(f"unix://{redis_socket}", namespace=NAMESPACE) as index:
+        with pytest.raises(error, match=words.replace("[", r"\[")) as refusal:
+            await index.survey()
+    assert "\n" not in str(refusal.value)
+
+
+@driven
+async def test_a_lost_table_of_many_pages_is_not_looked_at_page_by_page(
+    redis_socket: Path, stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.redis.check.SUSPECTS", 10)
+    async with opened_at(f"unix://{redis_socket}", namespace=NAMESPACE) as index:
+        await index.add([entry(number) for number in range(700)])
+        stored.client.delete(*stored.client.keys(f"{PREFIX}t:2:*"))
+        findings = (await surveyed(index))[1]
+    assert [finding.what for finding in findings if finding.kind == "pages not looked at any closer"] == [
+        "490 from 11 on",
+        "200 from 501 on",
+    ]
+    assert len(findings) == 12
+
+
+@pytest.mark.parametrize("name", ["*", "[a]", "a\\b", "a?c^d-e"])
+@driven
+async def test_a_namespace_of_odd_characters_is_surveyed_alone(
+    redis_socket: Path, stored: Stored, name: str
+) -> None:
+    address = f"unix://{redis_socket}"
+    async with opened_at(address, namespace=name) as index, opened_at(address, namespace="abc") as other:
+        await index.add([entry(1)])
+        await other.add([entry(2), entry(3)])
+        pages, findings = await surveyed(index)
+        assert ([filed and filed.page_id for filed, _ in pages], findings) == (["id 1"], [])
+
+
+@pytest.mark.parametrize("memory", ["+memory|usage", "-memory|usage"])
+@driven
+async def test_a_user_who_may_only_read_can_take_a_survey(
+    redis_socket: Path, stored: Stored, memory: str
+) -> None:
+    async with opened_at(f"unix://{redis_socket}", namespace=NAMESPACE) as index:
+        await index.add(list(stored.entries.values()))
+    rights = "on >tiptoe ~shingleback:* -@all +@read +@connection +@transaction +evalsha +script|load +time"
+    stored.client.execute_command("ACL", "SETUSER", "reader", *rights.split(), memory)
+    try:
+        async with unopened(f"unix://reader:tiptoe@{redis_socket}", namespace=NAMESPACE) as index:
+            pages, findings = await surveyed(index)
+            assert (len(pages), findings) == (20, [])
+            survey = await index.survey()
+            assert survey
+            octets, _ = await survey.stored()
+            assert (octets is None) == (memory == "-memory|usage")
+            with pytest.raises(IndexUnavailableError):
+                await index.add([entry(99)])
+    finally:
+        stored.client.execute_command("ACL", "DELUSER", "reader")
+
+
+@driven
+async def test_a_server_that_is_away_is_an_error() -> None:
+    async with unopened("unix:///no/such/socket") as index:
+        with pytest.raises(IndexUnavailableError):
+            await index.survey()

@@ -3,6 +3,7 @@
 import hashlib
 import random
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ NAN = float("nan")
 SECRET = "correct horse battery staple"
 
 
-def page(seed, words=200, changed=0):
+def page(seed: int, words: int = 200, changed: int = 0) -> str:
     """A page of its own; some of its words changed."""
     rng = random.Random(seed)
     text = [f"{seed}w{rng.randrange(500)}" for _ in range(words)]
@@ -50,13 +51,13 @@ def page(seed, words=200, changed=0):
         ("features.bits", {"features": Features(bits=8)}),
     ],
 )
-def test_a_setting_changes_its_own_parameter_and_no_other(entry, changed):
+def test_a_setting_changes_its_own_parameter_and_no_other(entry: str, changed: dict[str, Any]) -> None:
     usual, other = Detector().parameters, Detector(**changed).parameters
     assert usual.keys() == other.keys()
     assert [name for name in usual if usual[name] != other[name]] == [entry]
 
 
-def test_every_setting_is_a_parameter():
+def test_every_setting_is_a_parameter() -> None:
     assert set(Detector().parameters) == {
         *("scheme", "method", "max_distance", "min_resemblance", "shingle_size", "min_tokens", "keep_urls"),
         *("hash_key", "features.simhash_size", "features.simhash_urls", "features.weights"),
@@ -64,15 +65,15 @@ def test_every_setting_is_a_parameter():
     }
 
 
-def test_parameters_are_strings():
+def test_parameters_are_strings() -> None:
     assert all(isinstance(value, str) for value in Detector().parameters.values())
 
 
-def test_1_and_1_0_are_the_same_resemblance():
+def test_1_and_1_0_are_the_same_resemblance() -> None:
     assert Detector(min_resemblance=1).parameters == Detector(min_resemblance=1.0).parameters
 
 
-def test_equal_settings_make_equal_detectors():
+def test_equal_settings_make_equal_detectors() -> None:
     assert Detector(max_distance=3) == Detector(max_distance=3) != Detector(max_distance=4)
 
 
@@ -104,18 +105,20 @@ WRONG_FEATURES = [
 ]
 
 
-def refusal(name, value, build):
+def refusal(name: str, value: object, build: type) -> str:
     with pytest.raises(SettingsError) as error:
         build(**{name: value})
     return str(error.value)
 
 
-def complaints(name, value):
+def complaints(name: str, value: object) -> str:
     return f"{name} is {value!r}; allowed: "
 
 
 @pytest.mark.parametrize(("name", "value", "allowed"), WRONG)
-def test_a_wrong_setting_is_refused_with_its_name_its_value_and_what_is_allowed(name, value, allowed):
+def test_a_wrong_setting_is_refused_with_its_name_its_value_and_what_is_allowed(
+    name: str, value: object, allowed: str
+) -> None:
     text = refusal(name, value, Detector)
     assert text.startswith(complaints(name, value))
     assert text.endswith(allowed)
@@ -123,7 +126,9 @@ def test_a_wrong_setting_is_refused_with_its_name_its_value_and_what_is_allowed(
 
 
 @pytest.mark.parametrize(("name", "value", "allowed"), WRONG_FEATURES)
-def test_a_wrong_feature_is_refused_with_its_name_its_value_and_what_is_allowed(name, value, allowed):
+def test_a_wrong_feature_is_refused_with_its_name_its_value_and_what_is_allowed(
+    name: str, value: float | str | bool | None, allowed: str
+) -> None:
     text = refusal(name, value, Features)
     assert text.startswith(complaints(f"features.{name}", value))
     assert text.endswith(allowed)
@@ -131,18 +136,18 @@ def test_a_wrong_feature_is_refused_with_its_name_its_value_and_what_is_allowed(
 
 
 @pytest.mark.parametrize("name", ["max_distance", "min_resemblance", "keep_urls", "method"])
-def test_a_value_of_two_lines_is_complained_of_in_one(name):
+def test_a_value_of_two_lines_is_complained_of_in_one(name: str) -> None:
     assert "\n" not in refusal(name, "a\nb", Detector)
 
 
 @pytest.mark.parametrize("key", [None, 5, b"correct horse", ["correct horse"]])
-def test_a_wrong_key_is_refused_without_telling_it(key):
+def test_a_wrong_key_is_refused_without_telling_it(key: int | bytes | list[str] | None) -> None:
     text = refusal("hash_key", key, Detector)
     assert text.startswith("hash_key is not text; allowed: ")
     assert repr(key) not in text
 
 
-def test_a_key_that_is_no_unicode_text_is_refused():
+def test_a_key_that_is_no_unicode_text_is_refused() -> None:
     refusal("hash_key", "key\udcff", Detector)
 
 
@@ -155,7 +160,7 @@ def test_a_key_that_is_no_unicode_text_is_refused():
         *product(["min_tokens"], [0, 1_000_000]),
     ],
 )
-def test_the_ends_of_a_range_are_within_it(name, value):
+def test_the_ends_of_a_range_are_within_it(name: str, value: int) -> None:
     detector = Detector(**{name: value})
     assert detector.parameters[name] == str(float(value) if name == "min_resemblance" else value)
     assert detector.fingerprint(page(1)).simhash is not None
@@ -171,7 +176,7 @@ def test_the_ends_of_a_range_are_within_it(name, value):
         *product(["simhash_urls", "sketch_urls"], [True, False]),
     ],
 )
-def test_every_feature_that_is_allowed_makes_fingerprints(name, value):
+def test_every_feature_that_is_allowed_makes_fingerprints(name: str, value: int | str) -> None:
     features = Features(**{name: value})
     detector = Detector(features=features)
     found = detector.fingerprint(page(1))
@@ -188,29 +193,29 @@ def test_every_feature_that_is_allowed_makes_fingerprints(name, value):
         *product(["simhash_urls", "sketch_urls"], ["no", None, 1]),
     ],
 )
-def test_a_feature_of_a_wrong_type_is_refused(name, value):
+def test_a_feature_of_a_wrong_type_is_refused(name: str, value: object) -> None:
     refusal(name, value, Features)
 
 
 @pytest.mark.parametrize("features", [None, {}, "log"])
-def test_features_of_a_wrong_type_are_refused(features):
+def test_features_of_a_wrong_type_are_refused(features: object) -> None:
     refusal("features", features, Detector)
 
 
 # --- The key ------------------------------------------------------------------------------------------
 
 
-def test_a_key_changes_fingerprints():
+def test_a_key_changes_fingerprints() -> None:
     usual, keyed, other = (Detector(hash_key=key).fingerprint(page(1)) for key in ("", SECRET, SECRET + "r"))
     assert len({usual.simhash, keyed.simhash, other.simhash}) == 3
     assert len({usual.sketch, keyed.sketch, other.sketch}) == 3
 
 
-def test_the_same_key_gives_the_same_fingerprints():
+def test_the_same_key_gives_the_same_fingerprints() -> None:
     assert Detector(hash_key=SECRET).fingerprint(page(1)) == Detector(hash_key=SECRET).fingerprint(page(1))
 
 
-def test_a_key_leaves_verdicts_as_they_are():
+def test_a_key_leaves_verdicts_as_they_are() -> None:
     usual, keyed = (
         [detector.compare(*map(detector.fingerprint, pair)).duplicate for pair in product(PAGES, PAGES)]
         for detector in (Detector(), Detector(hash_key=SECRET))
@@ -218,7 +223,7 @@ def test_a_key_leaves_verdicts_as_they_are():
     assert usual == keyed
 
 
-def test_a_key_is_never_shown():
+def test_a_key_is_never_shown() -> None:
     detector = Detector(hash_key=SECRET)
     shown = f"{detector!r} {detector} {detector.parameters} {detector.fingerprint(page(1))}"
     assert SECRET not in shown
@@ -240,7 +245,7 @@ STORY = """<title>Storm</title><h1>Why use Storm?</h1><p>It is simple, and can b
         (SECRET, "769a0197f1df430b", "47c95639272d47779b634a3cfd6578d1"),
     ],
 )
-def test_golden_fingerprints_of_a_page(key, simhash, sketch):
+def test_golden_fingerprints_of_a_page(key: str, simhash: str, sketch: str) -> None:
     found = Detector(min_tokens=1, hash_key=key, shingle_size=6, features=FEATURES).fingerprint(
         STORY, "http://example.org/"
     )
@@ -248,7 +253,7 @@ def test_golden_fingerprints_of_a_page(key, simhash, sketch):
     assert (found.tokens, found.links, found.reason) == (23, 1, None)
 
 
-def test_bytes_text_and_a_parsed_page_have_the_same_fingerprint():
+def test_bytes_text_and_a_parsed_page_have_the_same_fingerprint() -> None:
     text, url = page(1) + "<p>Käse</p>", "http://example.org/"
     detector = Detector()
     found = detector.fingerprint(text, url)
@@ -258,14 +263,14 @@ def test_bytes_text_and_a_parsed_page_have_the_same_fingerprint():
     assert detector.fingerprint_page(html.extract(html.parse(text), url)) == found
 
 
-def test_a_parsed_page_is_left_as_it_is():
+def test_a_parsed_page_is_left_as_it_is() -> None:
     root = html.parse(page(1))
     before = etree.tostring(root)
     Detector().fingerprint_page(read("the tree is there already", tree=lambda _: root))
     assert etree.tostring(root) == before
 
 
-def test_a_fingerprint_counts_tokens_and_links():
+def test_a_fingerprint_counts_tokens_and_links() -> None:
     found = Detector().fingerprint(page(1, words=100))
     assert (found.tokens, found.links) == (2 + 100 + 10, 5)
 
@@ -273,11 +278,11 @@ def test_a_fingerprint_counts_tokens_and_links():
 @pytest.mark.parametrize(
     ("simhash", "digits"), [(None, None), (0, "0" * 16), (10, "0" * 15 + "a"), (2**64 - 1, "f" * 16)]
 )
-def test_a_simhash_has_16_hex_digits(simhash, digits):
+def test_a_simhash_has_16_hex_digits(simhash: int | None, digits: str | None) -> None:
     assert Fingerprint(simhash, b"", 0, 0).hex == digits
 
 
-def test_without_urls_a_page_is_its_words():
+def test_without_urls_a_page_is_its_words() -> None:
     linked, plain = page(1), page(1).replace("<a href", "<a name")
     detector = Detector(keep_urls=False)
     a, b = detector.fingerprint(linked), detector.fingerprint(plain)
@@ -293,27 +298,29 @@ def test_without_urls_a_page_is_its_words():
         (Features(simhash_urls=True, sketch_urls=False), (False, True)),
     ],
 )
-def test_urls_are_features_of_the_simhash_and_the_sketch_as_asked(features, same):
+def test_urls_are_features_of_the_simhash_and_the_sketch_as_asked(
+    features: Features, same: tuple[bool, bool]
+) -> None:
     text = "<p>" + "".join(f"<a href='LINK{number}'>{number}</a> " for number in range(99))
     a, b = (Detector(features=features).fingerprint(text.replace("LINK", name)) for name in ("x", "y"))
     assert (a.simhash == b.simhash, a.sketch == b.sketch) == same
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
-def test_the_simhash_knows_the_order_of_words_only_by_its_size(size):
+def test_the_simhash_knows_the_order_of_words_only_by_its_size(size: int) -> None:
     words = [f"word{number}" for number in range(60)]
     detector = Detector(features=Features(simhash_size=size))
     a, b = (detector.fingerprint("<p>" + " ".join(order)) for order in (words, words[::-1]))
     assert (a.simhash == b.simhash) == (size == 1)
 
 
-def test_words_are_counted_towards_min_tokens_and_urls_are_not():
+def test_words_are_counted_towards_min_tokens_and_urls_are_not() -> None:
     text = "<p>" + "word " * 9 + "<a href=x></a>" * 9
     assert Detector(min_tokens=9).fingerprint(text).reason is None
     assert Detector(min_tokens=10).fingerprint(text).reason == "short"
 
 
-def test_a_page_without_a_word_is_never_judged():
+def test_a_page_without_a_word_is_never_judged() -> None:
     detector = Detector(min_tokens=0)
     assert detector.fingerprint("<p>word").reason is None
     assert detector.fingerprint("").reason == "empty"
@@ -321,7 +328,7 @@ def test_a_page_without_a_word_is_never_judged():
 
 
 @pytest.mark.parametrize("text", ["", "\0" * 99, "\ufffd" * 99, "<div>" * 9999, "<a href=x>"])
-def test_a_page_without_a_simhash_has_no_sketch(text):
+def test_a_page_without_a_simhash_has_no_sketch(text: str) -> None:
     found = Detector().fingerprint(text)
     assert (found.simhash, found.sketch) == (None, b"")
 
@@ -355,27 +362,27 @@ PAGES = [
         ("undecodable", "\ufffd" * 99),
     ],
 )
-def test_a_page_that_cannot_be_judged_is_not_even_a_duplicate_of_itself(reason, text):
+def test_a_page_that_cannot_be_judged_is_not_even_a_duplicate_of_itself(reason: str, text: str) -> None:
     detector = Detector(max_distance=7, min_resemblance=0, min_tokens=50)
     found = detector.fingerprint(text)
     assert found.reason == reason
     assert not detector.compare(found, found).duplicate
 
 
-def test_pages_equal_down_to_where_the_parser_gave_up_are_no_duplicates():
+def test_pages_equal_down_to_where_the_parser_gave_up_are_no_duplicates() -> None:
     detector = Detector()
     a, b = (detector.fingerprint(page(1) + "<div>" * 9999 + page(seed)) for seed in (2, 3))
     assert detector.compare(a, b) == Comparison(None, None, False)
 
 
-def test_a_page_of_too_few_words_is_compared_all_the_same():
+def test_a_page_of_too_few_words_is_compared_all_the_same() -> None:
     detector = Detector()
     short = detector.fingerprint("<p>Page not found")
     assert detector.compare(short, short) == Comparison(0, 1.0, False)
 
 
 @pytest.mark.parametrize("text", PAGES[:5])
-def test_a_page_that_can_be_judged_is_a_duplicate_of_itself(text):
+def test_a_page_that_can_be_judged_is_a_duplicate_of_itself(text: str) -> None:
     detector = Detector(max_distance=0, min_resemblance=1, min_tokens=50)
     found = detector.fingerprint(text)
     assert detector.compare(found, found) == Comparison(0, 1.0, True)
@@ -383,13 +390,13 @@ def test_a_page_that_can_be_judged_is_a_duplicate_of_itself(text):
 
 @steady
 @given(st.sampled_from(PAGES), st.sampled_from(PAGES), st.integers(0, 7), st.floats(0, 1))
-def test_comparison_is_symmetric(a, b, max_distance, min_resemblance):
+def test_comparison_is_symmetric(a: str, b: str, max_distance: int, min_resemblance: float) -> None:
     detector = Detector(max_distance=max_distance, min_resemblance=min_resemblance)
     a, b = detector.fingerprint(a), detector.fingerprint(b)
     assert detector.compare(a, b) == detector.compare(b, a)
 
 
-def test_a_duplicate_is_within_max_distance():
+def test_a_duplicate_is_within_max_distance() -> None:
     found = Detector().compare(*map(Detector().fingerprint, PAGES[:2]))
     assert 0 < found.distance <= 7
     for k in range(8):
@@ -397,7 +404,7 @@ def test_a_duplicate_is_within_max_distance():
         assert detector.compare(*map(detector.fingerprint, PAGES[:2])).duplicate == (k >= found.distance)
 
 
-def test_a_duplicate_has_min_resemblance():
+def test_a_duplicate_has_min_resemblance() -> None:
     found = Detector().compare(*map(Detector().fingerprint, PAGES[:2]))
     assert 0.8 < found.resemblance < 1
     for least in (0, 0.5, found.resemblance, found.resemblance + 1e-9, 1):
@@ -407,7 +414,7 @@ def test_a_duplicate_has_min_resemblance():
         )
 
 
-def test_the_same_words_in_another_order_are_no_duplicate():
+def test_the_same_words_in_another_order_are_no_duplicate() -> None:
     words = [f"word{number}" for number in range(200)]
     detector = Detector()
     a, b = (detector.fingerprint("<p>" + " ".join(order)) for order in (words, words[::-1]))
@@ -416,7 +423,7 @@ def test_the_same_words_in_another_order_are_no_duplicate():
     assert found.resemblance < 0.1
 
 
-def test_another_page_is_no_duplicate():
+def test_another_page_is_no_duplicate() -> None:
     detector = Detector(max_distance=7, min_resemblance=0)
     assert not detector.compare(detector.fingerprint(page(1)), detector.fingerprint(page(2))).duplicate
 
@@ -430,7 +437,7 @@ def test_another_page_is_no_duplicate():
         "<a href='?PHPSESSID=9f'>12</a>",
     ],
 )
-def test_a_page_with_another_banner_is_a_duplicate(banner):
+def test_a_page_with_another_banner_is_a_duplicate(banner: str) -> None:
     detector = Detector()
     a, b = (detector.fingerprint(text) for text in (page(1), page(1).replace("<body>", "<body>" + banner)))
     assert detector.compare(a, b).duplicate

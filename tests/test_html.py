@@ -6,7 +6,9 @@ import itertools
 import random
 import time
 import warnings
+from collections.abc import Callable
 from html import escape
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,7 +24,7 @@ from tests.support.pages.oracle import LINKS, spaced, steady, tokens_of
 PAGE_URL = "http://example.org/docs/page.html"
 
 
-def tokens(page, url=PAGE_URL):
+def tokens(page: str, url: str = PAGE_URL) -> list[str]:
     return extract(parse(page), url).tokens
 
 
@@ -31,7 +33,7 @@ def tokens(page, url=PAGE_URL):
 PLAIN = '<p>The crawler <a href="/docs/b.html">reads</a> each page <img src="a.png"> once.</p>'
 
 
-def like(name, page, other=PLAIN):
+def like(name: str, page: str, other: str = PLAIN) -> Any:
     return pytest.param(page, other, id=name)
 
 
@@ -100,7 +102,7 @@ def like(name, page, other=PLAIN):
         like("halfwidth kana", "<p>カタカナガ", "<p>ｶﾀｶﾅｶﾞ"),
     ],
 )
-def test_pages_that_differ_only_in_this_have_the_same_tokens(page, other):
+def test_pages_that_differ_only_in_this_have_the_same_tokens(page: str, other: str) -> None:
     assert tokens(page) == tokens(other)
     assert tokens(page) != []
 
@@ -134,7 +136,7 @@ def test_pages_that_differ_only_in_this_have_the_same_tokens(page, other):
         like("a letter of another script", "<p>p\u0430ypal", "<p>paypal"),
     ],
 )
-def test_pages_that_differ_in_this_have_other_tokens(page, other):
+def test_pages_that_differ_in_this_have_other_tokens(page: str, other: str) -> None:
     assert tokens(page) != tokens(other)
 
 
@@ -149,8 +151,8 @@ def test_pages_that_differ_in_this_have_other_tokens(page, other):
     ],
 )
 @pytest.mark.parametrize("style", ["relative", "absolute path", "absolute URL"])
-def test_a_mirror_has_the_same_tokens(url, mirror, style):
-    def page(at):
+def test_a_mirror_has_the_same_tokens(url: str, mirror: str, style: str) -> None:
+    def page(at: str) -> str:
         folder = at[: at.rfind("/") + 1]
         start = {"relative": "", "absolute path": urlsplit(folder).path, "absolute URL": folder}[style]
         links = f'<a href="{start}b.html">b</a> <a href="{start}x/c.html?q=1">c</a>'
@@ -160,7 +162,7 @@ def test_a_mirror_has_the_same_tokens(url, mirror, style):
     assert tokens(page(url), url) == ["see", "/b.html", "b", "/x/c.html?q=1", "c", "/i.png"]
 
 
-def test_a_golden_page_has_these_tokens():
+def test_a_golden_page_has_these_tokens() -> None:
     page = """<!DOCTYPE html><html><head><title>Storm &amp; Kafka</title><style>p{}</style></head><body>
     <!-- banner --><h1>Read_me v2.0</h1><p>Don't <em>stop</em>; 漢字 เรา हिन्दी Ｆｕｌｌ</p>
     <map><area href="Map.html"></map><a href="https://Other.org/A%20B?utm_id=1&amp;x=Y#z">out</a>
@@ -188,23 +190,23 @@ def test_a_golden_page_has_these_tokens():
     ]
 
 
-def test_links_count_the_different_urls_of_hrefs():
+def test_links_count_the_different_urls_of_hrefs() -> None:
     page = '<a href=a>1</a><a href=a#x>2</a><a href=b>3</a><area href=c><img src=d><a href="#e">4</a>'
     assert extract(parse(page), PAGE_URL).links == 3
 
 
-def test_links_are_counted_where_urls_are_not_kept():
+def test_links_are_counted_where_urls_are_not_kept() -> None:
     page = extract(parse("<a href=a>one</a><a href=b>two</a><img src=c>"), PAGE_URL, keep_urls=False)
     assert (page.tokens, page.links) == (["one", "two"], 2)
 
 
-def test_the_first_base_resolves_the_links():
+def test_the_first_base_resolves_the_links() -> None:
     page = '<base href="/x/"><base href="/y/"><a href="b.html"></a><a href="/x/c.html"></a><a href="/y/c.html"></a>'
     assert tokens(page) == ["/b.html", "/c.html", "/y/c.html"]
 
 
 @pytest.mark.parametrize("page", [PLAIN, "<b>one<script>two</script>three<!-- four -->five", "<p>" * 300])
-def test_extract_leaves_the_tree_as_it_is(page):
+def test_extract_leaves_the_tree_as_it_is(page: str) -> None:
     root = parse(page)
     before = etree.tostring(root)
     extract(root, PAGE_URL)
@@ -226,7 +228,7 @@ LETTERS = st.text(
 TEXTS = st.lists(WORDS | LETTERS, min_size=1, max_size=6).map(" ".join)
 
 
-def element(name, content, **attributes):
+def element(name: str, content: str, **attributes: str) -> str:
     given_ = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
     return f"<{name}{given_}>{content}</{name}>"
 
@@ -271,12 +273,12 @@ PAGES = st.tuples(TEXTS, BLOCKS).map(
 @given(
     PAGES, st.sampled_from([PAGE_URL, "http://example.org/", "https://example.org/docs/a/index?x=/docs/y/"])
 )
-def test_the_tokens_are_those_of_a_plain_walk_over_beautifulsoup(page, url):
+def test_the_tokens_are_those_of_a_plain_walk_over_beautifulsoup(page: str, url: str) -> None:
     assert tokens(page, url) == tokens_of(page, url)
 
 
 @pytest.mark.parametrize("link", ["/", "http://example.org/docs/", "https://example.org", "./"])
-def test_a_link_to_the_own_folder_is_a_token(link):
+def test_a_link_to_the_own_folder_is_a_token(link: str) -> None:
     assert len(tokens(f'<a href="{link}">home</a>')) == 2
 
 
@@ -301,36 +303,36 @@ def test_a_link_to_the_own_folder_is_a_token(link):
         ("²x ½", ["2x", "1", "2"]),
     ],
 )
-def test_these_are_the_words_of_a_text(text, words):
+def test_these_are_the_words_of_a_text(text: str, words: list[str]) -> None:
     assert split_tokens(text) == words
 
 
 @steady(400)
 @given(st.text().map(lambda text: text.replace("/", " ")))
 @example("\u0130\u0345 \uff9e\u0301 \u1e9e \u0958")
-def test_splitting_the_joined_tokens_again_changes_nothing(text):
+def test_splitting_the_joined_tokens_again_changes_nothing(text: str) -> None:
     words = [word for word in split_tokens(text) if not is_url(word)]
     assert split_tokens(" ".join(words)) == words
 
 
-def test_cutting_runs_of_marks_is_idempotent():
+def test_cutting_runs_of_marks_is_idempotent() -> None:
     words = split_tokens("\u0958" + "\u0323" * 30)
     assert split_tokens(" ".join(words)) == words
 
 
 @steady()
 @given(st.text(st.characters(max_codepoint=127)))
-def test_ascii_words_are_the_same_in_a_text_with_other_letters(text):
+def test_ascii_words_are_the_same_in_a_text_with_other_letters(text: str) -> None:
     assert [*split_tokens(text), "é"] == split_tokens(text + " é")
 
 
 @pytest.mark.parametrize("text", ["and／or", "℀", "℅ the editor"])
-def test_no_word_of_the_text_is_taken_for_a_url(text):
+def test_no_word_of_the_text_is_taken_for_a_url(text: str) -> None:
     assert not any(map(is_url, tokens(f"<p>{text}</p>")))
 
 
 @pytest.mark.parametrize("link", ["/caf´e", "/a¨b", "/x゛y"])
-def test_a_url_is_one_token(link):
+def test_a_url_is_one_token(link: str) -> None:
     assert len(tokens(f'<a href="{link}"></a>')) == 1
 
 
@@ -339,11 +341,11 @@ def test_a_url_is_one_token(link):
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("label", [None, "latin-1", "cp1251", "no such charset"])
-def test_a_byte_order_mark_wins_over_any_label(codec, label):
+def test_a_byte_order_mark_wins_over_any_label(codec: str, label: str | None) -> None:
     assert decode("<meta charset=koi8-r>Käse жук".encode(codec), label) == "<meta charset=koi8-r>Käse жук"
 
 
-def test_both_byte_orders_of_utf_16_are_read():
+def test_both_byte_orders_of_utf_16_are_read() -> None:
     for bom, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         assert decode(bom + "Käse".encode(codec), "latin-1") == "Käse"
 
@@ -351,7 +353,7 @@ def test_both_byte_orders_of_utf_16_are_read():
 @pytest.mark.parametrize(
     ("label", "codec"), [("cp1251", "cp1251"), (" KOI8-R ", "koi8-r"), ("SJIS", "shift_jis")]
 )
-def test_the_label_wins_over_what_the_page_declares(label, codec):
+def test_the_label_wins_over_what_the_page_declares(label: str, codec: str) -> None:
     page = '<meta charset="utf-8">Привет'
     assert decode(page.encode(codec), label) == page
 
@@ -360,12 +362,12 @@ def test_the_label_wins_over_what_the_page_declares(label, codec):
     "declaration",
     ['<meta charset="cp1251">', '<meta http-equiv="Content-Type" content="text/html; charset=windows-1251">'],
 )
-def test_without_a_label_the_page_is_believed(declaration):
+def test_without_a_label_the_page_is_believed(declaration: str) -> None:
     page = declaration + "Привет, мир"
     assert decode(page.encode("cp1251")) == page
 
 
-def test_without_any_declaration_utf_8_is_recognised():
+def test_without_any_declaration_utf_8_is_recognised() -> None:
     assert decode("<p>Käse, жук, 漢字".encode()) == "<p>Käse, жук, 漢字"
 
 
@@ -379,7 +381,7 @@ NONSENSE = ["", "?", "x" * 5000, "utf-8\0", "utf-8;q=1", "ä", "\ud800", "../../
     [pytest.param(label, id=ascii(label)[:30]) for label in [*NO_CHARSETS, *NONSENSE]] + BYTE_CODECS,
 )
 @pytest.mark.parametrize("body", [b"<p>plain \\x41 words", "<p>Käse und жук \\x41".encode()])
-def test_a_label_that_is_no_character_set_is_ignored(label, body):
+def test_a_label_that_is_no_character_set_is_ignored(label: str, body: bytes) -> None:
     assert decode(body, label) == decode(body)
 
 
@@ -402,17 +404,17 @@ def test_a_label_that_is_no_character_set_is_ignored(label, body):
     ]
     + BYTE_CODECS,
 )
-def test_a_declaration_that_is_no_character_set_is_ignored(label):
+def test_a_declaration_that_is_no_character_set_is_ignored(label: str) -> None:
     page = f'<meta charset="{label}"> Käse und жук \\x41'
     for text in (page, page + "."):  # an even and an odd number of bytes
         assert decode(text.encode()) == text
 
 
-def test_undecodable_bytes_become_replacement_characters():
+def test_undecodable_bytes_become_replacement_characters() -> None:
     assert decode(b"a\xffb", "utf-8") == "a\ufffdb"
 
 
-def test_lone_surrogates_do_not_survive():
+def test_lone_surrogates_do_not_survive() -> None:
     assert decode("a\ud800b").encode() == b"a?b"
 
 
@@ -453,33 +455,33 @@ PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x01\x00\x00\x00\x01\x00\x08\
         pytest.param(None, "<p>" + "word\0 " + "and some more words in it " * 20, id="one NUL"),
     ],
 )
-def test_a_page_is_judged_unless_there_is_a_reason_not_to(reason, page):
+def test_a_page_is_judged_unless_there_is_a_reason_not_to(reason: str | None, page: bytes | str) -> None:
     assert Detector(min_tokens=50).fingerprint(page).reason == reason
 
 
 @pytest.mark.parametrize("depth", [255, 257, 1000])
-def test_what_is_nested_this_deep_is_still_read(depth):
+def test_what_is_nested_this_deep_is_still_read(depth: int) -> None:
     page = extract(parse("<div>" * depth + "word"))
     assert (page.tokens, page.reason) == (["word"], None)
 
 
-def test_a_page_that_the_parser_gave_up_has_no_simhash():
+def test_a_page_that_the_parser_gave_up_has_no_simhash() -> None:
     page = "<div>" * 50_000 + "word"
     fingerprint = Detector().fingerprint(page)
     assert extract(parse(page)).reason == "truncated"
     assert (fingerprint.simhash, fingerprint.sketch) == (None, b"")
 
 
-def test_nuls_vanish():
+def test_nuls_vanish() -> None:
     assert tokens("<p>be\0fore\0 and after") == ["before", "and", "after"]
 
 
-def test_a_title_that_is_never_closed_does_not_hide_the_page():
+def test_a_title_that_is_never_closed_does_not_hide_the_page() -> None:
     assert tokens("<title>Storm<body><p>the page")[-2:] == ["the", "page"]
 
 
 @pytest.mark.parametrize("reason", ["binary", "undecodable"])
-def test_a_page_within_the_limits_is_readable(reason):
+def test_a_page_within_the_limits_is_readable(reason: str) -> None:
     bad, share = {"binary": ("\x01", 100), "undecodable": ("\ufffd", 20)}[reason]
     assert unreadable(bad + "a" * (share - 1)) is None
     assert unreadable(bad + "a" * (share - 2)) == reason
@@ -497,21 +499,21 @@ FRAGMENTS = spaced(
 
 @steady(300)
 @given(st.text() | st.binary() | st.lists(FRAGMENTS, max_size=12).map("".join))
-def test_no_page_makes_the_detector_raise(page):
+def test_no_page_makes_the_detector_raise(page: str | bytes) -> None:
     Detector().fingerprint(page, "http://example.org/")
 
 
 @steady(300)
 @given(st.binary(), st.text() | st.sampled_from(NO_CHARSETS + NONSENSE), st.text())
-def test_no_label_or_url_makes_the_detector_raise(page, label, url):
+def test_no_label_or_url_makes_the_detector_raise(page: bytes, label: str, url: str) -> None:
     Detector().fingerprint(b"<p>\xe9 <a href=x>" + page, url, label)
 
 
-def test_markup_that_html_parser_rejects_does_not_make_parse_raise():
+def test_markup_that_html_parser_rejects_does_not_make_parse_raise() -> None:
     parse("<![CDATA[<![a&amp<!DOCTYPE [")
 
 
-def test_xml_swallowed_by_a_comment_does_not_make_parse_warn():
+def test_xml_swallowed_by_a_comment_does_not_make_parse_warn() -> None:
     with warnings.catch_warnings(action="error"):
         parse('<?xml version="1.0"?><title>words<!--')
 
@@ -519,14 +521,14 @@ def test_xml_swallowed_by_a_comment_does_not_make_parse_warn():
 serial = itertools.count()
 
 
-def links(number):  # never the same twice, so that no cache helps
+def links(number: int) -> str:  # never the same twice, so that no cache helps
     return "".join(f"<a href=/docs/{next(serial)}.html>link</a>" for _ in range(number))
 
 
-def growth(judge, make, size):
+def growth(judge: Callable[..., Any], make: Callable[..., Any], size: int) -> float:
     """How many times longer a page four times larger takes: 4 if linear, 16 if quadratic."""
 
-    def seconds(number):
+    def seconds(number: int) -> float:
         page = make(number)
         start = time.process_time()
         judge(page)
@@ -539,16 +541,16 @@ def growth(judge, make, size):
     return min(ratios)
 
 
-def judge(page):
+def judge(page: str | bytes) -> None:
     assert Detector().fingerprint(page).reason not in UNPARSABLE
 
 
-def trick(name, size, make):
+def trick(name: str, size: int, make: Callable[..., Any]) -> Any:
     """A kind of hostile page, four of which are within the limits."""
     return pytest.param(size, make, id=name)
 
 
-def long_base(number):
+def long_base(number: int) -> str:
     return f"<base href='http://e.org/{'a' * 10 * number}/b'>" + links(number).replace("/docs/", "")
 
 
@@ -587,15 +589,15 @@ def long_base(number):
         trick("links under a long base", 120, long_base),
     ],
 )
-def test_time_grows_in_proportion_to_the_size_of_a_page_full_of(size, make):
+def test_time_grows_in_proportion_to_the_size_of_a_page_full_of(size: int, make: Callable[..., Any]) -> None:
     assert growth(judge, make, size) < 10
 
 
-def test_time_to_decode_grows_in_proportion_to_declarations_never_closed():
+def test_time_to_decode_grows_in_proportion_to_declarations_never_closed() -> None:
     assert growth(decode, lambda n: b"<meta " * n + b"\xc3\xa9", 40_000) < 10
 
 
-def test_a_page_of_4_mb_is_judged_whole_and_in_proportion():
+def test_a_page_of_4_mb_is_judged_whole_and_in_proportion() -> None:
     judged = []
     sentence = "The crawler reads each page only once and goes on "
     ratio = growth(
@@ -605,9 +607,9 @@ def test_a_page_of_4_mb_is_judged_whole_and_in_proportion():
     assert (judged[-1].tokens, judged[-1].reason) == (760_000, None)
 
 
-def test_a_word_of_a_megabyte_is_one_token():
+def test_a_word_of_a_megabyte_is_one_token() -> None:
     assert tokens("<p>" + "x" * 1_000_000 + " y") == ["x" * 1_000_000, "y"]
 
 
-def test_a_run_of_combining_marks_is_cut_to_thirty():
+def test_a_run_of_combining_marks_is_cut_to_thirty() -> None:
     assert len(tokens("<p>q" + "\u0301\u0323" * 100_000)[0]) == 31

@@ -4,8 +4,10 @@ import random
 from functools import cache
 from itertools import combinations
 from math import ceil, comb, inf
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from dedup.errors import SettingsError
@@ -24,7 +26,7 @@ from dedup.settings import SETTINGS
 MAX_DISTANCE = SETTINGS["max_distance"].kind.high
 
 
-def named(found):
+def named(found: Plan) -> Any:
     return pytest.param(found, id=f"k={found.max_distance} levels={'+'.join(map(str, found.levels))}")
 
 
@@ -51,17 +53,17 @@ SMALL = [
 ]
 
 
-def array(numbers):
+def array(numbers: list[int]) -> npt.NDArray[np.uint64]:
     return np.array(numbers, np.uint64)
 
 
-def patterns(bits, most):
+def patterns(bits: int, most: int) -> npt.NDArray[np.uint64]:
     """Every way to flip up to so many bits."""
     flips = (chosen for number in range(most + 1) for chosen in combinations(range(bits), number))
     return array([sum(1 << bit for bit in chosen) for chosen in flips])
 
 
-def flip(rng, fingerprint, number, bits=64):
+def flip(rng: random.Random, fingerprint: int, number: int, bits: int = 64) -> int:
     for bit in rng.sample(range(bits), number):
         fingerprint ^= 1 << bit
     return fingerprint
@@ -71,14 +73,14 @@ def flip(rng, fingerprint, number, bits=64):
 
 
 @pytest.mark.parametrize("found", EVERY + SMALL)
-def test_permuting_moves_every_bit_to_a_place_of_its_own(found):
+def test_permuting_moves_every_bit_to_a_place_of_its_own(found: Plan) -> None:
     for table in found.tables:
         moved = [table.permute(1 << bit) for bit in range(found.bits)]
         assert sorted(moved) == [1 << bit for bit in range(found.bits)]
 
 
 @pytest.mark.parametrize("found", EVERY + SMALL)
-def test_permuting_moves_each_bit_by_itself(found):
+def test_permuting_moves_each_bit_by_itself(found: Plan) -> None:
     rng = random.Random(1)
     for table in found.tables:
         moved = [table.permute(1 << bit) for bit in range(found.bits)]
@@ -87,14 +89,14 @@ def test_permuting_moves_each_bit_by_itself(found):
 
 
 @pytest.mark.parametrize("found", EVERY + SMALL)
-def test_numbers_and_arrays_are_permuted_alike(found):
+def test_numbers_and_arrays_are_permuted_alike(found: Plan) -> None:
     rng = random.Random(2)
     numbers = [0, 2**found.bits - 1, 1 << found.bits - 1] + [rng.getrandbits(found.bits) for _ in range(20)]
     for table in found.tables:
         assert table.permute(array(numbers)).tolist() == [table.permute(number) for number in numbers]
 
 
-def test_permuting_leaves_an_array_as_it_is():
+def test_permuting_leaves_an_array_as_it_is() -> None:
     numbers = array([1, 2, 3])
     for table in plan_for(10, 3).tables:
         table.permute(numbers)
@@ -102,7 +104,7 @@ def test_permuting_leaves_an_array_as_it_is():
 
 
 @pytest.mark.parametrize("found", EVERY + SMALL)
-def test_a_prefix_range_holds_what_shares_the_prefix(found):
+def test_a_prefix_range_holds_what_shares_the_prefix(found: Plan) -> None:
     rng = random.Random(3)
     for table in found.tables:
         number, rest = rng.getrandbits(found.bits), found.bits - table.prefix
@@ -115,7 +117,7 @@ def test_a_prefix_range_holds_what_shares_the_prefix(found):
 # --- Nothing is missed, nothing is made up ------------------------------------------------------------
 
 
-def missed(found, flipped):
+def missed(found: Plan, flipped: npt.NDArray[np.uint64]) -> list[int]:
     """The patterns of flipped bits that touch the prefix of every table."""
     for table in found.tables:
         flipped = flipped[table.permute(flipped) >> np.uint64(found.bits - table.prefix) != 0]
@@ -123,23 +125,23 @@ def missed(found, flipped):
 
 
 @pytest.mark.parametrize("found", SMALL + EXHAUSTIVE)
-def test_some_table_keeps_the_prefix_whichever_bits_are_flipped(found):
+def test_some_table_keeps_the_prefix_whichever_bits_are_flipped(found: Plan) -> None:
     assert missed(found, patterns(found.bits, found.max_distance)) == []
 
 
 @pytest.mark.parametrize("found", EVERY)
-def test_some_table_keeps_the_prefix_for_2_500_samples_of_each_distance(found):
+def test_some_table_keeps_the_prefix_for_2_500_samples_of_each_distance(found: Plan) -> None:
     rng = random.Random(4)
     samples = [flip(rng, 0, number) for number in range(found.max_distance + 1) for _ in range(2500)]
     assert missed(found, array(samples)) == []
 
 
 @pytest.mark.parametrize("found", SMALL)
-def test_one_bit_more_than_planned_may_be_missed(found):
+def test_one_bit_more_than_planned_may_be_missed(found: Plan) -> None:
     assert missed(found, patterns(found.bits, found.max_distance + 1)) != []
 
 
-def look_up(found, stored, query):
+def look_up(found: Plan, stored: npt.NDArray[np.uint64], query: int) -> set[int]:
     """What the tables find: entries with the query's prefix, then only those that are near."""
     candidates = np.zeros(len(stored), bool)
     for table in found.tables:
@@ -151,7 +153,7 @@ def look_up(found, stored, query):
 
 
 @pytest.mark.parametrize("found", EVERY)
-def test_a_look_up_finds_exactly_what_a_linear_scan_finds(found):
+def test_a_look_up_finds_exactly_what_a_linear_scan_finds(found: Plan) -> None:
     rng = random.Random(5)
     queries = [0, 2**64 - 1, 2**63] + [rng.getrandbits(64) for _ in range(5)]
     stored = [rng.getrandbits(64) for _ in range(500)]
@@ -176,7 +178,9 @@ def test_a_look_up_finds_exactly_what_a_linear_scan_finds(found):
         (4, (4,), {16: 4}),
     ],
 )
-def test_the_papers_designs_for_three_bits_of_64(tables, levels, prefixes):
+def test_the_papers_designs_for_three_bits_of_64(
+    tables: int, levels: tuple[Any, ...], prefixes: dict[int, int]
+) -> None:
     found = plan_for(tables, max_distance=3)
     counted = {table.prefix: 0 for table in found.tables}
     for table in found.tables:
@@ -184,7 +188,7 @@ def test_the_papers_designs_for_three_bits_of_64(tables, levels, prefixes):
     assert (found.levels, counted) == (levels, prefixes)
 
 
-def test_the_papers_first_design_looks_at_eight_candidates():
+def test_the_papers_first_design_looks_at_eight_candidates() -> None:
     # 2^34 fingerprints, 31 bits of prefix: 2^(34-31) in the paper, which counts the shortest prefix
     assert max(2**34 / 2**table.prefix for table in plan_for(20, 3).tables) == 8
 
@@ -201,26 +205,28 @@ def test_the_papers_first_design_looks_at_eight_candidates():
         (64, 7, (8, 8), 64),
     ],
 )
-def test_there_is_a_table_for_every_choice_of_blocks(bits, k, levels, size):
+def test_there_is_a_table_for_every_choice_of_blocks(
+    bits: int, k: int, levels: tuple[Any, ...], size: int
+) -> None:
     found = Plan(bits, k, levels)
     assert found.size == len(found.tables) == size
 
 
 @pytest.mark.parametrize("found", EVERY)
-def test_every_plan_has_its_tables_a_long_prefix_and_not_too_many(found):
+def test_every_plan_has_its_tables_a_long_prefix_and_not_too_many(found: Plan) -> None:
     assert found.size == len(found.tables) <= MAX_TABLES
     assert all(MIN_PREFIX <= table.prefix <= 64 for table in found.tables)
 
 
 @pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
-def test_plans_are_offered_from_few_tables_to_many_with_a_prefix_that_grows(k):
+def test_plans_are_offered_from_few_tables_to_many_with_a_prefix_that_grows(k: int) -> None:
     sizes = [found.size for found in possible_plans(k)]
     assert sizes == sorted(set(sizes))
     assert sizes[0] == k + 1 or k > 4  # above, so few tables have prefixes under 11 bits
 
 
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 4, 5, 6, 7])
-def test_no_other_cutting_into_as_many_tables_has_a_longer_prefix(k):
+def test_no_other_cutting_into_as_many_tables_has_a_longer_prefix(k: int) -> None:
     for found in possible_plans(k):
         shortest = min(table.prefix for table in found.tables)
         cuts = range(k + 1, 16)
@@ -237,7 +243,7 @@ PAGES = [1, 1000, 10**6, 10**8, 2**34]
 
 @pytest.mark.parametrize("pages", PAGES)
 @pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
-def test_the_plan_has_the_fewest_tables_that_keep_candidates_within_bounds(k, pages):
+def test_the_plan_has_the_fewest_tables_that_keep_candidates_within_bounds(k: int, pages: int) -> None:
     within = [found for found in possible_plans(k) if found.candidates(pages) <= MAX_CANDIDATES]
     if within:
         assert plan(k, pages) == min(within, key=lambda found: found.size)
@@ -246,12 +252,12 @@ def test_the_plan_has_the_fewest_tables_that_keep_candidates_within_bounds(k, pa
 
 
 @pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
-def test_where_no_plan_keeps_candidates_within_bounds_the_one_with_fewest_is_chosen(k):
+def test_where_no_plan_keeps_candidates_within_bounds_the_one_with_fewest_is_chosen(k: int) -> None:
     least = min(found.candidates(10**30) for found in possible_plans(k))
     assert plan(k, 10**30).candidates(10**30) == least > MAX_CANDIDATES
 
 
-def test_candidates_are_the_pages_that_share_a_prefix_by_chance():
+def test_candidates_are_the_pages_that_share_a_prefix_by_chance() -> None:
     rng = np.random.default_rng(6)
     found, pages, queries = plan_for(4, 3), 200_000, 50
     stored = rng.integers(0, 2**64, pages, np.uint64)
@@ -266,7 +272,7 @@ def test_candidates_are_the_pages_that_share_a_prefix_by_chance():
     assert met / queries == pytest.approx(found.candidates(pages), rel=0.15)  # four standard errors
 
 
-def test_a_plan_describes_itself_in_one_line():
+def test_a_plan_describes_itself_in_one_line() -> None:
     assert plan_for(10, 3).describe(10**8) == (
         "10 tables (k = 3, p = 25..26): 21 candidates a page at 100,000,000 pages, "
         "120 bytes a page in memory, 170 in Redis"
@@ -285,7 +291,9 @@ def test_a_plan_describes_itself_in_one_line():
         (4, -1, ["max_distance is -1; allowed: a whole number from 0 to 7"]),
     ],
 )
-def test_a_number_of_tables_that_is_not_possible_is_refused_with_those_that_are(tables, k, says):
+def test_a_number_of_tables_that_is_not_possible_is_refused_with_those_that_are(
+    tables: Any, k: int, says: list[str]
+) -> None:
     with pytest.raises(SettingsError) as refusal:
         plan_for(tables, k)
     text = str(refusal.value)
@@ -294,7 +302,7 @@ def test_a_number_of_tables_that_is_not_possible_is_refused_with_those_that_are(
 
 
 @pytest.mark.parametrize("k", [-1, 8, 64])
-def test_no_tables_are_planned_for_a_distance_out_of_range(k):
+def test_no_tables_are_planned_for_a_distance_out_of_range(k: int) -> None:
     with pytest.raises(SettingsError, match=f"max_distance is {k}; allowed: a whole number from 0 to 7"):
         plan(k, 1000)
 
@@ -303,21 +311,21 @@ def test_no_tables_are_planned_for_a_distance_out_of_range(k):
 
 
 @pytest.mark.parametrize(("tau", "tables"), [(3.1, 20), (6.1, 16), (9.1, 10), (18.1, 4)])
-def test_the_papers_designs_have_the_fewest_tables_for_their_candidates(tau, tables):
+def test_the_papers_designs_have_the_fewest_tables_for_their_candidates(tau: float, tables: int) -> None:
     assert fewest_tables(64, 3, 34, tau) == tables
 
 
-def test_few_fingerprints_need_one_table():
+def test_few_fingerprints_need_one_table() -> None:
     assert fewest_tables(64, 3, 10, 10.1) == 1
     assert fewest_tables(64, 3, 10, 10) == 4
 
 
-def test_no_cutting_leaves_more_prefix_than_bits():
+def test_no_cutting_leaves_more_prefix_than_bits() -> None:
     assert fewest_tables(8, 3, 34, 10) == inf
 
 
 @cache
-def brute_force(bits, k, d, tau):
+def brute_force(bits: int, k: int, d: float, tau: float) -> float:
     """X(f, k, d) of section 3.1.2 as it stands, over every number of blocks."""
     if d < tau:
         return 1
@@ -332,7 +340,7 @@ def brute_force(bits, k, d, tau):
     ("bits", "k"),
     [(bits, k) for bits in (4, 8, 12, 16) for k in (1, 2, 3)] + [(20, 1), (20, 2), (20, 3)],
 )
-def test_the_fewest_tables_are_those_of_a_search_over_every_cutting(bits, k):
+def test_the_fewest_tables_are_those_of_a_search_over_every_cutting(bits: int, k: int) -> None:
     for d in range(bits + 2):
         for tau in (0.5, 2.5, 5.5):
             assert fewest_tables(bits, k, d, tau) == brute_force(bits, k, d, tau), (d, tau)

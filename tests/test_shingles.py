@@ -4,8 +4,10 @@ import os
 import random
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,11 +21,11 @@ SETS = st.frozensets(st.integers(0, 2**64 - 1) | st.integers(0, 9), max_size=30)
 SENTENCE = ["the", "crawler", "reads", "/docs/a.html", "each", "Straße", "漢", "page", "once"]
 
 
-def array(numbers):
+def array(numbers: Any) -> npt.NDArray[np.uint64]:
     return np.array(list(numbers), np.uint64)
 
 
-def runs(words, size):
+def runs(words: list[str] | str, size: int) -> list[Any]:
     """The shingles of a list of words, as tuples."""
     count = max(1, len(words) - size + 1) if words else 0
     return [tuple(words[start : start + size]) for start in range(count)]
@@ -34,25 +36,25 @@ def runs(words, size):
 
 @steady
 @given(SETS, SETS)
-def test_resemblance_is_common_elements_by_all_elements(a, b):
+def test_resemblance_is_common_elements_by_all_elements(a: frozenset[int], b: frozenset[int]) -> None:
     assert resemblance(array(a), array(b)) == (len(a & b) / len(a | b) if a | b else 1.0)
 
 
 @steady
 @given(SETS, SETS)
-def test_containment_is_common_elements_by_those_of_the_first(a, b):
+def test_containment_is_common_elements_by_those_of_the_first(a: frozenset[int], b: frozenset[int]) -> None:
     assert containment(array(a), array(b)) == (len(a & b) / len(a) if a else 1.0)
 
 
 @steady
 @given(SETS, SETS)
-def test_dice_counts_common_elements_once_for_either_side(a, b):
+def test_dice_counts_common_elements_once_for_either_side(a: frozenset[int], b: frozenset[int]) -> None:
     assert dice(array(a), array(b)) == (2 * len(a & b) / (len(a) + len(b)) if a | b else 1.0)
 
 
 @steady
 @given(st.lists(st.integers(0, 9), max_size=30), st.lists(st.integers(0, 9), max_size=30))
-def test_repeats_do_not_count(a, b):
+def test_repeats_do_not_count(a: list[int], b: list[int]) -> None:
     assert resemblance(array(a), array(b)) == resemblance(array(set(a)), array(set(b)))
     assert containment(array(a), array(b)) == containment(array(set(a)), array(set(b)))
     assert dice(array(a), array(b)) == dice(array(set(a)), array(set(b)))
@@ -60,14 +62,14 @@ def test_repeats_do_not_count(a, b):
 
 @steady
 @given(SETS, SETS)
-def test_resemblance_and_dice_are_symmetric(a, b):
+def test_resemblance_and_dice_are_symmetric(a: frozenset[int], b: frozenset[int]) -> None:
     assert resemblance(array(a), array(b)) == resemblance(array(b), array(a))
     assert dice(array(a), array(b)) == dice(array(b), array(a))
 
 
 @steady
 @given(SETS, SETS)
-def test_dice_orders_pairs_as_resemblance_does(a, b):
+def test_dice_orders_pairs_as_resemblance_does(a: frozenset[int], b: frozenset[int]) -> None:
     exact = resemblance(array(a), array(b))
     assert dice(array(a), array(b)) == pytest.approx(2 * exact / (1 + exact))
 
@@ -82,7 +84,7 @@ def test_dice_orders_pairs_as_resemblance_does(a, b):
         ([1], [2], 0.0, 0.0),
     ],
 )
-def test_empty_and_single_sets(a, b, alike, contained):
+def test_empty_and_single_sets(a: list[int], b: list[int], alike: float, contained: float) -> None:
     assert (resemblance(array(a), array(b)), containment(array(a), array(b))) == (alike, contained)
     assert dice(array(a), array(b)) == alike
 
@@ -92,7 +94,9 @@ def test_empty_and_single_sets(a, b, alike, contained):
 
 @steady
 @given(WORDS, WORDS, st.integers(1, 8))
-def test_hashes_are_equal_where_the_runs_of_words_are_and_nowhere_else(a, b, size):
+def test_hashes_are_equal_where_the_runs_of_words_are_and_nowhere_else(
+    a: list[str], b: list[str], size: int
+) -> None:
     hashes = [shingle_hashes(hash_tokens(words), size).tolist() for words in (a, b)]
     pairs = set(zip(hashes[0] + hashes[1], runs(a, size) + runs(b, size), strict=True))
     assert len({h for h, _ in pairs}) == len({run for _, run in pairs}) == len(pairs)
@@ -100,12 +104,12 @@ def test_hashes_are_equal_where_the_runs_of_words_are_and_nowhere_else(a, b, siz
 
 @pytest.mark.parametrize("size", range(1, 9))
 @pytest.mark.parametrize("length", range(10))
-def test_a_page_of_n_words_has_this_many_shingles(length, size):
+def test_a_page_of_n_words_has_this_many_shingles(length: int, size: int) -> None:
     expected = 0 if length == 0 else max(1, length - size + 1)
     assert shingle_hashes(array(range(length)), size).shape == (expected,)
 
 
-def test_the_resemblance_of_two_sentences_is_that_of_their_sets_of_runs():
+def test_the_resemblance_of_two_sentences_is_that_of_their_sets_of_runs() -> None:
     rng = random.Random(2)
     for size in (1, 2, 3, 6):
         a = rng.choices(["a", "b", "c", "d"], k=40)
@@ -115,13 +119,13 @@ def test_the_resemblance_of_two_sentences_is_that_of_their_sets_of_runs():
 
 
 @pytest.mark.parametrize("size", [2, 6])
-def test_the_order_of_words_matters(size):
+def test_the_order_of_words_matters(size: int) -> None:
     words = ["a", "b", "c", "d", "e", "f"]
     hashes = [shingle_hashes(hash_tokens(order), size) for order in (words, words[::-1])]
     assert resemblance(*hashes) == 0
 
 
-def test_a_page_shorter_than_a_shingle_is_like_itself_only():
+def test_a_page_shorter_than_a_shingle_is_like_itself_only() -> None:
     short = {
         tuple(words): shingle_hashes(hash_tokens(words), 6).item()
         for words in (["a"], ["a", "b"], ["b", "a"])
@@ -130,7 +134,7 @@ def test_a_page_shorter_than_a_shingle_is_like_itself_only():
 
 
 @pytest.mark.parametrize("size", [1, 3, 6, 20])
-def test_the_hashes_of_the_tokens_are_left_as_they_are(size):
+def test_the_hashes_of_the_tokens_are_left_as_they_are(size: int) -> None:
     hashes = hash_tokens(SENTENCE)
     before = hashes.copy()
     shingle_hashes(hashes, size)
@@ -138,7 +142,7 @@ def test_the_hashes_of_the_tokens_are_left_as_they_are(size):
 
 
 @pytest.mark.parametrize("size", [1, 2, 6])
-def test_every_bit_of_the_hashes_is_set_in_half_of_them(size):
+def test_every_bit_of_the_hashes_is_set_in_half_of_them(size: int) -> None:
     hashes = shingle_hashes(hash_tokens([f"word{number}" for number in range(4000)]), size)
     shares = np.unpackbits(hashes.view(np.uint8)).reshape(-1, 64).mean(axis=0)
     assert abs(shares - 0.5).max() < 0.04  # five standard errors
@@ -146,7 +150,7 @@ def test_every_bit_of_the_hashes_is_set_in_half_of_them(size):
 
 @steady
 @given(st.text("aé漢\U0001f600 ", max_size=12), st.text("aé漢\U0001f600 ", max_size=12), st.integers(1, 8))
-def test_shingles_of_a_string_are_runs_of_its_characters(a, b, size):
+def test_shingles_of_a_string_are_runs_of_its_characters(a: str, b: str, size: int) -> None:
     either, both = {*runs(a, size)} | {*runs(b, size)}, {*runs(a, size)} & {*runs(b, size)}
     hashes = [shingle_hashes(hash_tokens(text), size) for text in (a, b)]
     assert resemblance(*hashes) == (len(both) / len(either) if either else 1.0)
@@ -155,16 +159,16 @@ def test_shingles_of_a_string_are_runs_of_its_characters(a, b, size):
 # --- Hashes -------------------------------------------------------------------------------------------
 
 
-def test_every_hash_has_its_token():
+def test_every_hash_has_its_token() -> None:
     tokens = [str(number) for number in range(10_000)]
     assert len(np.unique(hash_tokens(tokens))) == 10_000
 
 
-def test_a_seed_changes_every_hash():
+def test_a_seed_changes_every_hash() -> None:
     assert not np.isin(hash_tokens(SENTENCE, seed=1), hash_tokens(SENTENCE)).any()
 
 
-def test_mix_gives_different_numbers_different_hashes():
+def test_mix_gives_different_numbers_different_hashes() -> None:
     rng = random.Random(3)
     samples = (
         {rng.getrandbits(64) for _ in range(50_000)} | {1 << bit for bit in range(64)} | set(range(50_000))
@@ -172,14 +176,14 @@ def test_mix_gives_different_numbers_different_hashes():
     assert len(np.unique(mix(array(samples)))) == len(samples)
 
 
-def test_mix_can_be_undone():
-    def unshift(number, shift):
+def test_mix_can_be_undone() -> None:
+    def unshift(number: int, shift: int) -> int:
         original = number
         for _ in range(64 // shift):
             original = number ^ (original >> shift)
         return original
 
-    def unmix(number):
+    def unmix(number: int) -> int:
         number = unshift(number, 31) * pow(0x94D049BB133111EB, -1, 2**64) % 2**64
         number = unshift(number, 27) * pow(0xBF58476D1CE4E5B9, -1, 2**64) % 2**64
         return unshift(number, 30)
@@ -203,12 +207,12 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize("size", GOLDEN)
-def test_golden_hashes_of_a_sentence(size):
+def test_golden_hashes_of_a_sentence(size: int) -> None:
     hashes = shingle_hashes(hash_tokens(SENTENCE), size)
     assert " ".join(f"{number:016x}" for number in hashes.tolist()) == GOLDEN[size]
 
 
-def test_golden_hashes_of_characters():
+def test_golden_hashes_of_characters() -> None:
     hashes = shingle_hashes(hash_tokens("Straße 漢"), 6)
     assert " ".join(f"{number:016x}" for number in hashes.tolist()) == (
         "65cce73976a504f5 af356d08664f224c caeac82bf725a18e"
@@ -216,7 +220,7 @@ def test_golden_hashes_of_characters():
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
-def test_hashes_are_the_same_in_every_process(hash_seed):
+def test_hashes_are_the_same_in_every_process(hash_seed: str) -> None:
     program = (
         "from dedup.fingerprint.shingles import hash_tokens, shingle_hashes;"
         f"print(*(f'{{n:016x}}' for n in shingle_hashes(hash_tokens({SENTENCE!a}), 6).tolist()))"

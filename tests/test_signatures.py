@@ -2,9 +2,13 @@
 
 import hashlib
 import math
+import random
 import statistics
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,15 +36,17 @@ EMPTY = np.array([], np.uint64)
 SKETCHES = [signature, one_permutation, bottom_k]
 
 
-def array(numbers):
+def array(numbers: Any) -> npt.NDArray[np.uint64]:
     return np.array(list(numbers), np.uint64)
 
 
-def mixed(number):
+def mixed(number: int) -> int:
     return int(mix(array([number % 2**64]))[0])
 
 
-def pages(size, common, rng):
+def pages(
+    size: int, common: int, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Two random pages of ``size`` shingles that have ``common`` of them in common."""
     drawn = rng.integers(0, 2**64, 2 * size - common, np.uint64)
     return drawn[:size], drawn[size - common :]
@@ -51,14 +57,14 @@ def pages(size, common, rng):
 
 @steady
 @given(SETS, st.integers(1, 70), KEYS)
-def test_each_selector_picks_its_least(shingles, selectors, key):
+def test_each_selector_picks_its_least(shingles: list[int], selectors: int, key: int) -> None:
     values = [mixed(shingle ^ key) >> 32 | 1 for shingle in shingles]
     factors = [mixed(mixed(selector + 1) ^ key) % 2**32 | 1 for selector in range(selectors)]
     expected = [min((factor * value % 2**32 for value in values), default=2**32 - 1) for factor in factors]
     assert signature(array(shingles), selectors, key).tolist() == expected
 
 
-def test_many_shingles_are_picked_from_in_parts():
+def test_many_shingles_are_picked_from_in_parts() -> None:
     shingles = mix(np.arange(10_000, dtype=np.uint64))
     parts = [signature(part, 128) for part in np.split(shingles, 4)]
     assert signature(shingles, 128).tolist() == np.min(parts, axis=0).tolist()
@@ -66,7 +72,9 @@ def test_many_shingles_are_picked_from_in_parts():
 
 @steady
 @given(SETS, st.integers(1, 100), KEYS)
-def test_each_slot_holds_its_least_or_what_a_filled_one_holds(shingles, slots, key):
+def test_each_slot_holds_its_least_or_what_a_filled_one_holds(
+    shingles: list[int], slots: int, key: int
+) -> None:
     least = {}
     for value in sorted((mixed(shingle ^ key) for shingle in shingles), reverse=True):
         least[(value >> 32) * slots >> 32] = value % 2**32
@@ -79,7 +87,7 @@ def test_each_slot_holds_its_least_or_what_a_filled_one_holds(shingles, slots, k
 
 @steady
 @given(SETS, st.integers(1, 70), KEYS)
-def test_the_bottom_k_are_the_k_least(shingles, k, key):
+def test_the_bottom_k_are_the_k_least(shingles: list[int], k: int, key: int) -> None:
     expected = sorted({mixed(shingle ^ key) for shingle in shingles})[:k]
     found = bottom_k(array(shingles), k, key)
     assert (found.tolist(), found.dtype) == (expected, np.uint64)
@@ -87,7 +95,7 @@ def test_the_bottom_k_are_the_k_least(shingles, k, key):
 
 @steady
 @given(SETS, SETS, st.integers(1, 70))
-def test_bottom_k_resemblance_is_the_share_of_the_k_least_of_both(a, b, k):
+def test_bottom_k_resemblance_is_the_share_of_the_k_least_of_both(a: list[int], b: list[int], k: int) -> None:
     a += b[::2]
     least = sorted({mixed(shingle) for shingle in a + b})[:k]
     both = {mixed(shingle) for shingle in set(a) & set(b)}
@@ -99,7 +107,7 @@ def test_bottom_k_resemblance_is_the_share_of_the_k_least_of_both(a, b, k):
 
 @steady
 @given(WEIGHTED, st.integers(1, 20), KEYS)
-def test_each_weighted_sample_is_that_of_the_paper(weights, samples, key):
+def test_each_weighted_sample_is_that_of_the_paper(weights: dict[int, float], samples: int, key: int) -> None:
     expected = []
     for sample in range(samples):
         found = [(math.inf, 2**64 - 1)]
@@ -122,7 +130,9 @@ def test_each_weighted_sample_is_that_of_the_paper(weights, samples, key):
 
 @steady
 @given(WEIGHTED, WEIGHTED)
-def test_weighted_resemblance_is_the_sum_of_the_lesser_by_that_of_the_greater(a, b):
+def test_weighted_resemblance_is_the_sum_of_the_lesser_by_that_of_the_greater(
+    a: dict[int, float], b: dict[int, float]
+) -> None:
     b |= dict(list(a.items())[::2])
     either = a.keys() | b.keys()
     low = math.fsum(min(a.get(feature, 0), b.get(feature, 0)) for feature in either)
@@ -137,33 +147,35 @@ def test_weighted_resemblance_is_the_sum_of_the_lesser_by_that_of_the_greater(a,
 @pytest.mark.parametrize("sketch", SKETCHES)
 @steady
 @given(shingles=SETS, rng=st.randoms(use_true_random=False))
-def test_neither_order_nor_repeats_matter(sketch, shingles, rng):
+def test_neither_order_nor_repeats_matter(
+    sketch: Callable[..., Any], shingles: list[int], rng: random.Random
+) -> None:
     other = rng.sample(shingles, len(shingles)) + shingles[:5]
     assert sketch(array(other), 64).tolist() == sketch(array(shingles), 64).tolist()
 
 
 @pytest.mark.parametrize("sketch", SKETCHES)
-def test_a_key_chooses_other_shingles(sketch):
+def test_a_key_chooses_other_shingles(sketch: Callable[..., Any]) -> None:
     shingles = hash_tokens([str(number) for number in range(5000)])
     a, b = (sketch(shingles, 128, key) for key in (1, 2))
     assert agreement(a, b) < 0.05
 
 
 @pytest.mark.parametrize("sketch", SKETCHES)
-def test_the_shingles_are_left_as_they_are(sketch):
+def test_the_shingles_are_left_as_they_are(sketch: Callable[..., Any]) -> None:
     shingles = array([3, 1, 2])
     sketch(shingles, 8)
     assert shingles.tolist() == [3, 1, 2]
 
 
 @pytest.mark.parametrize("sketch", [signature, one_permutation])
-def test_an_empty_page_resembles_only_an_empty_page(sketch):
+def test_an_empty_page_resembles_only_an_empty_page(sketch: Callable[..., Any]) -> None:
     empty = sketch(EMPTY, 64)
     assert agreement(empty, empty) == 1
     assert agreement(empty, sketch(array([7]), 64)) == 0
 
 
-def test_an_empty_page_has_no_bottom_k():
+def test_an_empty_page_has_no_bottom_k() -> None:
     some = bottom_k(array(range(9)), 4)
     assert bottom_k(EMPTY, 4).tolist() == []
     assert bottom_k_resemblance(EMPTY, EMPTY, 4) == 1
@@ -172,20 +184,20 @@ def test_an_empty_page_has_no_bottom_k():
 
 @steady
 @given(SETS, SETS)
-def test_the_signature_of_a_union_is_the_least_of_both(a, b):
+def test_the_signature_of_a_union_is_the_least_of_both(a: list[int], b: list[int]) -> None:
     either = np.minimum(signature(array(a), 40), signature(array(b), 40))
     assert signature(array(a + b), 40).tolist() == either.tolist()
 
 
 @pytest.mark.parametrize("size", [1, 2, 10, 100])
-def test_no_slot_of_a_short_page_is_empty(size):
+def test_no_slot_of_a_short_page_is_empty(size: int) -> None:
     found = one_permutation(mix(np.arange(size, dtype=np.uint64)), 512)
     assert 2**32 - 1 not in found
     sources = len(set(found.tolist()))
     assert sources == size if size < 10 else sources <= size
 
 
-def test_empty_slots_take_from_all_filled_ones_alike():
+def test_empty_slots_take_from_all_filled_ones_alike() -> None:
     found = one_permutation(mix(np.arange(4, dtype=np.uint64)), 4000)
     assert all(abs(count - 1000) < 120 for count in np.unique(found, return_counts=True)[1])  # 4 sigma
 
@@ -195,7 +207,9 @@ def test_empty_slots_take_from_all_filled_ones_alike():
 
 @steady
 @given(WEIGHTED.filter(bool), st.integers(0, 39), st.floats(0, 1))
-def test_a_sample_stays_while_only_weights_that_it_did_not_pick_are_lowered(weights, kept, factor):
+def test_a_sample_stays_while_only_weights_that_it_did_not_pick_are_lowered(
+    weights: dict[int, float], kept: int, factor: float
+) -> None:
     features, amounts = array(weights), np.array([*weights.values()])
     before = weighted_signature(features, amounts, 64)
     kept %= len(features)
@@ -206,7 +220,7 @@ def test_a_sample_stays_while_only_weights_that_it_did_not_pick_are_lowered(weig
     assert (weighted_signature(features, lowered, 64)[picked] == before[picked]).all()
 
 
-def test_a_sample_stays_when_its_own_weight_is_lowered_as_long_as_its_quantity_fits():
+def test_a_sample_stays_when_its_own_weight_is_lowered_as_long_as_its_quantity_fits() -> None:
     features, weights = mix(np.arange(50, dtype=np.uint64)), np.full(50, 8.0)
     samples = [weighted_signature(features, weights * factor, 2000) for factor in (1, 0.5, 0.25, 0.125)]
     for fewer in range(1, 4):
@@ -217,7 +231,7 @@ def test_a_sample_stays_when_its_own_weight_is_lowered_as_long_as_its_quantity_f
     assert all((same[i + 1] <= same[i]).all() for i in range(3))
 
 
-def test_weights_of_a_repeated_feature_add_up_and_0_is_none():
+def test_weights_of_a_repeated_feature_add_up_and_0_is_none() -> None:
     a = weighted_signature(array([1, 2, 1, 3]), np.array([1.0, 2.0, 0.5, 0.0]), 64)
     b = weighted_signature(array([2, 1]), np.array([2.0, 1.5]), 64)
     assert a.tolist() == b.tolist()
@@ -226,7 +240,7 @@ def test_weights_of_a_repeated_feature_add_up_and_0_is_none():
 
 
 @pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e300, 1.7e308])
-def test_extreme_weights_are_weights(weight):
+def test_extreme_weights_are_weights(weight: float) -> None:
     found = weighted_signature(array([1, 2]), np.array([weight, weight]), 500)
     assert len(set(found.tolist())) > 100
     assert 2**64 - 1 not in found
@@ -234,7 +248,7 @@ def test_extreme_weights_are_weights(weight):
 
 @steady
 @given(SETS, SETS)
-def test_with_weights_of_1_weighted_resemblance_is_resemblance(a, b):
+def test_with_weights_of_1_weighted_resemblance_is_resemblance(a: list[int], b: list[int]) -> None:
     a, b = array(set(a)), array(set(b))
     found = weighted_resemblance(a, np.ones(len(a)), b, np.ones(len(b)))
     assert found == pytest.approx(resemblance(a, b))
@@ -244,7 +258,7 @@ def test_with_weights_of_1_weighted_resemblance_is_resemblance(a, b):
 
 
 @pytest.mark.parametrize("bits", bbit.BITS)
-def test_values_are_packed_from_the_lowest_bits_up(bits):
+def test_values_are_packed_from_the_lowest_bits_up(bits: int) -> None:
     values = signature(array(range(100)), 64)
     expected = [mixed(int(value) ^ mixed(place + 1)) >> 64 - bits for place, value in enumerate(values)]
     packed = bbit.pack(values, bits)
@@ -257,13 +271,13 @@ def test_values_are_packed_from_the_lowest_bits_up(bits):
 @pytest.mark.parametrize(
     "values", [signature(array([5, 9]), 64), bottom_k(array(range(99)), 64), one_permutation(EMPTY, 64)]
 )
-def test_a_packed_signature_agrees_with_itself(values, bits):
+def test_a_packed_signature_agrees_with_itself(values: npt.NDArray[Any], bits: int) -> None:
     packed = bbit.pack(values, bits)
     assert bbit.agreement(packed, packed, bits) == bbit.estimate(packed, packed, bits) == 1.0
 
 
 @pytest.mark.parametrize("bits", bbit.BITS)
-def test_packed_values_are_compared_as_one_by_one(bits):
+def test_packed_values_are_compared_as_one_by_one(bits: int) -> None:
     rng = np.random.default_rng(bits)
     for _ in range(50):
         a, b = rng.integers(0, 256, (2, 24), np.uint8)
@@ -276,13 +290,13 @@ def test_packed_values_are_compared_as_one_by_one(bits):
         assert bbit.agreement(a.tobytes(), b.tobytes(), bits) == expected
 
 
-def test_agreement_by_chance_alone_estimates_nothing():
+def test_agreement_by_chance_alone_estimates_nothing() -> None:
     assert bbit.estimate(bytes(4), bytes([0, 0, 255, 255]), 1) == 0
     assert bbit.estimate(bytes(2), bytes([0b10_01_11_00] * 2), 2) == 0
 
 
 @pytest.mark.parametrize(("selectors", "bits"), [(64, 3), (64, 0), (64, 16), (84, 1), (90, 2)])
-def test_what_does_not_fill_bytes_is_refused(selectors, bits):
+def test_what_does_not_fill_bytes_is_refused(selectors: int, bits: int) -> None:
     with pytest.raises(SettingsError, match=f"{selectors} values of {bits} bits can't be packed; allowed: 1"):
         bbit.pack(signature(array([1]), selectors), bits)
 
@@ -293,7 +307,7 @@ SELECTORS, TRIALS = 128, 1000
 PAIRS = [(1, 0), (10, 6), (60, 30), (300, 40), (1700, 1457)]  # shingles of each page, common ones
 
 
-def check(found, truth, variance):
+def check(found: list[float], truth: float, variance: float) -> None:
     """The mean is within 4 standard errors, the spread within a tenth (4.5 sigma) of the formula's."""
     error = math.sqrt(variance)
     mean, spread = statistics.fmean(found), statistics.pstdev(found)
@@ -302,28 +316,28 @@ def check(found, truth, variance):
     assert abs(spread - error) <= 0.1 * error + 1e-6
 
 
-def simulate(size, common, compare):
+def simulate(size: int, common: int, compare: Callable[..., Any]) -> tuple[list[float], float]:
     """Estimates for seeded pairs of pages, and the resemblance of each."""
     rng = np.random.default_rng([size, common])
     return [compare(*pages(size, common, rng)) for _ in range(TRIALS)], common / (2 * size - common)
 
 
 @pytest.mark.parametrize(("size", "common"), PAIRS)
-def test_signature_is_unbiased_with_its_standard_error(size, common):
+def test_signature_is_unbiased_with_its_standard_error(size: int, common: int) -> None:
     found, truth = simulate(
         size, common, lambda a, b: agreement(signature(a, SELECTORS), signature(b, SELECTORS))
     )
     check(found, truth, truth * (1 - truth) / SELECTORS)
 
 
-def test_signature_is_as_good_for_consecutive_numbers_under_many_keys():
+def test_signature_is_as_good_for_consecutive_numbers_under_many_keys() -> None:
     a, b = np.arange(300, dtype=np.uint64), np.arange(50, 350, dtype=np.uint64)
     found = [agreement(signature(a, SELECTORS, key), signature(b, SELECTORS, key)) for key in range(TRIALS)]
     check(found, 250 / 350, 250 / 350 * 100 / 350 / SELECTORS)
 
 
 @pytest.mark.parametrize(("size", "common"), PAIRS)
-def test_one_permutation_is_unbiased_with_its_standard_error(size, common):
+def test_one_permutation_is_unbiased_with_its_standard_error(size: int, common: int) -> None:
     found, truth = simulate(
         size, common, lambda a, b: agreement(one_permutation(a, SELECTORS), one_permutation(b, SELECTORS))
     )
@@ -334,7 +348,7 @@ def test_one_permutation_is_unbiased_with_its_standard_error(size, common):
 
 
 @pytest.mark.parametrize(("size", "common"), PAIRS)
-def test_bottom_k_is_unbiased_with_its_standard_error(size, common):
+def test_bottom_k_is_unbiased_with_its_standard_error(size: int, common: int) -> None:
     k, n = 64, 2 * size - common
     found, truth = simulate(
         size, common, lambda a, b: bottom_k_resemblance(bottom_k(a, k), bottom_k(b, k), k)
@@ -344,8 +358,8 @@ def test_bottom_k_is_unbiased_with_its_standard_error(size, common):
 
 @pytest.mark.parametrize("bits", bbit.BITS)
 @pytest.mark.parametrize(("size", "common"), PAIRS)
-def test_b_bits_are_unbiased_with_their_standard_error(size, common, bits):
-    def compare(a, b):
+def test_b_bits_are_unbiased_with_their_standard_error(size: int, common: int, bits: int) -> None:
+    def compare(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> float:
         a, b = (bbit.pack(signature(page, SELECTORS), bits) for page in (a, b))
         return bbit.estimate(a, b, bits)
 
@@ -355,7 +369,7 @@ def test_b_bits_are_unbiased_with_their_standard_error(size, common, bits):
 
 
 @pytest.mark.parametrize(("size", "common", "noise"), [(10, 6, 1), (40, 38, 0.1), (40, 40, 0.3), (40, 0, 1)])
-def test_weighted_signature_is_unbiased_with_its_standard_error(size, common, noise):
+def test_weighted_signature_is_unbiased_with_its_standard_error(size: int, common: int, noise: float) -> None:
     rng = np.random.default_rng([size, common])
     features, usual = (
         rng.integers(0, 2**64, 2 * size - common, np.uint64),
@@ -382,14 +396,14 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize("sketch", GOLDEN)
-def test_golden_signatures(sketch):
+def test_golden_signatures(sketch: Callable[..., Any]) -> None:
     shingles = hash_tokens([f"shingle {number}" for number in range(100)])
     values = sketch(shingles, 96, key=42)
     packed = b"".join(bbit.pack(values, bits) for bits in bbit.BITS)
     assert hashlib.sha256(values.tobytes() + packed).hexdigest()[:32] == GOLDEN[sketch]
 
 
-def test_golden_weighted_signature():
+def test_golden_weighted_signature() -> None:
     shingles = hash_tokens([f"shingle {number}" for number in range(100)])
     found = weighted_signature(shingles, np.arange(1.0, 101.0), 4, key=42)
     assert [f"{value:016x}" for value in found.tolist()] == [

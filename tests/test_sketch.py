@@ -5,6 +5,7 @@ import random
 import statistics
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,25 +19,25 @@ SLOTS = [64, 128, 256, 512, 1024]
 SETS = st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 50), max_size=200)
 
 
-def array(numbers):
+def array(numbers: list[int] | range) -> npt.NDArray[np.uint64]:
     return np.array(numbers, np.uint64)
 
 
-def sketch(shingles, slots, bits, key=0):
+def sketch(shingles: npt.NDArray[np.uint64], slots: int, bits: int, key: int = 0) -> bytes:
     return Sketcher(slots, bits, key).make(shingles)
 
 
-def words(*sketches):
+def words(*sketches: bytes) -> npt.NDArray[np.uint64]:
     """Sketches as the rows that are compared."""
     return np.frombuffer(b"".join(sketches), np.uint64).reshape(len(sketches), -1)
 
 
-def slots_of(octets, bits):
+def slots_of(octets: bytes | list[int], bits: int) -> list[int]:
     """The values of all slots, from the lowest bits up."""
     return [octet >> shift & (1 << bits) - 1 for octet in octets for shift in range(0, 8, bits)]
 
 
-def compare(a, b, bits=2):
+def compare(a: bytes, b: bytes, bits: int = 2) -> float:
     return Sketcher(8 * len(a) // bits, bits).resemblance(a, b)
 
 
@@ -45,7 +46,9 @@ def compare(a, b, bits=2):
 
 @steady
 @given(SETS, st.sampled_from(SLOTS), st.sampled_from(WIDTHS), st.integers(0, 2**64 - 1))
-def test_each_slot_holds_the_smallest_of_its_hashes(shingles, slots, bits, key):
+def test_each_slot_holds_the_smallest_of_its_hashes(
+    shingles: list[int], slots: int, bits: int, key: int
+) -> None:
     smallest = {}
     for value in mix(array(shingles) ^ np.uint64(key)).tolist():
         slot = value * slots >> 64
@@ -58,25 +61,25 @@ def test_each_slot_holds_the_smallest_of_its_hashes(shingles, slots, bits, key):
 
 @pytest.mark.parametrize("bits", WIDTHS)
 @pytest.mark.parametrize("slots", SLOTS)
-def test_a_sketch_has_slots_times_bits(slots, bits):
+def test_a_sketch_has_slots_times_bits(slots: int, bits: int) -> None:
     for size in (0, 1, 5000):
         assert len(sketch(array(range(size)), slots, bits)) == slots * bits // 8
 
 
 @steady
 @given(SETS, st.randoms(use_true_random=False))
-def test_neither_order_nor_repeats_matter(shingles, rng):
+def test_neither_order_nor_repeats_matter(shingles: list[int], rng: random.Random) -> None:
     other = rng.sample(shingles, len(shingles)) + shingles[:5]
     assert sketch(array(other), 512, 2) == sketch(array(shingles), 512, 2)
 
 
-def test_a_key_chooses_other_shingles():
+def test_a_key_chooses_other_shingles() -> None:
     shingles = hash_tokens([str(number) for number in range(5000)])
     a, b = (sketch(shingles, 512, 8, key) for key in (1, 2))
     assert compare(a, b, 8) < 0.05
 
 
-def test_the_shingles_are_left_as_they_are():
+def test_the_shingles_are_left_as_they_are() -> None:
     shingles = array([3, 1, 2])
     sketch(shingles, 64, 2)
     assert shingles.tolist() == [3, 1, 2]
@@ -90,7 +93,7 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize(("slots", "bits"), GOLDEN)
-def test_golden_sketches(slots, bits):
+def test_golden_sketches(slots: int, bits: int) -> None:
     shingles = hash_tokens([f"shingle {number}" for number in range(1000)])
     found = hashlib.sha256(sketch(shingles, slots, bits, key=42)).hexdigest()
     assert found[:32] == GOLDEN[slots, bits]
@@ -101,7 +104,7 @@ def test_golden_sketches(slots, bits):
 
 @pytest.mark.parametrize("bits", WIDTHS)
 @pytest.mark.parametrize("slots", SLOTS)
-def test_slots_are_counted_as_one_by_one(slots, bits):
+def test_slots_are_counted_as_one_by_one(slots: int, bits: int) -> None:
     rng = random.Random(slots * bits)
     full, empty = [255] * (slots * bits // 8), [0] * (slots * bits // 8)
     rows = [full, empty] + [rng.choices([0, 255, *range(256)], k=slots * bits // 8) for _ in range(20)]
@@ -121,14 +124,16 @@ def test_slots_are_counted_as_one_by_one(slots, bits):
 
 @steady
 @given(SETS, st.sampled_from(SLOTS), st.sampled_from(WIDTHS))
-def test_the_same_set_resembles_itself_exactly(shingles, slots, bits):
+def test_the_same_set_resembles_itself_exactly(shingles: list[int], slots: int, bits: int) -> None:
     found = sketch(array(shingles), slots, bits)
     assert compare(found, found, bits) == 1.0
 
 
 @steady
 @given(SETS, SETS, st.sampled_from(SLOTS), st.sampled_from(WIDTHS))
-def test_the_estimate_is_symmetric_and_within_0_and_1(a, b, slots, bits):
+def test_the_estimate_is_symmetric_and_within_0_and_1(
+    a: list[int], b: list[int], slots: int, bits: int
+) -> None:
     sketches = [sketch(array(shingles), slots, bits) for shingles in (a, b)]
     found = compare(*sketches, bits)
     assert found == compare(*reversed(sketches), bits)
@@ -137,20 +142,20 @@ def test_the_estimate_is_symmetric_and_within_0_and_1(a, b, slots, bits):
 
 @pytest.mark.parametrize("bits", WIDTHS)
 @pytest.mark.parametrize("size", [1, 5, 5000])
-def test_an_empty_set_resembles_only_an_empty_set(size, bits):
+def test_an_empty_set_resembles_only_an_empty_set(size: int, bits: int) -> None:
     empty, other = sketch(array([]), 512, bits), sketch(array(range(size)), 512, bits)
     assert compare(empty, other, bits) == compare(other, empty, bits) == 0
     assert compare(empty, empty, bits) == 1
 
 
-def test_many_are_compared_as_one_by_one():
+def test_many_are_compared_as_one_by_one() -> None:
     sketches = [sketch(array(range(start, start + 300)), 512, 2) for start in range(0, 400, 20)]
     one_by_one = [compare(other, sketches[3]) for other in sketches]
     assert Sketcher(512, 2).resemblances(words(*sketches), sketches[3]).tolist() == one_by_one
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
-def test_equal_slots_by_chance_alone_estimate_nothing(bits):
+def test_equal_slots_by_chance_alone_estimate_nothing(bits: int) -> None:
     values = 2**bits - 1
     assert Sketcher(512, bits).estimate(100 * values, 100 * values, 100) == 0
 
@@ -159,7 +164,7 @@ SIZES = [5, 20, 60, 300, 2000, 20_000]
 TRIALS = {5: 150, 20: 150, 60: 150, 300: 150, 2000: 60, 20_000: 12}
 
 
-def errors(size, tenths, slots=512, bits=2):
+def errors(size: int, tenths: int, slots: int = 512, bits: int = 2) -> list[float]:
     """Signed errors of the estimate, before it is cut off at 0, for seeded pairs of sets of one size."""
     rng = np.random.default_rng([size, tenths])
     common = round(2 * size * tenths / (10 + tenths))
@@ -175,7 +180,7 @@ def errors(size, tenths, slots=512, bits=2):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_estimate_is_unbiased_and_close_for_sets_of_size(size):
+def test_the_estimate_is_unbiased_and_close_for_sets_of_size(size: int) -> None:
     print(
         f"\n{size} shingles a page, 512 slots of 2 bits, {TRIALS[size]} pairs\n  R   mean error  mean |error|"
     )

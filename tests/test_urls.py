@@ -23,7 +23,7 @@ PAGE_URL = "http://example.org/docs/page.html"
 
 @steady(400)
 @given(LINKS, st.sampled_from([PAGE_URL, "http://example.org", "http://example.org/docs/a/B/c?q"]))
-def test_a_url_token_is_what_urljoin_and_a_plain_rule_give(link, base):
+def test_a_url_token_is_what_urljoin_and_a_plain_rule_give(link: str, base: str) -> None:
     token = url_token(link, base)
     assert ([] if token is None else [fold(token)]) == url_tokens(link, base)
 

@@ -62,8 +62,8 @@ class Watch:
             page_ids = list(self._waiting)
             with suppress(DedupError):  # the index is out of reach: it is asked again
                 for page_id, state in zip(page_ids, await self._index.states(page_ids), strict=True):
-                    if state != "pending":
-                        self.settle(page_id, processed=state == "done")
+                    if not state.is_pending:
+                        self.settle(page_id, processed=state.is_done)
 
     def settle(self, of_id: str, *, processed: bool) -> None:
         """The kept page is done, or it has failed: then what was dropped for it is fetched again."""

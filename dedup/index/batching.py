@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Confirmations(Generic[T]):
-    """Hands what is added to ``write``, in order, in batches of at least one."""
+    """Collects items, and calls ``write`` with them in their order, in batches of at least one."""
 
     def __init__(self, write: Callable[[list[T]], Awaitable[None]]) -> None:
         self._write = write
@@ -34,7 +34,7 @@ class Confirmations(Generic[T]):
         return item in self._waiting or item in self._writing
 
     def add(self, item: T) -> None:
-        """Will be written within `PATIENCE`; if that fails, with the next ones, or by `close`."""
+        """Has an item written within `PATIENCE`; if that fails, with the next ones, or by `close`."""
         self._waiting[item] = None
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._flush_soon())
@@ -46,14 +46,14 @@ class Confirmations(Generic[T]):
                 await self.flush()
                 self._told = ""
             except DedupError as error:
-                if str(error) != self._told:  # one line for a trouble, not two a second
+                if str(error) != self._told:  # a trouble is told once, not twice a second
                     self._told = str(error)
                     logger.warning(
-                        "Pages that were processed can't be written yet, which is tried again: %s", error
+                        "Pages that were processed can't be written yet; it will be tried again: %s", error
                     )
 
     async def flush(self) -> None:
-        """Writes what is waiting; raises what ``write`` raises, and then keeps it."""
+        """Writes what is waiting.  If ``write`` raises, so does this, and what is waiting is kept."""
         async with self._lock:
             batch, self._waiting = self._waiting, {}
             self._writing = batch

@@ -4,9 +4,7 @@ An index knows pages and their fingerprints; whether a candidate counts comes fr
 
 * `claim` is atomic: of two workers with the same page at once, exactly one is told "new".
 * A page is never its own duplicate: its page id again gets "same".
-* A claim is *pending*, owned by its run, until `confirm` makes it *done* or `release` takes it back.
-  A pending claim of a run that is no longer alive shadows nothing, and neither does any other page of a run
-  that died before it had *finished*, until it is claimed again: what it linked to may be lost.
+* What becomes of a page after its claim is said in `dedup.index.lifecycle`, which defines the words, too.
 * The nearest page wins: least distance, then most resemblance, then the earlier page.
 """
 
@@ -22,11 +20,12 @@ from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.simhash import distance
 from dedup.index.entry import Entry, scope_mask, storable_id, storable_url
+from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 from dedup.index.survey import Survey
 from dedup.settings import SETTINGS
 
-__all__ = ["MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT", "Index", "State", "Status", "Verdict"]
+__all__ = ["MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT", "Index", "Status", "Verdict"]
 
 #: How many candidates' sketches are compared per page, at most and the nearest first.  This bounds the cost
 #: of a flood of pages alike.
@@ -37,8 +36,6 @@ MAX_EQUAL = 16
 PROBE_LIMIT = 1000
 
 Status = Literal["new", "same", "duplicate", "unjudged"]
-#: Of a filed page; None: it is not filed, or only by a run that is dead.
-State = Literal["pending", "done"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +165,7 @@ class Index(ABC):
         )
 
     async def confirm(self, page_id: str) -> None:
-        """The page's output has been handed over: its claim is done.  Written within a second."""
+        """The page's output has been handed over: its claim is done.  This is written within a second."""
         await self._confirm(storable_id(page_id))
 
     async def release(self, page_id: str) -> None:
@@ -176,17 +173,17 @@ class Index(ABC):
         await self._release(storable_id(page_id))
 
     async def find(self, page_id: str) -> Entry | None:
-        """A page as it is filed, pending ones included; None if it is not."""
+        """A page as it is filed, whatever its state; None if it is absent."""
         await self.open()
         return await self._find(storable_id(page_id))
 
     async def states(self, page_ids: Sequence[str]) -> list[State]:
-        """How each page is filed."""
+        """The state of each page."""
         await self.open()
         return await self._states([*map(storable_id, page_ids)])
 
     async def count(self) -> int:
-        """How many pages are filed, pending ones included."""
+        """How many pages are filed, whatever their state."""
         await self.open()
         return await self._count()
 
@@ -201,15 +198,15 @@ class Index(ABC):
         )
 
     async def forget(self, page_ids: Sequence[str]) -> int:
-        """Takes pages out, done or pending: they will be claimed as new.  How many were filed."""
+        """Takes pages out, whatever their state.  How many were filed."""
         await self.open()
         return await self._forget([*map(storable_id, page_ids)])
 
     @abstractmethod
     async def close(self, *, finished: bool = True) -> None:
-        """Writes what is confirmed, releases what is still pending, lets go of the store.
+        """Writes what is confirmed, releases what is still pending, and lets go of the store.
 
-        A run that has not ``finished`` is one that is dead: see above.
+        A run that is closed without having ``finished`` is dead (see `dedup.index.lifecycle`).
         """
 
     @abstractmethod

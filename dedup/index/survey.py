@@ -7,27 +7,26 @@ can't is counted.  `Survey.findings` says which invariants don't hold, and how t
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from dedup.index.entry import Entry, scope_mask
+from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 
-__all__ = ["BATCH", "REBUILD", "Filed", "Finding", "Standing", "Survey"]
+__all__ = ["BATCH", "REBUILD", "Filed", "Finding", "Survey", "unsound"]
 
 #: Pages that are read at once.
 BATCH = 500
 #: How to repair an index that stores something twice, in ways that contradict each other.
 REBUILD = "rebuild it: export it, which reads every readable page, and import those pages into another index"
 
-#: dead: a claim of a run that has neither confirmed it nor lives on; it shadows nothing.
-Standing = Literal["done", "pending", "dead"]
-
 
 class Filed(NamedTuple):
     """A page as it was found."""
 
     entry: Entry | None  #: None if it can't be read
-    state: Standing
+    #: DONE, PENDING or DEAD.  A survey does not ask whether the run of a confirmed page lives, or has finished.
+    state: State
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class Survey(ABC):
     async def close(self) -> None:
         """Lets go of the store."""
 
-    def readable(self, entry: Entry | None, state: Standing) -> Filed:
+    def readable(self, entry: Entry | None, state: State) -> Filed:
         """A page as it was found; without its entry if no claim could be compared with it."""
         return Filed(None if entry is None or self.parameters.flaw(entry) else entry, state)
 

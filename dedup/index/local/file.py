@@ -18,7 +18,7 @@ __all__ = ["APPLICATION_ID", "COLUMNS", "IndexFile", "checksum", "entry_of"]
 
 #: "Shin", in the header of every SQLite file that is an index.
 APPLICATION_ID = 0x5368696E
-#: Of a page, in the order of `entry_of`.
+#: The columns of a page, in the order of `entry_of`.
 COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, checksum"
 
 
@@ -31,7 +31,7 @@ def _numbers(blob: bytes) -> tuple[int, ...]:
 
 
 def checksum(row: Iterable[object]) -> bytes:
-    """Of the columns, their types included."""
+    """The checksum of the columns, their types included."""
     return xxhash.xxh3_64_digest(ascii(tuple(row)).encode("ascii"))
 
 

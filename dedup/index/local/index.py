@@ -14,8 +14,9 @@ from dedup.errors import IndexCorruptError, SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.simhash import distance
 from dedup.index.batching import Confirmations
-from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Index, State, Verdict
+from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Index, Verdict
 from dedup.index.entry import Entry, Match, nearest
+from dedup.index.lifecycle import Event, State, after
 from dedup.index.local.sqlite import Store
 from dedup.index.local.survey import survey_file
 from dedup.index.local.tables import SortedTables
@@ -32,7 +33,7 @@ class _Live:
 
     entry: Entry
     number: int
-    done: bool = False
+    state: State
 
 
 class LocalIndex(Index):
@@ -54,8 +55,10 @@ class LocalIndex(Index):
         self._live: dict[str, _Live] = {}  # by page id
         self._by_number: dict[int, _Live] = {}
         self._rows: list[int] = []  # row in the file, per number; 0 = not there
-        self._dead: set[str] = set()  # runs that never finished
-        self._met: dict[str, bool] = {}  # pages of theirs that were claimed again: whether they are done
+        self._dead: set[str] = set()  # runs that died before they had finished
+        self._reclaimed: dict[
+            str, State
+        ] = {}  # their pages that this run has claimed, and what became of them
         self._confirmations = Confirmations(self._write)
 
     @property
@@ -76,16 +79,17 @@ class LocalIndex(Index):
         self._tables = SortedTables(self.plan, keys)
 
     async def _claim(self, entry: Entry) -> Verdict:
-        if entry.page_id in self._live or (self._store and self._store.holds(entry.page_id)):
-            if self._is_lost(await self._find(entry.page_id)):
-                self._met[entry.page_id] = False
+        state = self._state(entry.page_id)
+        if state is not State.ABSENT:
+            if after(state, Event.CLAIM) is not state:
+                self._reclaimed[entry.page_id] = after(state, Event.CLAIM)
             return Verdict.same()
         keys = entry.keys
         for _, other in self._filed(entry, self._tables.equal(keys[0])[:MAX_EQUAL]):
             if other.page_id == entry.page_id:
                 return Verdict.same()
             if other.sketch == entry.sketch:
-                return self._duplicate(entry, other, 1.0, done=self._is_done(other))
+                return self._duplicate(entry, other, 1.0, done=self._state_of(other).is_done)
         candidates = self._filed(entry, self._tables.within(keys, self.detector.radius))
         filed = dict(islice(candidates, MAX_COMPARED))
         if any(other.page_id == entry.page_id for other in filed.values()):
@@ -93,22 +97,31 @@ class LocalIndex(Index):
         found = nearest(self._matches(entry, filed), self.detector.min_resemblance)
         if found is not None:
             of = filed[found.number]
-            return self._duplicate(entry, of, found.resemblance, done=self._is_done(of))
-        live = _Live(entry, self._tables.add(keys))
+            return self._duplicate(entry, of, found.resemblance, done=self._state_of(of).is_done)
+        live = _Live(entry, self._tables.add(keys), after(state, Event.CLAIM))
         self._live[entry.page_id] = self._by_number[live.number] = live
         self._rows.append(0)
         return Verdict.new()
 
     def _filed(self, entry: Entry, numbers: list[int]) -> Iterator[tuple[int, Entry]]:
-        """Those of the pages that are still filed, in the scope of an entry."""
+        """The pages that cast a shadow, of those with these numbers and in the scope of an entry."""
         for number in numbers:
             other = self._entry(number)
-            if other is not None and other.scope == entry.scope and not self._is_lost(other):
+            if other is not None and other.scope == entry.scope and self._state_of(other).casts_shadow:
                 yield number, other
 
-    def _is_lost(self, entry: Entry | None) -> bool:
-        """Whether a page is one of a dead run, and was not claimed again."""
-        return entry is not None and entry.run in self._dead and entry.page_id not in self._met
+    def _state(self, page_id: str) -> State:
+        live = self._live.get(page_id)
+        filed = live.entry if live else self._store.find(page_id) if self._store else None
+        return State.ABSENT if filed is None else self._state_of(filed)
+
+    def _state_of(self, filed: Entry) -> State:
+        """The state of a page that is filed."""
+        if live := self._live.get(filed.page_id):
+            return live.state
+        if filed.run in self._dead:
+            return self._reclaimed.get(filed.page_id, State.LOST)
+        return State.DONE if filed.run == self.run else State.SAFE
 
     def _matches(self, entry: Entry, filed: dict[int, Entry]) -> list[Match]:
         if not filed:
@@ -133,15 +146,19 @@ class LocalIndex(Index):
         return entry
 
     async def _confirm(self, page_id: str) -> None:
-        if page_id in self._met:
-            self._met[page_id] = True
+        self._reclaim(page_id, Event.CONFIRM)
         live = self._live.get(page_id)
-        if live is None or live.done:
+        if live is None or live.state is after(live.state, Event.CONFIRM):
             return
-        live.done = True
+        live.state = after(live.state, Event.CONFIRM)
         if self._store is not None:
             self._confirmations.add(live)
             await asyncio.sleep(0)
+
+    def _reclaim(self, page_id: str, event: Event) -> None:
+        """Moves a page on, if it is one of a dead run that this run has claimed."""
+        if page_id in self._reclaimed:
+            self._reclaimed[page_id] = after(self._reclaimed[page_id], event)
 
     async def _write(self, batch: list[_Live]) -> None:
         """Writes to the file, in another thread; meanwhile the pages are still looked up here."""
@@ -152,10 +169,9 @@ class LocalIndex(Index):
             del self._live[live.entry.page_id], self._by_number[live.number]
 
     async def _release(self, page_id: str) -> None:
-        if self._met.get(page_id) is False:
-            del self._met[page_id]
+        self._reclaim(page_id, Event.RELEASE)
         live = self._live.get(page_id)
-        if live is not None and not live.done:
+        if live is not None and after(live.state, Event.RELEASE) is State.ABSENT:
             del self._live[page_id], self._by_number[live.number]
 
     async def _find(self, page_id: str) -> Entry | None:
@@ -166,40 +182,29 @@ class LocalIndex(Index):
     async def _states(self, page_ids: Sequence[str]) -> list[State]:
         return [self._state(page_id) for page_id in page_ids]
 
-    def _state(self, page_id: str) -> State:
-        if live := self._live.get(page_id):
-            return "done" if live.done else "pending"
-        filed = self._store.find(page_id) if self._store else None
-        if filed is None or self._is_lost(filed):
-            return None
-        return "done" if self._is_done(filed) else "pending"
-
-    def _is_done(self, entry: Entry) -> bool:
-        live = self._live.get(entry.page_id)
-        return self._met.get(entry.page_id, True) if live is None else live.done
-
     async def _count(self) -> int:
         return len(self._live) + (self._store.count() if self._store else 0)
 
     async def _add(self, entries: Sequence[Entry]) -> int:
         fresh: dict[str, Entry] = {}
         for entry in entries:
-            if not (entry.page_id in self._live or (self._store and self._store.holds(entry.page_id))):
+            if self._state(entry.page_id) is State.ABSENT:
                 fresh.setdefault(entry.page_id, entry)
         rows = self._store.add([*fresh.values()]) if self._store else [0] * len(fresh)
         for entry, row in zip(fresh.values(), rows, strict=True):
             number = self._tables.add(entry.keys)
             self._rows.append(row)
             if not row:
-                self._live[entry.page_id] = self._by_number[number] = _Live(entry, number, done=True)
+                live = _Live(entry, number, after(State.ABSENT, Event.ADD))
+                self._live[entry.page_id] = self._by_number[number] = live
         return len(fresh)
 
     async def _forget(self, page_ids: Sequence[str]) -> int:
         for page_id in page_ids:
-            self._met.pop(page_id, None)
+            self._reclaimed.pop(page_id, None)
         live = {page_id: self._live[page_id] for page_id in page_ids if page_id in self._live}
         if self._store is not None:
-            while any(one.done and page_id in self._live for page_id, one in live.items()):
+            while any(one.state.is_done and page_id in self._live for page_id, one in live.items()):
                 await self._confirmations.flush()  # then they are in the file
         live = {page_id: one for page_id, one in live.items() if page_id in self._live}
         for page_id, one in live.items():
@@ -228,11 +233,16 @@ class LocalIndex(Index):
         try:
             await self._confirmations.close()
             if self._store is not None and finished:
-                self._store.finish(self.run, [page_id for page_id, done in self._met.items() if done])
+                own = [
+                    name
+                    for name, state in self._reclaimed.items()
+                    if after(state, Event.FINISH) is State.SAFE
+                ]
+                self._store.finish(self.run, own)
         finally:
             self._live.clear()
             self._by_number.clear()
             self._rows.clear()
-            self._met.clear()
+            self._reclaimed.clear()
             if self._store is not None:
                 self._store.close()

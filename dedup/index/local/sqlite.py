@@ -1,7 +1,7 @@
 """The file of an embedded index: one SQLite database, the durable truth of the pages that are done.
 
-Write-ahead logging: readers never wait for the writer, and a killed process loses at most what it had
-not yet handed over.  A lock file beside it keeps a second crawl out.  A file that is not ours, or is
+Thanks to write-ahead logging readers never wait for the writer, and a killed process loses at most what it
+had not yet handed over.  A lock file beside it keeps a second crawl out.  A file that is not an index, or is
 damaged, is refused and left as it is: it is opened for writing only when all of it has been read, and
 each page is stored with its checksum.
 """
@@ -61,7 +61,7 @@ def _row(entry: Entry) -> tuple[object, ...]:
 
 
 class Store(IndexFile):
-    """An open file: reading is done in the caller's thread, writing in any."""
+    """An open file, which is read in the caller's thread, and written in any."""
 
     def __init__(self, path: str, parameters: Mapping[str, str]) -> None:
         """Locks the file, and reads its header; a new one is made with the parameters given."""
@@ -91,7 +91,10 @@ class Store(IndexFile):
             raise
 
     def hold(self, run: str) -> set[str]:
-        """Opens the file for writing, and says who holds it; the runs that never finished."""
+        """Opens the file for writing, and marks it: which process holds it, and that the run has not finished.
+
+        Returns the runs that are dead: they are still marked so.
+        """
         with self._errors():
             self._writer = sqlite3.connect(self.path, check_same_thread=False, timeout=5)
             self._connections.append(self._writer)
@@ -109,10 +112,10 @@ class Store(IndexFile):
                 self._writer.executemany("REPLACE INTO header VALUES (?, ?)", marks)
         return dead
 
-    def finish(self, run: str, met: Iterable[str]) -> None:
-        """The run has finished, and pages of dead runs that it has met are its own."""
+    def finish(self, run: str, own: Iterable[str]) -> None:
+        """Takes away the mark of a run, as it has finished; pages of dead runs that are its own now name it."""
         with self._errors(), self._writer:
-            for page_id in met:
+            for page_id in own:
                 if entry := self.find(page_id):
                     row = _row(entry._replace(run=run))
                     self._writer.execute(
@@ -122,7 +125,7 @@ class Store(IndexFile):
             self._writer.execute("DELETE FROM header WHERE name = ?", (f"run {run}",))
 
     def _identify(self) -> tuple[int, int] | None:
-        """Which file has this name now, if any."""
+        """Identifies the file that has this name now, if there is one."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -141,7 +144,7 @@ class Store(IndexFile):
         fresh.rename(self.path)
 
     def _holder(self) -> str:
-        """Who has the file, as far as it can be told."""
+        """Says who has the file, as far as it can be told."""
         try:
             return f" (process {self._header()['holder']})"
         except (DedupError, KeyError, sqlite3.Error, OSError):
@@ -170,12 +173,6 @@ class Store(IndexFile):
         except ValueError as error:
             raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
 
-    def holds(self, page_id: str) -> bool:
-        """Whether a page is in the file."""
-        with self._errors():
-            query = "SELECT 1 FROM pages WHERE page_id = ?"
-            return self._reader.execute(query, (page_id,)).fetchone() is not None
-
     def entry(self, row: int) -> Entry | None:
         """The entry in a row; None if it is not there."""
         return self._find("number", row)
@@ -191,7 +188,7 @@ class Store(IndexFile):
         return None if found is None else self._entry(found)
 
     def add(self, entries: list[Entry]) -> list[int]:
-        """Writes entries in one transaction; their rows."""
+        """Writes entries in one transaction, and returns their rows."""
         insert = f"INSERT INTO pages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         rows = [(*row, checksum(row)) for row in map(_row, entries)]
         with self._errors():
@@ -204,7 +201,7 @@ class Store(IndexFile):
             return [self._writer.execute(insert, row).lastrowid or 0 for row in rows]
 
     def forget(self, page_ids: Iterable[str]) -> set[int]:
-        """Deletes pages in one transaction; the rows they were in."""
+        """Deletes pages in one transaction, and returns the rows they were in."""
         rows = set()
         query = "SELECT number FROM pages WHERE page_id = ?"
         with self._errors(), self._writer:

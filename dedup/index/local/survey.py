@@ -14,6 +14,7 @@ import numpy as np
 
 from dedup.errors import IndexCorruptError
 from dedup.index.entry import Entry
+from dedup.index.lifecycle import State
 from dedup.index.local.file import COLUMNS, IndexFile, entry_of
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
@@ -107,7 +108,7 @@ class FileSurvey(Survey):
 
     async def pages(self) -> AsyncIterator[Filed]:
         for _, columns in self._file.rows():
-            yield self.readable(self._entry(columns), "done")
+            yield self.readable(self._entry(columns), State.DONE)
 
     @staticmethod
     def _entry(columns: tuple[Any, ...] | None) -> Entry | None:

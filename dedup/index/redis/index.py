@@ -17,8 +17,9 @@ from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, Inde
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.batching import Confirmations
-from dedup.index.contract import Index, State, Verdict
+from dedup.index.contract import Index, Verdict
 from dedup.index.entry import Entry
+from dedup.index.lifecycle import State
 from dedup.index.redis.bulk import Bulk
 from dedup.index.redis.client import Server
 from dedup.index.redis.keys import Keys, Tables
@@ -33,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 #: A bucket is planned to hold this many pages: half of what a listpack holds, so that it stays one.
 BUCKET_PAGES = 64
-#: A run that has not been heard of for this long is dead: what it filed shadows nothing until claimed again.
+#: A run whose lease is not renewed for this long is dead (see `dedup.index.lifecycle`), in ms.
 LEASE_MS = 60_000
 #: Pages that one call of a script confirms, or tells the states of.
 PAGES = 500
@@ -143,18 +144,17 @@ class RedisIndex(Index):
     async def _release_all(self) -> None:
         """Releases what was asked for now, and what could not be released when it was asked for."""
         for page_id, claimed in list(self._releasing.items()):
-            entry = await self._find(page_id) or claimed  # a run that is dead may have filed it otherwise
+            entry = await self._find(page_id) or claimed  # a dead run may have filed it otherwise
             keys = [self._keys.released, self._keys.page_id(page_id)]
             keys += [probe.bucket for probe in self._tables.probes(entry)]
             await self._call("release", keys, [self._keys.pages])
             self._releasing.pop(page_id, None)
 
     async def _states(self, page_ids: Sequence[str]) -> list[State]:
-        known: dict[bytes, State] = {b"done": "done", b"pending": "pending"}
         found: list[State] = []
         for start in range(0, len(page_ids), PAGES):
             keys = [*map(self._keys.page_id, page_ids[start : start + PAGES])]
-            found += [known.get(state) for state in await self._call("state", keys, [self._keys.pages])]
+            found += [State(state.decode()) for state in await self._call("state", keys, [self._keys.pages])]
         return found
 
     async def _find(self, page_id: str) -> Entry | None:

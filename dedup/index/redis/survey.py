@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 from dedup.index.redis.check import Invariants
 from dedup.index.redis.client import Server
 from dedup.index.redis.keys import Keys, Tables
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import whole
-from dedup.index.survey import Filed, Finding, Standing, Survey
+from dedup.index.survey import Filed, Finding, Survey
 from dedup.printing import octets as shown
 
 __all__ = ["RedisSurvey", "survey_redis"]
@@ -74,7 +75,8 @@ class RedisSurvey(Survey):
                     (there,) = await self._server.ask([("EXISTS", self._keys.page(number))])
                     if not there:
                         continue  # taken out meanwhile
-                state: Standing = "done" if owner is None else "pending" if owner in alive else "dead"
+                claimed = State.PENDING if owner in alive else State.DEAD
+                state = State.DONE if owner is None else claimed
                 yield self.readable(whole(record or b""), state)
 
     def findings(self) -> AsyncIterator[Finding]:

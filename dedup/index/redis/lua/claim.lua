@@ -82,25 +82,26 @@ end
 
 local number = redis.call('GET', page_id)
 if number then
-  local owner = redis.call('HGET', pending, number)
-  local by = filed_by(pages .. number)
-  if owner or is_dead(by) then
+  local state = state_of(number, pages .. number)
+  if state == 'pending' or state == 'dead' then -- rows claim pending, claim dead
     redis.call('HSET', pending, number, run)
-    if owner == by then file_for(pages .. number, record:sub(RUN_AT, RUN_END)) end
+    file_for(pages .. number, record:sub(RUN_AT, RUN_END))
+  elseif state == 'lost' or state == 'reclaimed' then -- rows claim lost, claim reclaimed
+    redis.call('HSET', pending, number, run)
   end
-  return answer('same')
+  return answer('same') -- rows claim done, claim safe
 end
 
 local others = redis.call('ZCARD', runs) > 1 -- else nobody can be dead
-local function counts(candidate, stored) -- of a run that has finished, or lives
+local function casts_shadow(candidate, stored) -- it is pending, reclaimed, done or safe
   local owner = redis.call('HGET', pending, candidate)
-  if not owner then return not others or not is_dead(as_text(stored:sub(RUN_AT, RUN_END))) end
-  return owner == run or (redis.call('ZSCORE', runs, owner) and not is_dead(owner))
+  if owner then return is_alive(owner) end
+  return not others or not is_dead(as_text(stored:sub(RUN_AT, RUN_END)))
 end
 
-local function candidate_record(candidate) -- of a page that counts, in this scope
+local function candidate_record(candidate) -- of a page that casts a shadow, in this scope
   local stored = redis.call('GET', pages .. candidate)
-  return stored and stored:sub(SCOPE_AT, SCOPE_END) == own_scope and counts(candidate, stored) and stored
+  return stored and stored:sub(SCOPE_AT, SCOPE_END) == own_scope and casts_shadow(candidate, stored) and stored
 end
 
 local function probe(table) -- members and scores that share the prefix, and the own score
@@ -162,7 +163,7 @@ for i = 1, math.min(#found, MAX_COMPARED) do
 end
 if best then return best.reply end
 
-number = redis.call('INCR', sequence)
+number = redis.call('INCR', sequence) -- row claim absent
 last = number
 redis.call('SET', page_id, number)
 redis.call('SET', pages .. number, record)

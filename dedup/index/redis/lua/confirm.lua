@@ -1,13 +1,13 @@
 -- confirm(KEYS = {..., page id, page id, ...}, ARGV = {..., prefix of pages, run as 16 bytes})
 --   -> how many claims became done
--- What comes first: see known.lua.  A page that is not filed is passed over.
+-- What comes first: see known.lua.  A page that is not pending is passed over.
 local done = 0
 for i = 5, #KEYS do
   local number = redis.call('GET', KEYS[i])
   if number and redis.call('HDEL', pending, number) == 1 then
-    done = done + 1
+    done = done + 1 -- row confirm pending
     local page = ARGV[5] .. number
-    if is_dead(filed_by(page)) then file_for(page, ARGV[6]) end
+    if is_dead(filed_by(page)) then file_for(page, ARGV[6]) end -- row confirm reclaimed
   end
 end
 return answer(done)

@@ -2,7 +2,8 @@
 --        ARGV = {..., prefix of pages, number of tables, number of each page})
 --   -> how many pages were taken out
 -- What comes first: see known.lua.
--- Takes out pages, done or pending; one that has another number by now is left.
+-- Takes out pages; one that has another number by now is left.
+-- Rows forget pending, forget done, forget safe, forget dead, forget lost, forget reclaimed.
 local released, per_page, gone = KEYS[5], tonumber(ARGV[6]) + 1, 0
 redis.call('GET', released) -- only for their types
 for key = 6, #KEYS do

@@ -5,6 +5,8 @@
 -- An index that was emptied, replaced or set back to an earlier state is never taken for the one that the
 -- caller knows: by its header, and by the number, the highest that the caller has seen given out.  The nonce
 -- ties an answer to its question.  The types of all keys are checked before anything is written.
+--
+-- The scripts carry out the rows of dedup/index/lifecycle.py, and name them.
 local header, sequence, runs, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, run = ARGV[3], ARGV[4]
 local last = tonumber(redis.call('GET', sequence) or -1)
@@ -15,9 +17,16 @@ local function answer(...) return {nonce, last, ...} end
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local function is_dead(owner) -- a run that died before it had finished
-  local lease = owner ~= run and redis.call('ZSCORE', runs, owner)
+
+-- A run dies when its lease runs out: rows die pending, die done, die reclaimed.
+local function is_dead(other)
+  local lease = other ~= run and redis.call('ZSCORE', runs, other)
   return lease and tonumber(lease) <= now
+end
+
+local function is_alive(other) -- a run that is not dead has a lease, unless it has finished
+  local lease = other == run or redis.call('ZSCORE', runs, other)
+  return lease and (lease == true or tonumber(lease) > now)
 end
 
 local function as_text(octets) -- of a run, as in `runs` and `pending`
@@ -30,6 +39,14 @@ end
 
 local function file_for(page, octets) -- another run
   redis.call('SETRANGE', page, RUN_AT - 1, octets)
+end
+
+local function state_of(number, page) -- of a page that is filed
+  local owner, filer = redis.call('HGET', pending, number), filed_by(page)
+  if owner and is_alive(owner) then return owner == filer and 'pending' or 'reclaimed' end
+  if owner then return owner == filer and 'dead' or 'lost' end
+  if is_dead(filer) then return 'lost' end
+  return is_alive(filer) and 'done' or 'safe'
 end
 
 if redis.call('HGET', header, 'digest') ~= ARGV[1] then return answer('gone') end

@@ -14,7 +14,8 @@ from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.index import Entry, Index
 from dedup.index.contract import PROBE_LIMIT
-from dedup.index.survey import Standing, Survey
+from dedup.index.lifecycle import State
+from dedup.index.survey import Survey
 from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits, skew
 from dedup.lab.figures import draw_distributions, plots
 from dedup.printing import clock
@@ -31,27 +32,27 @@ SPIKES, FAR = 3, 5
 RAMP = " .:-=+*#%@"
 #: Characters of the longest bar.
 BAR = 40
-_STATES: tuple[Standing, ...] = ("done", "pending", "dead")
+_STATES = (State.DONE, State.PENDING, State.DEAD)
 
 
 @dataclass
 class _Run:
     first: int
     last: int
-    states: Counter[Standing] = field(default_factory=Counter)
+    states: Counter[State] = field(default_factory=Counter)
 
 
 @dataclass
 class _Census:
     """The figures that are taken down while the pages of an index are read."""
 
-    states: Counter[Standing] = field(default_factory=Counter)
+    states: Counter[State] = field(default_factory=Counter)
     unreadable: int = 0
     runs: dict[str, _Run] = field(default_factory=dict)
     simhashes: "array[int]" = field(default_factory=lambda: array("Q"))
     keys: "array[int]" = field(default_factory=lambda: array("Q"))
 
-    def add(self, entry: Entry | None, state: Standing) -> None:
+    def add(self, entry: Entry | None, state: State) -> None:
         if entry is None:
             self.unreadable += 1
             return
@@ -93,10 +94,10 @@ async def print_info(index: Index, plot: Path | None) -> int:
 def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[int | None, str]) -> None:
     total = census.states.total()
     print(index.where)
-    states = [f"{total:,}: {census.states['done']:,} done"]
-    if count := census.states["pending"]:
+    states = [f"{total:,}: {census.states[State.DONE]:,} done"]
+    if count := census.states[State.PENDING]:
         states.append(f"{count:,} pending")
-    if count := census.states["dead"]:
+    if count := census.states[State.DEAD]:
         states.append(f"{count:,} pending of runs that died, which shadow nothing")
     if census.unreadable:
         states.append(f"and {census.unreadable:,} that can't be read (see scrapy index check)")

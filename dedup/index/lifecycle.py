@@ -1,0 +1,175 @@
+"""The life of a page in an index.  Rule 1: everything that affects the life of a page is said in this file.
+
+The local stores look every change up in `ROWS`, the scripts of Redis name the rows that they carry out, the
+tests are generated from them, and docs/lifecycle.md shows them.
+
+The words:
+
+* A *run* is one index from its opening to its closing: one crawl.  It has *finished* when it was closed so, and is
+  *dead* when it ended in any other way.
+* While a run lives it holds a *lease*.  In Redis it renews the lease; if it falls silent, the lease runs out
+  after a minute, and the run is dead.  The lease of a run on a file is the lock of the file, and a mark in the
+  file says that the run has not finished; whoever opens a file and finds such a mark knows that its run is dead.
+  The index in memory ends with its run.
+* A *claim* asks for the verdict on a page, and files the page if it is new.  The claim is *pending*, and
+  belongs to its run, until the run *confirms* that the page's output has been handed over, or *releases* the
+  page, which it could not process.  A confirmed page is done.
+* A page casts a *shadow* if near-duplicates of it are duplicates, and not new.
+
+The law behind the table: a page casts a shadow as long as somebody answers for it, and for what it links to.  A
+run that dies answers for nothing any more.  What its pages link to may be lost with it, so they cast no shadow until
+they are claimed again.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+__all__ = ["ROWS", "Event", "Row", "State", "after", "table"]
+
+
+class State(StrEnum):
+    """What a page is in an index."""
+
+    ABSENT = "absent"  #: It is not filed.
+    PENDING = "pending"  #: A run that lives has claimed it, and has neither confirmed nor released it.
+    DONE = "done"  #: It was confirmed by a run that still lives.
+    SAFE = "safe"  #: It is done, and its run has finished: nothing that becomes of a run can change that.
+    DEAD = "dead"  #: It was pending when its run died.  Only Redis remembers such pages.
+    LOST = "lost"  #: It was done when its run died.
+    RECLAIMED = "reclaimed"  #: It was lost, and is pending once more, for another run.
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a run may yet release it."""
+        return self in {State.PENDING, State.RECLAIMED}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was confirmed, and somebody answers for it."""
+        return self in {State.DONE, State.SAFE}
+
+    @property
+    def casts_shadow(self) -> bool:
+        """Whether near-duplicates of it are duplicates."""
+        return self.is_pending or self.is_done
+
+
+class Event(StrEnum):
+    """What can happen to a page.  Only a run that has claimed a page can confirm or release it."""
+
+    CLAIM = "claim"  #: A run claims the page.
+    CONFIRM = "confirm"  #: The run confirms it.
+    RELEASE = "release"  #: The run releases it.
+    ADD = "add"  #: The page is filed without a verdict: it comes from another index.
+    FORGET = "forget"  #: The page is taken out.
+    FINISH = "finish"  #: The run of the page finishes.
+    STOP = "stop"  #: The run of the page is closed before it has finished.
+    DIE = "die"  #: The run of the page ends without a word.
+
+
+class Row(NamedTuple):
+    """What an event makes of a page.  A page of which no row speaks stays what it is."""
+
+    event: Event
+    before: State
+    after: State
+    sentence: str
+
+    @property
+    def name(self) -> str:
+        """How scripts and tests call it."""
+        return f"{self.event} {self.before}"
+
+
+_GONE = "The page is taken out: it counts as new when it is claimed again."
+#: Every change, and every claim.
+ROWS = (
+    Row(
+        Event.CLAIM,
+        State.ABSENT,
+        State.PENDING,
+        'The verdict is "new", and the page is filed, unless it lies in a shadow: then the verdict is "duplicate", '
+        "and the page stays absent.",
+    ),
+    Row(
+        Event.CLAIM,
+        State.PENDING,
+        State.PENDING,
+        'The verdict is "same"; the claim now belongs to the run that has made it last.',
+    ),
+    Row(
+        Event.CLAIM,
+        State.DONE,
+        State.DONE,
+        'The verdict is "same", and nothing changes.',
+    ),
+    Row(
+        Event.CLAIM,
+        State.SAFE,
+        State.SAFE,
+        'The verdict is "same", and nothing changes.',
+    ),
+    Row(
+        Event.CLAIM,
+        State.DEAD,
+        State.PENDING,
+        'The verdict is "same"; the claim now belongs to the run that lives, as if there had been no other.',
+    ),
+    Row(
+        Event.CLAIM,
+        State.LOST,
+        State.RECLAIMED,
+        'The verdict is "same"; what the page links to will be fetched again, so it casts a shadow again.',
+    ),
+    Row(
+        Event.CLAIM,
+        State.RECLAIMED,
+        State.RECLAIMED,
+        'The verdict is "same"; the claim now belongs to the run that has made it last.',
+    ),
+    Row(Event.CONFIRM, State.PENDING, State.DONE, "The page's output has been handed over."),
+    Row(
+        Event.CONFIRM,
+        State.RECLAIMED,
+        State.DONE,
+        "The page's output has been handed over, and the page now belongs to the run that lives.",
+    ),
+    Row(Event.RELEASE, State.PENDING, State.ABSENT, "It is as if the page had never been claimed."),
+    Row(Event.RELEASE, State.RECLAIMED, State.LOST, "It is as if the page had not been claimed again."),
+    Row(Event.ADD, State.ABSENT, State.SAFE, "The page is filed as it is, as done."),
+    *(Row(Event.FORGET, state, State.ABSENT, _GONE) for state in State if state is not State.ABSENT),
+    Row(
+        Event.FINISH, State.PENDING, State.ABSENT, "A run that is closed releases what it has not confirmed."
+    ),
+    Row(
+        Event.FINISH, State.RECLAIMED, State.LOST, "A run that is closed releases what it has not confirmed."
+    ),
+    Row(Event.FINISH, State.DONE, State.SAFE, "All that the page links to has been seen to."),
+    Row(Event.STOP, State.PENDING, State.ABSENT, "A run that is closed releases what it has not confirmed."),
+    Row(Event.STOP, State.RECLAIMED, State.LOST, "A run that is closed releases what it has not confirmed."),
+    Row(Event.STOP, State.DONE, State.LOST, "What the page links to may not have been fetched."),
+    Row(
+        Event.DIE,
+        State.PENDING,
+        State.DEAD,
+        "Nobody will confirm or release the claim.  In a file, which holds confirmed pages only, it is gone.",
+    ),
+    Row(Event.DIE, State.RECLAIMED, State.LOST, "Nobody will confirm or release the claim."),
+    Row(Event.DIE, State.DONE, State.LOST, "What the page links to may not have been fetched."),
+)
+_AFTER = {(row.before, row.event): row.after for row in ROWS}
+
+
+def after(state: State, event: Event) -> State:
+    """What an event makes of a page.
+
+    >>> after(State.LOST, Event.CLAIM), after(State.SAFE, Event.DIE)
+    (<State.RECLAIMED: 'reclaimed'>, <State.SAFE: 'safe'>)
+    """
+    return _AFTER.get((state, event), state)
+
+
+def table() -> str:
+    """The rows as Markdown."""
+    rows = (f"| {row.event} | {row.before} | {row.after} | {row.sentence} |\n" for row in ROWS)
+    return "".join(("| Event | A page that is | becomes | |\n| --- | --- | --- | --- |\n", *rows))

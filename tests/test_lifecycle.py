@@ -1,0 +1,277 @@
+"""The life of a page, in every store: generated from the table in dedup/index/lifecycle.py.
+
+In each store every page is brought into each state for real, each event happens to it for real, and what
+has become of it is looked at: its state, whether it is filed, and whether it casts a shadow.
+"""
+
+import asyncio
+import re
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+
+import pytest
+import redis
+
+from dedup.index import Entry, Index, open_index
+from dedup.index.lifecycle import ROWS, Event, State, after, table
+from dedup.index.redis.client import VERBS
+from tests.support.coroutines import driven
+from tests.support.fingerprints import fingerprint_of
+from tests.support.stores import DETECTOR
+
+ROOT = Path(__file__).parents[1]
+PAGE = ("page", "http://example.org/", fingerprint_of(0b1))
+TWIN = ("twin", "http://example.org/twin", fingerprint_of(0b1))
+ENTRY = Entry(PAGE[0], PAGE[1], 0b1, 0, 0b1, (), PAGE[2].sketch, 1_800_000_000, "0f" * 16)
+
+ENDS = (Event.FINISH, Event.STOP, Event.DIE)
+#: The states that a page can be in, by store: a run in memory has no successor, a file holds confirmed pages only.
+REACHED = {
+    "memory": (State.ABSENT, State.PENDING, State.DONE, State.SAFE),
+    "file": tuple(state for state in State if state is not State.DEAD),
+    "redis": tuple(State),
+}
+
+
+def expected(store: str, state: State, event: Event) -> State:
+    """What the table says; but an index in memory ends with its run, and a file knows no dead pages."""
+    found = after(state, event)
+    gone = (
+        event in ENDS if store == "memory" else store == "file" and found is State.DEAD and event is Event.DIE
+    )
+    return State.ABSENT if gone else found
+
+
+class World:
+    """A store, and the runs on it, one after the other."""
+
+    def __init__(self, store: str, folder: Path, address: str, namespace: str) -> None:
+        self.store = store
+        self.folder = folder
+        self.address = address
+        self.namespace = namespace
+        self.dead: list[Index] = []
+        self.run: Index
+
+    async def open(self) -> Index:
+        """The next run."""
+        address = self.address
+        if self.store == "file":
+            address = f"file:{self.folder / str(len(self.dead)) / 'index.sqlite'}"
+        self.run = open_index(address, DETECTOR, namespace=self.namespace)
+        await self.run.open()
+        return self.run
+
+    async def written(self) -> None:
+        """Waits until what is confirmed is written."""
+        await self.run._confirmations.flush()  # type: ignore[attr-defined]
+
+    async def die(self) -> None:
+        """The run is silent from now on, and its lease has run out."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.dead.append(self.run)
+        if self.store == "file":  # a copy, as the dead run still holds the file
+            before, now = (self.folder / str(len(self.dead) - late) for late in (1, 0))
+            shutil.copytree(before, now, ignore=shutil.ignore_patterns("*.lock"))
+        if self.store == "redis":
+            with redis.Redis(unix_socket_path=self.address.removeprefix("unix://")) as client:
+                client.zadd(f"shingleback:{{{self.namespace}}}:runs", {self.run.run: 1}, xx=True)
+
+    async def bring(self, state: State) -> None:
+        """Brings the page into a state."""
+        await self.open()
+        if state is State.SAFE and self.store == "memory":
+            await self.run.add([ENTRY])
+        elif state is not State.ABSENT:
+            assert (await self.run.claim(*PAGE)).status == "new"
+        if state in {State.DONE, State.SAFE, State.LOST, State.RECLAIMED}:
+            await self.happen(Event.CONFIRM)
+        if state in {State.DEAD, State.LOST, State.RECLAIMED}:
+            await self.happen(Event.DIE)
+        if state is State.SAFE and self.store != "memory":
+            await self.happen(Event.FINISH)
+        if state is State.RECLAIMED:
+            assert (await self.run.claim(*PAGE)).status == "same"
+
+    async def happen(self, event: Event) -> None:
+        """Lets something happen to the page; after the end of a run, there is another."""
+        run = self.run
+        match event:
+            case Event.CLAIM:
+                await run.claim(*PAGE)
+            case Event.CONFIRM:
+                await run.confirm(PAGE[0])
+            case Event.RELEASE:
+                await run.release(PAGE[0])
+            case Event.ADD:
+                await run.add([ENTRY])
+            case Event.FORGET:
+                await run.forget([PAGE[0]])
+            case Event.FINISH | Event.STOP:
+                await run.close(finished=event is Event.FINISH)
+                await self.open()
+            case Event.DIE:
+                await self.die()
+                await self.open()
+        await self.written()
+
+    async def assert_is(self, state: State) -> None:
+        """The page is in a state, and that shows."""
+        assert await self.run.states([PAGE[0]]) == [state]
+        assert await self.run.find(PAGE[0]) == (
+            None if state is State.ABSENT else await self.run.find(PAGE[0])
+        )
+        assert (await self.run.find(PAGE[0]) is None) == (state is State.ABSENT)
+        assert await self.run.count() == (state is not State.ABSENT)
+        verdict = await self.run.claim(*TWIN)
+        if state.casts_shadow:
+            assert (verdict.status, verdict.of, verdict.done) == ("duplicate", PAGE[1], state.is_done)
+        else:
+            assert verdict.status == "new"
+
+    async def close(self) -> None:
+        for run in (self.run, *self.dead):
+            await run.close()
+
+
+@pytest.fixture
+def world(store: str, address: str, namespace: str, tmp_path: Path) -> World:
+    return World(store, tmp_path, address, namespace)
+
+
+@asynccontextmanager
+async def brought(world: World, state: State) -> AsyncIterator[World]:
+    """A world where the page is in a state; closed at the end."""
+    try:
+        await world.bring(state)
+        yield world
+    finally:
+        await world.close()
+
+
+#: Each state in each store that knows it.
+LIVES = [(store, state) for store, states in REACHED.items() for state in states]
+
+
+@pytest.mark.parametrize(("store", "state"), LIVES)
+@driven
+async def test_a_page_can_be_brought_into_each_state(world: World, state: State) -> None:
+    async with brought(world, state):
+        await world.assert_is(state)
+
+
+@pytest.mark.parametrize(
+    ("store", "state", "event"), [(*life, event) for life, event in product(LIVES, Event)]
+)
+@driven
+async def test_an_event_makes_of_a_page_what_the_table_says(
+    world: World, store: str, state: State, event: Event
+) -> None:
+    async with brought(world, state):
+        await world.happen(event)
+        found = expected(store, state, event)
+        await world.assert_is(found)
+        await world.run.release(TWIN[0])
+        await world.happen(Event.FINISH)  # what is stored of it, too, is as the table says
+        await world.assert_is(expected(store, found, Event.FINISH))
+
+
+@pytest.mark.parametrize(("store", "state"), LIVES)
+@driven
+async def test_a_claim_of_a_filed_page_says_same_and_of_one_in_a_shadow_duplicate(
+    world: World, state: State
+) -> None:
+    async with brought(world, state):
+        if state is State.ABSENT:
+            await world.run.claim(*TWIN)
+            assert (await world.run.claim(*PAGE)).status == "duplicate"
+            assert await world.run.states([PAGE[0]]) == [State.ABSENT]
+        else:
+            assert (await world.run.claim(*PAGE)).status == "same"
+
+
+@pytest.mark.parametrize("store", ["redis"])
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("event", [Event.CLAIM, Event.CONFIRM, Event.RELEASE, Event.FORGET, Event.ADD])
+@driven
+async def test_of_another_run_that_lives_too_the_table_says_the_same(
+    world: World, state: State, event: Event
+) -> None:
+    """Only a run that has claimed a page can confirm or release it, so that here these do nothing."""
+    async with brought(world, state):
+        first = world.run
+        await world.open()
+        await world.happen(event)
+        mute = event in {Event.CONFIRM, Event.RELEASE}
+        await world.assert_is(state if mute else after(state, event))
+        await first.close()
+
+
+@pytest.mark.parametrize("store", ["redis"])
+@pytest.mark.parametrize("state", [State.PENDING, State.RECLAIMED])
+@driven
+async def test_a_claim_belongs_to_the_run_that_has_made_it_last(world: World, state: State) -> None:
+    async with brought(world, state):
+        first = world.run
+        await world.open()
+        await world.happen(Event.CLAIM)
+        await first.release(PAGE[0])  # not its own any more
+        await first.close()
+        assert await world.run.states([PAGE[0]]) == [state]
+        await world.happen(Event.RELEASE)
+        await world.assert_is(after(state, Event.RELEASE))
+
+
+# --- The table ---------------------------------------------------------------------------------------------
+
+
+def test_the_table_has_one_row_for_an_event_and_a_state_and_each_changes_something_or_is_a_claim() -> None:
+    assert len({row.name for row in ROWS}) == len(ROWS)
+    assert all(row.after is not row.before or row.event is Event.CLAIM for row in ROWS)
+    assert {row.before for row in ROWS if row.event is Event.CLAIM} == set(State)
+    assert {row.after for row in ROWS} == set(State)
+    assert {row.event for row in ROWS} == set(Event)
+
+
+def test_each_script_names_the_rows_that_it_carries_out() -> None:
+    lua = files("dedup.index.redis").joinpath("lua")
+    names = "|".join(row.name for row in ROWS)
+    any_row = rf"(?:{'|'.join(Event)}) (?:{'|'.join(State)})"
+    carried: dict[str, set[str]] = {}
+    for script in ("known", *VERBS):
+        text = lua.joinpath(f"{script}.lua").read_text()
+        for cited in re.findall(
+            rf"\brows? ({any_row}(?:,\s+{any_row})*)", text.replace("\n-- ", " "), re.IGNORECASE
+        ):
+            carried.setdefault(script, set()).update(re.split(r",\s+", cited))
+    assert all(re.fullmatch(names, row) for rows in carried.values() for row in rows)
+
+    def of(*events: Event) -> set[str]:
+        return {row.name for row in ROWS if row.event in events}
+
+    closing = {row.name for row in ROWS if row.event in {Event.FINISH, Event.STOP} and row.before.is_pending}
+    assert carried == {
+        "claim": of(Event.CLAIM),
+        "confirm": of(Event.CONFIRM),
+        "release": of(Event.RELEASE) | closing,
+        "renew": of(Event.FINISH, Event.STOP) - closing,
+        "known": of(Event.DIE),
+        "add": of(Event.ADD),
+        "forget": of(Event.FORGET),
+    }
+
+
+def test_the_page_shows_the_table_and_defines_its_words() -> None:
+    text = (ROOT / "docs" / "lifecycle.md").read_text()
+    assert table() in text
+    for state in State:
+        assert f"| {state} |" in text
+    for word in ("claim", "pending", "confirm", "release", "run", "lease", "dead", "finished", "shadow"):
+        assert f"**{word}**" in text

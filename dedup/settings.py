@@ -6,10 +6,14 @@ a line here, its use, and its paragraphs in those two files.
 """
 
 from collections.abc import Mapping
+from typing import Literal, get_args
 
 from dedup.values import Choice, Flag, Number, Setting, Text
 
-__all__ = ["SETTINGS"]
+__all__ = ["SETTINGS", "Action"]
+
+#: What may be done with a near-duplicate; the setting of that name says what each means.
+Action = Literal["drop", "nofollow", "mark"]
 
 _MANY = 10**12  # more than there will ever be
 
@@ -19,7 +23,7 @@ SETTINGS: Mapping[str, Setting] = {
     setting.name: setting
     for setting in (
         Setting("enabled", Flag(), True, "The filter can be turned off as a whole."),
-        Setting("action", Choice(("drop", "nofollow", "mark")), "drop",
+        Setting("action", Choice(get_args(Action)), "drop",
                 'A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following its '
                 'links ("nofollow"), or only logged ("mark").'),
         Setting("index", Text("'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"), None,

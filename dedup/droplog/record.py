@@ -1,7 +1,7 @@
 """A record: what the drop log says of one page that was found to be a near-duplicate.
 
-`Record` is the one table of the fields.  The writer, the reader, the database of drops, the CSV of `scrapy
-duplicates`, the report and the documents have them from here.
+`Record` is the one table of the fields.  The writer, the reader, the database of drops, CSV, the report and the
+documents have them from here.
 """
 
 import json
@@ -10,18 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from reprlib import repr as shortened
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, Unpack, cast, get_args, get_type_hints
+from typing import Annotated, Any, NotRequired, TypedDict, Unpack, cast, get_args, get_type_hints
 
 from dedup.errors import SettingsError
 from dedup.page.urls import host
+from dedup.settings import Action
 from dedup.values import Number, check
 
-__all__ = ["ACTIONS", "FIELDS", "OPTIONAL", "Action", "Field", "Filter", "Record", "make", "moment", "parse"]
-
-#: What is done with a near-duplicate: it is dropped; it is parsed, but its links are not followed; or it is
-#: only logged.
-Action = Literal["drop", "nofollow", "mark"]
-ACTIONS: tuple[Action, ...] = get_args(Action)
+__all__ = ["FIELDS", "OPTIONAL", "Field", "Filter", "Record", "make", "moment", "parse"]
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -55,7 +51,7 @@ def _text_or_none(value: Any) -> str | None:
 
 
 def _action(value: Any) -> Any:
-    if value not in ACTIONS:
+    if value not in get_args(Action):
         raise ValueError
     return value
 
@@ -97,7 +93,9 @@ class Record(TypedDict):
         str,
         Field(_text, "TEXT", 'how the page was found: "exact" (equal tokens), or the method of the crawl'),
     ]
-    action: Annotated[Action, Field(_action, "TEXT", f"what was done with the page: {', '.join(ACTIONS)}")]
+    action: Annotated[
+        Action, Field(_action, "TEXT", f"what was done with the page: {', '.join(get_args(Action))}")
+    ]
     referer: Annotated[
         str | None,
         Field(_text_or_none, "TEXT", "the URL of the page that linked to it, or null", is_url=True),

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from dedup.droplog.log import DropLog
-from dedup.droplog.record import Action, Record, make
+from dedup.droplog.record import Record, make
 from dedup.errors import DedupError
 from dedup.filter.alarm import Alarm
 from dedup.filter.audit import Audit
@@ -25,7 +25,7 @@ from dedup.index import Index, Verdict
 from dedup.page.html import Page
 from dedup.page.urls import strip_user
 from dedup.printing import inert
-from dedup.settings import SETTINGS
+from dedup.settings import SETTINGS, Action
 
 __all__ = ["Crawl", "Filter", "Outcome", "Visit"]
 

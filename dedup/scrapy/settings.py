@@ -13,10 +13,9 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
 from dedup.errors import DedupError, IndexMismatchError, SettingsError
-from dedup.settings import SETTINGS
+from dedup.settings import SETTINGS, Action
 
 if TYPE_CHECKING:
-    from dedup.droplog.record import Action
     from dedup.fingerprint.detector import Detector
     from dedup.index import Index
 
@@ -31,7 +30,7 @@ class Options:
 
     detector: "Detector"
     index: "Index"
-    action: "Action"
+    action: Action
     log: str
     on_index_failure: str
     max_cluster: int

@@ -21,8 +21,10 @@ import redis
 from dedup.errors import DedupError, IndexMismatchError, SettingsError
 from dedup.fingerprint.detector import Detector, Features, Fingerprint
 from dedup.fingerprint.plans import plan_for, possible_plans
-from dedup.index import Index, Verdict, open_index
+from dedup.index import STORES, Index, Store, Verdict, open_index
 from dedup.index.entry import scope_mask
+from dedup.index.local.index import LocalIndex
+from dedup.settings import SETTINGS
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
 from tests.support.model import GROUPS, Model, crawl_of_verbs
@@ -878,3 +880,27 @@ async def test_of_many_claims_of_one_content_at_once_exactly_one_is_new(address:
     (kept,) = (number for number, verdict in enumerate(verdicts) if verdict.status == "new")
     others = verdicts[:kept] + verdicts[kept + 1 :]
     assert set(others) == {Verdict("duplicate", f"http://{kept}/", 0, 1.0, of_simhash=0, rule="exact")}
+
+
+# --- Kinds of stores -----------------------------------------------------------------------------------
+
+
+def test_messages_name_the_addresses_of_every_kind_of_store() -> None:
+    assert str(SETTINGS["index"].kind) == ", ".join(repr(store.address) for store in STORES.values())
+
+
+def test_another_kind_of_store_takes_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STORES, "other", Store("other://HOST", "tests.test_index:Other"))
+    index = open_index("other://there", DETECTOR, namespace="crawl", scope="site")
+    assert isinstance(index, Other)
+    assert (index.where, index.scope) == ("memory:", "site")
+    with pytest.raises(SettingsError):
+        open_index("other:there", DETECTOR)
+
+
+class Other(LocalIndex):
+    """A store of a third party."""
+
+    def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
+        assert (address, namespace) == ("other://there", "crawl")
+        super().__init__("memory:", namespace, detector, **options)

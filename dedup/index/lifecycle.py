@@ -41,12 +41,12 @@ class State(StrEnum):
     @property
     def is_pending(self) -> bool:
         """Whether a run may yet release it."""
-        return self in {State.PENDING, State.RECLAIMED}
+        return self in (State.PENDING, State.RECLAIMED)
 
     @property
     def is_done(self) -> bool:
         """Whether it was confirmed, and somebody answers for it."""
-        return self in {State.DONE, State.SAFE}
+        return self in (State.DONE, State.SAFE)
 
     @property
     def casts_shadow(self) -> bool:

@@ -56,9 +56,7 @@ class LocalIndex(Index):
         self._by_number: dict[int, _Live] = {}
         self._rows: list[int] = []  # row in the file, per number; 0 = not there
         self._dead: set[str] = set()  # runs that died before they had finished
-        self._reclaimed: dict[
-            str, State
-        ] = {}  # their pages that this run has claimed, and what became of them
+        self._reclaimed: dict[str, State] = {}  # what became of their pages that this run has claimed
         self._confirmations = Confirmations(self._write)
 
     @property

@@ -34,12 +34,6 @@ def server(redis_socket: Path) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture
-def own_redis(server: Server) -> Server:
-    """The same by another name, beside a server of pages."""
-    return server
-
-
 @pytest.fixture(params=["memory", "file", "redis"])
 def store(request: pytest.FixtureRequest) -> str:
     """Each kind of index in turn."""

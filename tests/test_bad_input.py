@@ -24,8 +24,6 @@ from dedup.settings import SETTINGS
 from tests.support.processes import scrapy
 from tests.support.redis import running_server
 
-ROOT = Path(__file__).parents[1]
-
 # --- Running scrapy ---------------------------------------------------------------------------------
 
 

@@ -20,10 +20,10 @@ import pytest
 
 from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
+from tests.support import ROOT
 from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
 
-ROOT = Path(__file__).parents[1]
 #: Contents that no crawl may keep: robots.txt forbids their only page.
 HIDDEN = {"accounts"}
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.support import ROOT
+from tests.support.waiting import LIMIT
+
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *(ROOT / "docs").glob("*.md"),
@@ -80,7 +82,7 @@ def test_every_example_prints_what_the_text_shows(
                 cwd=folder,
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=LIMIT,
             )
             printed = [shape(line) for line in done.stdout.splitlines() if line.strip()]
             print(f"$ {command}\n{done.stdout}{done.stderr[-2000:]}")

@@ -27,8 +27,9 @@ from dedup.droplog.drops import Drops, pattern
 from dedup.droplog.reader import MAX_LINE, Reader, find_logs
 from dedup.droplog.record import FIELDS, OPTIONAL, Filter, moment
 from dedup.scrapy.commands.duplicates import text as listing
+from tests.support import ROOT
 from tests.support.logs import HOSTILE, lines, record
-from tests.support.processes import ROOT, scrapy
+from tests.support.processes import scrapy
 from tests.support.waiting import LIMIT
 
 

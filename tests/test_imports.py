@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import dedup
+from tests.support import ROOT
 
-ROOT = Path(__file__).parents[1]
 COMMANDS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["scrapy.commands"]
 
 SCRAPY_LIST = """

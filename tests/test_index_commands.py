@@ -26,7 +26,8 @@ from dedup.errors import IndexCorruptError, IndexMismatchError, SettingsError
 from dedup.index import Entry, Index, open_index
 from dedup.index.export import header_line, page_line, read_page
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
-from tests.support.processes import ROOT, scrapy
+from tests.support import ROOT
+from tests.support.processes import scrapy
 from tests.support.waiting import LIMIT
 
 RUN, OTHER_RUN = "0f" * 16, "1e" * 16

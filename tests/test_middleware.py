@@ -714,9 +714,9 @@ def at_page_2(action: Callable[[], None]) -> Callable[[str], None]:
     return lambda path: action() if path == "/2" else None
 
 
-def test_keep_goes_on_without_the_index_and_drops_nothing(crawl: Run, site: Site, own_redis: Server) -> None:
-    site.on_request = at_page_2(own_redis.kill)
-    done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{own_redis.socket}", DEDUP_ON_INDEX_FAILURE="keep")
+def test_keep_goes_on_without_the_index_and_drops_nothing(crawl: Run, site: Site, server: Server) -> None:
+    site.on_request = at_page_2(server.kill)
+    done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{server.socket}", DEDUP_ON_INDEX_FAILURE="keep")
     assert done.verdicts == {
         "/": "new",
         "/1": "new",
@@ -736,10 +736,10 @@ def test_keep_goes_on_without_the_index_and_drops_nothing(crawl: Run, site: Site
     assert done.mishaps == []
 
 
-def test_stop_ends_the_crawl_when_the_index_fails(crawl: Run, site: Site, own_redis: Server) -> None:
+def test_stop_ends_the_crawl_when_the_index_fails(crawl: Run, site: Site, server: Server) -> None:
     told: list[DedupError] = []
-    site.on_request = at_page_2(own_redis.kill)
-    settings = {"DEDUP_INDEX": f"unix://{own_redis.socket}", "DEDUP_ON_INDEX_FAILURE": "stop"}
+    site.on_request = at_page_2(server.kill)
+    settings = {"DEDUP_INDEX": f"unix://{server.socket}", "DEDUP_ON_INDEX_FAILURE": "stop"}
     done = crawl(OUTAGE, listening(lambda error: told.append(error), filter_failed), **settings)
     assert done.requests[:3] == ["/", "/1", "/2"]
     assert "/behind-3" not in done.requests
@@ -749,17 +749,17 @@ def test_stop_ends_the_crawl_when_the_index_fails(crawl: Run, site: Site, own_re
     assert [error.exit_status for error in told] == [3]
 
 
-def test_pause_waits_for_the_index_and_loses_nothing(crawl: Run, site: Site, own_redis: Server) -> None:
+def test_pause_waits_for_the_index_and_loses_nothing(crawl: Run, site: Site, server: Server) -> None:
     def come_back() -> None:
         wait_until(lambda: site.stats.get("dedup/seconds/paused"))
-        own_redis.start()
+        server.start()
 
     def outage() -> None:
-        own_redis.kill()
+        server.kill()
         threading.Thread(target=come_back).start()
 
     site.on_request = at_page_2(outage)
-    done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{own_redis.socket}", DEDUP_ON_INDEX_FAILURE="pause")
+    done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{server.socket}", DEDUP_ON_INDEX_FAILURE="pause")
     assert done.verdicts == {"/": "new", "/1": "new", "/2": "new"}
     assert done.dropped == ["/3"]
     assert done.figures["pages"] == 4
@@ -767,16 +767,16 @@ def test_pause_waits_for_the_index_and_loses_nothing(crawl: Run, site: Site, own
     assert done.mishaps == []
 
 
-def test_a_paused_crawl_can_still_be_closed(crawl: Run, site: Site, own_redis: Server) -> None:
-    back = threading.Timer(LIMIT, own_redis.start)  # or a crawl that can't be closed would never end
+def test_a_paused_crawl_can_still_be_closed(crawl: Run, site: Site, server: Server) -> None:
+    back = threading.Timer(LIMIT, server.start)  # or a crawl that can't be closed would never end
 
     def outage() -> None:
-        own_redis.kill()
+        server.kill()
         back.start()
 
     site.on_request = at_page_2(outage)
     settings = {"DEDUP_ON_INDEX_FAILURE": "pause", "CLOSESPIDER_TIMEOUT": 1}
-    done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{own_redis.socket}", **settings)
+    done = crawl(OUTAGE, DEDUP_INDEX=f"unix://{server.socket}", **settings)
     assert back.is_alive()
     back.cancel()
     assert done.stats["finish_reason"] == "closespider_timeout"

@@ -20,8 +20,8 @@ from dedup.index import STORES, Index
 from dedup.index.redis.client import VERBS
 from dedup.settings import SETTINGS
 from dedup.values import Choice, Setting
+from tests.support import ROOT
 
-ROOT = Path(__file__).parents[1]
 MODULES = sorted(
     str(path.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__init__")
     for package in ("dedup", "crawler")

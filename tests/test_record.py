@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -10,9 +9,8 @@ import pytest
 from dedup.droplog.drops import Drops
 from dedup.droplog.record import FIELDS, OPTIONAL, Record, make, parse
 from dedup.scrapy.commands.duplicates.text import CSV_HEADING, as_csv
+from tests.support import ROOT
 from tests.support.logs import record
-
-ROOT = Path(__file__).parents[1]
 
 RECORD: Any = record()
 #: For each field, a value that it may have and values that it may not have.

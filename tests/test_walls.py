@@ -13,7 +13,8 @@ from typing import NamedTuple
 import grimp
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.support import ROOT
+
 PRODUCTS = ("dedup", "crawler")
 #: Every folder with modules, by its name as a package.
 PACKAGES = sorted(

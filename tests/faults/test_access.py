@@ -15,6 +15,7 @@ from cryptography.x509.oid import NameOID
 
 from dedup.errors import IndexUnavailableError
 from dedup.index import open_index
+from tests.support import ROOT
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.redis import Server, running_server
@@ -46,7 +47,7 @@ async def test_an_index_needs_no_more_than_the_documented_rights(server: Server)
 
 
 def test_those_rights_are_the_documented_ones() -> None:
-    text = Path(__file__).parents[2].joinpath("docs/reliability.md").read_text()
+    text = ROOT.joinpath("docs/reliability.md").read_text()
     written = text.partition("ACL SETUSER crawler")[2].partition("```")[0]
     assert set(LEAST.split()) <= set(written.replace("\\\n", " ").replace("NAMESPACE", "test").split())
 

@@ -61,17 +61,17 @@ def wait_for_the_late(site: Site) -> None:
     wait_until(all_looked_up)
 
 
-def outages(site: Site, own_redis: Server, rng: random.Random) -> Callable[[str], None]:
+def outages(site: Site, server: Server, rng: random.Random) -> Callable[[str], None]:
     """Kills the server when some page is asked for, and starts it again a while later."""
     pages = CONTENTS * COPIES
     at = rng.randrange(1, pages)
     seen = [0]
-    back = threading.Timer(rng.uniform(0.1, 0.8), own_redis.start)
+    back = threading.Timer(rng.uniform(0.1, 0.8), server.start)
 
     def on_request(path: str) -> None:
         seen[0] += 1
         if seen[0] == at:
-            own_redis.kill()
+            server.kill()
             back.start()
         elif seen[0] == pages:  # the last page comes when all is over
             back.join()
@@ -83,14 +83,14 @@ def outages(site: Site, own_redis: Server, rng: random.Random) -> Callable[[str]
 @pytest.mark.parametrize("policy", ["keep", "pause"])
 @pytest.mark.parametrize("kills", [1, pytest.param(25, marks=pytest.mark.slow)])
 def test_redis_killed_and_started_again_in_mid_crawl(
-    crawl: Run, site: Site, own_redis: Server, policy: str, kills: int, tmp_path: Any
+    crawl: Run, site: Site, server: Server, policy: str, kills: int, tmp_path: Any
 ) -> None:
     rng = random.Random(SEED)
     for trial in range(kills):
-        site.on_request = outages(site, own_redis, rng)
+        site.on_request = outages(site, server, rng)
         log = tmp_path / "duplicates.jsonl"
         log.unlink(missing_ok=True)
-        settings = {"DEDUP_INDEX": f"unix://{own_redis.socket}", "DEDUP_NAMESPACE": f"trial-{trial}"}
+        settings = {"DEDUP_INDEX": f"unix://{server.socket}", "DEDUP_NAMESPACE": f"trial-{trial}"}
         done = crawl(large_site(), **settings, DEDUP_ON_INDEX_FAILURE=policy)
         check(done)
         figures = Counter(done.figures)
@@ -117,12 +117,12 @@ def late_twins(done: Crawl, again: Crawl) -> set[str]:
     }
 
 
-def test_pages_kept_in_an_outage_are_filed_in_their_order(crawl: Run, site: Site, own_redis: Server) -> None:
+def test_pages_kept_in_an_outage_are_filed_in_their_order(crawl: Run, site: Site, server: Server) -> None:
     def on_request(path: str) -> None:
         if path == "/2":
-            own_redis.kill()
+            server.kill()
         if path == "/6":
-            own_redis.start()
+            server.start()
             wait_for_the_late(site)
 
     site.on_request = on_request
@@ -131,7 +131,7 @@ def test_pages_kept_in_an_outage_are_filed_in_their_order(crawl: Run, site: Site
     pages["/3"] = page("/1", more="changed")  # which was filed before the outage
     pages["/4"] = page("/2", more="changed")  # which was kept in it
     pages["/7"] = page("/5", more="changed")  # which is filed by the time it comes
-    done = crawl(pages, DEDUP_INDEX=f"unix://{own_redis.socket}")
+    done = crawl(pages, DEDUP_INDEX=f"unix://{server.socket}")
     unjudged = {path for path, verdict in done.verdicts.items() if verdict == "unjudged: index"}
     assert unjudged == {"/2", "/3", "/4", "/5"}
     assert done.dropped == ["/7"]
@@ -157,9 +157,9 @@ def of_a_wrong_type(client: redis.Redis) -> None:
 @pytest.mark.parametrize("fault", [emptied, of_a_wrong_type])
 @pytest.mark.parametrize("policy", ["keep", "pause", "stop"])
 def test_an_index_emptied_or_damaged_in_mid_crawl(
-    crawl: Run, site: Site, own_redis: Server, policy: str, fault: Callable[[redis.Redis], None]
+    crawl: Run, site: Site, server: Server, policy: str, fault: Callable[[redis.Redis], None]
 ) -> None:
-    client = redis.Redis(unix_socket_path=str(own_redis.socket))
+    client = redis.Redis(unix_socket_path=str(server.socket))
     asked = [0]
 
     def on_request(path: str) -> None:
@@ -168,7 +168,7 @@ def test_an_index_emptied_or_damaged_in_mid_crawl(
             fault(client)
 
     site.on_request = on_request
-    done = crawl(large_site(), DEDUP_INDEX=f"unix://{own_redis.socket}", DEDUP_ON_INDEX_FAILURE=policy)
+    done = crawl(large_site(), DEDUP_INDEX=f"unix://{server.socket}", DEDUP_ON_INDEX_FAILURE=policy)
     figures = Counter(done.figures)
     assert figures["pages"] == figures["new"] + figures["duplicate"] + figures["unjudged"]
     assert figures["dropped"] == len(done.records) == 0
@@ -226,11 +226,11 @@ def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(
 
 
 def test_what_was_dropped_for_a_page_of_a_crawler_that_died_is_fetched_again(
-    crawl: Run, own_redis: Server
+    crawl: Run, server: Server
 ) -> None:
     """The other crawler's page: it was claimed, and its lease ends while our crawl is at its end."""
-    client = redis.Redis(unix_socket_path=str(own_redis.socket))
-    settings = {"DEDUP_INDEX": f"unix://{own_redis.socket}", "DEDUP_NAMESPACE": "test"}
+    client = redis.Redis(unix_socket_path=str(server.socket))
+    settings = {"DEDUP_INDEX": f"unix://{server.socket}", "DEDUP_NAMESPACE": "test"}
     pages = {"/": page("home", "/b"), "/b": page("story", more="changed"), "/a": page("story")}
 
     class Dies(Walker):

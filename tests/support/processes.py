@@ -16,12 +16,10 @@ from typing import Any
 
 from scrapy.cmdline import execute
 
+from tests.support import ROOT
 from tests.support.waiting import LIMIT
 
-__all__ = ["ROOT", "Forked", "Scrapy", "scrapy"]
-
-#: The folder of the project.
-ROOT = Path(__file__).parents[2]
+__all__ = ["Forked", "Scrapy", "scrapy"]
 
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 __all__ = ["LIMIT", "until", "wait_until"]
 
 #: What has not come after this many seconds does not come at all.  Nothing waits this long where all is well.
-LIMIT = 120
+LIMIT = 300
 
 
 def wait_until(condition: Callable[[], object]) -> None:

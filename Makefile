@@ -60,7 +60,7 @@ system:
 	fi
 
 clean:
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) demo docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 help:
 	@sed '/^$$/,$$d; s/^# //' Makefile

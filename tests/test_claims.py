@@ -158,7 +158,7 @@ async def test_what_failed_while_the_index_was_away_is_not_filed() -> None:
         await run.claimant.release("a")
         run.index.error = None
         await until(lambda: run.counts.get("dedup/late/filed") == 1)
-        assert await run.index.states(["a", "b"]) == [None, "pending"]
+        assert await run.index.states(["a", "b"]) == ["absent", "pending"]
 
 
 @driven

@@ -21,7 +21,7 @@ class Run:
         self.watch = Watch(self.index, self.counts, self.again.append)
 
     async def add(self, of: str, page: str) -> None:
-        if (await self.index.states([of])) == [None]:
+        if (await self.index.states([of])) == ["absent"]:
             await self.index.claim(of, f"http://example.org/{of}", fingerprint(of))
         self.watch.add(of, page, f"http://example.org/{page}", f"request of {page}")
 

@@ -31,9 +31,11 @@ import codecs
 import re
 import unicodedata
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
+from enum import Enum
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from bs4 import BeautifulSoup, UnicodeDammit
 from bs4.exceptions import ParserRejectedMarkup
@@ -59,6 +61,14 @@ SPACELESS = (
     "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 )
+#: Elements, and ARIA roles, that mark the chrome of a site: what is around a page, and on many pages alike.
+CHROME = frozenset({"nav", "aside", "form", "menu"})
+CHROME_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "form", "menu"})
+#: Elements that are chrome unless they are the header or footer of what a page is about.
+MARGINS = frozenset({"header", "footer"})
+CONTENT = frozenset({"main", "article", "section"})
+#: Elements that say what a page is called; of the second, the first in the page.
+TITLE, HEADING = "title", "h1"
 #: Codecs of Python that no page is encoded in; punycode takes quadratic time.
 NOT_CHARSETS = {"punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"}
 #: Encodings that a page can't have if its declaration of them can be read as ASCII.
@@ -79,6 +89,19 @@ _INVISIBLE = re.compile(
 )
 
 
+#: Elements of which `extract` takes note.
+_STRUCTURE = CHROME | MARGINS | CONTENT | {TITLE, HEADING}
+_WITH_ROLE = cast(Callable[[etree._Element], list[etree._Element]], etree.XPath("//*[@role]"))
+
+
+class _Part(Enum):
+    """What a run of a page's pieces belongs to."""
+
+    TEXT = 0
+    CHROME = 1
+    NAME = 2
+
+
 class Page(NamedTuple):
     """The tokens of a page, and why it can't be judged by them, if it can't.
 
@@ -90,6 +113,10 @@ class Page(NamedTuple):
     tokens: list[str]  #: words and URL tokens in document order
     links: int  #: how many different URLs its HREFs name
     reason: str | None = None  #: None for a page that was read as a whole
+    chrome: tuple[
+        tuple[int, int], ...
+    ] = ()  #: runs of tokens, from ... to before ..., that are marked as chrome
+    heading: tuple[str, ...] = ()  #: words of the title and of the first h1
 
 
 def is_url(token: str) -> bool:
@@ -217,20 +244,36 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
     """The tokens of a parsed page, whose tree is left as it is.  O(size of the tree).
 
     ``url`` is the page's own address, against which its links are resolved.
+
+    >>> page = extract(parse("<title>Storm 2.0</title><nav>Home</nav><h1>Bolts</h1><p>A bolt"))
+    >>> page.tokens, page.chrome, page.heading
+    (['storm', '2', '0', 'home', 'bolts', 'a', 'bolt'], ((3, 4),), ('storm', '2', '0', 'bolts'))
     """
-    pieces: list[str] = []
+    runs: list[tuple[_Part, list[str]]] = [(_Part.TEXT, [])]
     links: set[str] = set()
     url = base = usable_base(url)
+    with_role = frozenset(node for node in _WITH_ROLE(root) if _has_chrome_role(node))
     open_elements: list[etree._Element] = []
-    dropping = 0  # how many elements were open when a dropped one opened, itself included; 0 = none
+    # How many elements were open when one of the kind opened, itself included; 0: none is open.
+    dropping = chrome = content = named = 0
+    part, unnamed = _Part.TEXT, {TITLE, HEADING}
+
+    def add(piece: str) -> None:
+        if runs[-1][0] is not part:
+            runs.append((part, []))
+        runs[-1][1].append(piece)
 
     def close() -> None:
-        nonlocal dropping
+        nonlocal dropping, chrome, content, named, part
         tail = open_elements.pop().tail
-        if dropping > len(open_elements):
-            dropping = 0
+        depth = len(open_elements)
+        if max(dropping, chrome, content, named) > depth:
+            dropping, chrome, content, named = (
+                at if at <= depth else 0 for at in (dropping, chrome, content, named)
+            )
+            part = _Part.NAME if named else _Part.CHROME if chrome else _Part.TEXT
         if tail and not dropping and not tail.isspace():
-            pieces.append(tail.replace("/", " "))
+            add(tail.replace("/", " "))
 
     # iter() and our own stack: iterwalk and itertext take quadratic time on runs of comments.
     for node in root.iter():
@@ -244,28 +287,52 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
         if tag in DROPPED:
             dropping = len(open_elements)
             continue
+        if tag in _STRUCTURE or node in with_role:
+            if not content and tag in CONTENT:
+                content = len(open_elements)
+            elif not named and tag in unnamed:
+                unnamed.discard(tag)
+                named, part = len(open_elements), _Part.NAME
+            elif not chrome and (tag in CHROME or node in with_role or (tag in MARGINS and not content)):
+                chrome = len(open_elements)
+                part = _Part.NAME if named else _Part.CHROME
         if (attribute := URL_ATTRIBUTES.get(tag)) and (value := node.get(attribute)):
             if token := url_token(value, base):
                 if keep_urls:
-                    pieces.append(token)
+                    add(token)
                 if attribute == "href":
                     links.add(token)
         elif tag == "base" and base == url and (value := node.get("href")):
             base = usable_base(join(url, value)) or url
         text = node.text
         if text and not text.isspace():
-            pieces.append(text.replace("/", " "))
+            add(text.replace("/", " "))
     while open_elements:
         close()
-    text = " ".join(pieces)
+    return _joined(runs, len(links), _is_truncated(root))
+
+
+def _joined(runs: list[tuple[_Part, list[str]]], links: int, truncated: bool) -> Page:
+    """The page that runs of pieces make; between two pieces there is always markup, which separates words."""
     tokens: list[str] = []
-    for batch in [text] if text.isascii() else _BATCH.findall(text):
-        tokens += split_tokens(batch)
-        if len(tokens) > MAX_TOKENS:
-            break
-    if len(tokens) > MAX_TOKENS or _is_truncated(root):
-        return Page(tokens, len(links), "truncated")
-    return Page(tokens, len(links), None if tokens else "empty")
+    marked: list[tuple[int, int]] = []
+    heading: list[str] = []
+    for part, pieces in runs:
+        start, text = len(tokens), " ".join(pieces)
+        for batch in [text] if text.isascii() else _BATCH.findall(text):
+            tokens += split_tokens(batch)
+            if len(tokens) > MAX_TOKENS:
+                return Page(tokens, links, "truncated")
+        if part is _Part.CHROME:
+            marked.append((start, len(tokens)))
+        elif part is _Part.NAME:
+            heading += [token for token in tokens[start:] if not is_url(token)]
+    reason = "truncated" if truncated else None if tokens else "empty"
+    return Page(tokens, links, reason, tuple(marked), tuple(heading))
+
+
+def _has_chrome_role(node: etree._Element) -> bool:
+    return (node.get("role") or "").strip().lower() in CHROME_ROLES
 
 
 def _is_truncated(root: etree._Element) -> bool:

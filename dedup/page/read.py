@@ -22,8 +22,9 @@ def read(
     caller that has a tree already, as Scrapy does, hands it over and saves that work.  It is not called for a
     text that `dedup.page.limits` refuses, and its tree is left as it is.
 
-    >>> read("<title>Storm</title><p>reads <a href='/docs/'>all</a>")
-    Page(tokens=['storm', 'reads', '/docs/', 'all'], links=1, reason=None)
+    >>> page = read("<title>Storm</title><p>reads <a href='/docs/'>all</a>")
+    >>> page.tokens, page.links, page.reason
+    (['storm', 'reads', '/docs/', 'all'], 1, None)
     >>> [read(text).reason for text in ("<script>1", "<br>" * 200_000, "<div>" * 5_000 + "deep")]
     ['empty', 'large', 'truncated']
     """

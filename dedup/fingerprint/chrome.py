@@ -1,0 +1,213 @@
+"""What is a page's own, and what is the chrome of its host: the menus, sidebars and footers around many pages.
+
+Two pages in the same large chrome resemble each other, whatever they are about.  So resemblance is not enough:
+what is a page's own has to match, too.  A shingle is the chrome of a host if many pages that were kept there
+have it.  Each slot of the sketch keeps one shingle of a page, and a table for each host counts, slot by slot, on
+how many kept pages it met that shingle; nothing more than the sketch is stored of a page.
+
+>>> from dedup.fingerprint.detector import Detector
+>>> detector, chrome = Detector(min_tokens=5), Chrome(512)
+>>> menu = "".join(f"<li>menu item {n} of this shop" for n in range(50))
+>>> pages = [detector.fingerprint(f"<title>{n}</title>{menu}<p>" + f"product{n} is good " * 9) for n in range(20)]
+>>> for page in pages[:10]:
+...     chrome.add(page)
+>>> a, b = pages[10:12]
+>>> detector.compare(a, b).duplicate, evidence(detector.sketcher, a, b, chrome.view(a)).suffices(0.5)
+(True, False)
+"""
+
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.fingerprint.shingles import Hashes
+from dedup.fingerprint.sketch import Sketcher
+
+if TYPE_CHECKING:
+    from dedup.fingerprint.detector import Fingerprint
+
+__all__ = ["KNOWN", "Chrome", "Evidence", "View", "evidence", "match_counts"]
+
+#: Shingles that a slot of a table counts; beyond them, the one that was met once the longest ago is forgotten.
+DEPTH = 16
+#: A shingle is chrome if this share of the kept pages has it, but at least and at most this many of them.
+SHARE, LEAST, MOST = 0.05, 2.0, 8.0
+#: Kept pages from which on the chrome of a host is known.
+KNOWN = 8
+#: New shingles that are taken for noise (a counter, a date) where the heading says that it is the same page, and
+#: where it doesn't tell; and their share of a page at most.
+NOISE_NAMED, NOISE, NOISE_SHARE = 24.0, 8.0, 0.03
+#: Under another heading, or one that tells nothing, this share of a page's own has to match; under another
+#: heading, the page must have this many own slots.
+STRICT, FEW = 0.8, 8
+#: A drop with more new shingles is doubtful.  The first ones for a page are learned as if they had been kept: so the
+#: chrome of a section is met, although all pages but its first are dropped.
+DOUBTFUL, LEARNED = 30.0, 2
+
+Bools = npt.NDArray[np.bool_]
+
+
+class View(NamedTuple):
+    """Which slots of one page are its own, by what a host's table says: masks as sketches are laid out."""
+
+    own_if_equal: bytes  #: of slots that are equal in a kept page, which the table has counted, too
+    own_if_new: bytes  #: of slots that are not
+    heading_tells: bool  #: whether an equal heading is rare enough to say that it is the same page
+
+
+class Chrome:
+    """How often the shingles of a host's kept pages were met, by the slots of their sketches."""
+
+    def __init__(self, slots: int) -> None:
+        self.pages = 0  #: that were kept
+        # The last row is that of the headings.
+        self._ids = np.zeros((slots + 1, DEPTH), np.uint16)
+        self._counts = np.zeros((slots + 1, DEPTH), np.uint8)
+        self._next = np.zeros(slots + 1, np.uint8)  # the place after the newest
+
+    @property
+    def is_known(self) -> bool:
+        """Whether enough pages were kept to tell chrome from content."""
+        return self.pages >= KNOWN
+
+    def add(self, page: "Fingerprint", *, kept: bool = True) -> None:
+        """Counts the shingles of a page.  O(slots)."""
+        ids, filled = _ids(page)
+        self.pages += kept
+        met = (self._ids == ids[:, np.newaxis]) & (self._counts > 0) & filled[:, np.newaxis]
+        self._counts[met & (self._counts < 255)] += 1
+        fresh = np.flatnonzero(filled & ~met.any(axis=1))
+        # Newcomers go round: from the newest on, the first that was met once is the oldest of those.
+        places = (self._next[fresh, np.newaxis] + np.arange(DEPTH, dtype=np.uint8)) % DEPTH
+        counts = np.take_along_axis(self._counts[fresh], places, axis=1)
+        once = counts <= 1
+        free = once.any(axis=1)
+        place = np.take_along_axis(
+            places, np.where(free, once.argmax(axis=1), counts.argmin(axis=1))[:, np.newaxis], axis=1
+        )[:, 0]
+        rows, columns = fresh[free], place[free]
+        self._ids[rows, columns] = ids[rows]
+        self._counts[rows, columns] = 1
+        self._next[rows] = (columns + 1) % DEPTH
+        self._counts[fresh[~free], place[~free]] -= 1
+
+    def view(self, page: "Fingerprint") -> View:
+        """Which slots of a page are its own.  O(slots)."""
+        assert page.own is not None
+        ids, filled = _ids(page)
+        met = np.where((self._ids == ids[:, np.newaxis]), self._counts, 0).max(axis=1)
+        few = max(LEAST, min(MOST, SHARE * self.pages))
+        own_if_equal, own_if_new = filled & (met - 1.0 < few), filled & (met < few)
+        mask = page.own.sketcher.mask
+        return View(mask(own_if_equal[:-1]), mask(own_if_new[:-1]), bool(own_if_equal[-1]))
+
+    def to_bytes(self) -> bytes:
+        """The table, to be stored; 25 kB for 512 slots."""
+        return b"".join(
+            (self.pages.to_bytes(4, "big"), self._ids.astype(">u2").tobytes(), self._counts.tobytes(), self._next.tobytes())
+        )
+
+    @classmethod
+    def from_bytes(cls, octets: bytes, slots: int) -> Self:
+        """The table that was stored.  Raises ValueError if it is not one for that number of slots."""
+        chrome, cells = cls(slots), (slots + 1) * DEPTH
+        if len(octets) != 4 + 3 * cells + slots + 1:
+            raise ValueError(f"a table of {slots} slots has {4 + 3 * cells + slots + 1} bytes, not {len(octets)}")
+        chrome.pages = int.from_bytes(octets[:4], "big")
+        chrome._ids[:] = np.frombuffer(octets, ">u2", cells, 4).reshape(-1, DEPTH)
+        chrome._counts[:] = np.frombuffer(octets, np.uint8, cells, 4 + 2 * cells).reshape(-1, DEPTH)
+        chrome._next[:] = np.frombuffer(octets, np.uint8, slots + 1, 4 + 3 * cells) % DEPTH
+        return chrome
+
+    def merge(self, other: "Chrome") -> None:
+        """Takes over what another worker has counted of the same host: the higher count of each shingle."""
+        self.pages = max(self.pages, other.pages)
+        same = (self._ids[:, :, np.newaxis] == other._ids[:, np.newaxis, :]) & (other._counts > 0)[:, np.newaxis, :]
+        theirs = np.where(same, other._counts[:, np.newaxis, :], 0).max(axis=2).astype(np.uint8)
+        np.maximum(self._counts, np.where(self._counts > 0, theirs, 0), out=self._counts)
+        met = (same & (self._counts > 0)[:, :, np.newaxis]).any(axis=1)
+        for row, column in np.argwhere((other._counts > 1) & ~met).tolist():
+            weakest = int(self._counts[row].argmin())
+            if other._counts[row, column] > self._counts[row, weakest]:
+                self._ids[row, weakest] = other._ids[row, column]
+                self._counts[row, weakest] = other._counts[row, column]
+
+
+def _ids(page: "Fingerprint") -> tuple[npt.NDArray[np.uint16], Bools]:
+    """What the rows of a table count of a page, and which of them have something to count."""
+    assert page.own is not None
+    ids = np.append(page.own.ids, np.uint16(page.heading & 0xFFFF))
+    return ids, np.append(page.own.filled, page.heading != 0)
+
+
+class Evidence(NamedTuple):
+    """What speaks for and against a page's being a near-duplicate of a kept one, in shingles."""
+
+    own: float  #: of the page's own shingles that count
+    matching: float  #: of them, those that the kept page has
+    new: float  #: of them, those that it has not
+    slots: int  #: own slots that this rests on
+    shingles: int  #: of the whole page
+    heading: bool | None  #: whether the headings are equal; None: that tells nothing
+    other_name: bool  #: each page is called, in heading and address, by a word that the other is not
+
+    def suffices(self, min_own: float) -> bool:
+        """Whether it is a near-duplicate, if the whole pages resemble each other enough."""
+        if self.other_name:
+            return False
+        if self.heading is False:
+            return self.slots >= FEW and self.matching >= STRICT * self.own
+        noise, least = (NOISE_NAMED, min_own) if self.heading else (NOISE, max(min_own, STRICT))
+        return self.new <= min(noise, NOISE_SHARE * self.shingles) or self.matching >= least * self.own
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a drop by this evidence is to be learned from."""
+        return self.new > DOUBTFUL
+
+
+def match_counts(sketcher: Sketcher, stored: Hashes, page: "Fingerprint", view: View) -> npt.NDArray[np.int64]:
+    """How a page's own slots compare with n sketches, of shape (n, w): int64, shape (5, n).
+
+    Own ones outside marked chrome, those of them filled in the other, those equal; own ones inside marked
+    chrome, those of them not equal.  claim.lua counts the same five.
+    """
+    assert page.own is not None
+    query, main = (np.frombuffer(octets, np.uint64) for octets in (page.sketch, page.own.main))
+    if_equal, if_new = (np.frombuffer(octets, np.uint64) for octets in view[:2])
+    filled = sketcher.lanes(stored)
+    equal = sketcher.lanes(query) & filled & ~sketcher.lanes(stored ^ query)
+    own = (if_equal & equal) | (if_new & ~equal)
+    outside, inside = own & main, own & ~main
+    counts = [
+        np.bitwise_count(lanes).sum(axis=-1, dtype=np.int64)
+        for lanes in (outside, outside & filled, outside & equal, inside, inside & ~equal)
+    ]
+    return np.array(counts, np.int64)
+
+
+def weigh(sketcher: Sketcher, page: "Fingerprint", counts: tuple[int, int, int, int, int], heading: bool | None, other_name: bool) -> Evidence:
+    """The evidence that five slot counts give.
+
+    Slots of different shingles are equal by chance once in c = 2^bits - 1.  Equality inside marked chrome proves
+    nothing; what is new there is new.
+    """
+    assert page.own is not None
+    outside, both, equal, inside, inside_new = counts
+    values = (1 << sketcher.bits) - 1
+    match = max(0.0, (values * equal - both) / (values - 1))
+    other = min(inside, inside_new * values / (values - 1))
+    scale = page.own.shingles / max(1, int(page.own.filled.sum()))
+    own = outside + other
+    return Evidence(own * scale, match * scale, (own - match) * scale, outside + inside, page.own.shingles, heading, other_name)
+
+
+def evidence(sketcher: Sketcher, page: "Fingerprint", kept: "Fingerprint", view: View) -> Evidence:
+    """The evidence for one kept page of the same host."""
+    counts = match_counts(sketcher, sketcher.words([kept.sketch]), page, view)[:, 0].tolist()
+    same = None if not (page.heading and kept.heading) else page.heading == kept.heading
+    if same and not view.heading_tells:
+        same = None
+    other_name = bool(page.name & ~kept.name and kept.name & ~page.name)
+    return weigh(sketcher, page, tuple(counts), same, other_name)

@@ -8,24 +8,25 @@ how many kept pages it met that shingle; nothing more than the sketch is stored 
 >>> from dedup.fingerprint.detector import Detector
 >>> detector, chrome = Detector(min_tokens=5), Chrome(512)
 >>> menu = "".join(f"<li>menu item {n} of this shop" for n in range(50))
->>> pages = [detector.fingerprint(f"<title>{n}</title>{menu}<p>" + f"product{n} is good " * 9) for n in range(20)]
+>>> def product(n):
+...     text = " ".join(f"fact{n}x{k}" for k in range(40))
+...     return detector.fingerprint(f"<title>Product</title>{menu}<p>{text}")
+>>> pages = [product(n) for n in range(20)]
 >>> for page in pages[:10]:
 ...     chrome.add(page)
 >>> a, b = pages[10:12]
->>> detector.compare(a, b).duplicate, evidence(detector.sketcher, a, b, chrome.view(a)).suffices(0.5)
+>>> detector.compare(a, b).duplicate, evidence(detector.sketcher, a, b, chrome.view(a, detector.sketcher)).suffices(0.5)
 (True, False)
 """
 
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from dedup.fingerprint.fingerprint import Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
-
-if TYPE_CHECKING:
-    from dedup.fingerprint.detector import Fingerprint
 
 __all__ = ["KNOWN", "Chrome", "Evidence", "View", "evidence", "match_counts"]
 
@@ -33,6 +34,8 @@ __all__ = ["KNOWN", "Chrome", "Evidence", "View", "evidence", "match_counts"]
 DEPTH = 16
 #: A shingle is chrome if this share of the kept pages has it, but at least and at most this many of them.
 SHARE, LEAST, MOST = 0.05, 2.0, 8.0
+#: And a heading that more than this share of the kept pages has tells nothing.
+HEADING_SHARE, HEADING_LEAST = 0.1, 4.0
 #: Kept pages from which on the chrome of a host is known.
 KNOWN = 8
 #: New shingles that are taken for noise (a counter, a date) where the heading says that it is the same page, and
@@ -40,7 +43,7 @@ KNOWN = 8
 NOISE_NAMED, NOISE, NOISE_SHARE = 24.0, 8.0, 0.03
 #: Under another heading, or one that tells nothing, this share of a page's own has to match; under another
 #: heading, the page must have this many own slots.
-STRICT, FEW = 0.8, 8
+STRICT, UNTOLD, FEW = 0.8, 0.7, 8
 #: A drop with more new shingles is doubtful.  The first ones for a page are learned as if they had been kept: so the
 #: chrome of a section is met, although all pages but its first are dropped.
 DOUBTFUL, LEARNED = 30.0, 2
@@ -53,6 +56,7 @@ class View(NamedTuple):
 
     own_if_equal: bytes  #: of slots that are equal in a kept page, which the table has counted, too
     own_if_new: bytes  #: of slots that are not
+    main: bytes  #: of slots outside marked chrome
     heading_tells: bool  #: whether an equal heading is rare enough to say that it is the same page
 
 
@@ -71,7 +75,7 @@ class Chrome:
         """Whether enough pages were kept to tell chrome from content."""
         return self.pages >= KNOWN
 
-    def add(self, page: "Fingerprint", *, kept: bool = True) -> None:
+    def add(self, page: Fingerprint, *, kept: bool = True) -> None:
         """Counts the shingles of a page.  O(slots)."""
         ids, filled = _ids(page)
         self.pages += kept
@@ -79,33 +83,42 @@ class Chrome:
         self._counts[met & (self._counts < 255)] += 1
         fresh = np.flatnonzero(filled & ~met.any(axis=1))
         # Newcomers go round: from the newest on, the first that was met once is the oldest of those.
-        places = (self._next[fresh, np.newaxis] + np.arange(DEPTH, dtype=np.uint8)) % DEPTH
+        places = (self._next[fresh, np.newaxis].astype(np.intp) + np.arange(DEPTH)) % DEPTH
         counts = np.take_along_axis(self._counts[fresh], places, axis=1)
         once = counts <= 1
         free = once.any(axis=1)
-        place = np.take_along_axis(
-            places, np.where(free, once.argmax(axis=1), counts.argmin(axis=1))[:, np.newaxis], axis=1
-        )[:, 0]
+        chosen = np.where(free, once.argmax(axis=1), counts.argmin(axis=1)).astype(np.intp)
+        place = places[np.arange(len(fresh)), chosen]
         rows, columns = fresh[free], place[free]
         self._ids[rows, columns] = ids[rows]
         self._counts[rows, columns] = 1
         self._next[rows] = (columns + 1) % DEPTH
         self._counts[fresh[~free], place[~free]] -= 1
 
-    def view(self, page: "Fingerprint") -> View:
+    def view(self, page: Fingerprint, sketcher: Sketcher) -> View:
         """Which slots of a page are its own.  O(slots)."""
         assert page.own is not None
         ids, filled = _ids(page)
         met = np.where((self._ids == ids[:, np.newaxis]), self._counts, 0).max(axis=1)
-        few = max(LEAST, min(MOST, SHARE * self.pages))
+        few = np.full(len(ids), max(LEAST, min(MOST, SHARE * self.pages)))
+        few[-1] = max(HEADING_LEAST, HEADING_SHARE * self.pages)
         own_if_equal, own_if_new = filled & (met - 1.0 < few), filled & (met < few)
-        mask = page.own.sketcher.mask
-        return View(mask(own_if_equal[:-1]), mask(own_if_new[:-1]), bool(own_if_equal[-1]))
+        return View(
+            sketcher.mask(own_if_equal[:-1]),
+            sketcher.mask(own_if_new[:-1]),
+            sketcher.mask(page.own.main),
+            bool(own_if_equal[-1]),
+        )
 
     def to_bytes(self) -> bytes:
         """The table, to be stored; 25 kB for 512 slots."""
         return b"".join(
-            (self.pages.to_bytes(4, "big"), self._ids.astype(">u2").tobytes(), self._counts.tobytes(), self._next.tobytes())
+            (
+                self.pages.to_bytes(4, "big"),
+                self._ids.astype(">u2").tobytes(),
+                self._counts.tobytes(),
+                self._next.tobytes(),
+            )
         )
 
     @classmethod
@@ -113,7 +126,9 @@ class Chrome:
         """The table that was stored.  Raises ValueError if it is not one for that number of slots."""
         chrome, cells = cls(slots), (slots + 1) * DEPTH
         if len(octets) != 4 + 3 * cells + slots + 1:
-            raise ValueError(f"a table of {slots} slots has {4 + 3 * cells + slots + 1} bytes, not {len(octets)}")
+            raise ValueError(
+                f"a table of {slots} slots has {4 + 3 * cells + slots + 1} bytes, not {len(octets)}"
+            )
         chrome.pages = int.from_bytes(octets[:4], "big")
         chrome._ids[:] = np.frombuffer(octets, ">u2", cells, 4).reshape(-1, DEPTH)
         chrome._counts[:] = np.frombuffer(octets, np.uint8, cells, 4 + 2 * cells).reshape(-1, DEPTH)
@@ -123,7 +138,9 @@ class Chrome:
     def merge(self, other: "Chrome") -> None:
         """Takes over what another worker has counted of the same host: the higher count of each shingle."""
         self.pages = max(self.pages, other.pages)
-        same = (self._ids[:, :, np.newaxis] == other._ids[:, np.newaxis, :]) & (other._counts > 0)[:, np.newaxis, :]
+        same = (self._ids[:, :, np.newaxis] == other._ids[:, np.newaxis, :]) & (other._counts > 0)[
+            :, np.newaxis, :
+        ]
         theirs = np.where(same, other._counts[:, np.newaxis, :], 0).max(axis=2).astype(np.uint8)
         np.maximum(self._counts, np.where(self._counts > 0, theirs, 0), out=self._counts)
         met = (same & (self._counts > 0)[:, :, np.newaxis]).any(axis=1)
@@ -134,11 +151,11 @@ class Chrome:
                 self._counts[row, weakest] = other._counts[row, column]
 
 
-def _ids(page: "Fingerprint") -> tuple[npt.NDArray[np.uint16], Bools]:
+def _ids(page: Fingerprint) -> tuple[npt.NDArray[np.uint16], Bools]:
     """What the rows of a table count of a page, and which of them have something to count."""
     assert page.own is not None
-    ids = np.append(page.own.ids, np.uint16(page.heading & 0xFFFF))
-    return ids, np.append(page.own.filled, page.heading != 0)
+    ids = np.append(page.own.ids, np.uint16(page.called.heading & 0xFFFF))
+    return ids, np.append(page.own.filled, page.called.heading != 0)
 
 
 class Evidence(NamedTuple):
@@ -158,7 +175,7 @@ class Evidence(NamedTuple):
             return False
         if self.heading is False:
             return self.slots >= FEW and self.matching >= STRICT * self.own
-        noise, least = (NOISE_NAMED, min_own) if self.heading else (NOISE, max(min_own, STRICT))
+        noise, least = (NOISE_NAMED, min_own) if self.heading else (NOISE, max(min_own, UNTOLD))
         return self.new <= min(noise, NOISE_SHARE * self.shingles) or self.matching >= least * self.own
 
     @property
@@ -167,15 +184,14 @@ class Evidence(NamedTuple):
         return self.new > DOUBTFUL
 
 
-def match_counts(sketcher: Sketcher, stored: Hashes, page: "Fingerprint", view: View) -> npt.NDArray[np.int64]:
+def match_counts(sketcher: Sketcher, stored: Hashes, page: Fingerprint, view: View) -> npt.NDArray[np.int64]:
     """How a page's own slots compare with n sketches, of shape (n, w): int64, shape (5, n).
 
     Own ones outside marked chrome, those of them filled in the other, those equal; own ones inside marked
     chrome, those of them not equal.  claim.lua counts the same five.
     """
     assert page.own is not None
-    query, main = (np.frombuffer(octets, np.uint64) for octets in (page.sketch, page.own.main))
-    if_equal, if_new = (np.frombuffer(octets, np.uint64) for octets in view[:2])
+    query, if_equal, if_new, main = (np.frombuffer(octets, np.uint64) for octets in (page.sketch, *view[:3]))
     filled = sketcher.lanes(stored)
     equal = sketcher.lanes(query) & filled & ~sketcher.lanes(stored ^ query)
     own = (if_equal & equal) | (if_new & ~equal)
@@ -187,7 +203,13 @@ def match_counts(sketcher: Sketcher, stored: Hashes, page: "Fingerprint", view: 
     return np.array(counts, np.int64)
 
 
-def weigh(sketcher: Sketcher, page: "Fingerprint", counts: tuple[int, int, int, int, int], heading: bool | None, other_name: bool) -> Evidence:
+def weigh(
+    sketcher: Sketcher,
+    page: Fingerprint,
+    counts: tuple[int, int, int, int, int],
+    heading: bool | None,
+    other_name: bool,
+) -> Evidence:
     """The evidence that five slot counts give.
 
     Slots of different shingles are equal by chance once in c = 2^bits - 1.  Equality inside marked chrome proves
@@ -200,14 +222,45 @@ def weigh(sketcher: Sketcher, page: "Fingerprint", counts: tuple[int, int, int, 
     other = min(inside, inside_new * values / (values - 1))
     scale = page.own.shingles / max(1, int(page.own.filled.sum()))
     own = outside + other
-    return Evidence(own * scale, match * scale, (own - match) * scale, outside + inside, page.own.shingles, heading, other_name)
+    return Evidence(
+        own * scale,
+        match * scale,
+        (own - match) * scale,
+        outside + inside,
+        page.own.shingles,
+        heading,
+        other_name,
+    )
 
 
-def evidence(sketcher: Sketcher, page: "Fingerprint", kept: "Fingerprint", view: View) -> Evidence:
+def is_same_heading(page: Fingerprint, kept: Called, view: View) -> bool | None:
+    """Whether the heading says that a page is the same as the kept one; None if it doesn't tell.
+
+    An equal heading tells if it is rare on the host, or if the addresses agree.
+    """
+    own = page.called
+    if not (own.heading and kept.heading):
+        return None
+    if own.heading != kept.heading:
+        return False
+    named = kept.names and kept.names == own.names
+    placed = kept.place and kept.place == own.place
+    return True if view.heading_tells or named or placed else None
+
+
+def is_other_name(page: Fingerprint, kept: Called) -> bool:
+    """Whether a page is called by a name that the kept one doesn't say, and the other way round.
+
+    One of the two may have no name by which both its heading and its address call it.
+    """
+    names = page.called.names
+    own = not names or names & ~(kept.heading | kept.names)
+    other = not kept.names or kept.names & ~page.said
+    return bool(own and other and (names | kept.names))
+
+
+def evidence(sketcher: Sketcher, page: Fingerprint, kept: Fingerprint, view: View) -> Evidence:
     """The evidence for one kept page of the same host."""
     counts = match_counts(sketcher, sketcher.words([kept.sketch]), page, view)[:, 0].tolist()
-    same = None if not (page.heading and kept.heading) else page.heading == kept.heading
-    if same and not view.heading_tells:
-        same = None
-    other_name = bool(page.name & ~kept.name and kept.name & ~page.name)
-    return weigh(sketcher, page, tuple(counts), same, other_name)
+    same = is_same_heading(page, kept.called, view)
+    return weigh(sketcher, page, tuple(counts), same, is_other_name(page, kept.called))

@@ -50,11 +50,11 @@ class Sketcher:
         return (1 << self.bits) - 1
 
     def sample(self, shingles: Hashes, among: npt.NDArray[np.bool_]) -> tuple[Hashes, npt.NDArray[np.bool_]]:
-        \"\"\"The least value of each slot, and whether it is that of a shingle ``among`` some.  O(n).
+        """The least value of each slot, and whether it is that of a shingle ``among`` some.  O(n).
 
         Of a set of shingle hashes, and of what is said of each, both of shape (n,): uint64 and bool, shape
         (slots,).  A slot without any shingle is `EMPTY`.
-        \"\"\"
+        """
         values = mix(shingles ^ np.uint64(self.key))
         slot = (values >> np.uint64(64 - (self.slots.bit_length() - 1))).astype(np.intp)
         least = np.full(self.slots, EMPTY, np.uint64)

@@ -41,6 +41,7 @@ from bs4 import BeautifulSoup, UnicodeDammit
 from bs4.exceptions import ParserRejectedMarkup
 from lxml import etree
 
+from dedup.page.heading import address_words, place, shared
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.urls import join, url_token, usable_base
 
@@ -117,6 +118,9 @@ class Page(NamedTuple):
         tuple[int, int], ...
     ] = ()  #: runs of tokens, from ... to before ..., that are marked as chrome
     heading: tuple[str, ...] = ()  #: words of the title and of the first h1
+    address: tuple[str, ...] = ()  #: words of the last part of its address
+    names: tuple[str, ...] = ()  #: those of them that its heading says, too
+    place: str = ""  #: its path, but for hosts and versions
 
 
 def is_url(token: str) -> bool:
@@ -309,10 +313,10 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
             add(text.replace("/", " "))
     while open_elements:
         close()
-    return _joined(runs, len(links), _is_truncated(root))
+    return _joined(runs, url, len(links), _is_truncated(root))
 
 
-def _joined(runs: list[tuple[_Part, list[str]]], links: int, truncated: bool) -> Page:
+def _joined(runs: list[tuple[_Part, list[str]]], url: str, links: int, truncated: bool) -> Page:
     """The page that runs of pieces make; between two pieces there is always markup, which separates words."""
     tokens: list[str] = []
     marked: list[tuple[int, int]] = []
@@ -328,7 +332,10 @@ def _joined(runs: list[tuple[_Part, list[str]]], links: int, truncated: bool) ->
         elif part is _Part.NAME:
             heading += [token for token in tokens[start:] if not is_url(token)]
     reason = "truncated" if truncated else None if tokens else "empty"
-    return Page(tokens, links, reason, tuple(marked), tuple(heading))
+    address = address_words(url)
+    return Page(
+        tokens, links, reason, tuple(marked), tuple(heading), address, shared(address, heading), place(url)
+    )
 
 
 def _has_chrome_role(node: etree._Element) -> bool:

@@ -37,6 +37,12 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("min_resemblance", Number(0.0, 1.0), 0.75,
                 "Near-duplicates have at least this share of their shingles in common; a higher value drops "
                 "less, and 0 also drops pages that only share a template."),
+        Setting("chrome", Flag(), True,
+                "If true, what many pages of a host share, such as menus and footers, proves nothing: what is a "
+                "page's own has to match, too."),
+        Setting("min_own", Number(0.0, 1.0), 0.5,
+                "Near-duplicates have at least this share of a page's own shingles in common, those that are "
+                "not the chrome of its host; a higher value drops less."),
         Setting("shingle_size", Number(1, 100), 6, "A shingle is this many successive tokens."),
         Setting("min_tokens", Number(0, 1_000_000), 30,
                 "Pages of fewer words are never judged, and are always kept."),

@@ -15,10 +15,13 @@ how many kept pages it met that shingle; nothing more than the sketch is stored 
 >>> for page in pages[:10]:
 ...     chrome.add(page)
 >>> a, b = pages[10:12]
->>> detector.compare(a, b).duplicate, evidence(detector.sketcher, a, b, chrome.view(a, detector.sketcher)).suffices(0.5)
+>>> view, sketcher = chrome.view(a, detector.sketcher), detector.sketcher
+>>> counts = match_counts(sketcher, sketcher.words([b.sketch]), a, view)[:, 0]
+>>> detector.compare(a, b).duplicate, weigh(sketcher, a, counts.tolist(), b.called, view).suffices(0.5)
 (True, False)
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -28,7 +31,7 @@ from dedup.fingerprint.fingerprint import Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 
-__all__ = ["KNOWN", "Chrome", "Evidence", "View", "evidence", "match_counts"]
+__all__ = ["LEARNED", "Chrome", "Evidence", "View", "match_counts", "weigh"]
 
 #: Shingles that a slot of a table counts; beyond them, the one that was met once the longest ago is forgotten.
 DEPTH = 16
@@ -203,33 +206,26 @@ def match_counts(sketcher: Sketcher, stored: Hashes, page: Fingerprint, view: Vi
     return np.array(counts, np.int64)
 
 
-def weigh(
-    sketcher: Sketcher,
-    page: Fingerprint,
-    counts: tuple[int, int, int, int, int],
-    heading: bool | None,
-    other_name: bool,
-) -> Evidence:
-    """The evidence that five slot counts give.
+def weigh(sketcher: Sketcher, page: Fingerprint, counts: Sequence[int], kept: Called, view: View) -> Evidence:
+    """The evidence that the five counts of `match_counts` give, and what both pages are called.
 
     Slots of different shingles are equal by chance once in c = 2^bits - 1.  Equality inside marked chrome proves
     nothing; what is new there is new.
     """
     assert page.own is not None
     outside, both, equal, inside, inside_new = counts
-    values = (1 << sketcher.bits) - 1
+    values = sketcher.values
     match = max(0.0, (values * equal - both) / (values - 1))
-    other = min(inside, inside_new * values / (values - 1))
+    own = outside + min(inside, inside_new * values / (values - 1))
     scale = page.own.shingles / max(1, int(page.own.filled.sum()))
-    own = outside + other
     return Evidence(
         own * scale,
         match * scale,
         (own - match) * scale,
         outside + inside,
         page.own.shingles,
-        heading,
-        other_name,
+        is_same_heading(page, kept, view),
+        is_other_name(page, kept),
     )
 
 
@@ -257,10 +253,3 @@ def is_other_name(page: Fingerprint, kept: Called) -> bool:
     own = not names or names & ~(kept.heading | kept.names)
     other = not kept.names or kept.names & ~page.said
     return bool(own and other and (names | kept.names))
-
-
-def evidence(sketcher: Sketcher, page: Fingerprint, kept: Fingerprint, view: View) -> Evidence:
-    """The evidence for one kept page of the same host."""
-    counts = match_counts(sketcher, sketcher.words([kept.sketch]), page, view)[:, 0].tolist()
-    same = is_same_heading(page, kept.called, view)
-    return weigh(sketcher, page, tuple(counts), same, is_other_name(page, kept.called))

@@ -101,7 +101,7 @@ def _options(values: dict[str, Any], bot_name: str | None) -> Options:
     detector = Detector(
         **{field.name: values[field.name] for field in fields(Detector) if field.name in values}
     )
-    planned = {name: values[name] for name in ("scope", "expected_pages", "tables")}
+    planned = {name: values[name] for name in ("scope", "expected_pages", "tables", "chrome", "min_own")}
     index = open_index(address, detector, namespace=namespace, **planned)
     rest = {
         field.name: values[field.name] for field in fields(Options) if field.name in values.keys() - {"index"}

@@ -11,11 +11,12 @@ from itertools import islice
 from typing import Any
 
 from dedup.errors import IndexCorruptError, SettingsError
-from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index.batching import Confirmations
 from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Index, Verdict
-from dedup.index.entry import Entry, Match, nearest
+from dedup.index.entry import Entry, Match
+from dedup.index.hosts import Weighed
 from dedup.index.lifecycle import Event, State, after
 from dedup.index.local.sqlite import Store
 from dedup.index.local.survey import survey_file
@@ -76,7 +77,7 @@ class LocalIndex(Index):
                 raise
         self._tables = SortedTables(self.plan, keys)
 
-    async def _claim(self, entry: Entry) -> Verdict:
+    async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
         state = self._state(entry.page_id)
         if state is not State.ABSENT:
             if after(state, Event.CLAIM) is not state:
@@ -92,14 +93,29 @@ class LocalIndex(Index):
         filed = dict(islice(candidates, MAX_COMPARED))
         if any(other.page_id == entry.page_id for other in filed.values()):
             return Verdict.same()
-        found = nearest(self._matches(entry, filed), self.detector.min_resemblance)
-        if found is not None:
+        near = [
+            match
+            for match in self._matches(entry, filed)
+            if match.resemblance >= self.detector.min_resemblance
+        ]
+        weighed = self._weighed(entry, page, [filed[match.number] for match in near])
+        enough = {
+            match: evidence for match, (suffices, evidence) in zip(near, weighed, strict=True) if suffices
+        }
+        if enough:
+            found = min(enough, key=lambda match: match.order)
             of = filed[found.number]
-            return self._duplicate(entry, of, found.resemblance, done=self._state_of(of).is_done)
+            done = self._state_of(of).is_done
+            return self._duplicate(entry, of, found.resemblance, done=done, evidence=enough[found])
         live = _Live(entry, self._tables.add(keys), after(state, Event.CLAIM))
         self._live[entry.page_id] = self._by_number[live.number] = live
         self._rows.append(0)
         return Verdict.new()
+
+    def _weighed(self, entry: Entry, page: Fingerprint, kept: list[Entry]) -> list[Weighed]:
+        if self.hosts is None:
+            return [Weighed(True, None) for _ in kept]
+        return self.hosts.weigh(page, entry.url, kept)
 
     def _filed(self, entry: Entry, numbers: list[int]) -> Iterator[tuple[int, Entry]]:
         """The pages that cast a shadow, of those with these numbers and in the scope of an entry."""

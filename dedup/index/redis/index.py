@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.batching import Confirmations
 from dedup.index.contract import Index, Verdict
@@ -99,7 +99,7 @@ class RedisIndex(Index):
             )
         return stored
 
-    async def _claim(self, entry: Entry) -> Verdict:
+    async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
         probes = list(self._tables.probes(entry))
         keys = [self._keys.page_id(entry.page_id), *(probe.bucket for probe in probes)]
         detector = self.detector

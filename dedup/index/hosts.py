@@ -1,0 +1,103 @@
+"""The chrome of hosts, as an index knows it: what a claim is weighed by, and what it leaves to be learned.
+
+A table for each host counts the shingles of its kept pages (`dedup.fingerprint.chrome`).  The tables are saved with
+the index, and those that were used last are in memory.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from dedup.fingerprint.chrome import LEARNED, Chrome, Evidence, View, match_counts, weigh
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.fingerprint.sketch import Sketcher
+from dedup.index.entry import Entry
+from dedup.page.urls import host
+
+__all__ = ["MAX_HOSTS", "Hosts", "Weighed"]
+
+#: How many tables are held in memory, of 25 kB each.
+MAX_HOSTS = 1000
+
+
+class Weighed(NamedTuple):
+    """What is made of a candidate whose whole page resembles the claimed one enough."""
+
+    suffices: bool  #: whether it is a near-duplicate
+    evidence: Evidence | None  #: None where nothing is known of the hosts
+
+
+class Hosts:
+    """The tables of hosts, by name."""
+
+    def __init__(
+        self, sketcher: Sketcher, min_own: float, load: Callable[[str], bytes | None] = lambda name: None
+    ) -> None:
+        """``min_own`` is the share of a page's own shingles that has to match; ``load`` gets a saved table."""
+        self._sketcher = sketcher
+        self._min_own = min_own
+        self._load = load
+        self._tables: OrderedDict[str, Chrome] = OrderedDict()
+        self._changed: dict[str, Chrome] = {}
+        self._learned: Counter[str] = Counter()  # by the page id of the kept page
+
+    def table(self, name: str) -> Chrome:
+        """The table of a host; an empty one if nothing was kept there, or if what is saved is damaged."""
+        table = self._tables.pop(name, None) or self._changed.get(name)
+        if table is None:
+            table = Chrome(self._sketcher.slots)
+            if octets := self._load(name):
+                with suppress(ValueError):
+                    table = Chrome.from_bytes(octets, self._sketcher.slots)
+        self._tables[name] = table  # now the last to be forgotten
+        if len(self._tables) > MAX_HOSTS:
+            self._tables.popitem(last=False)
+        return table
+
+    def view(self, page: Fingerprint, own: str, other: str) -> View | None:
+        """How a page of host ``own`` is looked at beside one of host ``other``; None if neither is known."""
+        for name in (other, own):
+            if (table := self.table(name)).is_known:
+                return table.view(page, self._sketcher)
+        return None
+
+    def weigh(self, page: Fingerprint, url: str, kept: Sequence[Entry]) -> list[Weighed]:
+        """What is made of each of some candidates."""
+        if page.own is None:  # it was made by hand: nothing is known of its own shingles
+            return [Weighed(True, None) for _ in kept]
+        own, views = host(url), dict[str, View | None]()
+        found = []
+        for entry in kept:
+            other = host(entry.url)
+            if other not in views:
+                views[other] = self.view(page, own, other)
+            view = views[other]
+            if view is None:  # pages of a host that is not yet known are kept; strangers are mirrors
+                found.append(Weighed(own != other, None))
+                continue
+            counts = match_counts(self._sketcher, self._sketcher.words([entry.sketch]), page, view)
+            evidence = weigh(self._sketcher, page, counts[:, 0].tolist(), entry.called, view)
+            found.append(Weighed(evidence.suffices(self._min_own), evidence))
+        return found
+
+    def learn_kept(self, page: Fingerprint, url: str) -> None:
+        """A page was kept."""
+        self._learn(page, host(url), kept=True)
+
+    def learn_dropped(self, page: Fingerprint, url: str, of_url: str, of_id: str, evidence: Evidence) -> None:
+        """A page was dropped: the first doubtful ones are learned from, too."""
+        if evidence.is_doubtful and host(url) == host(of_url) and self._learned[of_id] < LEARNED:
+            self._learned[of_id] += 1
+            self._learn(page, host(url), kept=False)
+
+    def _learn(self, page: Fingerprint, name: str, *, kept: bool) -> None:
+        if page.own is not None:
+            table = self.table(name)
+            table.add(page, kept=kept)
+            self._changed[name] = table
+
+    def changed(self) -> dict[str, Chrome]:
+        """The tables that were changed since this was asked last: they are to be saved."""
+        changed, self._changed = self._changed, {}
+        return changed

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from uuid import uuid4
 
-from dedup.fingerprint.chrome import Evidence
+from dedup.fingerprint.chrome import Chrome, Evidence
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.simhash import distance
@@ -224,6 +224,11 @@ class Index(ABC):
             ]
         )
 
+    async def add_hosts(self, tables: Mapping[str, Chrome]) -> None:
+        """Merges tables of hosts, by their names, into what is known of those hosts, and stores that."""
+        await self.open()
+        await self._add_hosts(tables)
+
     async def forget(self, page_ids: Sequence[str]) -> int:
         """Takes pages out, whatever their state.  How many were filed."""
         await self.open()
@@ -266,6 +271,9 @@ class Index(ABC):
 
     @abstractmethod
     async def _add(self, entries: Sequence[Entry]) -> int: ...
+
+    @abstractmethod
+    async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None: ...
 
     @abstractmethod
     async def _forget(self, page_ids: Sequence[str]) -> int: ...

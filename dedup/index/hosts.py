@@ -5,7 +5,7 @@ the index, and those that were used last are in memory.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -90,6 +90,13 @@ class Hosts:
         if evidence.is_doubtful and host(url) == host(of_url) and self._learned[of_id] < LEARNED:
             self._learned[of_id] += 1
             self._learn(page, host(url), kept=False)
+
+    def merge(self, tables: Mapping[str, Chrome]) -> None:
+        """Takes over what was counted elsewhere."""
+        for name, other in tables.items():
+            table = self.table(name)
+            table.merge(other)
+            self._changed[name] = table
 
     def _learn(self, page: Fingerprint, name: str, *, kept: bool) -> None:
         if page.own is not None:

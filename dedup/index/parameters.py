@@ -13,7 +13,7 @@ from dedup.settings import SETTINGS
 __all__ = ["FORMAT", "Parameters", "check_format", "check_parameters"]
 
 #: Changes whenever stored entries would be read differently.
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dedup.fingerprint.chrome import Chrome
 from dedup.index.entry import Entry, scope_mask
 from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 
-__all__ = ["BATCH", "REBUILD", "Filed", "Finding", "Survey", "unsound"]
+__all__ = ["BATCH", "REBUILD", "Filed", "Finding", "KnownHost", "Survey", "unsound"]
 
 #: Pages that are read at once.
 BATCH = 500
@@ -27,6 +28,13 @@ class Filed(NamedTuple):
     entry: Entry | None  #: None if it can't be read
     #: DONE, PENDING or DEAD.  A survey does not ask whether the run of a confirmed page lives, or has finished.
     state: State
+
+
+class KnownHost(NamedTuple):
+    """What is stored of a host (see `dedup.index.hosts`)."""
+
+    name: str
+    table: Chrome | None  #: None if it can't be read: the host counts as unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,10 @@ class Survey(ABC):
     @abstractmethod
     def pages(self) -> AsyncIterator[Filed]:
         """Every page, in the order of their filing."""
+
+    @abstractmethod
+    def hosts(self) -> AsyncIterator[KnownHost]:
+        """The table of every host that is stored, in no certain order."""
 
     @abstractmethod
     def findings(self) -> AsyncIterator[Finding]:

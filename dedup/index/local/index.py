@@ -5,12 +5,13 @@ Claims are atomic because nothing in them awaits.  One process at a time holds a
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from dedup.errors import IndexCorruptError, SettingsError
+from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index.batching import Confirmations
@@ -212,6 +213,10 @@ class LocalIndex(Index):
                 live = _Live(entry, number, after(State.ABSENT, Event.ADD))
                 self._live[entry.page_id] = self._by_number[number] = live
         return len(fresh)
+
+    async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
+        if self.hosts is not None:
+            self.hosts.merge(tables)
 
     async def _forget(self, page_ids: Sequence[str]) -> int:
         for page_id in page_ids:

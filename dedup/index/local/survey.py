@@ -18,7 +18,7 @@ from dedup.index.lifecycle import State
 from dedup.index.local.file import COLUMNS, IndexFile, entry_of
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
-from dedup.index.survey import BATCH, REBUILD, Filed, Finding, Survey, unsound
+from dedup.index.survey import BATCH, REBUILD, Filed, Finding, KnownHost, Survey, unsound
 
 __all__ = ["FileSurvey", "survey_file"]
 
@@ -118,6 +118,10 @@ class FileSurvey(Survey):
         except ValueError:  # also for surrogates, which stand for bytes that are not UTF-8
             return None
         return entry
+
+    async def hosts(self) -> AsyncIterator[KnownHost]:
+        return
+        yield
 
     async def findings(self) -> AsyncIterator[Finding]:
         for broken in self._sqlite():

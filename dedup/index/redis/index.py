@@ -7,13 +7,14 @@ drops parts of the tables without a word; it should have appendonly on, else a c
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Any
 from uuid import uuid4
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.batching import Confirmations
@@ -173,6 +174,10 @@ class RedisIndex(Index):
 
     async def _add(self, entries: Sequence[Entry]) -> int:
         return await self._bulk.add(entries)
+
+    async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
+        if self.hosts is not None:
+            self.hosts.merge(tables)
 
     async def _forget(self, page_ids: Sequence[str]) -> int:
         await self._confirmations.flush()

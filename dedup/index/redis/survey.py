@@ -12,7 +12,7 @@ from dedup.index.redis.client import Server
 from dedup.index.redis.keys import Keys, Tables
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import whole
-from dedup.index.survey import Filed, Finding, Survey
+from dedup.index.survey import Filed, Finding, KnownHost, Survey
 from dedup.printing import octets as shown
 
 __all__ = ["RedisSurvey", "survey_redis"]
@@ -78,6 +78,10 @@ class RedisSurvey(Survey):
                 claimed = State.PENDING if owner in alive else State.DEAD
                 state = State.DONE if owner is None else claimed
                 yield self.readable(whole(record or b""), state)
+
+    async def hosts(self) -> AsyncIterator[KnownHost]:
+        return
+        yield
 
     def findings(self) -> AsyncIterator[Finding]:
         return Invariants(self._reading, self.parameters, self.header).findings()

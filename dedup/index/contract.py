@@ -131,7 +131,7 @@ class Index(ABC):
         self.expected_pages = expected_pages
         self.run = uuid4().hex
         #: What is learned of hosts; None if the chrome of a host counts like all else.
-        self.hosts = Hosts(detector.sketcher, min_own, self._load_host) if chrome else None
+        self.hosts = self._new_hosts(min_own) if chrome else None
         self._tables_asked = tables is not None
         self._opened = False
         self._opening = asyncio.Lock()
@@ -277,6 +277,9 @@ class Index(ABC):
 
     @abstractmethod
     async def _forget(self, page_ids: Sequence[str]) -> int: ...
+
+    def _new_hosts(self, min_own: float = 0.0) -> Hosts:
+        return Hosts(self.detector.sketcher, min_own, self._load_host if self.persistent else None)
 
     def _load_host(self, name: str) -> bytes | None:
         """The saved table of a host; None if there is none, or if it is got in another way."""

@@ -2,11 +2,16 @@
 
 A table for each host counts the shingles of its kept pages (`dedup.fingerprint.chrome`).  The tables are saved with
 the index, and those that were used last are in memory.
+
+A table must never be older than the pages that are filed: a menu that fewer pages are known to have counts as their
+own, and then makes duplicates of pages that are none.  So what a page has taught is stored with it, or before it.
+A table that counts more pages than are filed only leads to keeping more.
 """
 
+import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from dedup.fingerprint.chrome import LEARNED, Chrome, Evidence, View, match_counts, weigh
@@ -15,10 +20,12 @@ from dedup.fingerprint.sketch import Sketcher
 from dedup.index.entry import Entry
 from dedup.page.urls import host
 
-__all__ = ["MAX_HOSTS", "Hosts", "Weighed"]
+__all__ = ["MAX_HOSTS", "Hosts", "Weighed", "packed", "unpacked"]
 
 #: How many tables are held in memory, of 25 kB each.
 MAX_HOSTS = 1000
+#: No table has more bytes than this.
+MAX_TABLE = 1 << 20
 
 
 class Weighed(NamedTuple):
@@ -28,26 +35,47 @@ class Weighed(NamedTuple):
     evidence: Evidence | None  #: None where nothing is known of the hosts
 
 
+def packed(table: bytes) -> bytes:
+    """The bytes of a table, compressed: 2 kB for a host of one page, 17 kB for one of many."""
+    return zlib.compress(table, 1)
+
+
+def unpacked(octets: bytes) -> bytes:
+    """What was `packed`.  Raises ValueError if nothing was.
+
+    >>> unpacked(packed(b"table"))
+    b'table'
+    """
+    try:
+        return zlib.decompressobj().decompress(octets, MAX_TABLE)
+    except zlib.error:
+        raise ValueError("a table is not as it was written") from None
+
+
 class Hosts:
     """The tables of hosts, by name."""
 
     def __init__(
-        self, sketcher: Sketcher, min_own: float, load: Callable[[str], bytes | None] = lambda name: None
+        self, sketcher: Sketcher, min_own: float, load: Callable[[str], bytes | None] | None = None
     ) -> None:
-        """``min_own`` is the share of a page's own shingles that has to match; ``load`` gets a saved table."""
+        """``min_own`` is the share of a page's own shingles that has to match.
+
+        ``load`` gets a table that was saved; without it, no table is.
+        """
         self._sketcher = sketcher
         self._min_own = min_own
         self._load = load
         self._tables: OrderedDict[str, Chrome] = OrderedDict()
         self._changed: dict[str, Chrome] = {}
+        self._saving: dict[str, Chrome] = {}
         self._learned: Counter[str] = Counter()  # by the page id of the kept page
 
     def table(self, name: str) -> Chrome:
         """The table of a host; an empty one if nothing was kept there, or if what is saved is damaged."""
-        table = self._tables.pop(name, None) or self._changed.get(name)
+        table = self._tables.pop(name, None) or self._changed.get(name) or self._saving.get(name)
         if table is None:
             table = Chrome(self._sketcher.slots)
-            if octets := self._load(name):
+            if self._load and (octets := self._load(name)):
                 with suppress(ValueError):
                     table = Chrome.from_bytes(octets, self._sketcher.slots)
         self._tables[name] = table  # now the last to be forgotten
@@ -94,17 +122,29 @@ class Hosts:
     def merge(self, tables: Mapping[str, Chrome]) -> None:
         """Takes over what was counted elsewhere."""
         for name, other in tables.items():
-            table = self.table(name)
-            table.merge(other)
-            self._changed[name] = table
+            self.table(name).merge(other)
+            self._change(name)
 
     def _learn(self, page: Fingerprint, name: str, *, kept: bool) -> None:
         if page.own is not None:
-            table = self.table(name)
-            table.add(page, kept=kept)
-            self._changed[name] = table
+            self.table(name).add(page, kept=kept)
+            self._change(name)
 
-    def changed(self) -> dict[str, Chrome]:
-        """The tables that were changed since this was asked last: they are to be saved."""
-        changed, self._changed = self._changed, {}
-        return changed
+    def _change(self, name: str) -> None:
+        if self._load:
+            self._changed[name] = self._tables[name]
+
+    @contextmanager
+    def saving(self) -> Iterator[dict[str, bytes]]:
+        """The tables that were changed since this was asked last, to be saved; they stay changed if that fails.
+
+        Meanwhile they are looked up here.  10 us a table.
+        """
+        self._saving, self._changed = self._changed, {}
+        try:
+            yield {name: table.to_bytes() for name, table in self._saving.items()}
+        except BaseException:
+            self._changed = self._saving | self._changed
+            raise
+        finally:
+            self._saving = {}

@@ -14,7 +14,7 @@ from dedup.index.entry import Entry, scope_mask
 from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 
-__all__ = ["BATCH", "REBUILD", "Filed", "Finding", "KnownHost", "Survey", "unsound"]
+__all__ = ["BATCH", "REBUILD", "Filed", "Finding", "KnownHost", "Survey", "damaged_host", "unsound"]
 
 #: Pages that are read at once.
 BATCH = 500
@@ -90,3 +90,12 @@ def unsound(parameters: Parameters, name: str, entry: Entry) -> Finding | None:
     if entry.scope != scope_mask(parameters.scope, entry.url):
         return Finding("pages of a wrong scope", f"{name}: its scope is not that of its URL", REBUILD)
     return None
+
+
+def damaged_host(name: str) -> Finding:
+    """The finding of a table that can't be read."""
+    return Finding(
+        "damaged tables of hosts",
+        f"{name}: its table is not as it was written",
+        "nothing has to be done: the host counts as unknown, and the next page that is kept of it begins a new table",
+    )

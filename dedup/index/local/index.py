@@ -17,7 +17,7 @@ from dedup.fingerprint.simhash import distance
 from dedup.index.batching import Confirmations
 from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Index, Verdict
 from dedup.index.entry import Entry, Match
-from dedup.index.hosts import Weighed
+from dedup.index.hosts import Hosts, Weighed
 from dedup.index.lifecycle import Event, State, after
 from dedup.index.local.sqlite import Store
 from dedup.index.local.survey import survey_file
@@ -48,11 +48,11 @@ class LocalIndex(Index):
             raise SETTINGS["index"].refusal(address, "which names a path in memory")
         if scheme == "file" and not path:
             raise SETTINGS["index"].refusal(address, "which names no path")
+        self.persistent = bool(path)
         super().__init__(detector, **options)
         if path and os.path.isdir(path):
             raise SETTINGS["index"].refusal(address, "which is a directory")
         self._path = path
-        self.persistent = bool(path)
         self._store: Store | None = None
         self._live: dict[str, _Live] = {}  # by page id
         self._by_number: dict[int, _Live] = {}
@@ -177,11 +177,21 @@ class LocalIndex(Index):
 
     async def _write(self, batch: list[_Live]) -> None:
         """Writes to the file, in another thread; meanwhile the pages are still looked up here."""
-        assert self._store is not None
-        rows = await asyncio.to_thread(self._store.add, [live.entry for live in batch])
+        rows = await self._save([live.entry for live in batch], self.hosts)
         for live, row in zip(batch, rows, strict=True):
             self._rows[live.number] = row
             del self._live[live.entry.page_id], self._by_number[live.number]
+
+    async def _save(self, entries: list[Entry], hosts: Hosts | None) -> list[int]:
+        """Writes entries, and at once what was learned of hosts, so that no table is older than a page."""
+        assert self._store is not None
+        if hosts is None:
+            return await asyncio.to_thread(self._store.add, entries, {})
+        with hosts.saving() as tables:
+            return await asyncio.to_thread(self._store.add, entries, tables)
+
+    def _load_host(self, name: str) -> bytes | None:
+        return self._store.host(name) if self._store else None
 
     async def _release(self, page_id: str) -> None:
         self._reclaim(page_id, Event.RELEASE)
@@ -205,7 +215,7 @@ class LocalIndex(Index):
         for entry in entries:
             if self._state(entry.page_id) is State.ABSENT:
                 fresh.setdefault(entry.page_id, entry)
-        rows = self._store.add([*fresh.values()]) if self._store else [0] * len(fresh)
+        rows = self._store.add([*fresh.values()], {}) if self._store else [0] * len(fresh)
         for entry, row in zip(fresh.values(), rows, strict=True):
             number = self._tables.add(entry.keys)
             self._rows.append(row)
@@ -215,8 +225,10 @@ class LocalIndex(Index):
         return len(fresh)
 
     async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
-        if self.hosts is not None:
-            self.hosts.merge(tables)
+        hosts = self.hosts or self._new_hosts()
+        hosts.merge(tables)
+        if self._store is not None:
+            await self._save([], hosts)
 
     async def _forget(self, page_ids: Sequence[str]) -> int:
         for page_id in page_ids:
@@ -251,6 +263,8 @@ class LocalIndex(Index):
         self._opened = False
         try:
             await self._confirmations.close()
+            if self._store is not None and self.hosts is not None:
+                await self._save([], self.hosts)  # what was learned of pages that were dropped
             if self._store is not None and finished:
                 own = [
                     name

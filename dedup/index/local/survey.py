@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from dedup.errors import IndexCorruptError
+from dedup.fingerprint.chrome import Chrome
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
-from dedup.index.local.file import COLUMNS, IndexFile, entry_of
+from dedup.index.local.file import COLUMNS, HOST_COLUMNS, IndexFile, entry_of, table_of
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
-from dedup.index.survey import BATCH, REBUILD, Filed, Finding, KnownHost, Survey, unsound
+from dedup.index.survey import BATCH, REBUILD, Filed, Finding, KnownHost, Survey, damaged_host, unsound
 
 __all__ = ["FileSurvey", "survey_file"]
 
@@ -45,7 +46,8 @@ class _Readable(IndexFile):
         self.connection.isolation_level = None
         try:
             self.query("BEGIN")
-            self.query(f"SELECT {COLUMNS} FROM pages LIMIT 0")  # raises if they are not there
+            for columns, table in ((COLUMNS, "pages"), (HOST_COLUMNS, "hosts")):
+                self.query(f"SELECT {columns} FROM {table} LIMIT 0")  # raises if they are not there
         except BaseException:
             self.connection.close()
             raise
@@ -70,6 +72,15 @@ class _Readable(IndexFile):
                     yield from self._row(f"{statement} = ?", number)
                 at += BATCH
                 left -= BATCH
+
+    def hosts(self) -> Iterator[Row]:
+        """Every host, one by one."""
+        try:
+            numbers = self.connection.execute("SELECT number FROM hosts").fetchall()
+        except sqlite3.DatabaseError:  # SQLite's own check tells of it
+            return
+        for (number,) in numbers:
+            yield from self._row(f"SELECT number, {HOST_COLUMNS} FROM hosts WHERE number = ?", number)
 
     def _row(self, statement: str, number: int) -> Iterator[Row]:
         try:
@@ -120,8 +131,15 @@ class FileSurvey(Survey):
         return entry
 
     async def hosts(self) -> AsyncIterator[KnownHost]:
-        return
-        yield
+        slots = self.parameters.detector.sketcher.slots
+        for number, columns in self._file.hosts():
+            try:
+                name, octets = table_of(columns or (None, None, None))
+                name.encode()  # raises for surrogates, which stand for bytes that are not UTF-8
+                yield KnownHost(name, Chrome.from_bytes(octets, slots))
+            except ValueError:
+                found = columns and columns[0]
+                yield KnownHost(found if type(found) is str else f"row {number}", None)
 
     async def findings(self) -> AsyncIterator[Finding]:
         for broken in self._sqlite():
@@ -138,6 +156,9 @@ class FileSurvey(Survey):
                 keys.extend(entry.keys)
         for broken in self._tables(keys):
             yield broken
+        async for host in self.hosts():
+            if host.table is None:
+                yield damaged_host(host.name)
 
     def _sqlite(self) -> Iterator[Finding]:
         """What SQLite finds, and page ids that it should not have let pass."""

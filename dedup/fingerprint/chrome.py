@@ -31,7 +31,7 @@ from dedup.fingerprint.fingerprint import Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 
-__all__ = ["LEARNED", "Chrome", "Evidence", "View", "match_counts", "weigh"]
+__all__ = ["KNOWN", "LEARNED", "Chrome", "Evidence", "View", "match_counts", "weigh"]
 
 #: Shingles that a slot of a table counts; beyond them, the one that was met once the longest ago is forgotten.
 DEPTH = 16

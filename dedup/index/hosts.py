@@ -63,7 +63,7 @@ class Hosts:
         ``load`` gets a table that was saved; without it, no table is.
         """
         self._sketcher = sketcher
-        self._min_own = min_own
+        self.min_own = min_own
         self._load = load
         self._tables: OrderedDict[str, Chrome] = OrderedDict()
         self._changed: dict[str, Chrome] = {}
@@ -106,7 +106,7 @@ class Hosts:
                 continue
             counts = match_counts(self._sketcher, self._sketcher.words([entry.sketch]), page, view)
             evidence = weigh(self._sketcher, page, counts[:, 0].tolist(), entry.called, view)
-            found.append(Weighed(evidence.suffices(self._min_own), evidence))
+            found.append(Weighed(evidence.suffices(self.min_own), evidence))
         return found
 
     def learn_kept(self, page: Fingerprint, url: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.fingerprint.chrome import Chrome
+from dedup.fingerprint.chrome import Chrome, View, weigh
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.batching import Confirmations
@@ -23,10 +23,12 @@ from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.bulk import Bulk
 from dedup.index.redis.client import Server
+from dedup.index.redis.hosts import SharedHosts
 from dedup.index.redis.keys import Keys, Tables
 from dedup.index.redis.record import header_digest, pack, unpack
 from dedup.index.redis.survey import survey_redis
 from dedup.index.survey import Survey
+from dedup.page.urls import host
 from dedup.printing import octets as shown
 
 __all__ = ["RedisIndex"]
@@ -37,6 +39,8 @@ logger = logging.getLogger(__name__)
 BUCKET_PAGES = 64
 #: A run whose lease is not renewed for this long is dead (see `dedup.index.lifecycle`), in ms.
 LEASE_MS = 60_000
+#: How many hosts a claim may ask for at once, and how often; then others are looked at as the page's own host is.
+ASKED, ROUNDS = 32, 4
 #: Pages that one call of a script confirms, or tells the states of.
 PAGES = 500
 
@@ -55,6 +59,12 @@ class RedisIndex(Index):
         self._seen = 0  # the highest number that the server has said it gave out
         self._refusal: IndexMismatchError | None = None
         self._confirmations = Confirmations(self._write)
+        self._hosts: SharedHosts | None = None
+        if self.hosts is not None:
+            self._hosts = SharedHosts(
+                detector.sketcher, self.hosts.min_own, self._server, self._keys, self._call
+            )
+            self.hosts = self._hosts
 
     @property
     def where(self) -> str:
@@ -77,6 +87,8 @@ class RedisIndex(Index):
         self._bulk = Bulk(self._server, self._tables, self._call)
         await self._call("renew", [], [LEASE_MS])
         self._lease = asyncio.create_task(self._keep_lease())
+        if self._hosts is not None:
+            self._hosts.start()
 
     async def _open_header(self) -> dict[str, str]:
         bits = math.ceil(math.log2(max(1, self.expected_pages / BUCKET_PAGES)))
@@ -114,17 +126,49 @@ class RedisIndex(Index):
         ]
         for _, low, high, own in probes:
             arguments += (low, high, own)
-        match await self._call("claim", keys, arguments):
-            case [b"new" | b"same" as word]:
-                if entry.page_id not in self._confirmations:
-                    self._pending.setdefault(entry.page_id, entry)
-                return Verdict.new() if word == b"new" else Verdict.same()
-            case [b"duplicate", int(either), int(both), int(equal), int(done), bytes(record)]:
-                with self._server.errors():
-                    of = unpack(record)
-                alike = detector.sketcher.estimate(either, both, equal)
-                return self._duplicate(entry, of, alike, done=bool(done))
+        home, views = host(entry.url), dict[str, View | None]()
+        weighs = self._hosts is not None and page.own is not None
+        if self._hosts is not None and weighs:
+            views = await self._hosts.views(page, home)
+        for asked in (ASKED,) * ROUNDS + (0,):
+            brought = self._brought(page, home, views, asked) if weighs else []
+            match await self._call("claim", keys, arguments + brought):
+                case [b"new" | b"same" as word]:
+                    if entry.page_id not in self._confirmations:
+                        self._pending.setdefault(entry.page_id, entry)
+                    return Verdict.new() if word == b"new" else Verdict.same()
+                case [b"duplicate", int(either), int(both), int(equal), int(done), bytes(record), *counts]:
+                    with self._server.errors():
+                        of = unpack(record)
+                    alike = detector.sketcher.estimate(either, both, equal)
+                    view = views.get(host(of.url)) or views.get(home)
+                    evidence = (
+                        weigh(detector.sketcher, page, counts, of.called, view) if counts and view else None
+                    )
+                    return self._duplicate(entry, of, alike, done=bool(done), evidence=evidence)
+                case [b"hosts", *names] if self._hosts is not None and asked:
+                    others = [bytes(name).decode() for name in names]
+                    views |= await self._hosts.more_views(page, home, others)
+                case _:
+                    break
         raise self._no_answer()
+
+    def _brought(
+        self, page: Fingerprint, own: str, views: Mapping[str, View | None], asked: int
+    ) -> list[Any]:
+        """What a claim is told of a page's own, and of hosts; see claim.lua."""
+        assert self.hosts is not None
+        assert page.own is not None
+        main = next((view.main for view in views.values() if view), b"")
+        brought = [repr(float(self.hosts.min_own)), page.own.shingles, int(page.own.filled.sum())]
+        brought += [page.said.to_bytes(8, "big"), main, own, asked]
+        for name, view in views.items():
+            brought += (
+                (name, view.own_if_equal, view.own_if_new, int(view.heading_tells))
+                if view
+                else (name, b"", b"", 0)
+            )
+        return brought
 
     async def _confirm(self, page_id: str) -> None:
         if self._pending.pop(page_id, None) is None:
@@ -176,8 +220,9 @@ class RedisIndex(Index):
         return await self._bulk.add(entries)
 
     async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
-        if self.hosts is not None:
-            self.hosts.merge(tables)
+        if self._hosts is not None:
+            self._hosts.merge(tables)
+            await self._hosts.flush()
 
     async def _forget(self, page_ids: Sequence[str]) -> int:
         await self._confirmations.flush()
@@ -210,6 +255,8 @@ class RedisIndex(Index):
                 self._releasing |= self._pending
                 self._pending.clear()
                 await self._release_all()
+                if self._hosts is not None:
+                    await self._hosts.close()
                 await self._call("renew", [], ["finished" if finished else 0])
         finally:
             self._opened = False

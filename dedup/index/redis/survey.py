@@ -9,6 +9,7 @@ from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 from dedup.index.redis.check import Invariants
 from dedup.index.redis.client import Server
+from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.keys import Keys, Tables
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import whole
@@ -80,8 +81,14 @@ class RedisSurvey(Survey):
                 yield self.readable(whole(record or b""), state)
 
     async def hosts(self) -> AsyncIterator[KnownHost]:
-        return
-        yield
+        slots = self.parameters.detector.sketcher.slots
+        async for keys in self._server.scan(self._keys.tables):
+            (found,) = await self._server.ask([("MGET", *keys)]) if keys else [[]]
+            for octets in filter(None, found or ()):
+                try:
+                    yield KnownHost(*unpack_table(octets, slots))
+                except ValueError:
+                    yield KnownHost("", None)
 
     def findings(self) -> AsyncIterator[Finding]:
         return Invariants(self._reading, self.parameters, self.header).findings()

@@ -203,12 +203,17 @@ class Filter:
 
 def make_record(visit: Visit, fingerprint: Fingerprint, verdict: Verdict, action: Action) -> Record:
     """What the log says of a page that is a near-duplicate."""
+    evidence = verdict.evidence
+    own, matching = (round(evidence.own), round(evidence.matching)) if evidence else (None, None)
     return make(
         time=datetime.now(UTC).isoformat(timespec="milliseconds"),
         url=strip_user(visit.url),
         duplicate_of=verdict.of or "",
         distance=verdict.distance or 0,
         resemblance=round(verdict.resemblance or 0.0, 4),
+        own=own,
+        matching=matching,
+        new=None if own is None or matching is None else max(0, own - matching),
         simhash=fingerprint.hex or "",
         duplicate_of_simhash=f"{verdict.of_simhash or 0:016x}",
         tokens=fingerprint.tokens,

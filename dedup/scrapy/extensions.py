@@ -111,7 +111,7 @@ class KeepText:
         outcome = outcome_of(response)
         if self._texts is not None and outcome is not None:
             try:
-                self._texts.add(url, simhash, outcome.page.tokens, of)
+                self._texts.add(url, simhash, texts.Text(outcome.page.tokens, outcome.page.chrome), of)
             except sqlite3.Error as error:
                 self._fail(error)
 

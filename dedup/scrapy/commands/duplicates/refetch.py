@@ -9,6 +9,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.settings import Settings
 from twisted.python.failure import Failure
 
+from dedup.droplog.texts import Text
 from dedup.page.limits import UNREADABLE
 from dedup.page.read import read
 
@@ -34,7 +35,7 @@ class _Refetch(Spider):
     name = "duplicates"
 
     def __init__(
-        self, urls: Collection[str], keep_urls: bool, words: dict[str, list[str]], done: Callable[[], object]
+        self, urls: Collection[str], keep_urls: bool, words: dict[str, Text], done: Callable[[], object]
     ):
         super().__init__()
         self._urls = urls
@@ -52,7 +53,7 @@ class _Refetch(Spider):
         if isinstance(response, HtmlResponse):
             page = read(response.text, response.url, self._keep_urls, lambda _: response.selector.root)
             if page.reason not in UNREADABLE:
-                self._words[response.meta["asked"]] = page.tokens
+                self._words[response.meta["asked"]] = Text(page.tokens, page.chrome)
 
     def _failed(self, failure: Failure) -> None:
         self._done()
@@ -60,13 +61,13 @@ class _Refetch(Spider):
 
 def refetch(
     urls: Collection[str], settings: Settings, keep_urls: bool, done: Callable[[], object]
-) -> dict[str, list[str]]:
-    """The tokens of pages as they are now, by URL, without the pages that can't be fetched or read.
+) -> dict[str, Text]:
+    """The texts of pages as they are now, by URL, without the pages that can't be fetched or read.
 
     ``done`` is called after each page.  The project's DOWNLOAD_DELAY holds if it is longer than `DELAY`; its
     timeout and size hold if they are below `TIMEOUT` and `SIZE`.  robots.txt is obeyed if the project obeys it.
     """
-    words: dict[str, list[str]] = {}
+    words: dict[str, Text] = {}
     own = settings.copy()
     own.setdict(
         _SETTINGS

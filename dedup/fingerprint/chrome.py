@@ -139,19 +139,26 @@ class Chrome:
         return chrome
 
     def merge(self, other: "Chrome") -> None:
-        """Takes over what another worker has counted of the same host: the higher count of each shingle."""
+        """Takes over what another worker has counted of the same host: the higher count of each shingle.
+
+        To merge a table again changes nothing.  O(slots).
+        """
         self.pages = max(self.pages, other.pages)
+        if not self._counts.any():
+            self._ids[:], self._counts[:], self._next[:] = other._ids, other._counts, other._next
+            return
         same = (self._ids[:, :, np.newaxis] == other._ids[:, np.newaxis, :]) & (other._counts > 0)[
             :, np.newaxis, :
         ]
         theirs = np.where(same, other._counts[:, np.newaxis, :], 0).max(axis=2).astype(np.uint8)
         np.maximum(self._counts, np.where(self._counts > 0, theirs, 0), out=self._counts)
         met = (same & (self._counts > 0)[:, :, np.newaxis]).any(axis=1)
-        for row, column in np.argwhere((other._counts > 1) & ~met).tolist():
-            weakest = int(self._counts[row].argmin())
-            if other._counts[row, column] > self._counts[row, weakest]:
-                self._ids[row, weakest] = other._ids[row, column]
-                self._counts[row, weakest] = other._counts[row, column]
+        # Of what only one of the two has met, the highest counts stay; those of this table at equal counts.
+        ids = np.concatenate((self._ids, other._ids), axis=1)
+        counts = np.concatenate((self._counts, np.where(met, 0, other._counts).astype(np.uint8)), axis=1)
+        best = np.sort((-counts.astype(np.intp)).argsort(axis=1, kind="stable")[:, :DEPTH], axis=1)
+        self._ids[:] = np.take_along_axis(ids, best, axis=1)
+        self._counts[:] = np.take_along_axis(counts, best, axis=1)
 
 
 def _ids(page: Fingerprint) -> tuple[npt.NDArray[np.uint16], Bools]:

@@ -123,14 +123,14 @@ class Hosts:
         """Takes over what was counted elsewhere."""
         for name, other in tables.items():
             self.table(name).merge(other)
-            self._change(name)
+            self._mark(name)
 
     def _learn(self, page: Fingerprint, name: str, *, kept: bool) -> None:
         if page.own is not None:
             self.table(name).add(page, kept=kept)
-            self._change(name)
+            self._mark(name)
 
-    def _change(self, name: str) -> None:
+    def _mark(self, name: str) -> None:
         if self._load:
             self._changed[name] = self._tables[name]
 

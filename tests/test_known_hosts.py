@@ -389,3 +389,23 @@ def test_to_forget_pages_leaves_the_tables(make: Callable[[], Index], path: Path
     table = asyncio.run(forget())[HOST]
     assert table
     assert table.pages == KNOWN
+
+
+@pytest.mark.parametrize("store", ["memory"])
+@driven
+async def test_a_new_section_of_a_large_host_costs_some_pages_not_all(address: str) -> None:
+    def article(number: int) -> Claim:
+        sidebar = "".join(f"<li>entry {n} in the annex" for n in range(150))
+        text = " ".join(f"note{number}x{word}" for word in range(60))
+        url = f"http://{HOST}/annex/{number}"
+        return url, url, DETECTOR.fingerprint(f"<title>Annex</title>{sidebar}<p>{text}")
+
+    async with opened_at(address, DETECTOR) as index:
+        assert index.hosts is not None
+        table = Chrome(512)
+        for number in range(200):
+            table.add(product(number)[2])
+        index.hosts.merge({HOST: table})
+        verdicts = await crawl(index, [article(number) for number in range(60)])
+    assert [verdict.status for verdict in verdicts].count("duplicate") <= 20
+    assert {verdict.status for verdict in verdicts[-20:]} == {"new"}

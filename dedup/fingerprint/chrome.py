@@ -31,7 +31,7 @@ from dedup.fingerprint.fingerprint import Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 
-__all__ = ["KNOWN", "LEARNED", "Chrome", "Evidence", "View", "match_counts", "weigh"]
+__all__ = ["KNOWN", "Chrome", "Evidence", "View", "match_counts", "weigh"]
 
 #: Shingles that a slot of a table counts; beyond them, the one that was met once the longest ago is forgotten.
 DEPTH = 16
@@ -47,9 +47,9 @@ NOISE_NAMED, NOISE, NOISE_SHARE = 24.0, 8.0, 0.03
 #: Under another heading, or one that tells nothing, this share of a page's own has to match; under another
 #: heading, the page must have this many own slots.
 STRICT, UNTOLD, FEW = 0.8, 0.7, 8
-#: A drop with more new shingles is doubtful.  The first ones for a page are learned as if they had been kept: so the
-#: chrome of a section is met, although all pages but its first are dropped.
-DOUBTFUL, LEARNED = 30.0, 2
+#: A drop with more new shingles is doubtful.  Some of them are learned for each kept page, as if they had been kept:
+#: so the chrome of a section is met, although all pages but its first are dropped.
+DOUBTFUL = 30.0
 
 Bools = npt.NDArray[np.bool_]
 
@@ -78,6 +78,11 @@ class Chrome:
         """Whether enough pages were kept to tell chrome from content."""
         return self.pages >= KNOWN
 
+    @property
+    def few(self) -> float:
+        """A shingle that is on this many other kept pages is chrome."""
+        return max(LEAST, min(MOST, SHARE * self.pages))
+
     def add(self, page: Fingerprint, *, kept: bool = True) -> None:
         """Counts the shingles of a page.  O(slots)."""
         ids, filled = _ids(page)
@@ -103,7 +108,7 @@ class Chrome:
         assert page.own is not None
         ids, filled = _ids(page)
         met = np.where((self._ids == ids[:, np.newaxis]), self._counts, 0).max(axis=1)
-        few = np.full(len(ids), max(LEAST, min(MOST, SHARE * self.pages)))
+        few = np.full(len(ids), self.few)
         few[-1] = max(HEADING_LEAST, HEADING_SHARE * self.pages)
         own_if_equal, own_if_new = filled & (met - 1.0 < few), filled & (met < few)
         return View(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from dedup.fingerprint.chrome import LEARNED, Chrome, Evidence, View, match_counts, weigh
+from dedup.fingerprint.chrome import Chrome, Evidence, View, match_counts, weigh
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.entry import Entry
@@ -114,10 +114,11 @@ class Hosts:
         self._learn(page, host(url), kept=True)
 
     def learn_dropped(self, page: Fingerprint, url: str, of_url: str, of_id: str, evidence: Evidence) -> None:
-        """A page was dropped: the first doubtful ones are learned from, too."""
-        if evidence.is_doubtful and host(url) == host(of_url) and self._learned[of_id] < LEARNED:
+        """A page was dropped: doubtful ones are learned from, too, until what they share is chrome."""
+        name = host(url)
+        if evidence.is_doubtful and name == host(of_url) and self._learned[of_id] < self.table(name).few:
             self._learned[of_id] += 1
-            self._learn(page, host(url), kept=False)
+            self._learn(page, name, kept=False)
 
     def merge(self, tables: Mapping[str, Chrome]) -> None:
         """Takes over what was counted elsewhere."""

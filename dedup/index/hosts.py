@@ -3,9 +3,9 @@
 A table for each host counts the shingles of its kept pages (`dedup.fingerprint.chrome`).  The tables are saved with
 the index, and those that were used last are in memory.
 
-A table must never be older than the pages that are filed: a menu that fewer pages are known to have counts as their
-own, and then makes duplicates of pages that are none.  So what a page has taught is stored with it, or before it.
-A table that counts more pages than are filed only leads to keeping more.
+A table should never be older than the pages that are filed: a menu that it has not met counts as a page's own, and
+makes duplicates of pages that are none, until some of those have been learned from.  So what a page has taught is
+stored with it, or before it.  A table that counts more pages than are filed only leads to keeping more.
 """
 
 import zlib
@@ -114,9 +114,13 @@ class Hosts:
         self._learn(page, host(url), kept=True)
 
     def learn_dropped(self, page: Fingerprint, url: str, of_url: str, of_id: str, evidence: Evidence) -> None:
-        """A page was dropped: doubtful ones are learned from, too, until what they share is chrome."""
+        """A page was dropped: doubtful ones are learned from, too, until what they share is chrome.
+
+        Twice as many as should suffice may be learned: the table may not count the kept page, and not every page
+        has all of the chrome in its sketch.
+        """
         name = host(url)
-        if evidence.is_doubtful and name == host(of_url) and self._learned[of_id] < self.table(name).few:
+        if evidence.is_doubtful and name == host(of_url) and self._learned[of_id] < 2 * self.table(name).few:
             self._learned[of_id] += 1
             self._learn(page, name, kept=False)
 

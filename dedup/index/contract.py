@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import uuid4
 
 from dedup.fingerprint.chrome import Chrome, Evidence
@@ -27,7 +27,7 @@ from dedup.index.parameters import Parameters
 from dedup.index.survey import Survey
 from dedup.settings import SETTINGS
 
-__all__ = ["MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT", "Index", "Status", "Verdict"]
+__all__ = ["MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT", "Index", "Near", "Status", "Verdict"]
 
 #: How many candidates' sketches are compared per page, at most and the nearest first.  This bounds the cost
 #: of a flood of pages alike.
@@ -38,6 +38,13 @@ MAX_EQUAL = 16
 PROBE_LIMIT = 1000
 
 Status = Literal["new", "same", "duplicate", "unjudged"]
+
+
+class Near(NamedTuple):
+    """A kept page that a new one resembles enough, but whose own content it has not."""
+
+    url: str
+    evidence: Evidence | None  #: None where nothing is known of the host
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +63,13 @@ class Verdict:
     done: bool = field(default=True, compare=False)
     #: How its own shingles match; None where it is an exact one, or nothing is known of its host.
     evidence: Evidence | None = field(default=None, compare=False)
+    #: Of a new page, the nearest of those that it resembles enough; a store may not tell.
+    near: Near | None = field(default=None, compare=False)
 
     @classmethod
-    def new(cls) -> "Verdict":
+    def new(cls, near: Near | None = None) -> "Verdict":
         """No kept page is near enough: this one is kept, and filed."""
-        return cls("new")
+        return cls("new", near=near)
 
     @classmethod
     def same(cls) -> "Verdict":

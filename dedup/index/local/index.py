@@ -15,7 +15,7 @@ from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index.batching import Confirmations
-from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Index, Verdict
+from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Index, Near, Verdict
 from dedup.index.entry import Entry, Match
 from dedup.index.hosts import Hosts, Weighed
 from dedup.index.lifecycle import Event, State, after
@@ -111,7 +111,10 @@ class LocalIndex(Index):
         live = _Live(entry, self._tables.add(keys), after(state, Event.CLAIM))
         self._live[entry.page_id] = self._by_number[live.number] = live
         self._rows.append(0)
-        return Verdict.new()
+        if not near:
+            return Verdict.new()
+        nearest, (_, evidence) = min(zip(near, weighed, strict=True), key=lambda pair: pair[0].order)
+        return Verdict.new(Near(filed[nearest.number].url, evidence))
 
     def _weighed(self, entry: Entry, page: Fingerprint, kept: list[Entry]) -> list[Weighed]:
         if self.hosts is None:

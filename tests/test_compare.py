@@ -124,7 +124,9 @@ def product(number: int, heading: str, own: int) -> str:
     """A page of a shop in 400 words of menu and footer."""
     menu, footer = (" ".join(f"{part}{word}" for word in range(200)) for part in ("menu", "footer"))
     text = " ".join(f"fact{number}x{word}" for word in range(own))
-    return f"<title>{heading}</title><nav>{menu}</nav><h1>{heading}</h1><p>{text}</p><footer>{footer}</footer>"
+    return (
+        f"<title>{heading}</title><nav>{menu}</nav><h1>{heading}</h1><p>{text}</p><footer>{footer}</footer>"
+    )
 
 
 def test_what_is_the_pages_own_decides_between_pages_in_one_chrome(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
 
 
 class Server:
-    """A redis-server that listens on a Unix socket, writes a log of its commands, and can be killed."""
+    """A redis-server that listens on a Unix socket, and can be killed: it has written all that it has answered."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
@@ -35,11 +35,11 @@ class Server:
         """
         assert PROGRAM, "redis-server is not installed"
         command = [PROGRAM, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder)]
+        # With appendfsync everysec, a slow disk holds back what is written, and a kill loses it.
+        command += ["--save", "", "--appendonly", "yes", "--appendfsync", "no"]
         log = self.folder / "redis.log"
         with log.open("ab") as output:
-            self.process = subprocess.Popen(
-                [*command, "--save", "", "--appendonly", "yes", *options], stdout=output
-            )
+            self.process = subprocess.Popen([*command, *options], stdout=output)
         self.client = redis.Redis(unix_socket_path=str(self.socket))
         try:
             wait_until(lambda: self.process.poll() is not None or self._answers(loaded))

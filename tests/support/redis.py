@@ -95,12 +95,9 @@ class Line:
     async def listening(self, path: Path) -> AsyncIterator[None]:
         """Meanwhile connections to a socket go through here; at the end, all of them have been closed."""
 
-        async def closed() -> bool:
-            return not self._connections
-
         async with await asyncio.start_unix_server(self._connect, path):
             yield
-        await until(closed)
+        await until(lambda: not self._connections)
 
     async def ask(self, request: bytes) -> list[bytes | None]:
         """What is passed on instead of a request, part by part; None cuts the line."""

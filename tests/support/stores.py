@@ -95,10 +95,7 @@ async def until_done(index: Index, page_ids: Sequence[str]) -> None:
 async def until_written(path: Path, number: int) -> None:
     """Waits until so many pages are in a file that is open elsewhere."""
 
-    async def written() -> bool:
-        return in_file(path) == number
-
-    await until(written)
+    await until(lambda: in_file(path) == number)
 
 
 def in_file(path: Path) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 
 __all__ = ["LIMIT", "until", "wait_until"]
 
@@ -18,8 +19,11 @@ def wait_until(condition: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-async def until(condition: Callable[[], Awaitable[object]]) -> None:
-    """Returns as soon as a condition holds that is asked by a coroutine."""
+async def until(condition: Callable[[], Awaitable[object] | object]) -> None:
+    """Returns as soon as a condition holds, which may be asked by a coroutine; other tasks go on meanwhile."""
     async with asyncio.timeout(LIMIT):
-        while not await condition():  # noqa: ASYNC110 (no event tells of it)
-            await asyncio.sleep(0.01)
+        while True:
+            held = condition()
+            if await held if isawaitable(held) else held:
+                return
+            await asyncio.sleep(0.002)

@@ -1,4 +1,4 @@
-"""Waiting for what has to come, for as long as a busy machine takes, and no longer."""
+"""Waiting until something has come, for as long as a busy machine takes, and no longer."""
 
 import asyncio
 import time
@@ -7,12 +7,12 @@ from inspect import isawaitable
 
 __all__ = ["LIMIT", "until", "wait_until"]
 
-#: What has not come after this many seconds does not come at all.  Nothing waits this long where all is well.
+#: Seconds after which a test gives up waiting.  It never waits this long when all is well.
 LIMIT = 300
 
 
 def wait_until(condition: Callable[[], object]) -> None:
-    """Returns as soon as a condition holds."""
+    """Waits until a condition holds."""
     end = time.monotonic() + LIMIT
     while not condition():
         assert time.monotonic() < end, "what is waited for does not come"
@@ -20,7 +20,7 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 
 async def until(condition: Callable[[], Awaitable[object] | object]) -> None:
-    """Returns as soon as a condition holds, which may be asked by a coroutine; other tasks go on meanwhile."""
+    """Waits until a condition holds, while other tasks go on; a coroutine may tell whether it does."""
     async with asyncio.timeout(LIMIT):
         while True:
             held = condition()

@@ -16,16 +16,7 @@ from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.methods.base import APART
 from dedup.fingerprint.shingles import Hashes, resemblance
 
-__all__ = [
-    "Inline",
-    "Pairs",
-    "Scores",
-    "SketchError",
-    "Stream",
-    "measure",
-    "score_pairs",
-    "sketch_error",
-]
+__all__ = ["Inline", "Pairs", "Scores", "SketchError", "Stream", "measure", "score_pairs", "sketch_error"]
 
 #: Resemblance of pages that are surely near-duplicates, and below which they surely are not.
 NEAR, FAR = 0.9, 0.7

@@ -19,15 +19,7 @@ from dedup.droplog.record import FIELDS, Record
 from dedup.printing import clock, inert, many
 from dedup.scrapy.commands.terminal import print_table, screen
 
-__all__ = [
-    "CSV_HEADING",
-    "as_csv",
-    "as_json",
-    "as_line",
-    "left_out",
-    "print_clusters",
-    "print_summary",
-]
+__all__ = ["CSV_HEADING", "as_csv", "as_json", "as_line", "left_out", "print_clusters", "print_summary"]
 
 CSV_HEADING = ",".join(FIELDS)
 

@@ -21,7 +21,6 @@ from dedup.lab.papers.signatures import agreement
 from dedup.page.html import Page, decode, is_url
 from dedup.page.read import read
 from dedup.printing import printable
-from dedup.scrapy.commands.terminal import finish
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["run"]
@@ -45,10 +44,6 @@ class _Side(NamedTuple):
 
 def run(a: str, b: str, settings: Settings) -> int:
     """Compares two pages, given as a path or a URL each, and returns the exit status."""
-    return finish("compare", lambda: 0 if _compare(a, b, settings) else 1)
-
-
-def _compare(a: str, b: str, settings: Settings) -> bool:
     settings.set("DEDUP_INDEX", "memory:", "cmdline")
     detector = read_settings(settings).detector
     pages = [_load("A", a, detector), _load("B", b, detector)]
@@ -64,7 +59,7 @@ def _compare(a: str, b: str, settings: Settings) -> bool:
     verdict = "near-duplicates" if compared.duplicate else "different"
     print(f"verdict      {verdict}: {_rule(detector, fingerprints, compared)}")
     _print_differences(pages)
-    return compared.duplicate
+    return 0 if compared.duplicate else 1
 
 
 def _load(name: str, source: str, detector: Detector) -> _Side:

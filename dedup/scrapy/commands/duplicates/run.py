@@ -14,7 +14,7 @@ from dedup.droplog.record import Filter, moment
 from dedup.errors import SettingsError
 from dedup.report.document import check_target
 from dedup.scrapy.commands.duplicates import html, text
-from dedup.scrapy.commands.terminal import finish, reading
+from dedup.scrapy.commands.terminal import reading
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["run"]
@@ -22,10 +22,6 @@ __all__ = ["run"]
 
 def run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     """Runs the command, and returns the exit status.  What could not be read is told on the error output."""
-    return finish("duplicates", lambda: _run(args, opts, settings))
-
-
-def _run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     reader = Reader()
     try:
         _show(args, opts, settings, reader)

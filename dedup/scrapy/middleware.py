@@ -4,7 +4,7 @@ import asyncio
 import os
 from contextlib import suppress
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.http import Response
@@ -17,9 +17,10 @@ from dedup.errors import DedupError, SettingsError
 from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.printing import inert
+from dedup.scrapy.component import Component
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.judgement import FLAG, NearDuplicate, remember
-from dedup.scrapy.settings import Options, is_enabled, read_settings
+from dedup.scrapy.settings import Options, read_settings
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.summary import summary
 from dedup.scrapy.visits import page_id, reason_to_skip, visit
@@ -29,28 +30,17 @@ __all__ = ["NearDuplicateMiddleware"]
 _SAID = {"drop": "Dropped", "nofollow": "Not followed:", "mark": "Marked"}
 
 
-class NearDuplicateMiddleware:
+class NearDuplicateMiddleware(Component):
     """Drops, or marks, near-duplicates in the downloader.  Nothing but `NearDuplicate` is raised into the crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
+        """Everything is opened when the spider is."""
+        if os.environ.get("SCRAPY_CHECK") or isinstance(crawler.spider, DefaultSpider):
+            raise NotConfigured("scrapy check, shell and fetch are not to write to the index")
+        super().__init__(crawler)
         self.filter: Filter | None = None  # while the spider is open
         self._logger = logger_for(crawler, __name__)
         self._tasks: set[asyncio.Task[None]] = set()  # else they might be collected while running
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> "NearDuplicateMiddleware":
-        """Called by Scrapy; everything is opened when the spider is."""
-        if not is_enabled(crawler.settings):
-            raise NotConfigured
-        if os.environ.get("SCRAPY_CHECK") or isinstance(crawler.spider, DefaultSpider):
-            raise NotConfigured("scrapy check, shell and fetch are not to write to the index")
-        middleware = cls(crawler)
-        crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
-        crawler.signals.connect(middleware.spider_error, signals.spider_error)
-        crawler.signals.connect(middleware.spider_idle, signals.spider_idle)
-        crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
-        return middleware
 
     async def spider_opened(self, spider: Spider) -> None:
         """Opens index and log, and makes the filter; stops the crawl before any page if that fails."""

@@ -14,17 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = [
-    "STEPS",
-    "SUFFIX",
-    "Course",
-    "Step",
-    "Thresholds",
-    "pause",
-    "read_steps",
-    "read_thresholds",
-    "width",
-]
+__all__ = ["SUFFIX", "Course", "Step", "Thresholds", "pause", "read_steps", "read_thresholds", "width"]
 
 logger = logging.getLogger(__name__)
 
@@ -121,11 +111,9 @@ def read_steps(paths: Iterable[Path]) -> Iterator[Step]:
             run, counts = str(line["run"]), (int(line["pages"]), int(line["duplicates"]))
         except (KeyError, TypeError, ValueError, OverflowError):
             continue
-        pages, duplicates = (
-            max(0, now - then) for now, then in zip(counts, before.get(run, (0, 0)), strict=True)
-        )
+        since = (max(0, now - then) for now, then in zip(counts, before.get(run, (0, 0)), strict=True))
+        yield Step(time, *since)
         before[run] = counts
-        yield Step(time, pages, duplicates)
 
 
 def width(seconds: float) -> float:

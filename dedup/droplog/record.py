@@ -26,9 +26,8 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 class Field:
     """How a field is read, stored and explained."""
 
-    read: Callable[
-        [Any], Any
-    ]  #: JSON's value -> the record's; TypeError, ValueError, OverflowError if it is wrong
+    #: JSON's value -> the record's; TypeError, ValueError, OverflowError if it is wrong
+    read: Callable[[Any], Any]
     column: str  #: the type of its column in SQL
     text: str  #: what the field holds, for messages and documents
     is_url: bool = False
@@ -40,31 +39,22 @@ def _time(value: Any) -> str:
     return found.isoformat(timespec="milliseconds")
 
 
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise TypeError
-    return value
-
-
-def _text_or_none(value: Any) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _action(value: Any) -> Any:
-    if value not in get_args(Action):
-        raise ValueError
-    return value
-
-
-def _number(high: int, *kinds: type) -> Callable[[Any], Any]:
+def _as_it_is(is_right: Callable[[Any], bool]) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
-        if type(value) not in kinds or not 0 <= value <= high:
+        if not is_right(value):
             raise ValueError
         return value
 
     return read
 
 
+def _number(high: int, *kinds: type) -> Callable[[Any], Any]:
+    return _as_it_is(lambda value: type(value) in kinds and 0 <= value <= high)
+
+
+_text = _as_it_is(lambda value: type(value) is str)
+_text_or_none = _as_it_is(lambda value: value is None or type(value) is str)
+_action = _as_it_is(lambda value: value in get_args(Action))
 _count = _number(1 << 32, int)  # no sum of counts overflows
 
 
@@ -168,9 +158,8 @@ def moment(text: str, now: datetime | None = None) -> str:
 class Filter:
     """Chooses the records that meet every condition.  Raises `SettingsError` if a bound is out of range."""
 
-    host: str = (
-        ""  #: of the dropped page, or a domain that its host is below; without a port, any port passes
-    )
+    #: of the dropped page, or a domain that its host is below; without a port, any port passes
+    host: str = ""
     of: str = ""  #: URL of the kept page
     min_distance: int = 0  #: bits
     max_resemblance: float = 1.0

@@ -157,9 +157,8 @@ def _timeline(drops: Drops, courses: Sequence[Path]) -> dict[str, Any]:
         "width": wide,
         "near": near,
         "kept": kept if judged else None,
-        "judged": judged
-        if judged and known == totals.drops
-        else None,  # None if the course of a run is missing
+        # It is None if the course of a run is missing.
+        "judged": judged if judged and known == totals.drops else None,
     }
 
 

@@ -68,14 +68,8 @@ class NearDuplicateMiddleware(Component):
             with suppress(Exception):
                 await index.close()
             raise
-        self._logger.info(
-            "Near-duplicate filter: action %s, log %s, index %s with %s pages, %s",
-            options.action,
-            log.path,
-            index.where,
-            f"{filed:,}",
-            index.describe(),
-        )
+        facts = options.action, log.path, index.where, f"{filed:,}", index.describe()
+        self._logger.info("Near-duplicate filter: action %s, log %s, index %s with %s pages, %s", *facts)
         return Filter(
             index,
             log,
@@ -100,12 +94,8 @@ class NearDuplicateMiddleware(Component):
         if (record := outcome.record) is None:
             return response
         found = record["url"], record["duplicate_of"], record["distance"], record["resemblance"]
-        self._logger.info(
-            "%s near-duplicate %s of %s (distance %d, resemblance %.2f)",
-            _SAID[outcome.action],
-            *map(inert, found[:2]),
-            *found[2:],
-        )
+        said = _SAID[outcome.action], *map(inert, found[:2]), *found[2:]
+        self._logger.info("%s near-duplicate %s of %s (distance %d, resemblance %.2f)", *said)
         response.flags.append(FLAG)
         self.crawler.signals.send_catch_log(
             near_duplicate, response=response, request=request, record=record, spider=self.crawler.spider

@@ -1,5 +1,6 @@
 """The work of `scrapy compare`: reads two pages, judges them as a crawl would, and prints every measure."""
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -64,15 +65,8 @@ def run(a: str, b: str, settings: Settings) -> int:
 
 def _load(name: str, source: str, detector: Detector) -> _Side:
     """Reads a page.  Raises `SettingsError` if it can't be had."""
-    if not source.startswith(("http://", "https://")):
-        try:
-            found = Path(source).is_file()
-        except OSError:
-            found = False
-        if not found:
-            raise SettingsError(
-                f"{name} is {source!r}, which is not a file; allowed: a path, or a http(s) URL"
-            )
+    if not source.startswith(("http://", "https://")) and not os.path.isfile(source):
+        raise SettingsError(f"{name} is {source!r}, which is not a file; allowed: a path, or a http(s) URL")
     html, url = read_page(source, Path())
     page = read(decode(html), url, detector.keep_urls)
     return _Side(name, source, page, detector.fingerprint_page(page))

@@ -74,11 +74,11 @@ async def print_info(index: Index, plot: Path | None) -> int:
                 advance()
                 census.add(entry, state)
         stored = await survey.stored()
-    simhashes = np.frombuffer(census.simhashes, np.uint64) if census.simhashes else np.empty(0, np.uint64)
+    simhashes = np.asarray(census.simhashes, np.uint64)
     _print_facts(index, survey, census, stored)
     if len(simhashes):
         _print_runs(census.runs)
-        _print_skew(np.frombuffer(census.keys, np.uint64).reshape(len(simhashes), -1), survey.parameters.plan)
+        _print_skew(np.asarray(census.keys, np.uint64).reshape(len(simhashes), -1), survey.parameters.plan)
         _print_leading_bits(simhashes)
         _print_fill(simhashes)
     if canvas and plot:
@@ -94,14 +94,13 @@ async def print_info(index: Index, plot: Path | None) -> int:
 def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[int | None, str]) -> None:
     total = census.states.total()
     print(index.where)
-    states = [f"{total:,}: {census.states[State.DONE]:,} done"]
-    if count := census.states[State.PENDING]:
-        states.append(f"{count:,} pending")
-    if count := census.states[State.DEAD]:
-        states.append(f"{count:,} pending of runs that died, which shadow nothing")
-    if census.unreadable:
-        states.append(f"and {census.unreadable:,} that can't be read (see scrapy index check)")
-    print(f"  pages       {', '.join(states)}")
+    rarer = (
+        (census.states[State.PENDING], "{:,} pending"),
+        (census.states[State.DEAD], "{:,} pending of runs that died, which shadow nothing"),
+        (census.unreadable, "and {:,} that can't be read (see scrapy index check)"),
+    )
+    others = "".join(", " + words.format(count) for count, words in rarer if count)
+    print(f"  pages       {total:,}: {census.states[State.DONE]:,} done{others}")
     if census.runs:
         first = min(run.first for run in census.runs.values())
         last = max(run.last for run in census.runs.values())
@@ -110,31 +109,23 @@ def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[in
     if octets is not None:
         print(f"  stored      {decimal(octets)}, {octets / max(1, total):,.0f} bytes a page ({of})")
     print(f"  plan        {survey.parameters.describe(index.expected_pages)}")
-    shown = _parameters(survey.header, index.parameters.texts)
-    print(f"  parameters  {', '.join(f'{name} {value}' for name, value in shown.items())}")
-
-
-def _parameters(header: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
-    """The parameters that the index was built with, but for the key and the plan."""
-    return {name: header[name] for name in names if name not in {"hash_key", "tables"}}
+    shown = [name for name in index.parameters.texts if name not in {"hash_key", "tables"}]
+    print(f"  parameters  {', '.join(f'{name} {survey.header[name]}' for name in shown)}")
 
 
 def _print_runs(runs: Mapping[str, _Run]) -> None:
     latest = sorted(runs.items(), key=lambda item: (item[1].last, item[1].first), reverse=True)
-    print_table(
-        ["pages", *_STATES, "first filed", "last filed", "run"],
-        (
-            [
-                run.states.total(),
-                *(run.states[state] for state in _STATES),
-                clock(run.first),
-                clock(run.last),
-                name,
-            ]
-            for name, run in latest[:RUNS]
-        ),
-        len(latest),
+    rows = (
+        [
+            run.states.total(),
+            *(run.states[state] for state in _STATES),
+            clock(run.first),
+            clock(run.last),
+            name,
+        ]
+        for name, run in latest[:RUNS]
     )
+    print_table(["pages", *_STATES, "first filed", "last filed", "run"], rows, len(latest))
 
 
 def _print_skew(keys: Hashes, plan: Plan) -> None:
@@ -149,12 +140,8 @@ def _print_skew(keys: Hashes, plan: Plan) -> None:
         [one.largest, f"{one.mean:,.1f}", one.over, one.prefix, "digests" if one.table == 0 else one.table]
         for one in tables[:TABLES]
     )
-    print_table(
-        ["most pages", "on average", f"over {PROBE_LIMIT:,}", "prefix bits", "table"],
-        rows,
-        len(tables),
-        gap=False,
-    )
+    names = ["most pages", "on average", f"over {PROBE_LIMIT:,}", "prefix bits", "table"]
+    print_table(names, rows, len(tables), gap=False)
 
 
 def _print_leading_bits(simhashes: Hashes) -> None:

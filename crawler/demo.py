@@ -36,7 +36,8 @@ _NUMBERS = {"year": range(1790, 1950), "n": range(3, 90)}  # words of {year} and
 _TEXTS = tomllib.loads(Path(__file__).with_name("demo.toml").read_text("utf-8"))
 _ARTICLES, _PRODUCTS, _STAFF, _WORDS = (_TEXTS[kind] for kind in ("articles", "products", "staff", "words"))
 _STORY, _GOODS, _ENTRIES = (_TEXTS["sentences"][kind] for kind in ("story", "goods", "entries"))
-_PAGE, _NAV, _BANNER, _LAMP = (_TEXTS["html"][part] for part in ("page", "nav", "banner", "lamp"))
+_NAV, _BANNER, _LAMP = (_TEXTS["html"][part] for part in ("nav", "banner", "lamp"))
+_PAGE = Template(_TEXTS["html"]["page"])
 
 
 class _Writer:
@@ -127,9 +128,7 @@ class Site:
         root = "../" * (path.removeprefix("/mirror").count("/") - 1)
         nav = "" if path.startswith("/print/") else _NAV
         session = _link(f"{root}articles/the-keepers-log?sid=$sid", "Go on reading") * path.endswith("/")
-        page = Template(
-            Template(_PAGE).substitute(root=root, nav=nav, title=title, body=body, session=session)
-        )
+        page = Template(_PAGE.substitute(root=root, nav=nav, title=title, body=body, session=session))
         for address in (path, "/mirror" + path) if mirror else (path,):
             self.pages[address], self.truth[address] = page, content
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from reprlib import repr as shortened
 from typing import Annotated, Any, NotRequired, TypedDict, Unpack, cast, get_args, get_type_hints
 
@@ -58,31 +59,29 @@ _action = _as_it_is(lambda value: value in get_args(Action))
 _count = _number(1 << 32, int)  # no sum of counts overflows
 
 
+_TEXT = partial(Field, _text, "TEXT")
+_URL = partial(Field, _text, "TEXT", is_url=True)
+_COUNT = partial(Field, _count, "INTEGER")
+
+
 class Record(TypedDict):
     """The fields of a record, in the order in which they are shown."""
 
     time: Annotated[str, Field(_time, "TEXT", "when the page was judged: an ISO 8601 time in UTC")]
-    url: Annotated[str, Field(_text, "TEXT", "the page's URL, without user and password", is_url=True)]
-    duplicate_of: Annotated[
-        str, Field(_text, "TEXT", "the URL of the kept page that it is like", is_url=True)
-    ]
+    url: Annotated[str, _URL("the page's URL, without user and password")]
+    duplicate_of: Annotated[str, _URL("the URL of the kept page that it is like")]
     distance: Annotated[
         int, Field(_number(64, int), "INTEGER", "in how many of 64 bits the simhashes of both pages differ")
     ]
     resemblance: Annotated[
         float, Field(_number(1, int, float), "REAL", "the share of shingles that both pages have, 0 to 1")
     ]
-    simhash: Annotated[str, Field(_text, "TEXT", "the page's simhash, 16 hexadecimal digits")]
-    duplicate_of_simhash: Annotated[str, Field(_text, "TEXT", "the kept page's simhash, likewise")]
-    tokens: Annotated[int, Field(_count, "INTEGER", "how many tokens the page has")]
-    links: Annotated[int, Field(_count, "INTEGER", "how many different URLs the page links to")]
-    bytes: Annotated[
-        NotRequired[int], Field(_count, "INTEGER", "the size of the page in bytes, unpacked; may be missing")
-    ]
-    rule: Annotated[
-        str,
-        Field(_text, "TEXT", 'how the page was found: "exact" (equal tokens), or the method of the crawl'),
-    ]
+    simhash: Annotated[str, _TEXT("the page's simhash, 16 hexadecimal digits")]
+    duplicate_of_simhash: Annotated[str, _TEXT("the kept page's simhash, likewise")]
+    tokens: Annotated[int, _COUNT("how many tokens the page has")]
+    links: Annotated[int, _COUNT("how many different URLs the page links to")]
+    bytes: Annotated[NotRequired[int], _COUNT("the size of the page in bytes, unpacked; may be missing")]
+    rule: Annotated[str, _TEXT('how the page was found: "exact" (equal tokens), or the method of the crawl')]
     action: Annotated[
         Action, Field(_action, "TEXT", f"what was done with the page: {', '.join(get_args(Action))}")
     ]
@@ -90,7 +89,7 @@ class Record(TypedDict):
         str | None,
         Field(_text_or_none, "TEXT", "the URL of the page that linked to it, or null", is_url=True),
     ]
-    depth: Annotated[int, Field(_count, "INTEGER", "how many links lie between the page and the start")]
+    depth: Annotated[int, _COUNT("how many links lie between the page and the start")]
 
 
 #: The same table, by name.

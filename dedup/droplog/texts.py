@@ -7,7 +7,7 @@ simhash, so that a text is always the one that was judged.  Texts are compressed
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -96,10 +96,11 @@ class Texts:
 def stored(paths: Iterable[Path]) -> Iterator[Find]:
     """Gives what finds texts in these files; a file that can't be read is taken for an empty one."""
     files = []
-    try:
+    with ExitStack() as stack:
         for path in paths:
             with suppress(sqlite3.Error):
-                files.append(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True))
+                file = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
+                files.append(stack.enter_context(closing(file)))
 
         def find(url: str, simhash: str) -> list[str] | None:
             for file in files:
@@ -110,6 +111,3 @@ def stored(paths: Iterable[Path]) -> Iterator[Find]:
             return None
 
         yield find
-    finally:
-        for file in files:
-            file.close()

@@ -63,9 +63,8 @@ def _shares(axes: Any, method: Method, rows: Rows, names: Mapping[str, str], tit
         _explain(axes, "lower right", xlabel="k, bits of 64", xticks=range(1, 11))
     else:
         every = np.linspace(0, 1, 101)
-        axes.plot(
-            every, list(map(method.probability, every)), color="black", linewidth=1, label=f"P: {method}"
-        )
+        chances = list(map(method.probability, every))
+        axes.plot(every, chances, color="black", linewidth=1, label=f"P: {method}")
         _lines(axes, "min_resemblance", sorted(rows, key=itemgetter("min_resemblance")), names)
         _explain(axes, "lower left", xlabel="resemblance")
 

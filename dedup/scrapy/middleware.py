@@ -123,6 +123,5 @@ class NearDuplicateMiddleware(Component):
         if filter is not None:
             # What is left to be crawled is in the JOBDIR, if there is one; else it is lost.
             await filter.close(finished=reason == "finished" or bool(self.crawler.settings.get("JOBDIR")))
-            self._logger.info(
-                "Near-duplicate filter: %s", summary(self.crawler.stats.get_stats(), str(filter.log.path))
-            )
+            text = summary(self.crawler.stats.get_stats(), str(filter.log.path))
+            self._logger.info("Near-duplicate filter: %s", text)

@@ -23,12 +23,7 @@ FETCHED = 100
 
 
 def make_report(
-    path: Path,
-    drops: Drops,
-    logs: Sequence[Path],
-    read: int,
-    wanted: Filter,
-    settings: Settings | None = None,
+    path: Path, drops: Drops, logs: Sequence[Path], read: int, wanted: Filter, settings: Settings | None
 ) -> None:
     """Writes a report of the drops in some logs.  Raises `SettingsError`.
 

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -179,20 +179,14 @@ def _print_fill(simhashes: Hashes) -> None:
     marks = "".join(RAMP[-(-count * (len(RAMP) - 1) // int(counts.max()))] for count in counts.tolist())
     for start in range(0, BUCKETS, BUCKETS // 2):
         print(f"  {start << 57:016x} |{marks[start : start + BUCKETS // 2]}|")
-    for interval in _spikes(counts.tolist(), mean):
+    for interval in sorted(range(BUCKETS), key=lambda interval: -counts[interval])[:SPIKES]:
+        if counts[interval] <= mean + FAR * max(1.0, mean) ** 0.5:
+            break
         inside = simhashes[simhashes >> np.uint64(57) == np.uint64(interval)]
         values, times = np.unique(inside, return_counts=True)
         common = int(times.argmax())
         alike = f", {times[common]:,} of them of simhash {values[common]:016x}" if times[common] > 1 else ""
         print(f"  spike: {len(inside):,} pages from {interval << 57:016x} on{alike}")
-
-
-def _spikes(counts: list[int], mean: float) -> Iterator[int]:
-    """The intervals that are fuller than chance would make them, the fullest first."""
-    fullest = sorted(range(BUCKETS), key=lambda interval: -counts[interval])
-    return (
-        interval for interval in fullest[:SPIKES] if counts[interval] > mean + FAR * max(1.0, mean) ** 0.5
-    )
 
 
 def _bar(share: float) -> str:

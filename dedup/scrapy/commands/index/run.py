@@ -19,10 +19,10 @@ from dedup.scrapy.settings import Options, read_settings
 __all__ = ["run"]
 
 
-def run(verb: str, arguments: list[str], opts: argparse.Namespace, settings: Settings) -> int:
+def run(verb: str, rest: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     """Does what a verb says with the index that the settings name, and returns the exit status."""
     signal.signal(signal.SIGINT, _interrupt)
-    return asyncio.run(_work(verb, arguments, opts, read_settings(settings)))
+    return asyncio.run(_work(verb, rest, opts, read_settings(settings)))
 
 
 def _interrupt(*_: object) -> None:
@@ -31,7 +31,7 @@ def _interrupt(*_: object) -> None:
 
 
 def _work(
-    verb: str, arguments: list[str], opts: argparse.Namespace, options: Options
+    verb: str, rest: list[str], opts: argparse.Namespace, options: Options
 ) -> Coroutine[None, None, int]:
     index = options.index
     if not index.persistent and verb != "moved":
@@ -41,9 +41,9 @@ def _work(
     works: dict[str, Callable[[], Coroutine[None, None, int]]] = {
         "info": lambda: print_info(index, opts.plot),
         "check": lambda: print_findings(index),
-        "forget": lambda: forget_pages(index, arguments, opts.run, opts.older_than, opts.dry_run),
-        "export": lambda: export_pages(index, arguments[0]),
-        "import": lambda: import_pages(index, arguments[0]),
-        "moved": lambda: print_places(options, arguments[0], [Path(name) for name in arguments[1:]]),
+        "forget": lambda: forget_pages(index, rest, opts.run, opts.older_than, opts.dry_run),
+        "export": lambda: export_pages(index, rest[0]),
+        "import": lambda: import_pages(index, rest[0]),
+        "moved": lambda: print_places(options, rest[0], list(map(Path, rest[1:]))),
     }
     return works[verb]()

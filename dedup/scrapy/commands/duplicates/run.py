@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from dedup.droplog.record import Filter, moment
 from dedup.errors import SettingsError
 from dedup.report.document import check_target
 from dedup.scrapy.commands.duplicates import html, text
-from dedup.scrapy.commands.terminal import reading
+from dedup.scrapy.commands.terminal import complain, reading
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["run"]
@@ -29,9 +28,8 @@ def run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         if not opts.follow:  # which has no other end
             raise
     finally:
-        sys.stdout.flush()
         for line in text.left_out(reader):
-            _tell(line)
+            complain("duplicates", line)
     return 0
 
 
@@ -50,7 +48,7 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
     if opts.follow:
         written = reader.follow(find)  # from this moment on
         if missing:
-            _tell(f"waiting: {missing}, and no such file is here yet")
+            complain("duplicates", f"waiting: {missing}, and no such file is here yet")
         for record in filter(wanted.passes, written):
             print(form(record), flush=True)
         return
@@ -82,7 +80,3 @@ def _logs(args: list[str], settings: Settings) -> tuple[Callable[[], list[Path]]
         return lambda: [Path(name) for name in args], "".join(missing[:1])
     log = read_settings(settings).log
     return lambda: find_logs(log), "" if find_logs(log) else f"DEDUP_LOG is {log!r}"
-
-
-def _tell(line: str) -> None:
-    print(f"duplicates: {line}", file=sys.stderr)

@@ -9,13 +9,7 @@ their place (`SettingsError.renamed`): the Scrapy adapter does so for every erro
 
 from collections.abc import Callable, Mapping
 
-__all__ = [
-    "DedupError",
-    "IndexCorruptError",
-    "IndexMismatchError",
-    "IndexUnavailableError",
-    "SettingsError",
-]
+__all__ = ["DedupError", "IndexCorruptError", "IndexMismatchError", "IndexUnavailableError", "SettingsError"]
 
 
 class DedupError(Exception):

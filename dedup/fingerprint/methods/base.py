@@ -72,6 +72,8 @@ class Method(ABC):
 class SharedKeys(Method):
     """A method by which pages are candidates if they share a key, made from groups of min-hashes."""
 
+    radius = 0
+
     @property
     @abstractmethod
     def selectors(self) -> int:
@@ -84,10 +86,6 @@ class SharedKeys(Method):
     @abstractmethod
     def probability(self, resemblance: float) -> float:
         """The chance that two pages of this resemblance share a key."""
-
-    @property
-    def radius(self) -> int:
-        return 0
 
     @property
     def parameters(self) -> dict[str, str]:

@@ -12,12 +12,7 @@ from redis import exceptions
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 
-from dedup.errors import (
-    DedupError,
-    IndexCorruptError,
-    IndexMismatchError,
-    IndexUnavailableError,
-)
+from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index import contract
 from dedup.index.redis.record import layout
 from dedup.printing import printable, redact
@@ -36,16 +31,10 @@ SCAN = 1000
 #: The scripts, each in a file under lua/.  Before the text of each stands what it needs: the layout of a
 #: record, the limits of a claim, and known.lua, which tells whether the index is still the one that was opened.
 VERBS = {
-    "open": (),
-    "claim": ("layout", "limits", "known"),
-    "confirm": ("layout", "known"),
-    "release": ("layout", "known"),
-    "renew": ("layout", "known"),
-    "state": ("layout", "known"),
-    "add": ("layout", "known"),
-    "forget": ("layout", "known"),
-    "kinds": (),
+    **dict.fromkeys(("open", "kinds"), ()),
     "members": ("layout",),
+    **dict.fromkeys(("confirm", "release", "renew", "state", "add", "forget"), ("layout", "known")),
+    "claim": ("layout", "limits", "known"),
 }
 #: What Redis says of a key that holds something else than an index does.
 DAMAGE = re.compile(r"WRONGTYPE|not an integer|attempt to |bad argument|too short")
@@ -165,10 +154,9 @@ def limits() -> str:
 
 def source(verb: str) -> bytes:
     """The text of a script, with what it needs before it."""
-    lua = files("dedup.index.redis").joinpath("lua")
-    generated = {"layout": layout, "limits": limits}
-    needed = (
-        generated[part]().encode() if part in generated else lua.joinpath(f"{part}.lua").read_bytes()
-        for part in VERBS[verb]
+    lua = files("dedup.index.redis") / "lua"
+    made = {"layout": layout, "limits": limits}
+    parts = (*VERBS[verb], verb)
+    return b"".join(
+        made[part]().encode() if part in made else (lua / f"{part}.lua").read_bytes() for part in parts
     )
-    return b"".join((*needed, lua.joinpath(f"{verb}.lua").read_bytes()))

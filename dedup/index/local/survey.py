@@ -7,7 +7,7 @@ is asked for it.
 import os
 import sqlite3
 from array import array
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from dedup.index.lifecycle import State
 from dedup.index.local.file import COLUMNS, IndexFile, entry_of
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
-from dedup.index.survey import BATCH, REBUILD, Filed, Finding, Survey, unsound
+from dedup.index.survey import BATCH, Filed, Finding, Survey, unsound
 
 __all__ = ["FileSurvey", "survey_file"]
 
@@ -29,8 +29,8 @@ ROW = 64
 #: No page was ever given a number beyond this.
 HIGHEST = 1 << 62
 
-#: A row's number, and its columns; None if they can't be read.
-Row = tuple[int, tuple[Any, ...] | None]
+#: A row's number, and its columns; none if they can't be read.
+Row = tuple[int, Sequence[Any]]
 
 
 class _Readable(IndexFile):
@@ -62,7 +62,7 @@ class _Readable(IndexFile):
         while left > 0 and at < HIGHEST:
             try:
                 for number, *columns in self.connection.execute(f"{statement} > ? ORDER BY number", (at,)):
-                    yield number, tuple(columns)
+                    yield number, columns
                     at = max(at, number)
                 return
             except sqlite3.DatabaseError:
@@ -74,9 +74,9 @@ class _Readable(IndexFile):
     def _row(self, statement: str, number: int) -> Iterator[Row]:
         try:
             for _, *columns in self.connection.execute(statement, (number,)):
-                yield number, tuple(columns)
+                yield number, columns
         except sqlite3.DatabaseError:
-            yield number, None
+            yield number, ()
 
 
 def survey_file(path: str, adopt: Callable[[Mapping[str, str]], Parameters]) -> "FileSurvey | None":
@@ -111,9 +111,9 @@ class FileSurvey(Survey):
             yield self.readable(self._entry(columns), State.DONE)
 
     @staticmethod
-    def _entry(columns: tuple[Any, ...] | None) -> Entry | None:
+    def _entry(columns: Sequence[Any]) -> Entry | None:
         try:
-            entry = entry_of(columns or ())
+            entry = entry_of(columns)
             f"{entry.page_id}{entry.url}{entry.run}".encode()
         except ValueError:  # also for surrogates, which stand for bytes that are not UTF-8
             return None
@@ -127,7 +127,7 @@ class FileSurvey(Survey):
             entry = self._entry(columns)
             name = f"row {number}"
             if entry is None:
-                yield Finding("unreadable pages", f"{name}: it is not as it was written", REBUILD)
+                yield Finding("unreadable pages", f"{name}: it is not as it was written")
             elif finding := unsound(self.parameters, name, entry):
                 yield finding
             else:
@@ -141,12 +141,12 @@ class FileSurvey(Survey):
             for (message,) in self._file.query(f"PRAGMA integrity_check({MESSAGES})"):
                 if message != "ok":
                     for line in message.splitlines():
-                        yield Finding("SQLite's integrity check", line, REBUILD)
+                        yield Finding("SQLite's integrity check", line)
             twice = "SELECT page_id, count(*) FROM pages NOT INDEXED GROUP BY page_id HAVING count(*) > 1"
             for page_id, count in self._file.query(twice):
-                yield Finding("page ids filed twice", f"{page_id!r}: {count} times", REBUILD)
+                yield Finding("page ids filed twice", f"{page_id!r}: {count} times")
         except IndexCorruptError as error:
-            yield Finding("SQLite's integrity check", str(error), REBUILD)
+            yield Finding("SQLite's integrity check", str(error))
 
     def _tables(self, keys: "array[int]") -> Iterator[Finding]:
         """Whether a crawl could look up what is readable."""
@@ -155,9 +155,8 @@ class FileSurvey(Survey):
         try:
             SortedTables(plan, filed).check()
         except AssertionError as error:
-            yield Finding(
-                "tables built from the file", str(error), "report it: it is a fault of this program"
-            )
+            repair = "report it: it is a fault of this program"
+            yield Finding("tables built from the file", str(error), repair)
 
     async def stored(self) -> tuple[int | None, str]:
         parts = [self._file.path, self._file.path.with_name(self._file.path.name + "-wal")]

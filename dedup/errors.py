@@ -72,12 +72,9 @@ class SettingsError(DedupError, ValueError):
         """The same error with the names that its reader knows; one that is a mere text stays as it is."""
         if not self.name:
             return self
+        others = {spell(name): value for name, value in self.others.items()}
         return SettingsError(
-            name=spell(self.name),
-            value=self.value,
-            allowed=self.allowed,
-            why=self.why,
-            others={spell(name): value for name, value in self.others.items()},
+            name=spell(self.name), value=self.value, allowed=self.allowed, why=self.why, others=others
         )
 
 

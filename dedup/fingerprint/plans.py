@@ -186,13 +186,9 @@ def plan_for(tables: int, max_distance: int) -> Plan:
     plans = {found.size: found for found in possible_plans(max_distance)}
     if tables in plans:
         return plans[tables]
-    raise SettingsError(
-        name="tables",
-        value=tables,
-        others={"max_distance": max_distance},
-        why="for which the 64 bits can't be cut into blocks",
-        allowed=f"{', '.join(map(str, plans))}, or None, which has the number planned",
-    )
+    others, why = {"max_distance": max_distance}, "for which the 64 bits can't be cut into blocks"
+    allowed = f"{', '.join(map(str, plans))}, or None, which has the number planned"
+    raise SettingsError(name="tables", value=tables, others=others, why=why, allowed=allowed)
 
 
 def plan(max_distance: int, expected_pages: int) -> Plan:

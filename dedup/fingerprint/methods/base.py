@@ -99,12 +99,8 @@ class SharedKeys(Method):
 
     def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
         if tables is not None:
-            raise SettingsError(
-                name="tables",
-                value=tables,
-                why=f"but this method has a table for each of its {self}",
-                allowed="None with this method",
-            )
+            why = f"but this method has a table for each of its {self}"
+            raise SettingsError(name="tables", value=tables, why=why, allowed="None with this method")
         return exact_plan(self.own_keys)
 
     def describe(self, plan: Plan, expected_pages: int, min_resemblance: float) -> str:

@@ -36,7 +36,7 @@ Row = tuple[int, Sequence[Any]]
 class _Readable(IndexFile):
     """The file, open for reading."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, adopt: Callable[[Mapping[str, str]], Parameters]) -> None:
         super().__init__(path)
         with self._errors():
             self.header = self._header()
@@ -46,6 +46,7 @@ class _Readable(IndexFile):
         try:
             self.query("BEGIN")
             self.query(f"SELECT {COLUMNS} FROM pages LIMIT 0")  # raises if they are not there
+            self.parameters = adopt(self.header)
         except BaseException:
             self.connection.close()
             raise
@@ -81,22 +82,14 @@ class _Readable(IndexFile):
 
 def survey_file(path: str, adopt: Callable[[Mapping[str, str]], Parameters]) -> "FileSurvey | None":
     """The survey of a file; None if there is no such file.  ``adopt`` checks the parameters that are stored."""
-    if not os.path.lexists(path):
-        return None
-    file = _Readable(path)
-    try:
-        parameters = adopt(file.header)
-    except BaseException:
-        file.connection.close()
-        raise
-    return FileSurvey(parameters, file)
+    return FileSurvey(_Readable(path, adopt)) if os.path.lexists(path) else None
 
 
 class FileSurvey(Survey):
     """What a file holds: done pages only."""
 
-    def __init__(self, parameters: Parameters, file: _Readable) -> None:
-        super().__init__(f"file:{file.name}", parameters, file.header)
+    def __init__(self, file: _Readable) -> None:
+        super().__init__(f"file:{file.name}", file.parameters, file.header)
         self._file = file
 
     async def count(self) -> int:

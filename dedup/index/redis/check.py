@@ -32,7 +32,9 @@ _COUNT = re.compile(rb"[0-9]{1,15}")
 _MEMBER = np.dtype([("number", ">u8"), ("score", ">f8"), ("scope", ">u8"), ("key", ">u8")])
 
 
-class _Bucket(NamedTuple):
+class _Part(NamedTuple):
+    """A part of a bucket."""
+
     key: bytes
     table: int
     bucket: int
@@ -65,8 +67,8 @@ class Invariants:
         for finding in self._counted(numbers, before, await self._counters()):
             yield finding
         seen = np.zeros((len(numbers), (len(self.tables) + 63) // 64), np.uint64)  # a bit for each table
-        for part in (self._keys(numbers, seen), self._records(numbers, seen), self._claims()):
-            async for finding in part:
+        for findings in (self._keys(numbers, seen), self._records(numbers, seen), self._claims()):
+            async for finding in findings:
                 yield finding
 
     # --- Counters
@@ -98,7 +100,7 @@ class Invariants:
         prefix = len(self.key.prefix)
         async for keys in self.server.scan(self.key.prefix):
             kinds = [next((kind for name, kind in KINDS if name.fullmatch(key, prefix)), b"") for key in keys]
-            buckets, ids = [], []
+            parts, ids = [], []
             sizes = await self.server.run("kinds", keys, kinds) if keys else []
             for key, kind, size, expires in zip(keys, kinds, sizes[::2], sizes[1::2], strict=True):
                 bucket = BUCKET.fullmatch(key, prefix)
@@ -113,19 +115,17 @@ class Invariants:
                     yield Finding("keys of another type", f"{shown(key)} is not a {kind.decode()}")
                 elif bucket:
                     firsts = range(0, size, MEMBERS)
-                    buckets += [_Bucket(key, *place, first, min(size - first, MEMBERS)) for first in firsts]
+                    parts += [_Part(key, *place, first, min(size - first, MEMBERS)) for first in firsts]
                 elif key[prefix : prefix + 2] == b"i:":
                     ids.append(key)
-            for part in (self._members(buckets, numbers, seen), self._ids(ids)):
-                async for finding in part:
+            for findings in (self._members(parts, numbers, seen), self._ids(ids)):
+                async for finding in findings:
                     yield finding
 
-    async def _members(
-        self, buckets: list[_Bucket], numbers: Numbers, seen: Numbers
-    ) -> AsyncIterator[Finding]:
+    async def _members(self, parts: list[_Part], numbers: Numbers, seen: Numbers) -> AsyncIterator[Finding]:
         """Compares members of buckets with their pages; notes in ``seen`` which were right."""
-        found: list[tuple[_Bucket, bytes]] = []
-        for some in _parcels(buckets):
+        found: list[tuple[_Part, bytes]] = []
+        for some in _parcels(parts):
             ranges = ((self.places[one.table], one.first, one.first + one.members - 1) for one in some)
             arguments = [self.key.pages, *chain.from_iterable(ranges)]
             packed, strays = await self.server.run("members", [one.key for one in some], arguments)
@@ -258,8 +258,8 @@ class Invariants:
                 yield Finding("leases that no crawl can have", what, repair)
 
 
-def _parcels(buckets: list[_Bucket]) -> Iterator[list[_Bucket]]:
-    """Buckets for one script each, which together have about `MEMBERS` members."""
-    before = accumulate((bucket.members for bucket in buckets), initial=0)
-    for _, parcel in groupby(zip(buckets, before, strict=False), lambda placed: placed[1] // MEMBERS):
-        yield [bucket for bucket, _ in parcel]
+def _parcels(parts: list[_Part]) -> Iterator[list[_Part]]:
+    """Parts of buckets for one script each, which together have about `MEMBERS` members."""
+    before = accumulate((part.members for part in parts), initial=0)
+    for _, parcel in groupby(zip(parts, before, strict=False), lambda placed: placed[1] // MEMBERS):
+        yield [part for part, _ in parcel]

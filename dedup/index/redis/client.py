@@ -155,8 +155,6 @@ def limits() -> str:
 def source(verb: str) -> bytes:
     """The text of a script, with what it needs before it."""
     lua = files("dedup.index.redis") / "lua"
-    made = {"layout": layout, "limits": limits}
-    parts = (*VERBS[verb], verb)
-    return b"".join(
-        made[part]().encode() if part in made else (lua / f"{part}.lua").read_bytes() for part in parts
-    )
+    generated = {"layout": layout(), "limits": limits()}
+    texts = (generated.get(part) or (lua / f"{part}.lua").read_text("utf-8") for part in (*VERBS[verb], verb))
+    return "".join(texts).encode()

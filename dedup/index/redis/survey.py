@@ -52,16 +52,14 @@ async def survey_redis(
 class RedisSurvey(Survey):
     """What one namespace holds."""
 
-    def __init__(
-        self, where: str, parameters: Parameters, header: Mapping[str, str], reading: Reading
-    ) -> None:
+    def __init__(self, where: str, parameters: Parameters, header: dict[str, str], reading: Reading) -> None:
         super().__init__(where, parameters, header)
         self._reading = reading
-        self._server = reading.server
+        self._ask = reading.server.ask
         self._keys = reading.keys
 
     async def count(self) -> int:
-        given, released = await self._server.ask([("GET", self._keys.sequence), ("GET", self._keys.released)])
+        given, released = await self._ask([("GET", self._keys.sequence), ("GET", self._keys.released)])
         try:
             return max(0, int(given or 0) - int(released or 0))
         except ValueError:
@@ -72,7 +70,7 @@ class RedisSurvey(Survey):
             records, owners, alive = await self._reading.claims(numbers)
             for number, record, owner in zip(numbers, records, owners, strict=True):
                 if record is None:
-                    (there,) = await self._server.ask([("EXISTS", self._keys.page(number))])
+                    (there,) = await self._ask([("EXISTS", self._keys.page(number))])
                     if not there:
                         continue  # taken out meanwhile
                 claimed = State.PENDING if owner in alive else State.DEAD
@@ -93,7 +91,7 @@ class RedisSurvey(Survey):
                 commands: list[tuple[Any, ...]] = [("MEMORY", "USAGE", key) for key in (*own, *buckets)]
                 commands += [("ZCARD", bucket) for bucket in buckets]
                 try:
-                    answers = [answer or 0 for answer in await self._server.ask(commands)]
+                    answers = [answer or 0 for answer in await self._ask(commands)]
                 except IndexUnavailableError:  # this user may not ask for it
                     return None, ""
                 shared = zip(answers[2 : 2 + len(buckets)], answers[2 + len(buckets) :], strict=True)

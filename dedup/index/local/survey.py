@@ -29,8 +29,8 @@ ROW = 64
 #: No page was ever given a number beyond this.
 HIGHEST = 1 << 62
 
-#: A row's number, and its columns; none if they can't be read.
-Row = tuple[int, Sequence[Any]]
+#: A row's number, and the page that it holds; None if it can't be read.
+Row = tuple[int, Entry | None]
 
 
 class _Readable(IndexFile):
@@ -63,7 +63,7 @@ class _Readable(IndexFile):
         while left > 0 and at < HIGHEST:
             try:
                 for number, *columns in self.connection.execute(f"{statement} > ? ORDER BY number", (at,)):
-                    yield number, columns
+                    yield number, _entry(columns)
                     at = max(at, number)
                 return
             except sqlite3.DatabaseError:
@@ -75,9 +75,18 @@ class _Readable(IndexFile):
     def _row(self, statement: str, number: int) -> Iterator[Row]:
         try:
             for _, *columns in self.connection.execute(statement, (number,)):
-                yield number, columns
+                yield number, _entry(columns)
         except sqlite3.DatabaseError:
-            yield number, ()
+            yield number, None
+
+
+def _entry(columns: Sequence[Any]) -> Entry | None:
+    try:
+        entry = entry_of(columns)
+        f"{entry.page_id}{entry.url}{entry.run}".encode()
+    except ValueError:  # also for surrogates, which stand for bytes that are not UTF-8
+        return None
+    return entry
 
 
 def survey_file(path: str, adopt: Callable[[Mapping[str, str]], Parameters]) -> "FileSurvey | None":
@@ -100,24 +109,14 @@ class FileSurvey(Survey):
         return int(number)
 
     async def pages(self) -> AsyncIterator[Filed]:
-        for _, columns in self._file.rows():
-            yield self.readable(self._entry(columns), State.DONE)
-
-    @staticmethod
-    def _entry(columns: Sequence[Any]) -> Entry | None:
-        try:
-            entry = entry_of(columns)
-            f"{entry.page_id}{entry.url}{entry.run}".encode()
-        except ValueError:  # also for surrogates, which stand for bytes that are not UTF-8
-            return None
-        return entry
+        for _, entry in self._file.rows():
+            yield self.readable(entry, State.DONE)
 
     async def findings(self) -> AsyncIterator[Finding]:
         for broken in self._sqlite():
             yield broken
         keys = array("Q")
-        for number, columns in self._file.rows():
-            entry = self._entry(columns)
+        for number, entry in self._file.rows():
             name = f"row {number}"
             if entry is None:
                 yield Finding("unreadable pages", f"{name}: it is not as it was written")
@@ -125,8 +124,12 @@ class FileSurvey(Survey):
                 yield finding
             else:
                 keys.extend(entry.keys)
-        for broken in self._tables(keys):
-            yield broken
+        filed = np.array(keys, np.uint64).reshape(-1, 1 + self.parameters.plan.columns)
+        try:  # whether a crawl could look up what is readable
+            SortedTables(self.parameters.plan, filed).check()
+        except AssertionError as error:
+            repair = "report it: it is a fault of this program"
+            yield Finding("tables built from the file", str(error), repair)
 
     def _sqlite(self) -> Iterator[Finding]:
         """What SQLite finds, and page ids that it should not have let pass."""
@@ -140,16 +143,6 @@ class FileSurvey(Survey):
                 yield Finding("page ids filed twice", f"{page_id!r}: {count} times")
         except IndexCorruptError as error:
             yield Finding("SQLite's integrity check", str(error))
-
-    def _tables(self, keys: "array[int]") -> Iterator[Finding]:
-        """Whether a crawl could look up what is readable."""
-        plan = self.parameters.plan
-        filed = np.array(keys, np.uint64).reshape(-1, 1 + plan.columns)
-        try:
-            SortedTables(plan, filed).check()
-        except AssertionError as error:
-            repair = "report it: it is a fault of this program"
-            yield Finding("tables built from the file", str(error), repair)
 
     async def stored(self) -> tuple[int | None, str]:
         parts = [self._file.path, self._file.path.with_name(self._file.path.name + "-wal")]

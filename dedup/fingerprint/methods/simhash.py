@@ -46,9 +46,9 @@ class Simhash(Method):
         return distances(filed[:, 0], int(own[0]))
 
     def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
-        return (
-            plan(self.max_distance, expected_pages) if tables is None else plan_for(tables, self.max_distance)
-        )
+        if tables is None:
+            return plan(self.max_distance, expected_pages)
+        return plan_for(tables, self.max_distance)
 
     def describe(self, plan: Plan, expected_pages: int, min_resemblance: float) -> str:
         return plan.describe(expected_pages)

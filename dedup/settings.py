@@ -24,8 +24,7 @@ _SETTINGS = (
             'A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following '
             'its links ("nofollow"), or only logged ("mark").'),
     Setting("index", Text("'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"), None,
-            "Kept pages are filed here; by default in a file of the project, "
-            ".scrapy/dedup/NAMESPACE.sqlite."),
+            "Kept pages are filed here; by default in a file of the project, .scrapy/dedup/NAMESPACE.sqlite."),
     Setting("namespace", Text("printable text without braces"), None,
             "One Redis can hold several indexes, which this name tells apart; by default it is the name of "
             "the bot."),
@@ -43,8 +42,7 @@ _SETTINGS = (
             'All pages are compared with each other ("all"), or only those of one host ("host") or of one '
             'registered domain ("site").'),
     Setting("expected_pages", Number(1, _MANY), 1_000_000,
-            "The index is planned for this many pages; a wrong guess costs speed or memory, never a "
-            "verdict."),
+            "The index is planned for this many pages; a wrong guess costs speed or memory, never a verdict."),
     Setting("tables", Number(1, _MANY), None,
             "The simhashes are held in this many permuted tables; by default the number is planned from the "
             "distance and the expected pages."),

@@ -26,10 +26,8 @@ async def survey_redis(
 ) -> "RedisSurvey | None":
     """The survey of a namespace; None if it has no keys.  ``adopt`` checks the parameters that are stored."""
     (found,) = await server.ask([("HGETALL", keys.header)])
-    header = {
-        name.decode("utf-8", "replace"): value.decode("utf-8", "replace")
-        for name, value in (found or {}).items()
-    }
+    fields = (found or {}).items()
+    header = {str(name, "utf-8", "replace"): str(value, "utf-8", "replace") for name, value in fields}
     if not header:
         async for some in server.scan(keys.prefix):
             if not some:

@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--plans", nargs="*", default=["3:4", "3:10", "6:28"])
     arguments = parser.parse_args()
-    with running_server() as server:
+    with running_server("--appendfsync", "everysec") as server:
         print(f"{arguments.pages:,} pages, seed {SEED}; server time in us per script call")
         print(" k  tables  bytes/page  bytes/page/table  us/new page  us/twin  reads/claim   wall us")
         for plan in arguments.plans:

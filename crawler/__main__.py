@@ -5,7 +5,6 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 from shutil import which
-from typing import Any
 
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.utils.project import get_project_settings
@@ -30,11 +29,7 @@ def main(url: str) -> int:
             items, log, index = (DEMO / name for name in ("pages.jsonl", "duplicates.jsonl", "index.sqlite"))
             for old in (items, *DEMO.glob(f"{log.name}*"), *DEMO.glob(f"{index.name}*")):
                 old.unlink(missing_ok=True)
-            demo: dict[str, Any] = {
-                "DEDUP_INDEX": f"file:{index}",
-                "DEDUP_LOG": str(log),
-                "DOWNLOAD_DELAY": 0,
-            }
+            demo = {"DEDUP_INDEX": f"file:{index}", "DEDUP_LOG": str(log), "DOWNLOAD_DELAY": 0}
             settings.setdict(demo, priority="cmdline")
             url = stack.enter_context(serve(Site()))
         settings.set("FEEDS", {str(items): {"format": "jsonlines"}}, priority="cmdline")

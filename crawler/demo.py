@@ -18,10 +18,12 @@ import itertools
 import random
 import re
 import threading
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from string import Template
 
 __all__ = ["Site", "serve"]
@@ -30,111 +32,12 @@ _CALENDAR = 240  # months, a page each
 _EDITION = 474  # of all texts, chosen so that with seed 7 the verdicts are safe: see tests/test_demo.py
 _HTML = "text/html; charset=utf-8"
 _SECTIONS = {"keepers": slice(0, 5), "ships": slice(5, 10), "shore": slice(10, 14)}  # of the articles
-_ARTICLES = {
-    "the-keepers-log": "log books, ink wells, night entries, weather notes, signatures",
-    "oil-and-wick": "cotton wicks, oil cans, colza barrels, burners, glass chimneys",
-    "the-great-lens": "prisms, bullseye panels, mercury baths, lens cloths, clockwork weights",
-    "the-fog-signal": "fog horns, air tanks, reed pipes, compressor valves, warning blasts",
-    "a-winter-kitchen": "kettles, oat loaves, salted cod, recipe cards, copper pans",
-    "wreck-of-the-marigold": "cargo crates, silk bales, splintered spars, anchors, salvage claims",
-    "the-pilot-cutters": "cutters, gaff sails, pilot flags, tillers, harbour dues",
-    "the-mail-boat": "mail sacks, postcards, parcels, telegrams, stamped envelopes",
-    "the-herring-fleet": "herring drifters, nets, salt barrels, curing sheds, gutting knives",
-    "the-lifeboat-crew": "lifeboats, cork jackets, maroons, oars, launching ramps",
-    "seabirds-of-the-cliff": "puffins, kittiwakes, ringed terns, speckled eggs, burrows",
-    "life-in-a-rock-pool": "anemones, hermit crabs, blennies, limpets, sea squirts",
-    "the-storm-of-1884": "gale warnings, torn roofs, breakers, flooded cellars, fallen walls",
-    "kelp-and-soda": "kelp kilns, soda pans, seaweed ricks, iron rakes, tenant farmers",
-}
-_PRODUCTS = {
-    "brass-lantern": "burners, handles, globes, hinges, reflectors",
-    "wool-jumper": "sleeves, cuffs, cable stitches, collars, yarns",
-    "tide-clock": "dials, cogwheels, pointers, moon discs, batteries",
-    "model-cutter": "masts, blocks, paper sails, planks, rudders",
-    "oilskin-coat": "seams, hoods, pockets, buckles, linings",
-    "rope-mat": "strands, knots, plaits, fibres, borders",
-    "sea-chart": "soundings, compass roses, margins, coastlines, folds",
-    "beeswax-candles": "moulds, tapers, combs, braided threads, boxes",
-}
-_STAFF = {"anna": "lamps", "bertil": "boats", "clara": "letters", "david": "tickets", "edda": "birds"}
-_WORDS = {  # to fill the sentences below; articles and products bring words of their {own}
-    "who": "Ada Crane, Tom Pellow, Ingrid Voss, Captain Harrow, Ruth Sandison, Magnus Flett, Widow Tulloch, "
-    "Josef Brandt, Little Peg Rowan, Doctor Lumley, Elias Thorn, Nell Marwick, Father Quill, Mary Oswald, "
-    "Gideon Slater, Olaf Rendall, Bess Corrigan, Walter Hume, Sister Agnes, Piers Ludlow, Cook Drever, Jonas "
-    "Pike, Lady Farquhar, Samuel Otter, Greta Lind, Blind Harald, Effie Spence, Hannah Isbister",
-    "role": "the harbour master, the schoolteacher, a visiting engineer, the tax collector, the baker, a "
-    "retired bosun, the district nurse, the blacksmith, a government inspector, the postmistress, the "
-    "sailmaker, an apprentice, the parish clerk, a Danish painter, the carpenter, a surveyor",
-    "place": "in the boat shed, on the north pier, behind the chapel, at the foot of the tower, in the "
-    "attic, beside the slipway, under the gallery, near the old quarry, inside the oil store, at Gannet "
-    "Point, along the causeway, above the bay, by the signal mast, in the walled garden, below the cliff, on "
-    "Sule Rock, outside the inn, across the sound, in the engine room, at the Saturday market",
-    "things": "spare ropes, tin boxes, painted signs, letters, church bells, ladders, blankets, tar pots, "
-    "telescopes, hymn books, wooden clogs, iron chains, sacks of flour, fishing lines, feathers, maps, "
-    "account books, wheelbarrows, flags, pipes, sheep, lump sugar, buckets, candle ends, photographs, kites, "
-    "shutters, bicycle wheels, lobster pots, woollen socks, school slates, fiddles",
-    "did": "counted, repaired, painted, borrowed, sold, hired, cleaned, sketched, described, lost, weighed, "
-    "tested, guarded, measured, rebuilt, ordered, exchanged, polished, inherited, rescued, auctioned",
-    "adj": "stubborn, cheerful, cautious, weary, generous, sunburnt, forgetful, curious, solemn, patient, "
-    "proud, thrifty, nervous, clever, restless, grateful, suspicious, tireless, shy, practical, gloomy",
-    "when": "in early spring, after the harvest, one foggy morning, during the regatta, late in autumn, on "
-    "the first Sunday of Lent, at low water, before the war, in a week of calm, just after midnight, during "
-    "the long frost, at midsummer, on market day, when the ice broke, between two gales, at dusk",
-    "why": "because the harbour was silting up, to please an aunt, for lack of coal, out of sheer habit, as "
-    "the regulations demanded, to win a bet, because nobody else would, for the sake of peace, in spite of "
-    "the cold, to save on postage, because the ferry was late, against all advice, for three shillings a "
-    "week, in memory of a drowned brother, as a favour to the crew",
-}
-_NUMBERS = {"year": range(1790, 1950), "n": range(3, 90)}
-_STORY = """
-{Own} were seldom seen {place} before {year}, when {who} {did} the first of them. | According to {role}, {own}
-had to be kept apart from {things}. | {Who} {did} {things} {place}, {why}. | That changed {when}: {role} {did}
-the {own} and wrote a {adj} letter about it. | Few people remember that {own} once cost {n} pence apiece
-{place}. | A {adj} report of {year} mentions {own}, {things} and {n} barrels of tar. | {When}, {who} arrived
-with {things} and stayed for {n} weeks. | Nobody {did} more {own} than {who}, a {adj} neighbour of {role}. |
-The museum owns {n} of these {own}; most were found {place} among {things}. | {Role} complained that {own}
-drew crowds {when}. | {When} the islanders traded {own} for {things}. | Visitors ask why {own} lie {place}
-today; {role} knows a {adj} answer. | "I never {did} anything {when}," said {who}, "except {own}." | Two {adj}
-sisters, taught by {who}, {did} {own} {why}. | Between {year} and the great flood, {who} {did} {n} {own}. | A
-drawing by {who} shows {own} {place}, with {things} in front. | Old {own} were burned {place}; newer ones
-replaced {things}. | What {who} thought of {own} is not recorded, but {role} was {adj}. | Every child learned
-{when} how {own} are {did}. | {Who} married {role} {when} and brought {things} as a dowry. | Some {own}
-travelled as far as Bergen, {why}. | For {n} days {who} sat {place} and {did} nothing but {own}. | Only {n}
-{things} survived; {role} {did} them {why}. | {Role} and {who} quarrelled over {own} {when}. | One of the
-{things} carries the initials of {who}, {did} {when}.
-"""
-_GOODS = """
-Our {own} are made {place} by {who}, {why}. | Each piece takes {n} hours, and {role} checks the {own}. | The
-{own} follow a pattern that {who} {did} in {year}. | Keep the {own} away from {things}, and dry them {when}. |
-It weighs {n} ounces without {own} and fits {place}. | {Role} gave one to {who} {when} and has been {adj}
-since. | The colour of the {own} recalls {things} seen {place}. | A {adj} customer, {who}, {did} it {when}.
-| For {n} crowns more we add {things} to the {own}. | We repair {own} free of charge {when}, {why}. | The
-{own} come wrapped in {things}, as {role} likes them.
-"""
-_ENTRIES = """
-{Things} that {who} {did} {place} in {year}, {why}. | Given by {role}, {when}: {n} {things}, {adj} work. |
-{Who}, portrait with {things}, taken {place} {when}. | Letter from {who} to {role} about {things} lost
-{place}. | Found {place} in {year}: {things}, probably {did} {when}.
-"""
-_PAGE = Template("""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>$title</title></head><body>
-<header><img src="/lamp.svg" alt="">Skarholm Light Museum</header>
-<nav><a href="${root}.">Museum</a> <a href="${root}keepers/">Keepers</a> <a href="${root}ships/">Ships</a>
-<a href="${root}shore/">Shore</a>$nav</nav>
-<main><h1>$title</h1>
-$body
-</main>
-<aside>$$adverts</aside>
-<footer>Visitor number $$counter. Page made at $$clock.
-Print what you like; for the calendar and catalogue ask in the shop. $session</footer>
-</body></html>
-""")
-_NAV = """ <a href="/shop/">Shop</a> <a href="/list">Catalogue</a>
-<a href="/calendar/2026/01">Calendar</a>"""
-_BANNER = """</footer>
-<p>Mirror of the original site, updated every night by volunteers. Report broken links to its keeper.</p>"""
-_LAMP = b"""<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24">
-<path d="M9 23 10 9h4l1 14zM9 8V4l3-3 3 3v4z" fill="#a33"/></svg>"""
+_NUMBERS = {"year": range(1790, 1950), "n": range(3, 90)}  # words of {year} and {n}
+_TEXTS = tomllib.loads(Path(__file__).with_name("demo.toml").read_text("utf-8"))
+_ARTICLES, _PRODUCTS, _STAFF, _WORDS = (_TEXTS[kind] for kind in ("articles", "products", "staff", "words"))
+_STORY, _GOODS, _ENTRIES = (_TEXTS["sentences"][kind] for kind in ("story", "goods", "entries"))
+_NAV, _BANNER, _LAMP = (_TEXTS["html"][part] for part in ("nav", "banner", "lamp"))
+_PAGE = Template(_TEXTS["html"]["page"])
 
 
 class _Writer:
@@ -197,7 +100,7 @@ class Site:
         if path == "/robots.txt":
             return 200, "text/plain; charset=utf-8", b"User-agent: *\nDisallow: /private/\n"
         if path.partition("?")[0] == "/lamp.svg":
-            return 200, "image/svg+xml", _LAMP
+            return 200, "image/svg+xml", _LAMP.encode()
         if path not in self.pages:
             return 404, _HTML, b"<!DOCTYPE html><title>Not found</title><p>There is no such page."
         chance = random.Random(f"{self._seed} visit {visit}")

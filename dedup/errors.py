@@ -9,13 +9,7 @@ their place (`SettingsError.renamed`): the Scrapy adapter does so for every erro
 
 from collections.abc import Callable, Mapping
 
-__all__ = [
-    "DedupError",
-    "IndexCorruptError",
-    "IndexMismatchError",
-    "IndexUnavailableError",
-    "SettingsError",
-]
+__all__ = ["DedupError", "IndexCorruptError", "IndexMismatchError", "IndexUnavailableError", "SettingsError"]
 
 
 class DedupError(Exception):
@@ -78,12 +72,9 @@ class SettingsError(DedupError, ValueError):
         """The same error with the names that its reader knows; one that is a mere text stays as it is."""
         if not self.name:
             return self
+        others = {spell(name): value for name, value in self.others.items()}
         return SettingsError(
-            name=spell(self.name),
-            value=self.value,
-            allowed=self.allowed,
-            why=self.why,
-            others={spell(name): value for name, value in self.others.items()},
+            name=spell(self.name), value=self.value, allowed=self.allowed, why=self.why, others=others
         )
 
 

@@ -18,70 +18,68 @@ Action = Literal["drop", "nofollow", "mark"]
 _MANY = 10**12  # more than there will ever be
 
 # fmt: off
-#: By name, in the order in which they are listed.
-SETTINGS: Mapping[str, Setting] = {
-    setting.name: setting
-    for setting in (
-        Setting("enabled", Flag(), True, "The filter can be turned off as a whole."),
-        Setting("action", Choice(get_args(Action)), "drop",
-                'A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following its '
-                'links ("nofollow"), or only logged ("mark").'),
-        Setting("index", Text("'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"), None,
-                "Kept pages are filed here; by default in a file of the project, .scrapy/dedup/NAMESPACE.sqlite."),
-        Setting("namespace", Text("printable text without braces"), None,
-                "One Redis can hold several indexes, which this name tells apart; by default it is the name of "
-                "the bot."),
-        Setting("max_distance", Number(0, 7), 6,  # at 8, chance alone begins to find matches
-                "Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value "
-                "finds more candidates and needs more tables."),
-        Setting("min_resemblance", Number(0.0, 1.0), 0.75,
-                "Near-duplicates have at least this share of their shingles in common; a higher value drops "
-                "less, and 0 also drops pages that only share a template."),
-        Setting("chrome", Flag(), True,
-                "If true, what many pages of a host share, such as menus and footers, proves nothing: what is a "
-                "page's own has to match, too."),
-        Setting("min_own", Number(0.0, 1.0), 0.5,
-                "Near-duplicates have at least this share of a page's own shingles in common, those that are "
-                "not the chrome of its host; a higher value drops less."),
-        Setting("shingle_size", Number(1, 100), 6, "A shingle is this many successive tokens."),
-        Setting("min_tokens", Number(0, 1_000_000), 30,
-                "Pages of fewer words are never judged, and are always kept."),
-        Setting("keep_urls", Flag(), True, "If true, the URLs of links and images count as part of a page."),
-        Setting("scope", Choice(("all", "host", "site")), "all",
-                'All pages are compared with each other ("all"), or only those of one host ("host") or of one '
-                'registered domain ("site").'),
-        Setting("expected_pages", Number(1, _MANY), 1_000_000,
-                "The index is planned for this many pages; a wrong guess costs speed or memory, never a verdict."),
-        Setting("tables", Number(1, _MANY), None,
-                "The simhashes are held in this many permuted tables; by default the number is planned from the "
-                "distance and the expected pages."),
-        Setting("method", Choice(("simhash", "minhash", "supershingle")), "simhash",
-                'Candidates are found by their simhashes ("simhash"), by bands of min-hashes ("minhash") or by '
-                'supershingles ("supershingle").'),
-        Setting("recall", Number(0.5, 0.9999), 0.99,
-                'With method "minhash", the bands are planned to find this share of the pages of the least '
-                "resemblance."),
-        Setting("supershingle_size", Number(1, 64), 14,
-                'With method "supershingle", each of the six supershingles is made of this many min-hashes.'),
-        Setting("megashingle_size", Number(1, 6), 2,
-                'With method "supershingle", this many of the six supershingles must be equal.'),
-        Setting("log", Text("a path, in which %(name)s and %(time)s are filled in"), "duplicates.jsonl",
-                "Near-duplicates are logged in this file, in JSON Lines; %(name)s stands for the spider, "
-                "%(time)s for the start of the crawl."),
-        Setting("on_index_failure", Choice(("keep", "pause", "stop")), "keep",
-                'While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), '
-                'or it ends ("stop").'),
-        Setting("max_cluster", Number(0, _MANY), 1_000,
-                "A host may have this many near-duplicates of one page; more look like a login wall, give a "
-                "warning, and are kept. 0 allows any number."),
-        Setting("audit", Number(0.0, 1.0), 0.0,
-                "This share of the drops is checked again by exact resemblance, which takes one more download "
-                "each."),
-        Setting("keep_text", Flag(), False,
-                "If true, the words of pages are stored beside the log, so that a report shows what differs "
-                "between two."),
-        Setting("hash_key", Text("any text, or '' for none", secret=True), "",
-                "With this secret, nobody else can make a page that looks like a duplicate of another."),
-    )
-}
+_SETTINGS = (
+    Setting("enabled", Flag(), True, "The filter can be turned off as a whole."),
+    Setting("action", Choice(get_args(Action)), "drop",
+            'A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following '
+            'its links ("nofollow"), or only logged ("mark").'),
+    Setting("index", Text("'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"), None,
+            "Kept pages are filed here; by default in a file of the project, .scrapy/dedup/NAMESPACE.sqlite."),
+    Setting("namespace", Text("printable text without braces"), None,
+            "One Redis can hold several indexes, which this name tells apart; by default it is the name of "
+            "the bot."),
+    Setting("max_distance", Number(0, 7), 6,  # at 8, chance alone begins to find matches
+            "Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value "
+            "finds more candidates and needs more tables."),
+    Setting("min_resemblance", Number(0.0, 1.0), 0.75,
+            "Near-duplicates have at least this share of their shingles in common; a higher value drops "
+            "less, and 0 also drops pages that only share a template."),
+    Setting("chrome", Flag(), True,
+            "If true, what many pages of a host share, such as menus and footers, proves nothing: what is a "
+            "page's own has to match, too."),
+    Setting("min_own", Number(0.0, 1.0), 0.5,
+            "Near-duplicates have at least this share of a page's own shingles in common, those that are "
+            "not the chrome of its host; a higher value drops less."),
+    Setting("shingle_size", Number(1, 100), 6, "A shingle is this many successive tokens."),
+    Setting("min_tokens", Number(0, 1_000_000), 30,
+            "Pages of fewer words are never judged, and are always kept."),
+    Setting("keep_urls", Flag(), True, "If true, the URLs of links and images count as part of a page."),
+    Setting("scope", Choice(("all", "host", "site")), "all",
+            'All pages are compared with each other ("all"), or only those of one host ("host") or of one '
+            'registered domain ("site").'),
+    Setting("expected_pages", Number(1, _MANY), 1_000_000,
+            "The index is planned for this many pages; a wrong guess costs speed or memory, never a verdict."),
+    Setting("tables", Number(1, _MANY), None,
+            "The simhashes are held in this many permuted tables; by default the number is planned from the "
+            "distance and the expected pages."),
+    Setting("method", Choice(("simhash", "minhash", "supershingle")), "simhash",
+            'Candidates are found by their simhashes ("simhash"), by bands of min-hashes ("minhash") or by '
+            'supershingles ("supershingle").'),
+    Setting("recall", Number(0.5, 0.9999), 0.99,
+            'With method "minhash", the bands are planned to find this share of the pages of the least '
+            "resemblance."),
+    Setting("supershingle_size", Number(1, 64), 14,
+            'With method "supershingle", each of the six supershingles is made of this many min-hashes.'),
+    Setting("megashingle_size", Number(1, 6), 2,
+            'With method "supershingle", this many of the six supershingles must be equal.'),
+    Setting("log", Text("a path, in which %(name)s and %(time)s are filled in"), "duplicates.jsonl",
+            "Near-duplicates are logged in this file, in JSON Lines; %(name)s stands for the spider, "
+            "%(time)s for the start of the crawl."),
+    Setting("on_index_failure", Choice(("keep", "pause", "stop")), "keep",
+            'While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), '
+            'or it ends ("stop").'),
+    Setting("max_cluster", Number(0, _MANY), 1_000,
+            "A host may have this many near-duplicates of one page; more look like a login wall, give a "
+            "warning, and are kept. 0 allows any number."),
+    Setting("audit", Number(0.0, 1.0), 0.0,
+            "This share of the drops is checked again by exact resemblance, which takes one more download "
+            "each."),
+    Setting("keep_text", Flag(), False,
+            "If true, the words of pages are stored beside the log, so that a report shows what differs "
+            "between two."),
+    Setting("hash_key", Text("any text, or '' for none", secret=True), "",
+            "With this secret, nobody else can make a page that looks like a duplicate of another."),
+)
 # fmt: on
+#: By name, in the order in which they are listed.
+SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _SETTINGS}

@@ -18,7 +18,7 @@ settings.load_profile("shingleback")
 
 @pytest.fixture(scope="session")
 def redis_socket() -> Iterator[Path]:
-    """The socket of a server that is shared with all tests.  Without one: skipped on a laptop, an error in CI."""
+    """The socket of a server that all tests share.  Where none is installed, tests are skipped; in CI they fail."""
     if PROGRAM is None:
         if os.environ.get("CI"):
             pytest.fail("redis-server is missing; the tests of the Redis index must not be skipped in CI")
@@ -29,7 +29,7 @@ def redis_socket() -> Iterator[Path]:
 
 @pytest.fixture
 def server(redis_socket: Path) -> Iterator[Server]:
-    """A server for one test alone, which may treat it as it likes; missing where `redis_socket` is."""
+    """A server for one test alone, which may do with it what it likes."""
     with running_server() as server:
         yield server
 

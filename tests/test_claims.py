@@ -11,7 +11,8 @@ from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailable
 from dedup.filter import Counts, claims
 from dedup.filter.claims import RESPONSES, Claimant, Failure, Response
 from tests.support.coroutines import driven
-from tests.support.filters import FailingIndex, Notes, fingerprint, until
+from tests.support.filters import FailingIndex, Notes, fingerprint
+from tests.support.waiting import until
 
 AWAY = IndexUnavailableError("it can't be reached")
 CORRUPT = IndexCorruptError("it is damaged")

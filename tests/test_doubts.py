@@ -9,7 +9,8 @@ from dedup.errors import IndexUnavailableError
 from dedup.filter import Counts, doubts
 from dedup.filter.doubts import Watch
 from tests.support.coroutines import driven
-from tests.support.filters import FailingIndex, fingerprint, until
+from tests.support.filters import FailingIndex, fingerprint
+from tests.support.waiting import until
 
 
 class Run:

@@ -16,7 +16,8 @@ from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
 from dedup.page.html import Page
 from tests.support.coroutines import driven
-from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, text, until, visit
+from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, text, visit
+from tests.support.waiting import until
 
 Filtering = Callable[..., AbstractAsyncContextManager[Run]]
 

@@ -234,14 +234,11 @@ async def test_a_server_that_is_killed_and_comes_back_has_kept_every_claim(serve
 async def test_confirmations_that_could_not_be_written_are_written_when_the_server_is_back(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def has_failed() -> bool:
-        return any(record.levelname == "WARNING" for record in caplog.records)
-
     async with opened(server.address) as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
         server.kill()
         await index.confirm("a")
-        await until(has_failed)
+        await until(lambda: any(record.levelname == "WARNING" for record in caplog.records))
         server.start()
     async with opened(server.address) as index:
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
@@ -511,7 +508,7 @@ async def test_a_run_that_claims_nothing_for_longer_than_its_lease_stays_alive(
         def end_of_lease(index: Index) -> float:
             return client.zscore(f"shingleback:{{{namespace}}}:runs", index.run)
 
-        async def is_over() -> bool:
+        def is_over() -> bool:
             seconds, microseconds = client.time()
             return seconds * 1000 + microseconds / 1000 > first
 

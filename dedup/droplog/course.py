@@ -10,21 +10,12 @@ import logging
 import math
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = [
-    "STEPS",
-    "SUFFIX",
-    "Course",
-    "Step",
-    "Thresholds",
-    "pause",
-    "read_steps",
-    "read_thresholds",
-    "width",
-]
+__all__ = ["SUFFIX", "Course", "Step", "Thresholds", "pause", "read_steps", "read_thresholds", "width"]
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +33,10 @@ _WIDTHS = (
     *(60 * minutes for minutes in (1, 2, 5, 10, 15, 30)),
     *(3_600 * hours for hours in (1, 2, 3, 6, 12, 24)),
 )
+
+
+#: The errors that a line of other fields or types leads to.
+_WRONG = (KeyError, TypeError, ValueError, OverflowError)
 
 
 class Thresholds(NamedTuple):
@@ -100,12 +95,9 @@ def read_thresholds(paths: Iterable[Path]) -> list[Thresholds]:
     """The different thresholds of all runs, the last used first."""
     found: dict[Thresholds, None] = {}
     for line in _lines(paths):
-        if "method" in line:
-            try:
-                bounds = int(line["max_distance"]), float(line["min_resemblance"])
-                used = Thresholds(str(line["method"]), *bounds, str(line["action"]))
-            except (KeyError, TypeError, ValueError, OverflowError):
-                continue
+        with suppress(*_WRONG):
+            bounds = int(line["max_distance"]), float(line["min_resemblance"])
+            used = Thresholds(str(line["method"]), *bounds, str(line["action"]))
             if 0 <= used.max_distance <= 64 and 0 <= used.min_resemblance <= 1:
                 found.pop(used, None)
                 found[used] = None
@@ -116,16 +108,12 @@ def read_steps(paths: Iterable[Path]) -> Iterator[Step]:
     """The steps of all runs."""
     before: dict[str, tuple[int, int]] = {}
     for line in _lines(paths):
-        try:
+        with suppress(*_WRONG):
             time = datetime.fromisoformat(line["time"]).timestamp()
             run, counts = str(line["run"]), (int(line["pages"]), int(line["duplicates"]))
-        except (KeyError, TypeError, ValueError, OverflowError):
-            continue
-        pages, duplicates = (
-            max(0, now - then) for now, then in zip(counts, before.get(run, (0, 0)), strict=True)
-        )
-        before[run] = counts
-        yield Step(time, pages, duplicates)
+            since = (max(0, now - then) for now, then in zip(counts, before.get(run, (0, 0)), strict=True))
+            yield Step(time, *since)
+            before[run] = counts
 
 
 def width(seconds: float) -> float:
@@ -140,14 +128,8 @@ def width(seconds: float) -> float:
 
 def _lines(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
     for path in paths:
-        try:
-            with path.open("rb") as file:
-                while line := file.readline(MAX_LINE):
-                    try:
-                        found = json.loads(line)
-                    except (ValueError, RecursionError):
-                        continue
-                    if isinstance(found, dict):
+        with suppress(OSError), path.open("rb") as file:
+            while line := file.readline(MAX_LINE):
+                with suppress(ValueError, RecursionError):
+                    if isinstance(found := json.loads(line), dict):
                         yield found
-        except OSError:
-            continue

@@ -147,10 +147,9 @@ class Drops:
                 f"the temporary database of drops failed: {error}; it is in the folder that TMPDIR names"
             ) from None
 
-    def _rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, query: str, **values: Any) -> Iterator[Any]:
         with self._errors():
-            named = values[0] if values and isinstance(values[0], dict) else values
-            for row in self._database.execute(query, named):  # noqa: UP028
+            for row in self._database.execute(query, values):  # noqa: UP028
                 yield row  # `yield from` would close a cursor that may be gone with its database
 
     def totals(self) -> Totals:
@@ -176,14 +175,14 @@ class Drops:
 
     def grid(self) -> Iterator[tuple[int, int, int, int]]:
         """Rows of distance, resemblance in hundredths (rounded down), number of drops, and number of their links."""
-        return ((d, r, drops, links) for d, r, drops, links in self._rows(_GRID))
+        return self._rows(_GRID)
 
     def times(self, start: float, width: float) -> dict[int, int]:
         """The number of drops in each step of time, by number of the step.
 
         ``start`` (since 1970) and ``width`` of the steps are in seconds.
         """
-        return dict(self._rows(_TIMES, {"start": start, "width": width}))
+        return dict(self._rows(_TIMES, start=start, width=width))
 
     def pairs(self, limit: int) -> Iterator[Record]:
         """The records of drops, the largest cluster first, and in a cluster the least alike pair first.
@@ -191,9 +190,7 @@ class Drops:
         A field that a record lacked is None.  If there are more than ``limit`` drops, half of those that are given
         are the least alike, and the others are from the largest clusters.
         """
-        return (
-            cast(Record, dict(zip(FIELDS, row, strict=True))) for row in self._rows(_PAIRS, {"limit": limit})
-        )
+        return (cast(Record, dict(zip(FIELDS, row, strict=True))) for row in self._rows(_PAIRS, limit=limit))
 
     def hosts_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
         """The hosts of a cluster's dropped pages, with the number of drops, most first."""
@@ -208,14 +205,11 @@ class Drops:
 
         The times of a kept page are those of its drops, as the log does not tell when the page was fetched.
         """
-        return (
-            Place(where, bool(kept), first, last)
-            for where, kept, first, last in self._rows(_PLACES, {"url": url})
-        )
+        return (Place(where, bool(kept), *times) for where, kept, *times in self._rows(_PLACES, url=url))
 
     def _groups(self, by: str, cluster: Cluster) -> Iterator[tuple[str, int]]:
-        query = f"SELECT {by}, count(*) FROM drops WHERE duplicate_of = ? GROUP BY 1 ORDER BY 2 DESC, 1"
-        return ((name, drops) for name, drops in self._rows(query, cluster.duplicate_of))
+        query = f"SELECT {by}, count(*) FROM drops WHERE duplicate_of = :of GROUP BY 1 ORDER BY 2 DESC, 1"
+        return self._rows(query, of=cluster.duplicate_of)
 
 
 def _row(record: Record) -> Iterator[object]:

@@ -21,6 +21,9 @@ from dedup.settings import SETTINGS
 
 __all__ = ["Reader", "find_beside", "find_logs"]
 
+#: Finds the logs that there are by now.
+Find = Callable[[], Iterable[Path]]
+
 #: A longer line is read as several lines, none of which is a record.
 MAX_LINE = 1 << 20  # bytes
 #: The ends of the names of files that lie beside a log.
@@ -72,7 +75,7 @@ class Reader:
             except (OSError, ValueError) as error:
                 raise _unread(path, error) from None
 
-    def follow(self, find: Callable[[], Iterable[Path]], pause: float = 0.2) -> Iterator[Record]:
+    def follow(self, find: Find, pause: float = 0.2) -> Iterator[Record]:
         """The records that are written from now on, without end, as ``tail -F`` gives lines.
 
         ``find`` is asked for the logs every ``pause`` seconds.  A log that appears, is replaced or is cut is read
@@ -80,9 +83,7 @@ class Reader:
         """
         return self._follow(find, pause, {path: _Tail(path, os.SEEK_END) for path in find()})
 
-    def _follow(
-        self, find: Callable[[], Iterable[Path]], pause: float, tails: dict[Path, "_Tail"]
-    ) -> Iterator[Record]:
+    def _follow(self, find: Find, pause: float, tails: dict[Path, "_Tail"]) -> Iterator[Record]:
         try:
             while True:
                 for path in find():

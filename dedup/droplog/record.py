@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from reprlib import repr as shortened
 from typing import Annotated, Any, NotRequired, TypedDict, Unpack, cast, get_args, get_type_hints
 
@@ -26,9 +27,8 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 class Field:
     """How a field is read, stored and explained."""
 
-    read: Callable[
-        [Any], Any
-    ]  #: JSON's value -> the record's; TypeError, ValueError, OverflowError if it is wrong
+    #: JSON's value -> the record's; TypeError, ValueError, OverflowError if it is wrong
+    read: Callable[[Any], Any]
     column: str  #: the type of its column in SQL
     text: str  #: what the field holds, for messages and documents
     is_url: bool = False
@@ -40,42 +40,40 @@ def _time(value: Any) -> str:
     return found.isoformat(timespec="milliseconds")
 
 
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise TypeError
-    return value
-
-
 def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value is None else read(value)
 
 
-def _action(value: Any) -> Any:
-    if value not in get_args(Action):
-        raise ValueError
-    return value
-
-
-def _number(high: int, *kinds: type) -> Callable[[Any], Any]:
+def _as_it_is(is_right: Callable[[Any], bool]) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
-        if type(value) not in kinds or not 0 <= value <= high:
+        if not is_right(value):
             raise ValueError
         return value
 
     return read
 
 
+def _number(high: int, *kinds: type) -> Callable[[Any], Any]:
+    return _as_it_is(lambda value: type(value) in kinds and 0 <= value <= high)
+
+
+_text = _as_it_is(lambda value: type(value) is str)
+_text_or_none = _as_it_is(lambda value: value is None or type(value) is str)
+_action = _as_it_is(lambda value: value in get_args(Action))
 _count = _number(1 << 32, int)  # no sum of counts overflows
+
+
+_TEXT = partial(Field, _text, "TEXT")
+_URL = partial(Field, _text, "TEXT", is_url=True)
+_COUNT = partial(Field, _count, "INTEGER")
 
 
 class Record(TypedDict):
     """The fields of a record, in the order in which they are shown."""
 
     time: Annotated[str, Field(_time, "TEXT", "when the page was judged: an ISO 8601 time in UTC")]
-    url: Annotated[str, Field(_text, "TEXT", "the page's URL, without user and password", is_url=True)]
-    duplicate_of: Annotated[
-        str, Field(_text, "TEXT", "the URL of the kept page that it is like", is_url=True)
-    ]
+    url: Annotated[str, _URL("the page's URL, without user and password")]
+    duplicate_of: Annotated[str, _URL("the URL of the kept page that it is like")]
     distance: Annotated[
         int, Field(_number(64, int), "INTEGER", "in how many of 64 bits the simhashes of both pages differ")
     ]
@@ -101,17 +99,12 @@ class Record(TypedDict):
         NotRequired[int | None],
         Field(_or_none(_count), "INTEGER", "how many of these the kept page has not; likewise"),
     ]
-    simhash: Annotated[str, Field(_text, "TEXT", "the page's simhash, 16 hexadecimal digits")]
-    duplicate_of_simhash: Annotated[str, Field(_text, "TEXT", "the kept page's simhash, likewise")]
-    tokens: Annotated[int, Field(_count, "INTEGER", "how many tokens the page has")]
-    links: Annotated[int, Field(_count, "INTEGER", "how many different URLs the page links to")]
-    bytes: Annotated[
-        NotRequired[int], Field(_count, "INTEGER", "the size of the page in bytes, unpacked; may be missing")
-    ]
-    rule: Annotated[
-        str,
-        Field(_text, "TEXT", 'how the page was found: "exact" (equal tokens), or the method of the crawl'),
-    ]
+    simhash: Annotated[str, _TEXT("the page's simhash, 16 hexadecimal digits")]
+    duplicate_of_simhash: Annotated[str, _TEXT("the kept page's simhash, likewise")]
+    tokens: Annotated[int, _COUNT("how many tokens the page has")]
+    links: Annotated[int, _COUNT("how many different URLs the page links to")]
+    bytes: Annotated[NotRequired[int], _COUNT("the size of the page in bytes, unpacked; may be missing")]
+    rule: Annotated[str, _TEXT('how the page was found: "exact" (equal tokens), or the method of the crawl')]
     action: Annotated[
         Action, Field(_action, "TEXT", f"what was done with the page: {', '.join(get_args(Action))}")
     ]
@@ -119,7 +112,7 @@ class Record(TypedDict):
         str | None,
         Field(_or_none(_text), "TEXT", "the URL of the page that linked to it, or null", is_url=True),
     ]
-    depth: Annotated[int, Field(_count, "INTEGER", "how many links lie between the page and the start")]
+    depth: Annotated[int, _COUNT("how many links lie between the page and the start")]
 
 
 #: The same table, by name.
@@ -187,9 +180,8 @@ def moment(text: str, now: datetime | None = None) -> str:
 class Filter:
     """Chooses the records that meet every condition.  Raises `SettingsError` if a bound is out of range."""
 
-    host: str = (
-        ""  #: of the dropped page, or a domain that its host is below; without a port, any port passes
-    )
+    #: of the dropped page, or a domain that its host is below; without a port, any port passes
+    host: str = ""
     of: str = ""  #: URL of the kept page
     min_distance: int = 0  #: bits
     max_resemblance: float = 1.0

@@ -8,7 +8,7 @@ after a line break, how many tokens are outside and inside marked chrome by turn
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -128,10 +128,11 @@ def _read(text: str) -> Text:
 def stored(paths: Iterable[Path]) -> Iterator[Find]:
     """Gives what finds texts in these files; a file that can't be read is taken for an empty one."""
     files = []
-    try:
+    with ExitStack() as stack:
         for path in paths:
             with suppress(sqlite3.Error):
-                files.append(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True))
+                file = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
+                files.append(stack.enter_context(closing(file)))
 
         def find(url: str, simhash: str) -> Text | None:
             for file in files:
@@ -142,6 +143,3 @@ def stored(paths: Iterable[Path]) -> Iterator[Find]:
             return None
 
         yield find
-    finally:
-        for file in files:
-            file.close()

@@ -29,11 +29,7 @@ class Audit:
     """Checks a share of the drops, and counts those that are wrong."""
 
     def __init__(
-        self,
-        detector: Detector,
-        share: float,
-        stats: Stats,
-        fetch: Callable[[str], Awaitable[Page | None]],
+        self, detector: Detector, share: float, stats: Stats, fetch: Callable[[str], Awaitable[Page | None]]
     ) -> None:
         """``fetch`` gives the page at a URL as it is now, or None; whatever it raises counts as None."""
         self._detector = detector
@@ -74,9 +70,6 @@ class Audit:
         checked = self._stats.get_value("dedup/audit/checked", 0)
         wrong = self._stats.get_value("dedup/audit/wrong", 0)
         if checked:
-            for name, value in zip(
-                ("wrong_rate", "wrong_rate_low", "wrong_rate_high"),
-                (wrong / checked, *wilson(wrong, checked)),
-                strict=True,
-            ):
-                self._stats.set_value(f"dedup/audit/{name}", round(value, 5))
+            rates = (wrong / checked, *wilson(wrong, checked))
+            for name, rate in zip(("wrong_rate", "wrong_rate_low", "wrong_rate_high"), rates, strict=True):
+                self._stats.set_value(f"dedup/audit/{name}", round(rate, 5))

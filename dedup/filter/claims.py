@@ -8,7 +8,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -16,6 +15,7 @@ from dedup.errors import DedupError, IndexUnavailableError
 from dedup.filter.stats import Stats, count, spend
 from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Index, Verdict
+from dedup.index.batching import end
 from dedup.printing import inert
 
 __all__ = ["RESPONSES", "Claimant", "Failure", "Response"]
@@ -47,17 +47,15 @@ class Response(Enum):
     STOP = auto()  #: it is kept unjudged, and the crawl ends
 
 
-#: By ``on_index_failure`` and by what is wrong.
+#: By ``on_index_failure`` and by what is wrong; a line has the responses to the failures in their order.
 RESPONSES = {
-    ("keep", Failure.AWAY): Response.SET_ASIDE,
-    ("keep", Failure.UNUSABLE): Response.KEEP,
-    ("keep", Failure.FAULT): Response.KEEP,
-    ("pause", Failure.AWAY): Response.WAIT,
-    ("pause", Failure.UNUSABLE): Response.STOP,
-    ("pause", Failure.FAULT): Response.KEEP,
-    ("stop", Failure.AWAY): Response.STOP,
-    ("stop", Failure.UNUSABLE): Response.STOP,
-    ("stop", Failure.FAULT): Response.KEEP,
+    (policy, failure): response
+    for policy, responses in {
+        "keep": (Response.SET_ASIDE, Response.KEEP, Response.KEEP),
+        "pause": (Response.WAIT, Response.STOP, Response.KEEP),
+        "stop": (Response.STOP, Response.STOP, Response.KEEP),
+    }.items()
+    for failure, response in zip(Failure, responses, strict=True)
 }
 
 
@@ -204,10 +202,7 @@ class Claimant:
 
         A crawl that has not ``finished`` has lost what its pages link to.
         """
-        if self._filing is not None:
-            self._filing.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._filing
+        await end(self._filing)
         if self._aside:
             await self._try(self._file())
         if self._aside:

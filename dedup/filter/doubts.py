@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from dedup.errors import DedupError
 from dedup.filter.stats import Stats, count
 from dedup.index import Index
+from dedup.index.batching import end
 from dedup.printing import inert
 
 __all__ = ["Watch"]
@@ -85,10 +86,7 @@ class Watch:
 
     async def close(self) -> None:
         """Stops looking."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await end(self._task)
         if self._count:
             logger.warning("%d drops are in favour of pages that were not processed", self._count)
             self._stats.inc_value("dedup/uncertain", self._count)

@@ -20,7 +20,7 @@ The paper's designs for 64 bits, k = 3 and 2^34 fingerprints, section 3.1.1, by 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import combinations, pairwise, product
+from itertools import accumulate, combinations, pairwise, product
 from math import comb, prod
 from typing import Any, NamedTuple, TypeVar
 
@@ -119,9 +119,7 @@ class Plan:
 def _cut(order: tuple[int, ...], blocks: int) -> list[tuple[int, ...]]:
     """Cuts bits into blocks as equal as can be, the larger ones first (11, 11, 11, 11, 10, 10)."""
     width, larger = divmod(len(order), blocks)
-    ends = [0]
-    for block in range(blocks):
-        ends.append(ends[-1] + width + (block < larger))
+    ends = accumulate((width + (block < larger) for block in range(blocks)), initial=0)
     return [order[start:end] for start, end in pairwise(ends)]
 
 
@@ -139,22 +137,18 @@ def _orders(order: tuple[int, ...], k: int, levels: tuple[int, ...]) -> Iterable
 
 
 def _moves(order: tuple[int, ...], bits: int) -> tuple[tuple[int, int, int], ...]:
-    moves = []
-    start = 0
-    for end in range(1, bits + 1):
-        if end == bits or order[end] != order[end - 1] - 1:
-            moves.append((order[end - 1], (1 << (end - start)) - 1, bits - end))
-            start = end
-    return tuple(moves)
+    ends = [end for end in range(1, bits) if order[end] != order[end - 1] - 1]
+    runs = pairwise([0, *ends, bits])
+    return tuple((order[end - 1], (1 << (end - start)) - 1, bits - end) for start, end in runs)
 
 
-def exact_plan(columns: int, bits: int = 64) -> Plan:
+def exact_plan(columns: int) -> Plan:
     """One table for each of ``columns`` keys, which pages share exactly or not at all.
 
     >>> [(table.prefix, table.column) for table in exact_plan(2).tables]
     [(64, 1), (64, 2)]
     """
-    return Plan(bits, 0, (1,), columns)
+    return Plan(64, 0, (1,), columns)
 
 
 #: The table of the digests, which every method has.
@@ -162,23 +156,23 @@ DIGESTS = exact_plan(1).tables[0]._replace(column=0)
 
 
 @cache
-def possible_plans(max_distance: int, bits: int = 64) -> tuple[Plan, ...]:
-    """Every plan of one or two levels worth having, fewest tables first, longest prefix first.
+def possible_plans(max_distance: int) -> tuple[Plan, ...]:
+    """Every plan for 64 bits of one or two levels worth having, fewest tables first, longest prefix first.
 
     >>> [plan.size for plan in possible_plans(3)][:6]
     [4, 10, 16, 20, 35, 40]
     """
     best: dict[int, tuple[int, Plan]] = {}
-    once = range(max_distance + 1, bits + 1)
+    once = range(max_distance + 1, 65)
     twice = once[:6]
     for levels in [(r,) for r in once] + list(product(twice, twice)):
-        found = Plan(bits, max_distance, levels)
+        found = Plan(64, max_distance, levels)
         if found.size > MAX_TABLES or (max_distance == 0 and levels != (1,)):
             continue
-        if levels[-1] > bits * (max_distance / levels[0] if len(levels) > 1 else 1):
+        if levels[-1] > 64 * (max_distance / levels[0] if len(levels) > 1 else 1):
             continue
         prefix = min(table.prefix for table in found.tables)
-        if prefix >= min(MIN_PREFIX, bits) and prefix > best.get(found.size, (0, found))[0]:
+        if prefix >= MIN_PREFIX and prefix > best.get(found.size, (0, found))[0]:
             best[found.size] = prefix, found
     return tuple(best[size][1] for size in sorted(best))
 
@@ -189,17 +183,12 @@ def plan_for(tables: int, max_distance: int) -> Plan:
     Raises `SettingsError` where no cutting into blocks gives that number.
     """
     SETTINGS["max_distance"].check(max_distance)
-    plans = possible_plans(max_distance)
-    for found in plans:
-        if found.size == tables:
-            return found
-    raise SettingsError(
-        name="tables",
-        value=tables,
-        others={"max_distance": max_distance},
-        why="for which the 64 bits can't be cut into blocks",
-        allowed=f"{', '.join(str(found.size) for found in plans)}, or None, which has the number planned",
-    )
+    plans = {found.size: found for found in possible_plans(max_distance)}
+    if tables in plans:
+        return plans[tables]
+    others, why = {"max_distance": max_distance}, "for which the 64 bits can't be cut into blocks"
+    allowed = f"{', '.join(map(str, plans))}, or None, which has the number planned"
+    raise SettingsError(name="tables", value=tables, others=others, why=why, allowed=allowed)
 
 
 def plan(max_distance: int, expected_pages: int) -> Plan:
@@ -212,7 +201,5 @@ def plan(max_distance: int, expected_pages: int) -> Plan:
     """
     SETTINGS["max_distance"].check(max_distance)
     plans = possible_plans(max_distance)
-    for found in plans:
-        if found.candidates(expected_pages) <= MAX_CANDIDATES:
-            return found
-    return min(plans, key=lambda found: found.candidates(expected_pages))
+    enough = (found for found in plans if found.candidates(expected_pages) <= MAX_CANDIDATES)
+    return next(enough, None) or min(plans, key=lambda found: found.candidates(expected_pages))

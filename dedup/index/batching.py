@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from dedup.errors import DedupError
 
-__all__ = ["Confirmations"]
+__all__ = ["Confirmations", "end"]
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,12 @@ class Confirmations(Generic[T]):
         try:
             await self.flush()
         finally:
-            if self._task is not None:
-                self._task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await self._task
+            await end(self._task)
+
+
+async def end(task: asyncio.Task[None] | None) -> None:
+    """Cancels a task, if there is one, and waits for its end."""
+    if task is not None:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

@@ -21,6 +21,7 @@ run that dies answers for nothing any more.  What its pages link to may be lost 
 they are claimed again.
 """
 
+import re
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -81,81 +82,46 @@ class Row(NamedTuple):
         return f"{self.event} {self.before}"
 
 
-_GONE = "The page is taken out: it counts as new when it is claimed again."
+# What happens to a page, what the page is before, what it becomes, and what that means.
+_TABLE = """
+claim    absent     pending    The verdict is "new", and the page is filed, unless it lies in a shadow: then
+                               the verdict is "duplicate", and the page stays absent.
+claim    pending    pending    The verdict is "same"; the claim now belongs to the run that has made it last.
+claim    done       done       The verdict is "same", and nothing changes.
+claim    safe       safe       The verdict is "same", and nothing changes.
+claim    dead       pending    The verdict is "same"; the claim now belongs to the run that lives, as if there
+                               had been no other.
+claim    lost       reclaimed  The verdict is "same"; what the page links to will be fetched again, so it
+                               casts a shadow again.
+claim    reclaimed  reclaimed  The verdict is "same"; the claim now belongs to the run that has made it last.
+confirm  pending    done       The page's output has been handed over.
+confirm  reclaimed  done       The page's output has been handed over, and the page now belongs to the run
+                               that lives.
+release  pending    absent     It is as if the page had never been claimed.
+release  reclaimed  lost       It is as if the page had not been claimed again.
+add      absent     safe       The page is filed as it is, as done.
+forget   pending    absent     The page is taken out: it counts as new when it is claimed again.
+forget   done       absent     The page is taken out: it counts as new when it is claimed again.
+forget   safe       absent     The page is taken out: it counts as new when it is claimed again.
+forget   dead       absent     The page is taken out: it counts as new when it is claimed again.
+forget   lost       absent     The page is taken out: it counts as new when it is claimed again.
+forget   reclaimed  absent     The page is taken out: it counts as new when it is claimed again.
+finish   pending    absent     A run that is closed releases what it has not confirmed.
+finish   reclaimed  lost       A run that is closed releases what it has not confirmed.
+finish   done       safe       All that the page links to has been seen to.
+stop     pending    absent     A run that is closed releases what it has not confirmed.
+stop     reclaimed  lost       A run that is closed releases what it has not confirmed.
+stop     done       lost       What the page links to may not have been fetched.
+die      pending    dead       Nobody will confirm or release the claim.  In a file, which holds confirmed
+                               pages only, it is gone.
+die      reclaimed  lost       Nobody will confirm or release the claim.
+die      done       lost       What the page links to may not have been fetched.
+"""
+_ROW = re.compile(r"^(\w+) +(\w+) +(\w+) +(.+(?:\n .+)*)", re.MULTILINE)
 #: Every change, and every claim.
-ROWS = (
-    Row(
-        Event.CLAIM,
-        State.ABSENT,
-        State.PENDING,
-        'The verdict is "new", and the page is filed, unless it lies in a shadow: then the verdict is "duplicate", '
-        "and the page stays absent.",
-    ),
-    Row(
-        Event.CLAIM,
-        State.PENDING,
-        State.PENDING,
-        'The verdict is "same"; the claim now belongs to the run that has made it last.',
-    ),
-    Row(
-        Event.CLAIM,
-        State.DONE,
-        State.DONE,
-        'The verdict is "same", and nothing changes.',
-    ),
-    Row(
-        Event.CLAIM,
-        State.SAFE,
-        State.SAFE,
-        'The verdict is "same", and nothing changes.',
-    ),
-    Row(
-        Event.CLAIM,
-        State.DEAD,
-        State.PENDING,
-        'The verdict is "same"; the claim now belongs to the run that lives, as if there had been no other.',
-    ),
-    Row(
-        Event.CLAIM,
-        State.LOST,
-        State.RECLAIMED,
-        'The verdict is "same"; what the page links to will be fetched again, so it casts a shadow again.',
-    ),
-    Row(
-        Event.CLAIM,
-        State.RECLAIMED,
-        State.RECLAIMED,
-        'The verdict is "same"; the claim now belongs to the run that has made it last.',
-    ),
-    Row(Event.CONFIRM, State.PENDING, State.DONE, "The page's output has been handed over."),
-    Row(
-        Event.CONFIRM,
-        State.RECLAIMED,
-        State.DONE,
-        "The page's output has been handed over, and the page now belongs to the run that lives.",
-    ),
-    Row(Event.RELEASE, State.PENDING, State.ABSENT, "It is as if the page had never been claimed."),
-    Row(Event.RELEASE, State.RECLAIMED, State.LOST, "It is as if the page had not been claimed again."),
-    Row(Event.ADD, State.ABSENT, State.SAFE, "The page is filed as it is, as done."),
-    *(Row(Event.FORGET, state, State.ABSENT, _GONE) for state in State if state is not State.ABSENT),
-    Row(
-        Event.FINISH, State.PENDING, State.ABSENT, "A run that is closed releases what it has not confirmed."
-    ),
-    Row(
-        Event.FINISH, State.RECLAIMED, State.LOST, "A run that is closed releases what it has not confirmed."
-    ),
-    Row(Event.FINISH, State.DONE, State.SAFE, "All that the page links to has been seen to."),
-    Row(Event.STOP, State.PENDING, State.ABSENT, "A run that is closed releases what it has not confirmed."),
-    Row(Event.STOP, State.RECLAIMED, State.LOST, "A run that is closed releases what it has not confirmed."),
-    Row(Event.STOP, State.DONE, State.LOST, "What the page links to may not have been fetched."),
-    Row(
-        Event.DIE,
-        State.PENDING,
-        State.DEAD,
-        "Nobody will confirm or release the claim.  In a file, which holds confirmed pages only, it is gone.",
-    ),
-    Row(Event.DIE, State.RECLAIMED, State.LOST, "Nobody will confirm or release the claim."),
-    Row(Event.DIE, State.DONE, State.LOST, "What the page links to may not have been fetched."),
+ROWS = tuple(
+    Row(Event(event), State(before), State(then), re.sub("\n +", " ", sentence))
+    for event, before, then, sentence in _ROW.findall(_TABLE)
 )
 _AFTER = {(row.before, row.event): row.after for row in ROWS}
 

@@ -27,12 +27,8 @@ class Parameters:
     @property
     def texts(self) -> dict[str, str]:
         """All of them, as an index stores them."""
-        return {
-            "format": str(FORMAT),
-            "scope": self.scope,
-            "tables": _levels(self.plan),
-            **self.detector.parameters,
-        }
+        own = {"format": str(FORMAT), "scope": self.scope, "tables": _levels(self.plan)}
+        return own | self.detector.parameters
 
     def adopt(self, where: str, stored: Mapping[str, str], *, any_plan: bool) -> "Parameters":
         """These parameters with the table plan of an existing index, if everything else is alike.

@@ -43,7 +43,7 @@ class Finding:
 
     kind: str  #: what is wrong with any number of things
     what: str  #: which thing it is here
-    repair: str
+    repair: str = REBUILD
 
 
 class Survey(ABC):
@@ -86,9 +86,9 @@ class Survey(ABC):
 def unsound(parameters: Parameters, name: str, entry: Entry) -> Finding | None:
     """What is wrong with a page that can be read."""
     if wrong := parameters.flaw(entry):
-        return Finding("unreadable pages", f"{name}: {wrong}", REBUILD)
+        return Finding("unreadable pages", f"{name}: {wrong}")
     if entry.scope != scope_mask(parameters.scope, entry.url):
-        return Finding("pages of a wrong scope", f"{name}: its scope is not that of its URL", REBUILD)
+        return Finding("pages of a wrong scope", f"{name}: its scope is not that of its URL")
     return None
 
 

@@ -16,16 +16,7 @@ from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.methods.base import APART
 from dedup.fingerprint.shingles import Hashes, resemblance
 
-__all__ = [
-    "Inline",
-    "Pairs",
-    "Scores",
-    "SketchError",
-    "Stream",
-    "measure",
-    "score_pairs",
-    "sketch_error",
-]
+__all__ = ["Inline", "Pairs", "Scores", "SketchError", "Stream", "measure", "score_pairs", "sketch_error"]
 
 #: Resemblance of pages that are surely near-duplicates, and below which they surely are not.
 NEAR, FAR = 0.9, 0.7
@@ -71,11 +62,8 @@ class Pairs(NamedTuple):
     def scores(self, max_distance: int, min_resemblance: float) -> Scores:
         """How well the rule of these two thresholds does."""
         called = (self.distance <= max_distance) & (self.resemblance >= min_resemblance)
-        return Scores(
-            int((called & self.near).sum()),
-            int((called & ~self.near).sum()),
-            int((~called & self.near).sum()),
-        )
+        pairs = called & self.near, called & ~self.near, ~called & self.near
+        return Scores(*(int(some.sum()) for some in pairs))
 
 
 def score_pairs(detector: Detector, pages: Sequence[tuple[Fingerprint, Fingerprint, bool]]) -> Pairs:
@@ -86,9 +74,8 @@ def score_pairs(detector: Detector, pages: Sequence[tuple[Fingerprint, Fingerpri
         judged = a.reason is None and b.reason is None
         distance.append(detector.distance(a, b) if judged else APART)
         resemblance.append(compared.resemblance or 0.0)
-    return Pairs(
-        np.array(distance), np.array(resemblance), np.array([near for _, _, near in pages], np.bool_)
-    )
+    near = [label for _, _, label in pages]
+    return Pairs(np.array(distance), np.array(resemblance), np.array(near, np.bool_))
 
 
 class Stream:
@@ -98,9 +85,8 @@ class Stream:
         self.size = len(fingerprints)
         self._detector = detector
         self._fingerprints = fingerprints
-        self.judged = np.array(
-            [fp.reason is None and fp.simhash is not None for fp in fingerprints], np.bool_
-        )
+        judged = [fp.reason is None and fp.simhash is not None for fp in fingerprints]
+        self.judged = np.array(judged, np.bool_)
         self.simhashes: Hashes = np.array([fp.simhash or 0 for fp in fingerprints], np.uint64)
         self._digests: Hashes = np.array([fp.digest for fp in fingerprints], np.uint64)
         nothing, none = bytes(detector.sketcher.size), (0,) * max(1, detector.finder.own_keys)
@@ -213,6 +199,5 @@ def sketch_error(
         agreed += (estimated >= detector.min_resemblance) == (exact >= detector.min_resemblance)
     errors = np.array(differences or [0.0])
     count = len(differences)
-    return SketchError(
-        count, float(abs(errors).mean()), float(errors.mean()), agreed / count if count else 1.0
-    )
+    agreement = agreed / count if count else 1.0
+    return SketchError(count, float(abs(errors).mean()), float(errors.mean()), agreement)

@@ -1,6 +1,7 @@
 """Figures of an evaluation, drawn by matplotlib (of the extra ``bench``)."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -34,59 +35,46 @@ def plots(path: Path) -> tuple[Any, Any]:
     return figure, figure.subplots(1, 2)
 
 
-def _curves(axes: Any, rows: Rows, names: Mapping[str, str], title: str) -> None:
-    """Figure 1 of the paper: shares against k; dashed without the second stage."""
-    for threshold in sorted({row["min_resemblance"] for row in rows}):
-        stage = f"and resemblance >= {threshold:g}" if threshold else "alone"
-        some = [row for row in rows if row["min_resemblance"] == threshold]
-        for colour, (name, label) in zip(("tab:blue", "tab:red"), names.items(), strict=True):
-            axes.plot(
-                [row["k"] for row in some],
-                [1 - row[name] if name == "false_rate" else row[name] for row in some],
-                color=colour,
-                linestyle="-" if threshold else "--",
-                marker="o",
-                markersize=3,
-                label=f"{label}, simhash {stage}",
-            )
-    axes.set(xlabel="k, bits of 64", ylabel="share", ylim=(-0.03, 1.03), xticks=range(1, 11), title=title)
-    axes.legend(fontsize="x-small", loc="lower right")
+def _explain(axes: Any, legend: str | None = None, **texts: Any) -> None:
+    axes.set(**texts)
+    axes.legend(fontsize="x-small", loc=legend)
     axes.grid(alpha=0.3)
 
 
-def _chances(axes: Any, method: Method, rows: Rows, names: Mapping[str, str], title: str) -> None:
-    """The chance to share a key, and shares against the resemblance that is asked for."""
-    every = np.linspace(0, 1, 101)
-    axes.plot(every, list(map(method.probability, every)), color="black", linewidth=1, label=f"P: {method}")
-    some = sorted(rows, key=lambda row: row["min_resemblance"])
+def _lines(
+    axes: Any, x: str, rows: Rows, names: Mapping[str, str], style: str = "o-", stage: str = ""
+) -> None:
     for colour, (name, label) in zip(("tab:blue", "tab:red"), names.items(), strict=True):
-        values = [1 - row[name] if name == "false_rate" else row[name] for row in some]
-        axes.plot(
-            [row["min_resemblance"] for row in some], values, "o-", color=colour, markersize=3, label=label
-        )
-    axes.set(xlabel="resemblance", ylabel="share", ylim=(-0.03, 1.03), title=title)
-    axes.legend(fontsize="x-small", loc="lower left")
-    axes.grid(alpha=0.3)
+        values = [1 - row[name] if name == "false_rate" else row[name] for row in rows]
+        axes.plot([row[x] for row in rows], values, style, color=colour, markersize=3, label=label + stage)
 
 
 def _shares(axes: Any, method: Method, rows: Rows, names: Mapping[str, str], title: str) -> None:
-    """Shares against resemblance where it determines what is found, else against k."""
+    """Figure 1 of the paper: shares against k, dashed without the second stage.
+
+    Where resemblance determines what is found, they are drawn against it, beside the chance to share a key.
+    """
+    axes.set(ylabel="share", ylim=(-0.03, 1.03), title=title)
     if method.probability(1.0) is None:
-        _curves(axes, rows, names, title)
+        for threshold in sorted({row["min_resemblance"] for row in rows}):
+            some = [row for row in rows if row["min_resemblance"] == threshold]
+            stage = f"and resemblance >= {threshold:g}" if threshold else "alone"
+            _lines(axes, "k", some, names, "o-" if threshold else "o--", f", simhash {stage}")
+        _explain(axes, "lower right", xlabel="k, bits of 64", xticks=range(1, 11))
     else:
-        _chances(axes, method, rows, names, title)
+        every = np.linspace(0, 1, 101)
+        chances = list(map(method.probability, every))
+        axes.plot(every, chances, color="black", linewidth=1, label=f"P: {method}")
+        _lines(axes, "min_resemblance", sorted(rows, key=itemgetter("min_resemblance")), names)
+        _explain(axes, "lower left", xlabel="resemblance")
 
 
 def _histogram(axes: Any, near: Any, far: Any, detector: Detector) -> None:
-    bins = np.arange(66) - 0.5
+    bins, k = np.arange(66) - 0.5, detector.max_distance
     axes.hist(near, bins=bins, alpha=0.7, color="tab:blue", label="near-duplicates", density=True)
     axes.hist(far, bins=bins, alpha=0.5, color="tab:red", label="other pairs", density=True)
-    axes.axvline(
-        detector.max_distance + 0.5, color="black", linewidth=1, label=f"k = {detector.max_distance}"
-    )
-    axes.set(xlabel="distance, bits of 64", ylabel="share of pairs", title="Distance of the simhashes")
-    axes.legend(fontsize="x-small")
-    axes.grid(alpha=0.3)
+    axes.axvline(k + 0.5, color="black", linewidth=1, label=f"k = {k}")
+    _explain(axes, xlabel="distance, bits of 64", ylabel="share of pairs", title="Distance of the simhashes")
 
 
 def draw_distributions(plots: Any, simhashes: Hashes) -> None:
@@ -95,17 +83,12 @@ def draw_distributions(plots: Any, simhashes: Hashes) -> None:
     found, chance = leading_bits(simhashes)[1:], expected_leading_bits(len(simhashes))[1:]
     left.bar(range(64), found, color="tab:blue", label="pages")
     left.plot(range(64), chance, color="black", linewidth=1, label="random fingerprints")
-    left.set(
-        xlabel="highest bit in which neighbours differ",
-        ylabel="neighbours",
-        title=f"figure 2a, {len(simhashes):,} pages",
-    )
+    title = f"figure 2a, {len(simhashes):,} pages"
+    _explain(left, xlabel="highest bit in which neighbours differ", ylabel="neighbours", title=title)
     right.bar(range(BUCKETS), fill(simhashes), width=1.0, color="tab:blue", label="pages")
     right.axhline(len(simhashes) / BUCKETS, color="black", linewidth=1, label="random fingerprints")
-    right.set(xlabel=f"interval of {BUCKETS}", ylabel="pages", title=f"figure 2b, {len(simhashes):,} pages")
-    for axes in plots:
-        axes.legend(fontsize="x-small")
-        axes.grid(alpha=0.3)
+    title = f"figure 2b, {len(simhashes):,} pages"
+    _explain(right, xlabel=f"interval of {BUCKETS}", ylabel="pages", title=title)
 
 
 def draw_pairs(path: Path, rows: Rows, pairs: Pairs, detector: Detector) -> None:
@@ -129,14 +112,11 @@ def draw_collection(
     far: list[int] = []
     for page in range(0, stream.size, max(1, stream.size // 400)):
         if stream.judged[page]:
-            apart = distances(stream.simhashes, int(stream.simhashes[page])).tolist()
-            alike = truth.get(page, {})
-            for other in range(stream.size):
-                if other != page and stream.judged[other]:
-                    resemblance = alike.get(other, 0.0)
-                    if resemblance >= NEAR:
-                        near.append(apart[other])
-                    elif resemblance == 0.0:
-                        far.append(apart[other])
+            apart, alike = distances(stream.simhashes, int(stream.simhashes[page])), np.zeros(stream.size)
+            for other, resemblance in truth.get(page, {}).items():
+                alike[other] = resemblance
+            others = stream.judged & (np.arange(stream.size) != page)
+            near += apart[others & (alike >= NEAR)].tolist()
+            far += apart[others & (alike == 0.0)].tolist()
     _histogram(right, near, far, detector)
     figure.savefig(path)

@@ -5,6 +5,7 @@ import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,10 +45,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
     Raises `SettingsError`, which names the first line that can't be read.
     """
-    return list(_pairs(path))
-
-
-def _pairs(path: Path) -> Iterator[Pair]:
+    pairs = []
     for number, row in _rows(path):
         label = _LABELS.get(str(row.get("label", "")).strip().lower())
         a, b = row.get("a"), row.get("b")
@@ -56,7 +54,8 @@ def _pairs(path: Path) -> Iterator[Pair]:
                 f"{path}, line {number}: each line needs the fields a, b (a path, URL, HTML or text each) and "
                 f"label (1, true, duplicate or 0, false, different), but it has {_shown(row)}"
             )
-        yield Pair(a, b, label)
+        pairs.append(Pair(a, b, label))
+    return pairs
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -93,15 +92,10 @@ def read_page(source: str, root: Path) -> tuple[bytes | str, str]:
         except (URLError, OSError, ValueError) as error:
             raise SettingsError(f"{source} can't be fetched: {error}") from None
     if len(source) < 4096 and "\n" not in source and "\0" not in source:
-        path = root / source
-        try:
-            if path.is_file():
+        with suppress(OSError):  # of a text that can't be a path
+            if (path := root / source).is_file():
                 return path.read_bytes(), f"http://localhost/{source}"
-        except OSError:
-            pass  # a text that can't be a path
-    if "<" in source and ">" in source:
-        return source, ""
-    return escape(source), ""
+    return source if "<" in source and ">" in source else escape(source), ""
 
 
 def read_collection(pairs: Path) -> Collection:

@@ -6,6 +6,7 @@ page.  Its rules are in the contract of `dedup.page.html`.
 
 import re
 from functools import lru_cache
+from itertools import takewhile
 from urllib.parse import quote, urljoin
 
 __all__ = ["ORIGIN", "host", "join", "strip_session", "strip_user", "url_token", "usable_base"]
@@ -95,12 +96,8 @@ def _resolve(value: str, base: str) -> str | None:
     if host and host != own_host:
         return f"//{host}{path}"
     folders = path.partition("?")[0].split("/")[:-1]
-    shared = 0  # length of the folders that both have in common
-    for own, folder in zip(own_folders, folders, strict=False):
-        if own != folder:
-            break
-        shared += len(folder) + 1
-    return path[shared - 1 :]
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(own_folders, folders, strict=False))
+    return path[sum(len(folder) + 1 for _, folder in shared) - 1 :]
 
 
 @lru_cache(maxsize=16)

@@ -37,6 +37,8 @@ MAX_PAIRS, MAX_HOSTS, MAX_WORDS = 10_000, 1_000, 16_000_000
 MARK = '<meta name="generator" content="scrapy duplicates">'
 
 _SCRIPTS = ("charts.js", "differences.js", "report.js")
+#: What a report says as its source has it.
+_TOLD = ("read", "chosen", "maker", "to_see_looser", "to_see_words")
 Watch = Callable[[Sequence[int]], Iterable[int]]
 
 
@@ -96,8 +98,6 @@ def _data(drops: Drops, source: Source, now: datetime) -> dict[str, Any]:
     return {
         "made": now.isoformat(timespec="seconds"),
         "logs": list(source.logs),
-        "read": source.read,
-        "chosen": source.chosen,
         "totals": totals._asdict(),
         "thresholds": [used._asdict() for used in islice(read_thresholds(source.courses), 10)],
         "timeline": _timeline(drops, steps),
@@ -114,9 +114,7 @@ def _data(drops: Drops, source: Source, now: datetime) -> dict[str, Any]:
         "texts": texts,
         "words": source.texts,
         "max_words": MAX_WORDS,
-        "maker": source.maker,
-        "to_see_looser": source.to_see_looser,
-        "to_see_words": source.to_see_words,
+        **{name: getattr(source, name) for name in _TOLD},
     }
 
 
@@ -157,9 +155,8 @@ def _timeline(drops: Drops, courses: Sequence[Path]) -> dict[str, Any]:
         "width": wide,
         "near": near,
         "kept": kept if judged else None,
-        "judged": judged
-        if judged and known == totals.drops
-        else None,  # None if the course of a run is missing
+        # It is None if the course of a run is missing.
+        "judged": judged if judged and known == totals.drops else None,
     }
 
 

@@ -3,26 +3,16 @@
 import zlib
 
 from scrapy import Request
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 
 from dedup.page.html import charset
 from dedup.page.limits import MAX_CHARACTERS
-from dedup.scrapy.settings import is_enabled
+from dedup.scrapy.component import Component
 
 __all__ = ["CharsetMiddleware", "WholenessMiddleware"]
 
 
-class _Middleware:
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> "_Middleware":
-        if not is_enabled(crawler.settings):
-            raise NotConfigured
-        return cls()
-
-
-class WholenessMiddleware(_Middleware):
+class WholenessMiddleware(Component):
     """Gives compressed bodies that were cut off the flag "dataloss"; stands before decompression.
 
     Scrapy would take the part that arrived for the whole page.
@@ -40,7 +30,7 @@ class WholenessMiddleware(_Middleware):
         return response if whole else response.replace(flags=[*response.flags, "dataloss"])
 
 
-class CharsetMiddleware(_Middleware):
+class CharsetMiddleware(Component):
     """Replaces a label that is no character set (zlib, idna, punycode ...); stands after decompression.
 
     Scrapy hands any label to Python, which raises, so that the page is lost, or takes quadratic time.

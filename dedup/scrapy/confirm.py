@@ -4,14 +4,11 @@ from collections.abc import AsyncIterator
 from typing import TypeVar
 
 from scrapy import Request
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
 from dedup.filter import Filter
+from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import FLAG
-from dedup.scrapy.settings import is_enabled
-from dedup.scrapy.signals import filter_opened
 from dedup.scrapy.visits import is_seed, page_id
 
 __all__ = ["ConfirmMiddleware"]
@@ -19,21 +16,10 @@ __all__ = ["ConfirmMiddleware"]
 _T = TypeVar("_T")
 
 
-class ConfirmMiddleware:
+class ConfirmMiddleware(Component):
     """Tells the filter when a page's output has been handed over; keeps the links of "nofollow" pages."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
-        self.filter: Filter | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> "ConfirmMiddleware":
-        """Called by Scrapy."""
-        if not is_enabled(crawler.settings):
-            raise NotConfigured
-        middleware = cls(crawler)
-        crawler.signals.connect(middleware.filter_opened, filter_opened)
-        return middleware
+    filter: Filter | None = None
 
     def filter_opened(self, filter: Filter) -> None:
         """The filter is ready."""

@@ -4,43 +4,30 @@ import asyncio
 import logging
 import sqlite3
 import time
-from contextlib import suppress
-from typing import Any, Self
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
-from scrapy import Spider, signals
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy import Spider
 from scrapy.http import Response
 
 from dedup.droplog import course, texts
 from dedup.filter import Filter
 from dedup.page.urls import strip_user
+from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import outcome_of
-from dedup.scrapy.settings import Options, is_enabled
-from dedup.scrapy.signals import filter_opened, near_duplicate
+from dedup.scrapy.settings import Options
 
 __all__ = ["KeepText", "Timeline"]
 
 logger = logging.getLogger(__name__)
 
 
-class Timeline:
+class Timeline(Component):
     """A Scrapy extension: writes how many pages and near-duplicates there were as time went by."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._course: course.Course | None = None
-        self._writing: asyncio.Task[None] | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
-        if not is_enabled(crawler.settings):
-            raise NotConfigured
-        timeline = cls(crawler)
-        crawler.signals.connect(timeline.filter_opened, filter_opened)
-        crawler.signals.connect(timeline.spider_closed, signals.spider_closed)
-        return timeline
+    _course: course.Course | None = None
+    _writing: asyncio.Task[None] | None = None
 
     def filter_opened(self, filter: Filter) -> None:
         """Writes from now on, unless the log is /dev/null or the like."""
@@ -58,7 +45,7 @@ class Timeline:
 
     def _add(self) -> None:
         if self._course is not None:
-            get = self._crawler.stats.get_value
+            get = self.crawler.stats.get_value
             self._course.add(get("dedup/pages", 0), get("dedup/duplicate", 0))
 
     def spider_closed(self, spider: Spider) -> None:
@@ -68,32 +55,17 @@ class Timeline:
         self._add()
 
 
-class KeepText:
+class KeepText(Component):
     """A Scrapy extension: stores the words of every kept page, since any may yet have a near-duplicate, and of
     every near-duplicate, for the report."""
 
-    def __init__(self) -> None:
-        self._texts: texts.Texts | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
-        if not is_enabled(crawler.settings):
-            raise NotConfigured
-        keeper = cls()
-        crawler.signals.connect(keeper.filter_opened, filter_opened)
-        crawler.signals.connect(keeper.response_received, signals.response_received)
-        crawler.signals.connect(keeper.near_duplicate, near_duplicate)
-        crawler.signals.connect(keeper.spider_closed, signals.spider_closed)
-        return keeper
+    _texts: texts.Texts | None = None
 
     def filter_opened(self, filter: Filter, options: Options) -> None:
         """Stores from now on if it is asked to, unless the log is /dev/null or the like."""
         if options.keep_text and (path := filter.log.beside(texts.SUFFIX)):
-            try:
+            with self._giving_up():
                 self._texts = texts.Texts(path)
-            except sqlite3.Error as error:
-                self._fail(error)
 
     def response_received(self, response: Response) -> None:
         """A page reaches the spider: it is kept, or only marked."""
@@ -110,23 +82,25 @@ class KeepText:
     def _store(self, response: Response, url: str, simhash: str, of: tuple[str, str] | None = None) -> None:
         outcome = outcome_of(response)
         if self._texts is not None and outcome is not None:
-            try:
+            with self._giving_up():
                 self._texts.add(url, simhash, texts.Text(outcome.page.tokens, outcome.page.chrome), of)
-            except sqlite3.Error as error:
-                self._fail(error)
 
     def spider_closed(self, spider: Spider) -> None:
         """Writes what is left."""
-        kept, self._texts = self._texts, None
-        if kept is not None:
-            try:
-                kept.close()
-            except sqlite3.Error as error:
-                self._fail(error)
+        with self._giving_up():
+            self._close()
 
-    def _fail(self, error: sqlite3.Error) -> None:
-        logger.warning("Texts of pages are not kept any more: %s", error)
+    def _close(self) -> None:
         kept, self._texts = self._texts, None
         if kept is not None:
+            kept.close()
+
+    @contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        """Stores nothing more if the file fails."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            logger.warning("Texts of pages are not kept any more: %s", error)
             with suppress(sqlite3.Error):
-                kept.close()
+                self._close()

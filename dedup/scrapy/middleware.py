@@ -4,7 +4,7 @@ import asyncio
 import os
 from contextlib import suppress
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.http import Response
@@ -17,9 +17,10 @@ from dedup.errors import DedupError, SettingsError
 from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.printing import inert
+from dedup.scrapy.component import Component
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.judgement import FLAG, NearDuplicate, remember
-from dedup.scrapy.settings import Options, is_enabled, read_settings
+from dedup.scrapy.settings import Options, read_settings
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.summary import summary
 from dedup.scrapy.visits import page_id, reason_to_skip, visit
@@ -29,28 +30,17 @@ __all__ = ["NearDuplicateMiddleware"]
 _SAID = {"drop": "Dropped", "nofollow": "Not followed:", "mark": "Marked"}
 
 
-class NearDuplicateMiddleware:
+class NearDuplicateMiddleware(Component):
     """Drops, or marks, near-duplicates in the downloader.  Nothing but `NearDuplicate` is raised into the crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
+        """Everything is opened when the spider is."""
+        if os.environ.get("SCRAPY_CHECK") or isinstance(crawler.spider, DefaultSpider):
+            raise NotConfigured("scrapy check, shell and fetch are not to write to the index")
+        super().__init__(crawler)
         self.filter: Filter | None = None  # while the spider is open
         self._logger = logger_for(crawler, __name__)
         self._tasks: set[asyncio.Task[None]] = set()  # else they might be collected while running
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> "NearDuplicateMiddleware":
-        """Called by Scrapy; everything is opened when the spider is."""
-        if not is_enabled(crawler.settings):
-            raise NotConfigured
-        if os.environ.get("SCRAPY_CHECK") or isinstance(crawler.spider, DefaultSpider):
-            raise NotConfigured("scrapy check, shell and fetch are not to write to the index")
-        middleware = cls(crawler)
-        crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
-        crawler.signals.connect(middleware.spider_error, signals.spider_error)
-        crawler.signals.connect(middleware.spider_idle, signals.spider_idle)
-        crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
-        return middleware
 
     async def spider_opened(self, spider: Spider) -> None:
         """Opens index and log, and makes the filter; stops the crawl before any page if that fails."""
@@ -78,14 +68,8 @@ class NearDuplicateMiddleware:
             with suppress(Exception):
                 await index.close()
             raise
-        self._logger.info(
-            "Near-duplicate filter: action %s, log %s, index %s with %s pages, %s",
-            options.action,
-            log.path,
-            index.where,
-            f"{filed:,}",
-            index.describe(),
-        )
+        facts = options.action, log.path, index.where, f"{filed:,}", index.describe()
+        self._logger.info("Near-duplicate filter: action %s, log %s, index %s with %s pages, %s", *facts)
         return Filter(
             index,
             log,
@@ -110,12 +94,8 @@ class NearDuplicateMiddleware:
         if (record := outcome.record) is None:
             return response
         found = record["url"], record["duplicate_of"], record["distance"], record["resemblance"]
-        self._logger.info(
-            "%s near-duplicate %s of %s (distance %d, resemblance %.2f)",
-            _SAID[outcome.action],
-            *map(inert, found[:2]),
-            *found[2:],
-        )
+        said = _SAID[outcome.action], *map(inert, found[:2]), *found[2:]
+        self._logger.info("%s near-duplicate %s of %s (distance %d, resemblance %.2f)", *said)
         response.flags.append(FLAG)
         self.crawler.signals.send_catch_log(
             near_duplicate, response=response, request=request, record=record, spider=self.crawler.spider
@@ -143,6 +123,5 @@ class NearDuplicateMiddleware:
         if filter is not None:
             # What is left to be crawled is in the JOBDIR, if there is one; else it is lost.
             await filter.close(finished=reason == "finished" or bool(self.crawler.settings.get("JOBDIR")))
-            self._logger.info(
-                "Near-duplicate filter: %s", summary(self.crawler.stats.get_stats(), str(filter.log.path))
-            )
+            text = summary(self.crawler.stats.get_stats(), str(filter.log.path))
+            self._logger.info("Near-duplicate filter: %s", text)

@@ -98,15 +98,15 @@ def _options(values: dict[str, Any], bot_name: str | None) -> Options:
     namespace = values["namespace"] or bot_name or "dedup"
     file_name = re.sub(r"[^A-Za-z0-9._-]", "_", namespace)
     address = values["index"] or f"file:{_folder()}/{file_name}.sqlite"
-    detector = Detector(
-        **{field.name: values[field.name] for field in fields(Detector) if field.name in values}
-    )
+    detector = Detector(**_choose(values, Detector))
     planned = {name: values[name] for name in ("scope", "expected_pages", "tables", "chrome", "min_own")}
     index = open_index(address, detector, namespace=namespace, **planned)
-    rest = {
-        field.name: values[field.name] for field in fields(Options) if field.name in values.keys() - {"index"}
-    }
-    return Options(detector, index, **rest)
+    return Options(**_choose(values, Options) | {"detector": detector, "index": index})
+
+
+def _choose(values: dict[str, Any], kind: type) -> dict[str, Any]:
+    """The values that are fields of a dataclass."""
+    return {field.name: values[field.name] for field in fields(kind) if field.name in values}
 
 
 def _folder() -> str:

@@ -104,11 +104,9 @@ async def process(index: Index, claims: list[Claim]) -> None:
 
 async def until_told(caplog: pytest.LogCaptureFixture, text: str) -> None:
     """Waits until a warning holds a text."""
-
-    async def told() -> bool:
-        return any(text in record.getMessage() for record in caplog.records if record.levelname == "WARNING")
-
-    await until(told)
+    await until(
+        lambda: any(text in record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    )
 
 
 async def is_looked_up(index: Index, claims: list[Claim]) -> None:

@@ -1,4 +1,4 @@
-"""What the tests stand on."""
+"""Helpers that tests share: servers, stores, crawls, pages.  No test module imports another one."""
 
 from pathlib import Path
 

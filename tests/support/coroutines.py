@@ -9,7 +9,7 @@ __all__ = ["driven"]
 
 
 def driven(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """A test that is a coroutine, run to its end."""
+    """Makes a test of a coroutine function: runs the coroutine to its end."""
 
     @functools.wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:

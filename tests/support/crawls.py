@@ -30,28 +30,28 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 def words(seed: object, count: int = 200) -> str:
-    """A text that is unlike that of any other seed."""
+    """Makes a text that is unlike the text of any other seed."""
     chance = random.Random(str(seed))
     return " ".join(f"word{chance.randrange(100_000)}" for _ in range(count))
 
 
 def html(body: str | bytes, **headers: str) -> Answer:
-    """A page with nothing but this in it."""
+    """Makes a page of this body alone."""
     data = body.encode() if isinstance(body, str) else body
     return 200, {"Content-Type": "text/html; charset=utf-8"} | headers, data
 
 
 def page(seed: object, *links: str, more: str = "") -> Answer:
-    """A page of 200 words; pages of one seed are near-duplicates, whatever their links and ``more``."""
+    """Makes a page of 200 words; pages of one seed are near-duplicates, whatever their links and ``more``."""
     anchors = " ".join(f'<a href="{link}">more</a>' for link in links)
     return html(f"<!DOCTYPE html><title>A page</title><p>{words(seed)} {more}</p>{anchors}")
 
 
 class Site:
-    """What a server answers, and what it was asked for; ``on_request`` runs in a thread of the server."""
+    """Holds what a server answers and what it was asked for; ``on_request`` runs in a thread of the server."""
 
     def __init__(self) -> None:
-        self.stats: dict[str, Any] = {}  # those of the crawl that is under way
+        self.stats: dict[str, Any] = {}  # of the crawl that is under way
         self.url = ""
         self.pages: dict[str, Answer] = {}
         self.requests: list[str] = []
@@ -83,7 +83,7 @@ def site() -> Iterator[Site]:
             self.do_GET()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
+            """Logs nothing."""
 
     class Server(ThreadingHTTPServer):
         request_queue_size = 64
@@ -154,7 +154,7 @@ class Crawl:
 
     @property
     def verdicts(self) -> dict[str, str | None]:
-        """What callbacks were told, by path: "new", "unjudged: short" ...; None = not judged."""
+        """The verdicts that callbacks were given, by path: "new", "unjudged: short" ...; None = not judged."""
         return {
             path: judged and ": ".join(filter(None, (judged.verdict.status, judged.verdict.reason)))
             for path, judged in self.spider.judgements.items()
@@ -162,7 +162,7 @@ class Crawl:
 
     @property
     def dropped(self) -> list[str]:
-        """Of which pages an errback was told that they are near-duplicates."""
+        """The pages of which an errback was told that they are near-duplicates."""
         errors = [failure.value for failure in self.spider.failures]
         return [
             error.url.removeprefix(self.spider.url) for error in errors if isinstance(error, NearDuplicate)
@@ -176,7 +176,7 @@ class Crawl:
 
     @property
     def mishaps(self) -> list[str]:
-        """What was logged as an error or with a traceback."""
+        """The messages that were logged as errors or with a traceback."""
         return [m.getMessage() for m in self.messages if m.levelno >= logging.ERROR or m.exc_info]
 
 
@@ -225,7 +225,7 @@ TWINS = {
 
 
 def listening(told: Callable[..., None], signal: object = near_duplicate) -> type[Walker]:
-    """A spider that connects a function to a signal of the filter."""
+    """Makes a spider that connects a function to a signal of the filter."""
 
     class Listens(Walker):
         @classmethod

@@ -1,8 +1,7 @@
 """A filter without a crawler: visits of pages made of words, an index that can fail, a crawl that takes notes."""
 
-import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,6 @@ from dedup.index.contract import State
 from dedup.index.local.index import LocalIndex
 from dedup.page.html import Page
 from dedup.page.read import read
-from tests.support.waiting import LIMIT
 
 DETECTOR = Detector()
 
@@ -39,13 +37,6 @@ def visit(path: str, seed: object = None, **values: Any) -> Visit:
     url = f"http://example.org/{path}"
     page = partial(read, text(path if seed is None else seed, path), url)
     return Visit(path, url, **{"read": page} | values)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Waits for work in the background."""
-    async with asyncio.timeout(LIMIT):
-        while not condition():  # noqa: ASYNC110 (it is not ours to set an event)
-            await asyncio.sleep(0.001)
 
 
 class FailingIndex(LocalIndex):

@@ -13,7 +13,7 @@ Claim = tuple[str, str, Fingerprint]
 
 
 def sketch(changed: int = 0) -> bytes:
-    """512 filled slots, of which the first ``changed`` are not as in the others.
+    """Makes a sketch of 512 filled slots, of which the first ``changed`` differ from those of ``sketch()``.
 
     Two of these that differ in n slots have a resemblance of 1 - 3n/1024: 0.7 lies between 102 and 103.
     """
@@ -22,12 +22,12 @@ def sketch(changed: int = 0) -> bytes:
 
 
 def fingerprint_of(simhash: int, changed: int = 0) -> Fingerprint:
-    """The fingerprint of a page that can be judged."""
+    """Makes the fingerprint of a page that can be judged."""
     return Fingerprint(simhash, sketch(changed), tokens=100, links=0, digest=simhash)
 
 
 def flip(simhash: int, bits: int, rng: random.Random) -> int:
-    """A simhash at exactly that distance."""
+    """Changes that many bits of a simhash, chosen at random."""
     for bit in rng.sample(range(64), bits):
         simhash ^= 1 << bit
     return simhash

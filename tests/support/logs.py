@@ -7,12 +7,12 @@ from dedup.droplog.record import FIELDS
 
 __all__ = ["HOSTILE", "lines", "record"]
 
-#: What could harm a terminal, a spreadsheet or the layout.
+#: A text that could harm a terminal, a spreadsheet or the layout.
 HOSTILE = "\x1b[2J\x1b]0;pwned\x07[red]:bomb:\u202e\u2028\x9b\x7f\r\n\ud800" + "x" * 2_000
 
 
 def record(url: str = "http://a.example/1", of: str = "http://a.example/", **changes: Any) -> dict[str, Any]:
-    """A record as a crawl writes it, but for what is changed."""
+    """Makes a record as a crawl writes it, with these fields changed."""
     written = {
         "time": "2026-11-21T10:00:00.000+00:00",
         "url": url,
@@ -37,5 +37,5 @@ def record(url: str = "http://a.example/1", of: str = "http://a.example/", **cha
 
 
 def lines(*records: dict[str, Any]) -> str:
-    """The text of a log."""
+    """Makes the text of a log."""
     return "".join(json.dumps(each) + "\n" for each in records)

@@ -13,7 +13,7 @@ __all__ = ["GROUPS", "SITES", "Model", "crawl_of_verbs"]
 
 @dataclass
 class Model:
-    """The contract, without any table: every claim is compared with every kept page."""
+    """The contract without any table: every claim is compared with every kept page."""
 
     detector: Detector
     group: Callable[[str], object] = lambda url: None
@@ -21,7 +21,7 @@ class Model:
     done: set[str] = field(default_factory=set)
 
     def matches(self, url: str, fingerprint: Fingerprint) -> list[Verdict]:
-        """One verdict per page that this one duplicates, the nearest first."""
+        """Gives a verdict for each page that this one duplicates, the nearest first."""
         found = []
         for other_url, other in self.kept.values():
             near = (other.simhash ^ fingerprint.simhash).bit_count() <= self.detector.max_distance
@@ -74,7 +74,7 @@ SITES = {
     "192.0.2.1": "192.0.2.1",
     "192.0.2.2": "192.0.2.2",
 }
-#: What pages of one scope have in common, by scope.
+#: For each scope: the name of the group in which a URL is compared.
 GROUPS: dict[str, Callable[[str], object]] = {
     "all": lambda url: None,
     "host": lambda url: url.split("/")[2],
@@ -83,7 +83,7 @@ GROUPS: dict[str, Callable[[str], object]] = {
 
 
 def crawl_of_verbs(seed: int, claims: int) -> Iterator[tuple[str, ...]]:
-    """A random stream of verbs and their arguments: of three claims one is near an earlier page."""
+    """Yields verbs with their arguments at random; one claim in three is near an earlier page."""
     rng = random.Random(seed)
     earlier: list[Fingerprint] = [fingerprint_of(0)]
     page_ids = ["never claimed"]

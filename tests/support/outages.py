@@ -55,7 +55,7 @@ class Twins:
         self._pages["/"] = self._pages["/0"]
 
     def render(self, path: str, visit: int) -> tuple[int, str, bytes]:
-        """What the server answers."""
+        """Makes the answer to a request."""
         if self._fresh:
             path = re.sub(r"sid=\w+", f"sid={SESSION}", path)
         page = self._pages.get(path)
@@ -65,18 +65,18 @@ class Twins:
 
 
 def content(url: str) -> int:
-    """Which content a page of `Twins` has."""
+    """Tells which content a page of `Twins` has."""
     return int(urlsplit(url).path.rpartition("/")[2] or 0)
 
 
 class Processed:
-    """The pipeline of these crawls: each item is on record as soon as it is there."""
+    """The item pipeline of these crawls: it puts each item on record at once."""
 
     def __init__(self) -> None:
         self._file = os.open(os.environ["PROCESSED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def process_item(self, item: Any) -> Any:
-        """Called by Scrapy."""
+        """Puts an item on record; Scrapy calls this."""
         os.write(self._file, f"{item.url}\n".encode())
         return item
 
@@ -108,26 +108,26 @@ class Crawl(Scrapy):
 
     @property
     def progress(self) -> int:
-        """Grows with the pages: the bytes of its log, or where that says nothing of pages, of its items."""
+        """A number that grows with the pages: bytes of the log or, where the log names no pages, of the items."""
         return self._size() - self._before
 
     def ended(self) -> int | None:
-        """Its status, when it has ended by itself; None if it has not in good time."""
+        """Waits for its end; its exit status, or None if it does not end."""
         return self.wait(LIMIT)
 
     def kill_at(self, progress: float) -> bool:
-        """kill -9 at a moment; whether it was still running."""
+        """Kills it (-9) as soon as it has come this far; tells whether it was still running."""
         self.wait(LIMIT, lambda: self.progress >= progress)
         return self.kill()
 
     def stats(self) -> Counter[str]:
-        """The whole numbers among Scrapy's stats."""
+        """Reads the whole numbers among Scrapy's stats from the log."""
         found = re.findall(r"^ ?\{?'([\w/]+)': (\d+)[,}]", self.log.read_text(), re.MULTILINE)
         return Counter({name: int(value) for name, value in found})
 
 
 def until(kills: int, trial: Callable[[int], T], killed: Callable[[T], bool], workers: int = 2) -> list[T]:
-    """What came of trials 0, 1, 2 ..., as many as are needed for so many kills."""
+    """Runs trials 0, 1, 2 ... until that many have ended in a kill; returns their outcomes."""
     seeds, outcomes = count(), []
     with ThreadPoolExecutor(workers) as pool:
         while (left := kills - sum(map(killed, outcomes))) > 0:
@@ -136,25 +136,25 @@ def until(kills: int, trial: Callable[[int], T], killed: Callable[[T], bool], wo
 
 
 def processed(folder: Path) -> set[str]:
-    """The URLs of all items of the crawls in a folder."""
+    """Reads the URLs of all items of the crawls in a folder."""
     file = folder / "processed"
     return set(file.read_text().split()) if file.exists() else set()
 
 
 def missing(folder: Path) -> set[int]:
-    """The contents of which no item was made."""
+    """Tells the contents of which no item was made."""
     return set(range(CONTENTS)) - set(map(content, processed(folder)))
 
 
 def records(folder: Path) -> Iterator[dict[str, Any]]:
-    """The drop log; what is no record raises."""
+    """Reads the drop log; raises if a line is not a record."""
     file = folder / "drops.jsonl"
     for line in file.read_text("ascii").splitlines() if file.exists() else []:
         yield json.loads(line)
 
 
 def add_up(crawl: Crawl) -> None:
-    """Every response has been counted once."""
+    """Asserts that every response has been counted once."""
     stats = crawl.stats()
     parts = ("new", "same", "duplicate", "unjudged")
     assert stats["dedup/pages"] == sum(stats[f"dedup/{part}"] for part in parts), stats
@@ -162,7 +162,7 @@ def add_up(crawl: Crawl) -> None:
 
 
 def check(folder: Path) -> set[int]:
-    """Reads what all crawls in a folder have left; the contents that none of them processed.
+    """Reads what all crawls in a folder have left, and returns the contents that none of them processed.
 
     Asserts that no page was dropped in favour of itself, or of a page that was never processed, and that
     each drop is on record.

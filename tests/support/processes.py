@@ -49,12 +49,12 @@ class Forked:
 
     @property
     def status(self) -> int | None:
-        """Its exit status, or minus the signal that ended it; None while it runs."""
+        """The exit status, or minus the number of the signal that ended it; None while it runs."""
         with _lock:
             return self._process.exitcode
 
     def wait(self, seconds: float, enough: Callable[[], bool] = lambda: False) -> int | None:
-        """The status after so many seconds, or as soon as there is one, or when it is enough."""
+        """Waits for its end, for these seconds, or until it is enough; returns its status."""
         end = time.monotonic() + seconds
         while (status := self.status) is None and time.monotonic() < end and not enough():
             time.sleep(0.003)
@@ -66,7 +66,7 @@ class Forked:
             os.kill(self._process.pid or 0, number)
 
     def kill(self) -> bool:
-        """kill -9; whether it was still running."""
+        """Kills it (-9); tells whether it was still running."""
         self.send(signal.SIGKILL)
         return self.wait(LIMIT) == -signal.SIGKILL
 
@@ -89,7 +89,7 @@ class Scrapy(Forked):
 
 
 def scrapy(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """A command of Scrapy, run in the project to its end."""
+    """Runs a command of Scrapy in the project, to its end."""
     with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
         output = Path(folder)
         status = Scrapy(*arguments, output=output).wait(LIMIT)

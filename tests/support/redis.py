@@ -15,12 +15,12 @@ from tests.support.waiting import until, wait_until
 
 __all__ = ["PROGRAM", "Line", "Server", "running_server"]
 
-#: The server's program; None where none is installed.
+#: The program of the server; None where it is not installed.
 PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
 
 
 class Server:
-    """A redis-server that listens on a Unix socket, writes a log of its commands, and can be killed."""
+    """A redis-server on a Unix socket that may be killed: whatever it has answered, it has also written."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
@@ -35,11 +35,11 @@ class Server:
         """
         assert PROGRAM, "redis-server is not installed"
         command = [PROGRAM, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder)]
+        # With appendfsync everysec, a slow disk holds back what is written, and a kill loses it.
+        command += ["--save", "", "--appendonly", "yes", "--appendfsync", "no"]
         log = self.folder / "redis.log"
         with log.open("ab") as output:
-            self.process = subprocess.Popen(
-                [*command, "--save", "", "--appendonly", "yes", *options], stdout=output
-            )
+            self.process = subprocess.Popen([*command, *options], stdout=output)
         self.client = redis.Redis(unix_socket_path=str(self.socket))
         try:
             wait_until(lambda: self.process.poll() is not None or self._answers(loaded))
@@ -56,25 +56,25 @@ class Server:
                 if not loaded:
                     return True
                 probe.sendall(b"PING\r\n")
-                return not probe.recv(100).startswith(b"-LOADING")  # maybe it refuses, for want of a password
+                return not probe.recv(100).startswith(b"-LOADING")  # it may ask for a password
             except OSError:
                 return False
 
     def kill(self) -> None:
-        """kill -9."""
+        """Kills the server (-9)."""
         self.client.close()
         self.process.kill()
         self.process.wait()
         self.socket.unlink(missing_ok=True)
 
     def contents(self) -> dict[bytes, bytes]:
-        """Every key, and its value byte for byte."""
+        """Reads every key with its value, byte for byte."""
         return {key: self.client.dump(key) for key in self.client.scan_iter(count=1000)}
 
 
 @contextmanager
 def running_server(*options: str) -> Iterator[Server]:
-    """A server in a folder of its own, both gone afterwards."""
+    """Runs a server in a folder of its own; both are gone afterwards."""
     # A short path: that of a socket may not exceed 107 bytes.
     with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
         server = Server(Path(folder), *options)
@@ -93,21 +93,18 @@ class Line:
 
     @asynccontextmanager
     async def listening(self, path: Path) -> AsyncIterator[None]:
-        """Meanwhile connections to a socket go through here; at the end, all of them have been closed."""
-
-        async def closed() -> bool:
-            return not self._connections
+        """Takes connections to a socket; at the end it waits until all of them are closed."""
 
         async with await asyncio.start_unix_server(self._connect, path):
             yield
-        await until(closed)
+        await until(lambda: not self._connections)
 
     async def ask(self, request: bytes) -> list[bytes | None]:
-        """What is passed on instead of a request, part by part; None cuts the line."""
+        """Gives the parts that are passed on instead of a request; None cuts the line."""
         return [request]
 
     async def reply(self, reply: bytes) -> list[bytes | None]:
-        """What is passed on instead of a reply."""
+        """Gives the parts that are passed on instead of a reply."""
         return [reply]
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

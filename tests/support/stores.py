@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
-#: For a test of the stores that outlive a process.
+#: Marks a test of the stores that outlive a process.
 PERSISTENT = pytest.mark.parametrize("store", ["file", "redis"])
 
 #: Page ids that a store could confuse, or that could confuse a store.
@@ -60,7 +60,7 @@ ODD_IDS = {
 
 @asynccontextmanager
 async def opened_at(address: str, detector: Detector = DETECTOR, **options: Any) -> AsyncIterator[Index]:
-    """An index, opened, and closed at the end."""
+    """Opens an index, and closes it at the end."""
     index = open_index(address, detector, **options)
     try:
         await index.open()
@@ -73,7 +73,7 @@ async def opened_at(address: str, detector: Detector = DETECTOR, **options: Any)
 async def opened(
     address: str, namespace: str = "test", detector: Detector = DETECTOR, **options: Any
 ) -> AsyncIterator[Index]:
-    """An index like that of `opened_at`, whose server may be gone or changed by the time it is closed."""
+    """Opens an index whose server may be gone or changed by the time the index is closed."""
     index = open_index(address, detector, namespace=namespace, **options)
     try:
         await index.open()
@@ -84,7 +84,7 @@ async def opened(
 
 
 async def until_done(index: Index, page_ids: Sequence[str]) -> None:
-    """Waits until all of these are stored as done; an index in Redis is told of its own pages by the server."""
+    """Waits until the server of an index has all of these pages as done (a file: see `until_written`)."""
 
     async def done() -> bool:
         return await index.states(page_ids) == ["done"] * len(page_ids)
@@ -93,16 +93,13 @@ async def until_done(index: Index, page_ids: Sequence[str]) -> None:
 
 
 async def until_written(path: Path, number: int) -> None:
-    """Waits until so many pages are in a file that is open elsewhere."""
+    """Waits until this number of pages is in a file that is open elsewhere."""
 
-    async def written() -> bool:
-        return in_file(path) == number
-
-    await until(written)
+    await until(lambda: in_file(path) == number)
 
 
 def in_file(path: Path) -> int:
-    """How many pages are in a file, which may be open elsewhere."""
+    """Counts the pages in a file, which may be open elsewhere."""
     if not path.exists():
         return 0
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
@@ -114,7 +111,7 @@ def in_file(path: Path) -> int:
 
 
 def pages(number: int, name: str = "page", seed: int = 1) -> list[Claim]:
-    """Claims of unrelated pages."""
+    """Makes claims of unrelated pages."""
     rng = random.Random(seed)
     return [
         (f"{name} {n}", f"http://example.org/{n}", fingerprint_of(rng.getrandbits(64))) for n in range(number)
@@ -122,7 +119,7 @@ def pages(number: int, name: str = "page", seed: int = 1) -> list[Claim]:
 
 
 def twin_of(claim: Claim) -> Claim:
-    """A claim of the same content elsewhere."""
+    """Makes a claim of the same content at another URL."""
     return f"twin of {claim[0]}", f"{claim[1]}/twin", claim[2]
 
 
@@ -130,23 +127,23 @@ def twin_of(claim: Claim) -> Claim:
 
 
 def index_in(path: Path) -> Index:
-    """The index in a file; to be closed."""
+    """Makes the index in a file, which the caller has to close."""
     return open_index(f"file:{path}", DETECTOR)
 
 
 async def open_and_close(path: Path) -> None:
-    """Raises what that raises."""
+    """Opens and closes the index in a file."""
     async with opened_at(f"file:{path}"):
         pass
 
 
 def try_to_open(path: Path) -> None:
-    """Raises what opening raises."""
+    """Opens the index in a file, and raises what that raises."""
     asyncio.run(open_and_close(path))
 
 
 async def fill(path: Path, claims: list[Claim]) -> None:
-    """Makes an index, or adds to it."""
+    """Claims and confirms pages in a file, which need not be there yet."""
     async with opened_at(f"file:{path}") as index:
         for claim in claims:
             await index.claim(*claim)

@@ -16,12 +16,12 @@ __all__ = ["NAMESPACE", "PREFIX", "RUN", "TYPES", "claim_of", "entry", "restored
 RUN = "0f" * 16
 NAMESPACE = "test"
 PREFIX = f"shingleback:{{{NAMESPACE}}}:"
-#: The finding of what is not of the type or size that it should be.
+#: The kind of finding for a field of a wrong type or size.
 TYPES = "unreadable pages"
 
 
 def entry(number: int, **changes: Any) -> Entry:
-    """A page of an index; pages of different numbers are unrelated."""
+    """Makes a page as an index files it; pages of different numbers are unrelated."""
     rng = random.Random(number)
     simhash, digest = rng.getrandbits(64), rng.getrandbits(64)
     url = f"http://example.org/{number}"
@@ -32,13 +32,13 @@ def entry(number: int, **changes: Any) -> Entry:
 
 
 def claim_of(filed: Entry) -> tuple[str, str, Fingerprint]:
-    """The claim that has been filed so."""
+    """Makes the claim that is filed as this entry."""
     fingerprint = Fingerprint(filed.simhash, filed.sketch, 100, 0, None, filed.digest, filed.bands)
     return filed.page_id, filed.url, fingerprint
 
 
 async def surveyed(index: Index) -> tuple[list[Filed], list[Finding]]:
-    """The pages and findings of an index."""
+    """Takes a survey; returns its pages and findings."""
     survey = await index.survey()
     assert survey is not None
     try:
@@ -49,7 +49,7 @@ async def surveyed(index: Index) -> tuple[list[Filed], list[Finding]]:
 
 @asynccontextmanager
 async def unopened(address: str, detector: Detector = DETECTOR, **options: Any) -> AsyncIterator[Index]:
-    """An index that is only looked at."""
+    """Makes an index that is not opened, only looked at."""
     index = open_index(address, detector, **options)
     try:
         yield index
@@ -58,7 +58,7 @@ async def unopened(address: str, detector: Detector = DETECTOR, **options: Any) 
 
 
 async def restored(address: str, path: Path) -> int:
-    """Files in a fresh index what is readable in a damaged one, by the advice given; how many pages."""
+    """Follows the advice of a finding: files what can be read of a damaged index in a fresh one; counts it."""
     async with unopened(address, namespace=NAMESPACE) as index:
         entries = [filed for filed, _ in (await surveyed(index))[0] if filed]
     async with opened_at(f"file:{path}") as fresh:

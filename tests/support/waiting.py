@@ -1,25 +1,29 @@
-"""Waiting for what has to come, for as long as a busy machine takes, and no longer."""
+"""Waiting until something has come, for as long as a busy machine takes, and no longer."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 
 __all__ = ["LIMIT", "until", "wait_until"]
 
-#: What has not come after this many seconds does not come at all.  Nothing waits this long where all is well.
+#: Seconds after which a test gives up waiting.  It never waits this long when all is well.
 LIMIT = 300
 
 
 def wait_until(condition: Callable[[], object]) -> None:
-    """Returns as soon as a condition holds."""
+    """Waits until a condition holds."""
     end = time.monotonic() + LIMIT
     while not condition():
         assert time.monotonic() < end, "what is waited for does not come"
         time.sleep(0.01)
 
 
-async def until(condition: Callable[[], Awaitable[object]]) -> None:
-    """Returns as soon as a condition holds that is asked by a coroutine."""
+async def until(condition: Callable[[], Awaitable[object] | object]) -> None:
+    """Waits until a condition holds, while other tasks go on; a coroutine may tell whether it does."""
     async with asyncio.timeout(LIMIT):
-        while not await condition():  # noqa: ASYNC110 (no event tells of it)
-            await asyncio.sleep(0.01)
+        while True:
+            held = condition()
+            if await held if isawaitable(held) else held:
+                return
+            await asyncio.sleep(0.002)

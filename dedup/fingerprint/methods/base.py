@@ -72,6 +72,8 @@ class Method(ABC):
 class SharedKeys(Method):
     """A method by which pages are candidates if they share a key, made from groups of min-hashes."""
 
+    radius = 0
+
     @property
     @abstractmethod
     def selectors(self) -> int:
@@ -86,10 +88,6 @@ class SharedKeys(Method):
         """The chance that two pages of this resemblance share a key."""
 
     @property
-    def radius(self) -> int:
-        return 0
-
-    @property
     def parameters(self) -> dict[str, str]:
         return {"bands": str(self)}
 
@@ -101,12 +99,8 @@ class SharedKeys(Method):
 
     def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
         if tables is not None:
-            raise SettingsError(
-                name="tables",
-                value=tables,
-                why=f"but this method has a table for each of its {self}",
-                allowed="None with this method",
-            )
+            why = f"but this method has a table for each of its {self}"
+            raise SettingsError(name="tables", value=tables, why=why, allowed="None with this method")
         return exact_plan(self.own_keys)
 
     def describe(self, plan: Plan, expected_pages: int, min_resemblance: float) -> str:

@@ -62,11 +62,10 @@ def plan_bands(resemblance: float, recall: float) -> Bands:
             break
         planned = Bands(max(1, math.ceil(needed)), rows)
     if planned is None:
+        others = {"recall": recall, "method": "minhash"}
+        why = f"for which {MAX_BANDS} bands are not enough"
+        allowed = "a higher resemblance, a lower recall, or another method"
         raise SettingsError(
-            name="min_resemblance",
-            value=resemblance,
-            others={"recall": recall, "method": "minhash"},
-            why=f"for which {MAX_BANDS} bands are not enough",
-            allowed="a higher resemblance, a lower recall, or another method",
+            name="min_resemblance", value=resemblance, others=others, why=why, allowed=allowed
         )
     return planned

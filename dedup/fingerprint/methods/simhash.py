@@ -29,10 +29,7 @@ class Simhash(Method):
 
     found_by = "distance"
     not_found = "the simhashes are too far apart"
-
-    @property
-    def own_keys(self) -> int:
-        return 0
+    own_keys = 0
 
     @property
     def radius(self) -> int:

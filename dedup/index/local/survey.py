@@ -7,7 +7,7 @@ is asked for it.
 import os
 import sqlite3
 from array import array
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from dedup.index.lifecycle import State
 from dedup.index.local.file import COLUMNS, HOST_COLUMNS, IndexFile, entry_of, table_of
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
-from dedup.index.survey import BATCH, REBUILD, Filed, Finding, KnownHost, Survey, damaged_host, unsound
+from dedup.index.survey import BATCH, Filed, Finding, KnownHost, Survey, damaged_host, unsound
 
 __all__ = ["FileSurvey", "survey_file"]
 
@@ -30,14 +30,14 @@ ROW = 64
 #: No page was ever given a number beyond this.
 HIGHEST = 1 << 62
 
-#: A row's number, and its columns; None if they can't be read.
-Row = tuple[int, tuple[Any, ...] | None]
+#: A row's number, and the page that it holds; None if it can't be read.
+Row = tuple[int, Entry | None]
 
 
 class _Readable(IndexFile):
     """The file, open for reading."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, adopt: Callable[[Mapping[str, str]], Parameters]) -> None:
         super().__init__(path)
         with self._errors():
             self.header = self._header()
@@ -48,6 +48,7 @@ class _Readable(IndexFile):
             self.query("BEGIN")
             for columns, table in ((COLUMNS, "pages"), (HOST_COLUMNS, "hosts")):
                 self.query(f"SELECT {columns} FROM {table} LIMIT 0")  # raises if they are not there
+            self.parameters = adopt(self.header)
         except BaseException:
             self.connection.close()
             raise
@@ -64,7 +65,7 @@ class _Readable(IndexFile):
         while left > 0 and at < HIGHEST:
             try:
                 for number, *columns in self.connection.execute(f"{statement} > ? ORDER BY number", (at,)):
-                    yield number, tuple(columns)
+                    yield number, _entry(columns)
                     at = max(at, number)
                 return
             except sqlite3.DatabaseError:
@@ -85,29 +86,30 @@ class _Readable(IndexFile):
     def _row(self, statement: str, number: int) -> Iterator[Row]:
         try:
             for _, *columns in self.connection.execute(statement, (number,)):
-                yield number, tuple(columns)
+                yield number, _entry(columns)
         except sqlite3.DatabaseError:
             yield number, None
 
 
+def _entry(columns: Sequence[Any]) -> Entry | None:
+    try:
+        entry = entry_of(columns)
+        f"{entry.page_id}{entry.url}{entry.run}".encode()
+    except ValueError:  # also for surrogates, which stand for bytes that are not UTF-8
+        return None
+    return entry
+
+
 def survey_file(path: str, adopt: Callable[[Mapping[str, str]], Parameters]) -> "FileSurvey | None":
     """The survey of a file; None if there is no such file.  ``adopt`` checks the parameters that are stored."""
-    if not os.path.lexists(path):
-        return None
-    file = _Readable(path)
-    try:
-        parameters = adopt(file.header)
-    except BaseException:
-        file.connection.close()
-        raise
-    return FileSurvey(parameters, file)
+    return FileSurvey(_Readable(path, adopt)) if os.path.lexists(path) else None
 
 
 class FileSurvey(Survey):
     """What a file holds: done pages only."""
 
-    def __init__(self, parameters: Parameters, file: _Readable) -> None:
-        super().__init__(f"file:{file.name}", parameters, file.header)
+    def __init__(self, file: _Readable) -> None:
+        super().__init__(f"file:{file.name}", file.parameters, file.header)
         self._file = file
 
     async def count(self) -> int:
@@ -118,17 +120,8 @@ class FileSurvey(Survey):
         return int(number)
 
     async def pages(self) -> AsyncIterator[Filed]:
-        for _, columns in self._file.rows():
-            yield self.readable(self._entry(columns), State.DONE)
-
-    @staticmethod
-    def _entry(columns: tuple[Any, ...] | None) -> Entry | None:
-        try:
-            entry = entry_of(columns or ())
-            f"{entry.page_id}{entry.url}{entry.run}".encode()
-        except ValueError:  # also for surrogates, which stand for bytes that are not UTF-8
-            return None
-        return entry
+        for _, entry in self._file.rows():
+            yield self.readable(entry, State.DONE)
 
     async def hosts(self) -> AsyncIterator[KnownHost]:
         slots = self.parameters.detector.sketcher.slots
@@ -145,17 +138,20 @@ class FileSurvey(Survey):
         for broken in self._sqlite():
             yield broken
         keys = array("Q")
-        for number, columns in self._file.rows():
-            entry = self._entry(columns)
+        for number, entry in self._file.rows():
             name = f"row {number}"
             if entry is None:
-                yield Finding("unreadable pages", f"{name}: it is not as it was written", REBUILD)
+                yield Finding("unreadable pages", f"{name}: it is not as it was written")
             elif finding := unsound(self.parameters, name, entry):
                 yield finding
             else:
                 keys.extend(entry.keys)
-        for broken in self._tables(keys):
-            yield broken
+        filed = np.array(keys, np.uint64).reshape(-1, 1 + self.parameters.plan.columns)
+        try:  # whether a crawl could look up what is readable
+            SortedTables(self.parameters.plan, filed).check()
+        except AssertionError as error:
+            repair = "report it: it is a fault of this program"
+            yield Finding("tables built from the file", str(error), repair)
         async for host in self.hosts():
             if host.table is None:
                 yield damaged_host(host.name)
@@ -166,23 +162,12 @@ class FileSurvey(Survey):
             for (message,) in self._file.query(f"PRAGMA integrity_check({MESSAGES})"):
                 if message != "ok":
                     for line in message.splitlines():
-                        yield Finding("SQLite's integrity check", line, REBUILD)
+                        yield Finding("SQLite's integrity check", line)
             twice = "SELECT page_id, count(*) FROM pages NOT INDEXED GROUP BY page_id HAVING count(*) > 1"
             for page_id, count in self._file.query(twice):
-                yield Finding("page ids filed twice", f"{page_id!r}: {count} times", REBUILD)
+                yield Finding("page ids filed twice", f"{page_id!r}: {count} times")
         except IndexCorruptError as error:
-            yield Finding("SQLite's integrity check", str(error), REBUILD)
-
-    def _tables(self, keys: "array[int]") -> Iterator[Finding]:
-        """Whether a crawl could look up what is readable."""
-        plan = self.parameters.plan
-        filed = np.array(keys, np.uint64).reshape(-1, 1 + plan.columns)
-        try:
-            SortedTables(plan, filed).check()
-        except AssertionError as error:
-            yield Finding(
-                "tables built from the file", str(error), "report it: it is a fault of this program"
-            )
+            yield Finding("SQLite's integrity check", str(error))
 
     async def stored(self) -> tuple[int | None, str]:
         parts = [self._file.path, self._file.path.with_name(self._file.path.name + "-wal")]

@@ -36,7 +36,6 @@ class SortedTables:
         keys = np.empty((0, 1 + plan.columns), np.uint64) if keys is None else keys
         self.size = len(keys)
         self._tables = (DIGESTS, *plan.tables)
-        self._columns = range(1, 1 + plan.columns)
         self._keys = np.zeros((max(TAIL, 2 * self.size), 1 + plan.columns), np.uint64)
         self._keys[: self.size] = keys
         empty = np.empty(0, np.uint64), np.empty(0, np.uint32)
@@ -75,7 +74,7 @@ class SortedTables:
         tables = range(1, len(self._tables))
         found = [self._probe(table, keys[self._tables[table].column], radius) for table in tables]
         covered = min(len(self._sorted[table][0]) for table in tables)
-        for column in self._columns:
+        for column in range(1, len(keys)):
             tail = distances(self._keys[covered : self.size, column], keys[column]) <= radius
             found.append(np.flatnonzero(tail) + covered)
         numbers = np.unique(np.concatenate(found))

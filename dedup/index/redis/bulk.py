@@ -32,7 +32,7 @@ class Bulk:
                 probes = list(self._tables.probes(entry))
                 keys += [self._keys.page_id(entry.page_id), *(probe.bucket for probe in probes)]
                 arguments += [pack(entry), *(probe.own for probe in probes)]
-            added += await self._changed("add", keys, len(probes), arguments)
+            added += await self._changed("add", keys, arguments)
         return added
 
     async def forget(self, page_ids: Sequence[str]) -> int:
@@ -40,22 +40,20 @@ class Bulk:
         forgotten = 0
         for start in range(0, len(page_ids), PAGES):
             ids = [self._keys.page_id(page_id) for page_id in page_ids[start : start + PAGES]]
-            keys = [self._keys.released]
-            arguments, tables = list[Any](), 0
+            keys, arguments = [self._keys.released], list[Any]()
             with self._server.errors():
                 numbers = await self._server.client.mget(ids)
                 pages = [self._keys.pages + (number or b"") for number in numbers]
                 records = await self._server.client.mget(pages)
             for page_id, number, record in zip(ids, numbers, records, strict=True):
                 if entry := whole(record or b""):
-                    buckets = [probe.bucket for probe in self._tables.probes(entry)]
-                    tables = len(buckets)
-                    keys += [page_id, *buckets]
+                    keys += [page_id, *(probe.bucket for probe in self._tables.probes(entry))]
                     arguments.append(number)
-            forgotten += await self._changed("forget", keys, tables, arguments)
+            forgotten += await self._changed("forget", keys, arguments)
         return forgotten
 
-    async def _changed(self, verb: str, keys: list[bytes], tables: int, arguments: list[Any]) -> int:
+    async def _changed(self, verb: str, keys: list[bytes], arguments: list[Any]) -> int:
         """How many pages a script has changed."""
+        tables = 1 + self._tables.plan.size  # with that of the digests
         (count,) = await self._call(verb, keys, [self._keys.pages, tables, *arguments])
         return int(count)

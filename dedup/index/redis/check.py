@@ -6,6 +6,7 @@ adds or takes out a page as a whole.  Memory: 8 bytes a page, and 8 more for eve
 
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
+from itertools import accumulate, chain, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from dedup.index.parameters import Parameters
 from dedup.index.redis.keys import BUCKET, KINDS, PAGE
 from dedup.index.redis.reading import Numbers, Reading, batches
 from dedup.index.redis.record import header_digest, key_at, whole
-from dedup.index.survey import BATCH, REBUILD, Finding, unsound
+from dedup.index.survey import BATCH, Finding, unsound
 from dedup.printing import octets as shown
 
 __all__ = ["Invariants"]
@@ -27,15 +28,18 @@ SUSPECTS = 1000
 #: A lease that ends later than this, in ms from now, was given by another clock.
 LONGEST_LEASE = 24 * 3600 * 1000
 _RUN = re.compile(rb"[0-9a-f]{32}")
+_COUNT = re.compile(rb"[0-9]{1,15}")
 _MEMBER = np.dtype([("number", ">u8"), ("score", ">f8"), ("scope", ">u8"), ("key", ">u8")])
 
 
-class _Bucket(NamedTuple):
+class _Part(NamedTuple):
+    """A part of a bucket."""
+
     key: bytes
     table: int
     bucket: int
     first: int  # of the members that are looked at
-    last: int
+    members: int  # how many are
 
 
 class Invariants:
@@ -49,99 +53,86 @@ class Invariants:
         self.header = header
         self.bucket_bits = reading.tables.bucket_bits
         self.tables = (DIGESTS, *parameters.plan.tables)
+        banded = parameters.detector.finder.own_keys > 0
+        #: Where in a record the key is that each table holds.
+        self.places = [key_at(table.column, banded=banded) for table in self.tables]
         self._looked_at = 0
 
     async def findings(self) -> AsyncIterator[Finding]:
         """Every invariant that does not hold."""
         if self.header.get("digest") != header_digest(self.header):
-            yield Finding("the header", "its digest is not that of its fields: a field was changed", REBUILD)
+            yield Finding("the header", "its digest is not that of its fields: a field was changed")
         before = await self._counters()
         numbers = await self.reading.numbers()
         for finding in self._counted(numbers, before, await self._counters()):
             yield finding
         seen = np.zeros((len(numbers), (len(self.tables) + 63) // 64), np.uint64)  # a bit for each table
-        async for finding in self._keys(numbers, seen):
-            yield finding
-        async for finding in self._records(numbers, seen):
-            yield finding
-        async for finding in self._claims():
-            yield finding
+        for findings in (self._keys(numbers, seen), self._records(numbers, seen), self._claims()):
+            async for finding in findings:
+                yield finding
 
     # --- Counters
 
-    async def _counters(self) -> list[int | None]:
-        found = await self.server.ask([("GET", self.key.sequence), ("GET", self.key.released)])
-        found[1] = found[1] or b"0"  # the first release makes it
-        return [int(text) if re.fullmatch(b"[0-9]{1,15}", text or b"") else None for text in found]
+    async def _counters(self) -> list[int]:
+        """How many numbers were given out, and how many taken back; nothing if that is not to be read."""
+        given, released = await self.server.ask([("GET", self.key.sequence), ("GET", self.key.released)])
+        texts = given or b"", released or b"0"  # the first release makes it
+        return [int(text) for text in texts] if all(map(_COUNT.fullmatch, texts)) else []
 
-    def _counted(
-        self, numbers: Numbers, before: list[int | None], after: list[int | None]
-    ) -> Iterator[Finding]:
+    def _counted(self, numbers: Numbers, before: list[int], after: list[int]) -> Iterator[Finding]:
         """Whether the counters say how many pages there are; while a crawl is running, they bound it."""
-        names = [shown(self.key.sequence), shown(self.key.released)]
-        highest = int(numbers[-1]) if len(numbers) else 0
+        kind, sequence, back = "the counters", shown(self.key.sequence), shown(self.key.released)
+        if not before or not after:
+            yield Finding(kind, f"{sequence} is missing, or it or {back} is not a number")
+            return
         (given, released), (last, taken) = before, after
-        if given is None or released is None or last is None or taken is None:
-            yield Finding(
-                "the counters", f"{names[0]} is missing, or it or {names[1]} is not a number", REBUILD
-            )
-        elif last < highest:
-            repair = f"SET {names[0]} {highest}, before the next crawl overwrites pages"
-            yield Finding("the counters", f"{names[0]} is {last}, but page {highest} is filed", repair)
-        elif not given - taken <= len(numbers) <= last - released:
-            what = f"{names[0]} {last} less {names[1]} {taken} is {last - taken}, but {len(numbers)} pages are filed"
-            yield Finding(
-                "the counters", what, f"SET {names[1]} {last - len(numbers)}, while no crawl is running"
-            )
+        filed, highest = len(numbers), int(numbers.max(initial=0))
+        if last < highest:
+            repair = f"SET {sequence} {highest}, before the next crawl overwrites pages"
+            yield Finding(kind, f"{sequence} is {last}, but page {highest} is filed", repair)
+        elif not given - taken <= filed <= last - released:
+            what = f"{sequence} {last} less {back} {taken} is {last - taken}, but {filed} pages are filed"
+            yield Finding(kind, what, f"SET {back} {last - filed}, while no crawl is running")
 
     # --- Keys: their names, types and times to live; page ids; buckets
 
     async def _keys(self, numbers: Numbers, seen: Numbers) -> AsyncIterator[Finding]:
         prefix = len(self.key.prefix)
         async for keys in self.server.scan(self.key.prefix):
-            kinds = [
-                next((kind for name, kind in KINDS if name.fullmatch(key, prefix)), None) for key in keys
-            ]
-            buckets, ids = [], []
-            sizes = await self.server.run("kinds", keys, [kind or b"" for kind in kinds]) if keys else []
+            kinds = [next((kind for name, kind in KINDS if name.fullmatch(key, prefix)), b"") for key in keys]
+            parts, ids = [], []
+            sizes = await self.server.run("kinds", keys, kinds) if keys else []
             for key, kind, size, expires in zip(keys, kinds, sizes[::2], sizes[1::2], strict=True):
                 bucket = BUCKET.fullmatch(key, prefix)
                 place = (int(bucket[1]), int(bucket[2], 16)) if bucket else (0, 0)
-                if kind is None or place[0] >= len(self.tables) or place[1] >> self.bucket_bits:
-                    yield Finding(
-                        "unknown keys", shown(key), "delete them, if you know that they are not yours"
-                    )
+                if not kind or place[0] >= len(self.tables) or place[1] >> self.bucket_bits:
+                    repair = "delete them, if you know that they are not yours"
+                    yield Finding("unknown keys", shown(key), repair)
                     continue
                 if expires:
                     yield Finding("keys that will expire", shown(key), "PERSIST each of them")
                 if size == -1:
-                    yield Finding("keys of another type", f"{shown(key)} is not a {kind.decode()}", REBUILD)
+                    yield Finding("keys of another type", f"{shown(key)} is not a {kind.decode()}")
                 elif bucket:
                     firsts = range(0, size, MEMBERS)
-                    buckets += [
-                        _Bucket(key, *place, first, min(size, first + MEMBERS) - 1) for first in firsts
-                    ]
+                    parts += [_Part(key, *place, first, min(size - first, MEMBERS)) for first in firsts]
                 elif key[prefix : prefix + 2] == b"i:":
                     ids.append(key)
-            async for finding in self._members(buckets, numbers, seen):
-                yield finding
-            async for finding in self._ids(ids):
-                yield finding
+            for findings in (self._members(parts, numbers, seen), self._ids(ids)):
+                async for finding in findings:
+                    yield finding
 
-    async def _members(
-        self, buckets: list[_Bucket], numbers: Numbers, seen: Numbers
-    ) -> AsyncIterator[Finding]:
+    async def _members(self, parts: list[_Part], numbers: Numbers, seen: Numbers) -> AsyncIterator[Finding]:
         """Compares members of buckets with their pages; notes in ``seen`` which were right."""
-        found: list[tuple[_Bucket, bytes]] = []
-        for some in _parcels(buckets):
-            arguments: list[Any] = [self.key.pages]
-            for one in some:
-                arguments += [self._place(one.table), one.first, one.last]
+        found: list[tuple[_Part, bytes]] = []
+        for some in _parcels(parts):
+            ranges = ((self.places[one.table], one.first, one.first + one.members - 1) for one in some)
+            arguments = [self.key.pages, *chain.from_iterable(ranges)]
             packed, strays = await self.server.run("members", [one.key for one in some], arguments)
             found += zip(some, packed, strict=True)
             for place, member in zip(strays[::2], strays[1::2], strict=True):
                 name = shown(some[place - 1].key)
-                yield Finding("members without a page", f"{shown(member)} in {name}", REBUILD)
+                yield Finding("members without a page", f"{shown(member)} in {name}")
         if not found:
             return
         members = np.frombuffer(b"".join(packed for _, packed in found), _MEMBER)
@@ -158,15 +149,10 @@ class Invariants:
             right = (permuted >> below == placed[own]) & (rest.astype(np.float64) == score)
             for number, bucket in zip(page[~right].tolist(), placed[own][~right].tolist(), strict=True):
                 what = f"page {number} in bucket {bucket:x} of table {table}"
-                yield Finding("members of a wrong bucket or score", what, REBUILD)
+                yield Finding("members of a wrong bucket or score", what)
             at = np.minimum(np.searchsorted(numbers, page[right]), max(0, len(numbers) - 1))
             known = at[numbers[at] == page[right]] if len(numbers) else at[:0]
             seen[known, table // 64] |= np.uint64(1 << table % 64)
-
-    def _place(self, table: int) -> int:
-        """Where in a record the key is that a table holds."""
-        banded = self.parameters.detector.finder.own_keys > 0
-        return key_at(self.tables[table].column, banded=banded)
 
     async def _ids(self, keys: list[bytes]) -> AsyncIterator[Finding]:
         """Whether page ids lead to their pages."""
@@ -180,7 +166,7 @@ class Invariants:
                 again, record = await self.server.ask([("GET", key), ("GET", page)], together=True)
                 if again == value and not self._leads_to(key, record):
                     what = f"{shown(key)} to {shown(page)}"
-                    yield Finding("page ids that do not lead to their pages", what, REBUILD)
+                    yield Finding("page ids that do not lead to their pages", what)
 
     def _leads_to(self, key: bytes, record: bytes | None) -> bool:
         entry = whole(record or b"")
@@ -199,22 +185,20 @@ class Invariants:
             ids = [self.key.page_id(entry.page_id if entry else "") for entry in entries]
             (values,) = await self.server.ask([("MGET", *ids)])
             places = everywhere[start * BATCH : (start + 1) * BATCH].tolist()
-            for number, record, entry, value, placed in zip(
-                some, records, entries, values, places, strict=True
-            ):
+            found = zip(some, records, entries, values, places, strict=True)
+            for number, record, entry, value, placed in found:
                 name = f"page {number}"
                 if entry is None:
                     if record is not None:  # else taken out meanwhile, or of another type
-                        yield Finding("unreadable pages", f"{name}: its record is torn or changed", REBUILD)
+                        yield Finding("unreadable pages", f"{name}: its record is torn or changed")
                 elif finding := unsound(self.parameters, name, entry):
                     yield finding
                 elif value != b"%d" % number or not placed:
                     suspects.append(number)
             while suspects:
                 if self._looked_at == SUSPECTS:
-                    yield Finding(
-                        "pages not looked at any closer", f"{len(suspects)} from {suspects[0]} on", REBUILD
-                    )
+                    what = f"{len(suspects)} from {suspects[0]} on"
+                    yield Finding("pages not looked at any closer", what)
                     suspects.clear()
                 else:
                     for finding in await self._look_at(suspects.pop(0)):
@@ -234,16 +218,12 @@ class Invariants:
         if again != record:
             return []
         found = []
-        lacking = [
-            str(table)
-            for table, (probe, score) in enumerate(zip(probes, scores, strict=True))
-            if score != probe.own
-        ]
+        lacking = [str(table) for table, probe in enumerate(probes) if scores[table] != probe.own]
         if value != b"%d" % number:
-            found.append(Finding("pages that their ids do not lead to", f"page {number}", REBUILD))
+            found.append(Finding("pages that their ids do not lead to", f"page {number}"))
         if lacking:
             what = f"page {number}: {', '.join(lacking)} of {len(probes)}"
-            found.append(Finding("pages missing from tables", what, REBUILD))
+            found.append(Finding("pages missing from tables", what))
         self._looked_at += bool(found)
         return found
 
@@ -252,6 +232,7 @@ class Invariants:
     async def _claims(self) -> AsyncIterator[Finding]:
         """Whether pending claims are of pages and runs, and leases end in time."""
         pending, cursor = self.key.pending, 0
+        repair = f"HDEL {shown(pending)} each of them"
         while True:
             (answer,) = await self.server.ask([("HSCAN", pending, cursor, "COUNT", MEMBERS)])
             if answer is None:
@@ -261,37 +242,24 @@ class Invariants:
             for number, run in owners.items():
                 if number not in numbers or not _RUN.fullmatch(run):
                     what = f"{shown(number)}: {shown(run)}"
-                    yield Finding(
-                        "pending claims without a number or a run",
-                        what,
-                        f"HDEL {shown(pending)} each of them",
-                    )
+                    yield Finding("pending claims without a number or a run", what, repair)
             there = await self.server.ask([("EXISTS", self.key.pages + number) for number in numbers])
             for number, exists in zip(numbers, there, strict=True):
                 commands = [("HEXISTS", pending, number), ("EXISTS", self.key.pages + number)]
                 if not exists and await self.server.ask(commands, together=True) == [1, 0]:
-                    repair = f"HDEL {shown(pending)} each of them"
                     yield Finding("pending claims without a page", f"page {number.decode()}", repair)
             if cursor == 0:
                 break
         leases, now = await self.reading.leases()
+        repair = f"ZREM {shown(self.key.runs)} each of them"
         for run, ends in leases.items():
             if not _RUN.fullmatch(run) or not ends - now < LONGEST_LEASE:
                 what = f"{shown(run)} until {ends:.0f} ms"
-                yield Finding(
-                    "leases that no crawl can have", what, f"ZREM {shown(self.key.runs)} each of them"
-                )
+                yield Finding("leases that no crawl can have", what, repair)
 
 
-def _parcels(buckets: list[_Bucket]) -> Iterator[list[_Bucket]]:
-    """Buckets for one script each, which together have about `MEMBERS` members."""
-    parcel: list[_Bucket] = []
-    members = 0
-    for bucket in buckets:
-        parcel.append(bucket)
-        members += bucket.last - bucket.first + 1
-        if members >= MEMBERS:
-            yield parcel
-            parcel, members = [], 0
-    if parcel:
-        yield parcel
+def _parcels(parts: list[_Part]) -> Iterator[list[_Part]]:
+    """Parts of buckets for one script each, which together have about `MEMBERS` members."""
+    before = accumulate((part.members for part in parts), initial=0)
+    for _, parcel in groupby(zip(parts, before, strict=False), lambda placed: placed[1] // MEMBERS):
+        yield [part for part, _ in parcel]

@@ -12,12 +12,7 @@ from redis import exceptions
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 
-from dedup.errors import (
-    DedupError,
-    IndexCorruptError,
-    IndexMismatchError,
-    IndexUnavailableError,
-)
+from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint import chrome
 from dedup.index import contract
 from dedup.index.redis.record import layout
@@ -38,17 +33,10 @@ SCAN = 1000
 #: record, the limits of a claim, and known.lua, which tells whether the index is still the one that was opened;
 #: lanes.lua and evidence.lua compare sketches, and what is a page's own.
 VERBS = {
-    "open": (),
-    "claim": ("layout", "limits", "known", "lanes", "evidence"),
-    "confirm": ("layout", "known"),
-    "release": ("layout", "known"),
-    "renew": ("layout", "known"),
-    "state": ("layout", "known"),
-    "add": ("layout", "known"),
-    "forget": ("layout", "known"),
-    "learn": ("layout", "known"),
-    "kinds": (),
+    **dict.fromkeys(("open", "kinds"), ()),
     "members": ("layout",),
+    **dict.fromkeys(("confirm", "release", "renew", "state", "add", "forget", "learn"), ("layout", "known")),
+    "claim": ("layout", "limits", "known", "lanes", "evidence"),
 }
 #: Numbers that the scripts have from here, by the modules that define them.
 LIMITS = {
@@ -174,10 +162,7 @@ def limits() -> str:
 
 def source(verb: str) -> bytes:
     """The text of a script, with what it needs before it."""
-    lua = files("dedup.index.redis").joinpath("lua")
-    generated = {"layout": layout, "limits": limits}
-    needed = (
-        generated[part]().encode() if part in generated else lua.joinpath(f"{part}.lua").read_bytes()
-        for part in VERBS[verb]
-    )
-    return b"".join((*needed, lua.joinpath(f"{verb}.lua").read_bytes()))
+    lua = files("dedup.index.redis") / "lua"
+    generated = {"layout": layout(), "limits": limits()}
+    texts = (generated.get(part) or (lua / f"{part}.lua").read_text("utf-8") for part in (*VERBS[verb], verb))
+    return "".join(texts).encode()

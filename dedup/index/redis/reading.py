@@ -43,21 +43,18 @@ class Reading:
 
     async def claims(self, numbers: list[int]) -> tuple[list[Any], list[Any], set[bytes]]:
         """Records, which run each page is pending for, and which runs are alive."""
-        records, owners = await self.server.ask(
-            [("MGET", *map(self.keys.page, numbers)), ("HMGET", self.keys.pending, *numbers)], together=True
-        )
+        questions = ("MGET", *map(self.keys.page, numbers)), ("HMGET", self.keys.pending, *numbers)
+        records, owners = await self.server.ask(questions, together=True)
         leases, now = await self.leases()
         return records, owners or [None] * len(numbers), {run for run, ends in leases.items() if ends > now}
 
     async def leases(self) -> tuple[dict[bytes, float], float]:
         """When the lease of each run ends, and what time it is there, in ms."""
-        found, (seconds, microseconds) = await self.server.ask(
-            [("ZRANGE", self.keys.runs, 0, -1, "WITHSCORES"), ("TIME",)], together=True
-        )
-        flat = [
-            part for pair in found or () for part in (pair if isinstance(pair, (tuple, list)) else (pair,))
-        ]
-        leases = dict(zip(flat[::2], map(float, flat[1::2]), strict=True))
+        questions = ("ZRANGE", self.keys.runs, 0, -1, "WITHSCORES"), ("TIME",)
+        found, (seconds, microseconds) = await self.server.ask(questions, together=True)
+        if found and isinstance(found[0], bytes):  # RESP3 has pairs
+            found = zip(found[::2], found[1::2], strict=True)
+        leases = {run: float(ends) for run, ends in found or ()}
         return leases, seconds * 1000 + microseconds / 1000
 
 

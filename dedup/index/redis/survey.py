@@ -27,10 +27,8 @@ async def survey_redis(
 ) -> "RedisSurvey | None":
     """The survey of a namespace; None if it has no keys.  ``adopt`` checks the parameters that are stored."""
     (found,) = await server.ask([("HGETALL", keys.header)])
-    header = {
-        name.decode("utf-8", "replace"): value.decode("utf-8", "replace")
-        for name, value in (found or {}).items()
-    }
+    fields = (found or {}).items()
+    header = {str(name, "utf-8", "replace"): str(value, "utf-8", "replace") for name, value in fields}
     if not header:
         async for some in server.scan(keys.prefix):
             if not some:
@@ -53,16 +51,14 @@ async def survey_redis(
 class RedisSurvey(Survey):
     """What one namespace holds."""
 
-    def __init__(
-        self, where: str, parameters: Parameters, header: Mapping[str, str], reading: Reading
-    ) -> None:
+    def __init__(self, where: str, parameters: Parameters, header: dict[str, str], reading: Reading) -> None:
         super().__init__(where, parameters, header)
         self._reading = reading
-        self._server = reading.server
+        self._ask = reading.server.ask
         self._keys = reading.keys
 
     async def count(self) -> int:
-        given, released = await self._server.ask([("GET", self._keys.sequence), ("GET", self._keys.released)])
+        given, released = await self._ask([("GET", self._keys.sequence), ("GET", self._keys.released)])
         try:
             return max(0, int(given or 0) - int(released or 0))
         except ValueError:
@@ -73,7 +69,7 @@ class RedisSurvey(Survey):
             records, owners, alive = await self._reading.claims(numbers)
             for number, record, owner in zip(numbers, records, owners, strict=True):
                 if record is None:
-                    (there,) = await self._server.ask([("EXISTS", self._keys.page(number))])
+                    (there,) = await self._ask([("EXISTS", self._keys.page(number))])
                     if not there:
                         continue  # taken out meanwhile
                 claimed = State.PENDING if owner in alive else State.DEAD
@@ -82,8 +78,8 @@ class RedisSurvey(Survey):
 
     async def hosts(self) -> AsyncIterator[KnownHost]:
         slots = self.parameters.detector.sketcher.slots
-        async for keys in self._server.scan(self._keys.tables):
-            (found,) = await self._server.ask([("MGET", *keys)]) if keys else [[]]
+        async for keys in self._reading.server.scan(self._keys.tables):
+            (found,) = await self._ask([("MGET", *keys)]) if keys else [[]]
             for octets in filter(None, found or ()):
                 try:
                     yield KnownHost(*unpack_table(octets, slots))
@@ -104,7 +100,7 @@ class RedisSurvey(Survey):
                 commands: list[tuple[Any, ...]] = [("MEMORY", "USAGE", key) for key in (*own, *buckets)]
                 commands += [("ZCARD", bucket) for bucket in buckets]
                 try:
-                    answers = [answer or 0 for answer in await self._server.ask(commands)]
+                    answers = [answer or 0 for answer in await self._ask(commands)]
                 except IndexUnavailableError:  # this user may not ask for it
                     return None, ""
                 shared = zip(answers[2 : 2 + len(buckets)], answers[2 + len(buckets) :], strict=True)

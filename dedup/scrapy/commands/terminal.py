@@ -24,7 +24,7 @@ from rich.table import Table
 from dedup.errors import DedupError
 from dedup.scrapy.settings import spelled
 
-__all__ = ["busy", "counting", "each", "finish", "interval", "print_table", "reading", "screen"]
+__all__ = ["busy", "complain", "counting", "each", "finish", "interval", "print_table", "reading", "screen"]
 
 T = TypeVar("T")
 
@@ -46,17 +46,18 @@ def finish(command: str, work: Callable[[], int]) -> int:
         sys.stdout.flush()
         return status
     except DedupError as error:
-        _complain(command, str(spelled(error)))
+        complain(command, str(spelled(error)))
         return error.exit_status
     except KeyboardInterrupt:
-        _complain(command, "interrupted")
+        complain(command, "interrupted")
         return 130
     except BrokenPipeError:  # whoever reads the output has seen enough, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
-def _complain(command: str, text: str) -> None:
+def complain(command: str, text: str) -> None:
+    """Says something on the error output, after what has been printed."""
     sys.stdout.flush()
     print(f"{command}: {text}", file=sys.stderr)
 

@@ -88,7 +88,7 @@ def calendars(rng: random.Random) -> tuple[str, str]:
 
 @_negative
 def error_pages(rng: random.Random) -> tuple[str, str]:
-    """A page that says, with status 200, that there is none and suggests others; and a page of that site."""
+    """A page that says, with status 200, "not found" and suggests others; and a page of that site."""
     prose, page, size = _site(rng)
     sorry = f"Sorry, {address(prose.text(3))} was not found or has moved. Did you look for one of these?"
     return page(f"<p>{sorry}</p><ul>{prose.links(5 + size // 20, 6)}</ul>"), page(prose.blocks(size))

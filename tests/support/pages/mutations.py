@@ -50,7 +50,7 @@ _MIRROR = "Mirror of the original site, updated every night by volunteers. Repor
 
 
 class _Page:
-    """A parsed page, of which so many tokens may be changed."""
+    """A parsed page of which a limited number of tokens may be changed."""
 
     def __init__(self, html: str, rng: random.Random, share: float) -> None:
         data = html.replace("\x00", "").encode("utf-8", "replace")

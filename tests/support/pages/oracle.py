@@ -18,13 +18,13 @@ SPACELESS = re.compile(
 
 
 def fold(text: str) -> str:
-    """As words are compared: by the Unicode standard's own means."""
+    """Folds a text as words are compared, with the functions of the standard library."""
     visible = re.sub("[\u00ad\u200b\u200c\u200d\u2060\ufeff]", "", text)
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, told letter by letter."""
+    """Splits a text into words, letter by letter."""
     words: list[str] = []
     joins: bool | None = (
         None  # whether the last word takes letters (True), marks only (False), nothing (None)
@@ -47,7 +47,7 @@ def words_of(text: str) -> list[str]:
 
 
 def url_tokens(value: str, base: str) -> list[str]:
-    """The token of an HREF or SRC on a page at ``base``; none if it is not kept."""
+    """Makes the token of an HREF or SRC on a page at ``base``; returns no token if it is not kept."""
     value = value.strip()
     target, own = urlsplit(urljoin(base, value)), urlsplit(base)
     if not value or value.startswith("#") or len(value) > 2000 or target.scheme not in ("http", "https"):
@@ -65,7 +65,7 @@ def url_tokens(value: str, base: str) -> list[str]:
 
 
 def tokens_of(page: str, url: str) -> list[str]:
-    """The tokens of a page, by a plain walk over the tree of another parser."""
+    """Collects the tokens of a page on a plain walk over the tree of another parser."""
     found: list[str] = []
     for node in BeautifulSoup(page, "html.parser").descendants:
         dropped = {"script", "style", "noscript", "template"}
@@ -84,7 +84,7 @@ def tokens_of(page: str, url: str) -> list[str]:
 
 
 def steady(max_examples: int = 100) -> settings:
-    """The same examples in every run."""
+    """Settings with which every run has the same examples."""
     slow = [HealthCheck.too_slow]
     return settings(
         max_examples=max_examples, derandomize=True, database=None, deadline=None, suppress_health_check=slow

@@ -27,7 +27,7 @@ class Prose:
         self.words, self._weights = common + own, list(accumulate(weights))
 
     def text(self, count: int) -> str:
-        """So many words, in sentences."""
+        """Writes this number of words, in sentences."""
         words = self.rng.choices(self.words, cum_weights=self._weights, k=count)
         start = 0
         while start < count:
@@ -37,12 +37,12 @@ class Prose:
         return " ".join(words)
 
     def blocks(self, count: int, block: str = "<p>{}</p>", longest: int = 90) -> str:
-        """About so many words, in blocks."""
+        """Writes about this number of words, in blocks."""
         sizes = [self.rng.randint(5, longest) for _ in range(1 + 2 * count // longest)]
         return "\n".join(block.format(self.text(size)) for size in sizes)
 
     def links(self, count: int, longest: int) -> str:
-        """A list of links, of so many words at most."""
+        """Writes a list of links, of at most this number of words."""
         titles = [self.text(self.rng.randint(1, longest))[:-1] for _ in range(count)]
         return " ".join(f'<li><a href="{address(title)}">{title}</a></li>' for title in titles)
 

@@ -1,10 +1,10 @@
-"""Pieces of which pages that hurt are made."""
+"""Pieces of hostile pages."""
 
 __all__ = ["SOUP", "SURE", "numbered", "until"]
 
-#: Words enough for a page to be judged.
+#: A paragraph with enough words for a page to be judged.
 SURE = "<p>" + "words that are here so that the page is not short " * 10
-#: What may hide a tag, or look like one.
+#: Pieces that may hide a tag, or look like one.
 SOUP = [
     *("<p ", "</p>", "<a b=", "<html ", "<body ", "<1", "</ ", "<script>", "</script>", "<style>", "<title>"),
     *(
@@ -26,10 +26,10 @@ SOUP = [
 
 
 def numbered(form: str, count: int) -> str:
-    """``count`` copies that differ in a number."""
+    """Makes ``count`` copies that differ in a number."""
     return "".join(form.replace("#", str(number)) for number in range(count))
 
 
 def until(size: int, unit: str, before: str = "") -> str:
-    """As many copies as fit into ``size`` characters."""
+    """Makes as many copies as fit into ``size`` characters."""
     return before + unit * ((size - len(before)) // len(unit))

@@ -1,5 +1,6 @@
 """The work of `scrapy compare`: reads two pages, judges them as a crawl would, and prints every measure."""
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +23,6 @@ from dedup.page.html import Page, decode, is_url
 from dedup.page.read import read
 from dedup.printing import many, printable
 from dedup.scrapy.commands.compare.own import describe, evidence, objection
-from dedup.scrapy.commands.terminal import finish
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["run"]
@@ -46,10 +46,6 @@ class _Side(NamedTuple):
 
 def run(a: str, b: str, settings: Settings) -> int:
     """Compares two pages, given as a path or a URL each, and returns the exit status."""
-    return finish("compare", lambda: 0 if _compare(a, b, settings) else 1)
-
-
-def _compare(a: str, b: str, settings: Settings) -> bool:
     settings.set("DEDUP_INDEX", "memory:", "cmdline")
     options = read_settings(settings)
     detector = options.detector
@@ -74,7 +70,7 @@ def _compare(a: str, b: str, settings: Settings) -> bool:
     verdict = "near-duplicates" if compared.duplicate else "different"
     print(f"verdict      {verdict}: {rule}")
     _print_differences(pages)
-    return compared.duplicate
+    return 0 if compared.duplicate else 1
 
 
 def _print_own(detector: Detector, pages: Sequence[_Side], min_own: float) -> str:
@@ -94,15 +90,8 @@ def _print_own(detector: Detector, pages: Sequence[_Side], min_own: float) -> st
 
 def _load(name: str, source: str, detector: Detector) -> _Side:
     """Reads a page.  Raises `SettingsError` if it can't be had."""
-    if not source.startswith(("http://", "https://")):
-        try:
-            found = Path(source).is_file()
-        except OSError:
-            found = False
-        if not found:
-            raise SettingsError(
-                f"{name} is {source!r}, which is not a file; allowed: a path, or a http(s) URL"
-            )
+    if not source.startswith(("http://", "https://")) and not os.path.isfile(source):
+        raise SettingsError(f"{name} is {source!r}, which is not a file; allowed: a path, or a http(s) URL")
     html, url = read_page(source, Path())
     page = read(decode(html), url, detector.keep_urls)
     if url != source:  # the name of a file says nothing of the address that the page had

@@ -1,6 +1,6 @@
 """`scrapy duplicates --html`: finds the words and thresholds for a report, and shows the progress."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from dedup.droplog.record import Filter
 from dedup.printing import clock
 from dedup.report.document import MAX_PAIRS, Source, doubt, report, write_report
 from dedup.scrapy.commands.duplicates.refetch import refetch
-from dedup.scrapy.commands.terminal import counting
+from dedup.scrapy.commands.terminal import counting, each
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["FETCHED", "make_report"]
@@ -23,12 +23,7 @@ FETCHED = 100
 
 
 def make_report(
-    path: Path,
-    drops: Drops,
-    logs: Sequence[Path],
-    read: int,
-    wanted: Filter,
-    settings: Settings | None = None,
+    path: Path, drops: Drops, logs: Sequence[Path], read: int, wanted: Filter, settings: Settings | None
 ) -> None:
     """Writes a report of the drops in some logs.  Raises `SettingsError`.
 
@@ -47,7 +42,7 @@ def make_report(
             courses=[found for log in logs if (found := find_beside(log, course.SUFFIX))],
             find=find,
             texts=words,
-            watch=_watch,
+            watch=lambda pairs: each(pairs, "Comparing"),
             maker="scrapy duplicates --html",
             to_see_looser='To see what looser thresholds would drop, crawl with them and DEDUP_ACTION = "mark".',
             to_see_words="Crawl with DEDUP_KEEP_TEXT = True, or make this report with --fetch, which fetches the "
@@ -66,13 +61,6 @@ def _in_words(wanted: Filter) -> str:
         (wanted.since, f"a time from {clock(wanted.since, seconds=True)} UTC on"),
     )
     return ", ".join(words for given, words in conditions if given)
-
-
-def _watch(pairs: Sequence[int]) -> Iterable[int]:
-    with counting("Comparing", len(pairs), least=0) as advance:
-        for pair in pairs:
-            yield pair
-            advance()
 
 
 def _fetch(drops: Drops, settings: Settings) -> texts.Find:

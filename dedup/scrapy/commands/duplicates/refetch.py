@@ -32,31 +32,28 @@ DELAY, TIMEOUT, SIZE = 1.0, 60.0, 16 * 1024 * 1024
 
 
 class _Refetch(Spider):
-    name = "duplicates"
+    """Its attributes are the arguments that `refetch` gives it."""
 
-    def __init__(
-        self, urls: Collection[str], keep_urls: bool, words: dict[str, Text], done: Callable[[], object]
-    ):
-        super().__init__()
-        self._urls = urls
-        self._keep_urls = keep_urls
-        self._words = words
-        self._done = done
+    name = "duplicates"
+    urls: Collection[str]
+    keep_urls: bool
+    words: dict[str, Text]
+    done: Callable[[], object]
 
     async def start(self) -> AsyncIterator[Request]:
-        for url in self._urls:
+        for url in self.urls:
             yield Request(url, errback=self._failed, meta={"asked": url})
 
     def parse(self, response: Response) -> None:
         """Keeps the words of a page."""
-        self._done()
+        self.done()
         if isinstance(response, HtmlResponse):
-            page = read(response.text, response.url, self._keep_urls, lambda _: response.selector.root)
+            page = read(response.text, response.url, self.keep_urls, lambda _: response.selector.root)
             if page.reason not in UNREADABLE:
-                self._words[response.meta["asked"]] = Text(page.tokens, page.chrome)
+                self.words[response.meta["asked"]] = Text(page.tokens, page.chrome)
 
     def _failed(self, failure: Failure) -> None:
-        self._done()
+        self.done()
 
 
 def refetch(

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from dedup.droplog.record import Filter, moment
 from dedup.errors import SettingsError
 from dedup.report.document import check_target
 from dedup.scrapy.commands.duplicates import html, text
-from dedup.scrapy.commands.terminal import finish, reading
+from dedup.scrapy.commands.terminal import complain, reading
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["run"]
@@ -22,10 +21,6 @@ __all__ = ["run"]
 
 def run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     """Runs the command, and returns the exit status.  What could not be read is told on the error output."""
-    return finish("duplicates", lambda: _run(args, opts, settings))
-
-
-def _run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     reader = Reader()
     try:
         _show(args, opts, settings, reader)
@@ -33,9 +28,8 @@ def _run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         if not opts.follow:  # which has no other end
             raise
     finally:
-        sys.stdout.flush()
         for line in text.left_out(reader):
-            _tell(line)
+            complain("duplicates", line)
     return 0
 
 
@@ -54,7 +48,7 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
     if opts.follow:
         written = reader.follow(find)  # from this moment on
         if missing:
-            _tell(f"waiting: {missing}, and no such file is here yet")
+            complain("duplicates", f"waiting: {missing}, and no such file is here yet")
         for record in filter(wanted.passes, written):
             print(form(record), flush=True)
         return
@@ -86,7 +80,3 @@ def _logs(args: list[str], settings: Settings) -> tuple[Callable[[], list[Path]]
         return lambda: [Path(name) for name in args], "".join(missing[:1])
     log = read_settings(settings).log
     return lambda: find_logs(log), "" if find_logs(log) else f"DEDUP_LOG is {log!r}"
-
-
-def _tell(line: str) -> None:
-    print(f"duplicates: {line}", file=sys.stderr)

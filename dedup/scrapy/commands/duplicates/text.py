@@ -19,15 +19,7 @@ from dedup.droplog.record import FIELDS, Record
 from dedup.printing import clock, inert, many
 from dedup.scrapy.commands.terminal import print_table, screen
 
-__all__ = [
-    "CSV_HEADING",
-    "as_csv",
-    "as_json",
-    "as_line",
-    "left_out",
-    "print_clusters",
-    "print_summary",
-]
+__all__ = ["CSV_HEADING", "as_csv", "as_json", "as_line", "left_out", "print_clusters", "print_summary"]
 
 CSV_HEADING = ",".join(FIELDS)
 
@@ -101,27 +93,21 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
     size = "" if total.bytes is None else f" of {decimal(total.bytes)}, unpacked"
     print(f"  {'not saved':12}  {many(total.drops, 'download')}{size}: a page is judged by its content")
     wide = max(20, screen().width - 30)
-    print_table(
-        ["drops", "links", "bytes", "host"],
-        (
-            [host.drops, host.links, _size(host.bytes), inert(host.host, wide) or "(none)"]
-            for host in islice(drops.hosts(), ROWS)
-        ),
-        total.hosts,
+    hosts = (
+        [host.drops, host.links, _size(host.bytes), inert(host.host, wide) or "(none)"]
+        for host in islice(drops.hosts(), ROWS)
     )
+    print_table(["drops", "links", "bytes", "host"], hosts, total.hosts)
     print_table(["drops", "distance", ""], _bars(drops.distances()))
     twentieths = {
         f"{low:.2f}-{low + 0.05:.2f}" if low < 1 else "1.00": n for low, n in drops.resemblances().items()
     }
     print_table(["drops", "resemblance", ""], _bars(twentieths))
-    print_table(
-        ["drops", "links", "hosts", "kept page"],
-        (
-            [cluster.drops, cluster.links, cluster.hosts, inert(cluster.duplicate_of, wide)]
-            for cluster in islice(drops.clusters(), ROWS)
-        ),
-        total.clusters,
+    clusters = (
+        [cluster.drops, cluster.links, cluster.hosts, inert(cluster.duplicate_of, wide)]
+        for cluster in islice(drops.clusters(), ROWS)
     )
+    print_table(["drops", "links", "hosts", "kept page"], clusters, total.clusters)
 
 
 def _bars(counts: Mapping[Any, int]) -> Iterator[Sequence[Any]]:

@@ -103,26 +103,15 @@ def _row(stream: Stream, truth: Truth, k: int, resemblance: float) -> dict[str, 
 
 
 def _print_rows(rows: Sequence[Mapping[str, Any]], own: tuple[int, float]) -> None:
-    print_table(
-        ["k", "resemblance", "drops", "false", "% of drops", "95 %", "grey", "missed", "recall", "95 %"],
-        [
-            [
-                row["k"],
-                row["min_resemblance"],
-                row["drops"],
-                row["false"],
-                f"{100 * row['false_rate']:.2f}",
-                interval([100 * bound for bound in row["false_interval"]], 2),
-                row["grey"],
-                f"{row['missed']} of {row['could']}",
-                f"{row['recall']:.4f}",
-                row["recall_interval"],
-            ]
-            for row in rows
-        ],
-        gap=False,
-        starred=lambda row: tuple(row[:2]) == own,
-    )
+    names = ["k", "resemblance", "drops", "false", "% of drops", "95 %", "grey", "missed", "recall", "95 %"]
+    print_table(names, map(_cells, rows), gap=False, starred=lambda row: tuple(row[:2]) == own)
+
+
+def _cells(row: Mapping[str, Any]) -> list[object]:
+    numbers = [row[name] for name in ("k", "min_resemblance", "drops", "false")]
+    false = f"{100 * row['false_rate']:.2f}", interval([100 * bound for bound in row["false_interval"]], 2)
+    missed = f"{row['missed']} of {row['could']}", f"{row['recall']:.4f}", row["recall_interval"]
+    return [*numbers, *false, row["grey"], *missed]
 
 
 def _print_sketch_error(pages: _Pages, detector: Detector, seed: int) -> None:

@@ -20,23 +20,18 @@ def evaluate_pairs(
 ) -> dict[str, Any]:
     """Prints the figures for the pairs of a file, draws them if that is asked for, and returns them."""
     labelled = read_pairs(path)
-    sources = list({page for pair in labelled for page in (pair.a, pair.b)})
-    pages = {
-        source: detector.fingerprint(*read_page(source, opts.root))
-        for source in each(sources, "Fingerprints")
-    }
+    sources = each(list({page for pair in labelled for page in (pair.a, pair.b)}), "Fingerprints")
+    pages = {source: detector.fingerprint(*read_page(source, opts.root)) for source in sources}
     pairs = score_pairs(detector, [(pages[pair.a], pages[pair.b], pair.near) for pair in labelled])
     unjudged = int((pairs.distance > 64).sum())
     print(
         f"{len(labelled):,} pairs, {int(pairs.near.sum()):,} near-duplicates, {unjudged:,} with a page not judged"
     )
     rows = [_row(pairs, k, resemblance) for k, resemblance in sorted(thresholds)]
-    print_table(
-        ["k", "resemblance", "precision", "95 %", "recall", "95 %", "F1"],
-        [list(row.values()) for row in rows],
-        gap=False,
-        starred=lambda row: tuple(row[:2]) == (detector.max_distance, detector.min_resemblance),
-    )
+    names = ["k", "resemblance", "precision", "95 %", "recall", "95 %", "F1"]
+    own = (detector.max_distance, detector.min_resemblance)
+    cells = [list(row.values()) for row in rows]
+    print_table(names, cells, gap=False, starred=lambda row: tuple(row[:2]) == own)
     if opts.figure:
         draw_pairs(opts.figure, rows, pairs, detector)
         print(f"figure drawn to {opts.figure}")

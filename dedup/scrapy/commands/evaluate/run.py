@@ -13,7 +13,7 @@ from dedup.fingerprint.detector import Detector, Features
 from dedup.scrapy.commands.evaluate.collection import evaluate_collection
 from dedup.scrapy.commands.evaluate.log import evaluate_log
 from dedup.scrapy.commands.evaluate.pairs import evaluate_pairs
-from dedup.scrapy.commands.terminal import finish, print_table
+from dedup.scrapy.commands.terminal import print_table
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["run"]
@@ -21,10 +21,6 @@ __all__ = ["run"]
 
 def run(path: Path, opts: argparse.Namespace, settings: Settings) -> int:
     """Evaluates an input, and returns the exit status."""
-    return finish("evaluate", lambda: _run(path, opts, settings))
-
-
-def _run(path: Path, opts: argparse.Namespace, settings: Settings) -> int:
     settings.set("DEDUP_INDEX", settings.get("DEDUP_INDEX") or "memory:", "cmdline")
     detector = replace(read_settings(settings).detector, features=_features(opts.features))
     if opts.from_log:

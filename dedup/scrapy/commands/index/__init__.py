@@ -4,8 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+
+from dedup.scrapy.commands import base
 
 __all__ = ["Command"]
 
@@ -45,27 +47,17 @@ EXIT_STATUS = (
 )
 
 
-class Command(ScrapyCommand):
+class Command(base.Command):
     """The exit status is one of `EXIT_STATUS`."""
 
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 (as Scrapy declares it)
-
-    def syntax(self) -> str:
-        """Names the arguments."""
-        return "info | check | forget | export | import | moved [arguments] [options]"
-
-    def short_desc(self) -> str:
-        """Describes the command in the list of commands."""
-        return "Look after the index of kept pages: show, check, forget, export, import"
-
-    def long_desc(self) -> str:
-        """Describes the command for --help."""
-        return (
-            "Later pages are compared with the kept pages in the index. It is the one that the project's settings "
-            "name, or another: -s DEDUP_INDEX=file:PATH, or -s DEDUP_INDEX=redis://HOST:PORT/DB with -s "
-            "DEDUP_NAMESPACE=NAME. All verbs but forget and import only read, and may be used while a crawl runs."
-        )
+    name = "index"
+    arguments = "info | check | forget | export | import | moved [arguments] [options]"
+    summary = "Look after the index of kept pages: show, check, forget, export, import"
+    description = (
+        "Later pages are compared with the kept pages in the index. It is the one that the project's settings "
+        "name, or another: -s DEDUP_INDEX=file:PATH, or -s DEDUP_INDEX=redis://HOST:PORT/DB with -s "
+        "DEDUP_NAMESPACE=NAME. All verbs but forget and import only read, and may be used while a crawl runs."
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Adds the options."""
@@ -75,30 +67,21 @@ class Command(ScrapyCommand):
             for verb, text in HELP.items()
         )
         parser.add_argument_group("exit status", EXIT_STATUS)
-        info.add_argument(
-            "--plot", type=Path, metavar="FILE", help="draw the figures (.png, .svg; needs matplotlib)"
-        )
-        forget.add_argument(
-            "--run", default="", metavar="ID", help="every page of this run (info shows the runs)"
-        )
-        forget.add_argument(
-            "--older-than",
-            default="",
-            metavar="TIME",
-            help="pages filed before a date (UTC), or before a time such as 12h or 30d ago",
-        )
-        forget.add_argument(
-            "--dry-run", action="store_true", help="only list the pages that would be forgotten"
-        )
+        drawn = "draw the figures (.png, .svg; needs matplotlib)"
+        info.add_argument("--plot", type=Path, metavar="FILE", help=drawn)
+        which = forget.add_argument
+        which("--run", default="", metavar="ID", help="every page of this run (info shows the runs)")
+        before = "pages filed before a date (UTC), or before a time such as 12h or 30d ago"
+        which("--older-than", default="", metavar="TIME", help=before)
+        which("--dry-run", action="store_true", help="only list the pages that would be forgotten")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def work(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         """Does what the verb says."""
         verb, *rest = args or [""]
         self._check_usage(verb, rest, opts)
         from dedup.scrapy.commands.index.run import run
 
-        assert self.settings is not None
-        self.exitcode = run(verb, rest, opts, self.settings)
+        return run(verb, rest, opts, settings)
 
     def _check_usage(self, verb: str, rest: list[str], opts: argparse.Namespace) -> None:
         if verb not in VERBS:

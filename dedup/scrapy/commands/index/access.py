@@ -1,7 +1,7 @@
 """How the verbs of `scrapy index` get at an index and its pages."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from scrapy import Request
 from scrapy.utils.request import fingerprint
@@ -20,16 +20,13 @@ WIDTH = 200
 @asynccontextmanager
 async def surveyed(index: Index) -> AsyncIterator[Survey]:
     """Surveys an index, which is closed at the end.  Raises `IndexUnavailableError` if nothing is there."""
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(index.close)
         survey = await index.survey()
         if survey is None:
             raise IndexUnavailableError(f"no index at {index.where}: nothing has been filed there yet")
-        try:
-            yield survey
-        finally:
-            await survey.close()
-    finally:
-        await index.close()
+        stack.push_async_callback(survey.close)
+        yield survey
 
 
 def page_id(url: str) -> str:

@@ -1,7 +1,6 @@
 """`scrapy index forget`: takes pages out of the index, so that they will be claimed as new."""
 
 import re
-import sys
 from collections.abc import Callable
 from datetime import datetime
 
@@ -11,7 +10,7 @@ from dedup.index import Entry, Index
 from dedup.index.survey import BATCH
 from dedup.printing import clock, inert, many
 from dedup.scrapy.commands.index.access import WIDTH, page_id, surveyed
-from dedup.scrapy.commands.terminal import counting
+from dedup.scrapy.commands.terminal import complain, counting
 
 __all__ = ["forget_pages"]
 
@@ -43,10 +42,8 @@ async def forget_pages(index: Index, urls: list[str], run: str, older_than: str,
     done = f"would forget {many(matched, 'page')}" if dry_run else f"forgot {many(forgotten, 'page')}"
     print(f"{done} of {index.where}")
     if unreadable:
-        print(
-            f"index: {many(unreadable, 'page')} can't be read and were left in the index; see scrapy index check",
-            file=sys.stderr,
-        )
+        left = f"{many(unreadable, 'page')} can't be read and were left in the index; see scrapy index check"
+        complain("index", left)
     return 0
 
 

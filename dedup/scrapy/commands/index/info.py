@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -89,11 +89,11 @@ async def print_info(index: Index, plot: Path | None) -> int:
             async for host in survey.hosts():
                 census.add_host(host)
         stored = await survey.stored()
-    simhashes = np.frombuffer(census.simhashes, np.uint64) if census.simhashes else np.empty(0, np.uint64)
+    simhashes = np.asarray(census.simhashes, np.uint64)
     _print_facts(index, survey, census, stored)
     if len(simhashes):
         _print_runs(census.runs)
-        _print_skew(np.frombuffer(census.keys, np.uint64).reshape(len(simhashes), -1), survey.parameters.plan)
+        _print_skew(np.asarray(census.keys, np.uint64).reshape(len(simhashes), -1), survey.parameters.plan)
         _print_leading_bits(simhashes)
         _print_fill(simhashes)
     if canvas and plot:
@@ -109,14 +109,13 @@ async def print_info(index: Index, plot: Path | None) -> int:
 def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[int | None, str]) -> None:
     total = census.states.total()
     print(index.where)
-    states = [f"{total:,}: {census.states[State.DONE]:,} done"]
-    if count := census.states[State.PENDING]:
-        states.append(f"{count:,} pending")
-    if count := census.states[State.DEAD]:
-        states.append(f"{count:,} pending of runs that died, which shadow nothing")
-    if census.unreadable:
-        states.append(f"and {census.unreadable:,} that can't be read (see scrapy index check)")
-    print(f"  pages       {', '.join(states)}")
+    rarer = (
+        (census.states[State.PENDING], "{:,} pending"),
+        (census.states[State.DEAD], "{:,} pending of runs that died, which shadow nothing"),
+        (census.unreadable, "and {:,} that can't be read (see scrapy index check)"),
+    )
+    others = "".join(", " + words.format(count) for count, words in rarer if count)
+    print(f"  pages       {total:,}: {census.states[State.DONE]:,} done{others}")
     if census.runs:
         first = min(run.first for run in census.runs.values())
         last = max(run.last for run in census.runs.values())
@@ -133,31 +132,23 @@ def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[in
     if octets is not None:
         print(f"  stored      {decimal(octets)}, {octets / max(1, total):,.0f} bytes a page ({of})")
     print(f"  plan        {survey.parameters.describe(index.expected_pages)}")
-    shown = _parameters(survey.header, index.parameters.texts)
-    print(f"  parameters  {', '.join(f'{name} {value}' for name, value in shown.items())}")
-
-
-def _parameters(header: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
-    """The parameters that the index was built with, but for the key and the plan."""
-    return {name: header[name] for name in names if name not in {"hash_key", "tables"}}
+    shown = [name for name in index.parameters.texts if name not in {"hash_key", "tables"}]
+    print(f"  parameters  {', '.join(f'{name} {survey.header[name]}' for name in shown)}")
 
 
 def _print_runs(runs: Mapping[str, _Run]) -> None:
     latest = sorted(runs.items(), key=lambda item: (item[1].last, item[1].first), reverse=True)
-    print_table(
-        ["pages", *_STATES, "first filed", "last filed", "run"],
-        (
-            [
-                run.states.total(),
-                *(run.states[state] for state in _STATES),
-                clock(run.first),
-                clock(run.last),
-                name,
-            ]
-            for name, run in latest[:RUNS]
-        ),
-        len(latest),
+    rows = (
+        [
+            run.states.total(),
+            *(run.states[state] for state in _STATES),
+            clock(run.first),
+            clock(run.last),
+            name,
+        ]
+        for name, run in latest[:RUNS]
     )
+    print_table(["pages", *_STATES, "first filed", "last filed", "run"], rows, len(latest))
 
 
 def _print_skew(keys: Hashes, plan: Plan) -> None:
@@ -172,12 +163,8 @@ def _print_skew(keys: Hashes, plan: Plan) -> None:
         [one.largest, f"{one.mean:,.1f}", one.over, one.prefix, "digests" if one.table == 0 else one.table]
         for one in tables[:TABLES]
     )
-    print_table(
-        ["most pages", "on average", f"over {PROBE_LIMIT:,}", "prefix bits", "table"],
-        rows,
-        len(tables),
-        gap=False,
-    )
+    names = ["most pages", "on average", f"over {PROBE_LIMIT:,}", "prefix bits", "table"]
+    print_table(names, rows, len(tables), gap=False)
 
 
 def _print_leading_bits(simhashes: Hashes) -> None:
@@ -215,20 +202,14 @@ def _print_fill(simhashes: Hashes) -> None:
     marks = "".join(RAMP[-(-count * (len(RAMP) - 1) // int(counts.max()))] for count in counts.tolist())
     for start in range(0, BUCKETS, BUCKETS // 2):
         print(f"  {start << 57:016x} |{marks[start : start + BUCKETS // 2]}|")
-    for interval in _spikes(counts.tolist(), mean):
+    for interval in sorted(range(BUCKETS), key=lambda interval: -counts[interval])[:SPIKES]:
+        if counts[interval] <= mean + FAR * max(1.0, mean) ** 0.5:
+            break
         inside = simhashes[simhashes >> np.uint64(57) == np.uint64(interval)]
         values, times = np.unique(inside, return_counts=True)
         common = int(times.argmax())
         alike = f", {times[common]:,} of them of simhash {values[common]:016x}" if times[common] > 1 else ""
         print(f"  spike: {len(inside):,} pages from {interval << 57:016x} on{alike}")
-
-
-def _spikes(counts: list[int], mean: float) -> Iterator[int]:
-    """The intervals that are fuller than chance would make them, the fullest first."""
-    fullest = sorted(range(BUCKETS), key=lambda interval: -counts[interval])
-    return (
-        interval for interval in fullest[:SPIKES] if counts[interval] > mean + FAR * max(1.0, mean) ** 0.5
-    )
 
 
 def _bar(share: float) -> str:

@@ -35,9 +35,7 @@ async def print_places(options: Options, url: str, logs: list[Path]) -> int:
 
 
 def _kept(time: int | None) -> str:
-    if time is None:
-        return "not among the kept pages of the index"
-    return f"kept since {clock(time)}"
+    return "not among the kept pages of the index" if time is None else f"kept since {clock(time)}"
 
 
 async def _filed(index: Index, urls: list[str]) -> dict[str, int]:

@@ -1,0 +1,35 @@
+"""What the middlewares and extensions have in common: they are made if the filter is wanted, and hear signals."""
+
+from typing import Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from dedup.scrapy.settings import is_enabled
+from dedup.scrapy.signals import filter_opened, near_duplicate
+
+__all__ = ["Component"]
+
+_OWN = {"filter_opened": filter_opened, "near_duplicate": near_duplicate}
+_SCRAPYS = ("response_received", "spider_closed", "spider_error", "spider_idle", "spider_opened")
+#: The signals that a component may hear, each by the method that bears its name.
+HEARD = _OWN | {name: getattr(signals, name) for name in _SCRAPYS}
+
+
+class Component:
+    """A part of the filter that Scrapy makes."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy.  Connects the methods that bear the name of a signal."""
+        if not is_enabled(crawler.settings):
+            raise NotConfigured
+        component = cls(crawler)
+        for name, signal in HEARD.items():
+            if hasattr(cls, name):
+                crawler.signals.connect(getattr(component, name), signal)
+        return component

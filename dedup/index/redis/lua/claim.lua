@@ -34,21 +34,24 @@ end
 local own_id, own_scope = id_of(record), record:sub(SCOPE_AT, SCOPE_END)
 local own_sketch = sketch_of(record)
 local own_words, own_lanes
-local function match_counts(sketch) -- slots filled on either side, on both, on both and equal
-  if sketch == own_sketch then return 1, 1, 1 end
+local function match(sketch) -- slots filled on either side, on both, on both and equal; lanes: filled there, equal
   if not own_words then own_words, own_lanes = in_lanes(own_sketch) end
-  local either, both, differ = 0, 0, 0
+  if sketch == own_sketch then return 1, 1, 1, own_lanes, own_lanes end
+  local words = {struct.unpack('<' .. string.rep('I4', #own_words), sketch)}
+  local either, both, equal, there, alike = 0, 0, 0, {}, {}
   for first = 1, #own_words, 3 do
-    local e, f, d = 0, 0, 0 -- lanes of three words add up within 2 bits
+    local e, f, s = 0, 0, 0 -- lanes of three words add up within 2 bits
     for i = first, math.min(first + 2, #own_words) do
-      local theirs = struct.unpack('<I4', sketch, 4 * i - 3)
+      local theirs = words[i]
       local a, b = lanes(theirs), own_lanes[i]
       local filled = band(a, b)
-      e, f, d = e + bor(a, b), f + filled, d + band(filled, lanes(bxor(theirs, own_words[i])))
+      local same = filled - band(filled, lanes(bxor(theirs, own_words[i]))) -- of lanes, faster than bnot
+      e, f, s = e + a + b - filled, f + filled, s + same
+      there[i], alike[i] = a, same
     end
-    either, both, differ = either + sum_of_pairs(e), both + sum_of_pairs(f), differ + sum_of_pairs(d)
+    either, both, equal = either + sum_of_pairs(e), both + sum_of_pairs(f), equal + sum_of_pairs(s)
   end
-  return either, both, both - differ
+  return either, both, equal, there, alike
 end
 
 local number = redis.call('GET', page_id)
@@ -118,31 +121,34 @@ end)
 
 local OWN = FIRST_ARGUMENT + PER_TABLE * (#KEYS - FIRST_TABLE + 1)
 local own, views, asked, lacking
-local function read_own() -- what was brought of the page's own and of hosts
+if ARGV[OWN] then -- what was brought of the page's own and of hosts
   own, views, asked, lacking = called(record), {}, {}, {}
   own.min, own.shingles, own.filled = tonumber(ARGV[OWN]), tonumber(ARGV[OWN + 1]), tonumber(ARGV[OWN + 2])
-  own.said, own.main, own.host, own.asks = ARGV[OWN + 3], words_of(ARGV[OWN + 4]), ARGV[OWN + 5], tonumber(ARGV[OWN + 6])
-  own.words, own.lanes = in_lanes(own_sketch)
-  for at = OWN + OF_OWN, #ARGV, PER_HOST do
-    local known = #ARGV[at + 1] > 0
-    views[ARGV[at]] = {if_equal = known and words_of(ARGV[at + 1]), if_new = known and words_of(ARGV[at + 2]),
-                       heading_tells = ARGV[at + 3] == '1'}
-  end
+  own.said, own.host, own.asks = ARGV[OWN + 3], ARGV[OWN + 5], tonumber(ARGV[OWN + 6])
+  for at = OWN + OF_OWN, #ARGV, PER_HOST do views[ARGV[at]] = at end
 end
 
-local function is_near(stored) -- whether what is the page's own matches, too, and the counts
-  if not ARGV[OWN] then return true end
-  if not own then read_own() end
-  local name = host_of(url_of(stored))
-  if not views[name] and own.asks > 0 then
-    if not asked[name] and #lacking < own.asks then asked[name], lacking[#lacking + 1] = true, name end
+local function view_at(at) -- nil for a host that is not known
+  if not at or #ARGV[at + 1] == 0 then return nil end
+  own.main = own.main or words_of(ARGV[OWN + 4])
+  if not own[at] then
+    own[at] = {if_equal = words_of(ARGV[at + 1]), if_new = words_of(ARGV[at + 2]), heading_tells = ARGV[at + 3] == '1'}
+  end
+  return own[at]
+end
+
+local function is_near(stored, names, filled, same) -- whether the page's own matches, too, and the counts
+  if not own then return true end
+  local host = host_of(url_of(stored))
+  if not views[host] and own.asks > 0 then
+    if not asked[host] and #lacking < own.asks then asked[host], lacking[#lacking + 1] = true, host end
     return false
   end
-  local view = views[name]
-  if not view or not view.if_new then view = views[own.host] end
-  if not view.if_new then return name ~= own.host end -- of unknown hosts, only strangers' pages are mirrors
-  local counts = own_counts(own, sketch_of(stored), view)
-  return suffices(own, called(stored), counts, view, values), counts
+  local view = view_at(views[host]) or view_at(views[own.host])
+  if not view then return host ~= own.host end -- of unknown hosts, only strangers' pages are mirrors
+  if is_other_name(own, names) then return false end
+  local counts = own_counts(own, filled, same, view)
+  return suffices(own, names, counts, view, values), counts
 end
 
 local best
@@ -152,11 +158,11 @@ for i = 1, math.min(#found, MAX_COMPARED) do
   local stored = candidate_record(found[i][3])
   if stored then
     if id_of(stored) == own_id then return answer('same') end
-    local either, both, equal = match_counts(sketch_of(stored))
+    local either, both, equal, filled, same = match((sketch_of(stored)))
     local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
     if resemblance >= min_resemblance and (not best or resemblance > best.resemblance
         or (resemblance == best.resemblance and candidate < best.candidate)) then
-      local near, counts = is_near(stored)
+      local near, counts = is_near(stored, own and called(stored), filled, same)
       if near then
         best = {distance = distance, resemblance = resemblance, candidate = candidate,
                 reply = duplicate(found[i][3], either, both, equal, stored, counts)}

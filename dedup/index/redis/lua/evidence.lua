@@ -37,20 +37,17 @@ end
 
 -- Own slots outside marked chrome, those of them filled in the other, those equal; own ones inside marked chrome,
 -- those of them not equal.
-local function own_counts(own, sketch, view)
-  local words, filled = own.words, own.lanes
+local function own_counts(own, filled, same, view) -- filled: lanes of the other
   local outside, both, equal, inside, inside_new = 0, 0, 0, 0, 0
-  for first = 1, #words, 3 do
+  for first = 1, #same, 3 do
     local o, b, e, i, n = 0, 0, 0, 0, 0 -- lanes of three words add up within 2 bits
-    for at = first, math.min(first + 2, #words) do
-      local theirs = struct.unpack('<I4', sketch, 4 * at - 3)
-      local their_filled = lanes(theirs)
-      local same = band(filled[at], their_filled, bnot(lanes(bxor(theirs, words[at]))))
-      local mine = bor(band(view.if_equal[at], same), band(view.if_new[at], bnot(same)))
+    for at = first, math.min(first + 2, #same) do
+      local alike, if_new = same[at], view.if_new[at]
+      local mine = band(view.if_equal[at], alike) + if_new - band(if_new, alike)
       local main = band(mine, own.main[at])
-      local chrome = bxor(mine, main)
-      o, b, e = o + main, b + band(main, their_filled), e + band(main, same)
-      i, n = i + chrome, n + band(chrome, bnot(same))
+      local chrome = mine - main
+      o, b, e = o + main, b + band(main, filled[at]), e + band(main, alike)
+      i, n = i + chrome, n + chrome - band(chrome, alike)
     end
     outside, both, equal = outside + sum_of_pairs(o), both + sum_of_pairs(b), equal + sum_of_pairs(e)
     inside, inside_new = inside + sum_of_pairs(i), inside_new + sum_of_pairs(n)
@@ -58,8 +55,7 @@ local function own_counts(own, sketch, view)
   return {outside, both, equal, inside, inside_new}
 end
 
-local function suffices(own, kept, counts, view, values) -- Evidence.suffices of what weigh gives
-  if is_other_name(own, kept) then return false end
+local function suffices(own, kept, counts, view, values) -- Evidence.suffices, but for the names
   local outside, both, equal, inside, inside_new = unpack(counts)
   local heading, scale = is_same_heading(own, kept, view), own.shingles / math.max(1, own.filled)
   local match = math.max(0, (values * equal - both) / (values - 1))

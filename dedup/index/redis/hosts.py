@@ -115,18 +115,20 @@ class SharedHosts(Hosts):
         self._lock = asyncio.Lock()
         self._writing: str | None = None
         self._writer: asyncio.Task[None] | None = None
+        self._closing = False
         self._told = ""
 
     def start(self) -> None:
         """Has tables written from now on."""
+        self._closing = False
         self._writer = asyncio.create_task(self._keep_writing())
 
     async def close(self) -> None:
         """Writes what was learned, for the last time."""
+        self._closing = True
+        self._grown.set()
         if self._writer is not None:
-            self._writer.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._writer
+            await self._writer  # not cancelled: the client may hold that back while it connects
         await self.flush()
 
     # --- What a claim brings
@@ -202,7 +204,7 @@ class SharedHosts(Hosts):
     async def _keep_writing(self) -> None:
         loop = asyncio.get_running_loop()
         sweep = loop.time() + REFRESH
-        while True:
+        while not self._closing:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(sweep):
                     await self._grown.wait()

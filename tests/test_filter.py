@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from dedup import Detector, open_index
+from dedup import Detector
 from dedup.droplog.log import DropLog
 from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
 from dedup.page.html import Page
 from tests.support.coroutines import driven
-from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, text, until, visit
+from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, open_index, text, until, visit
 
 Filtering = Callable[..., AbstractAsyncContextManager[Run]]
 

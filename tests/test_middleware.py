@@ -663,7 +663,9 @@ def test_one_line_installs_it_in_a_foreign_project(crawl: Run, site: Site, tmp_p
         "        yield {'url': response.url}\n"
         "        yield from response.follow_all(css='a')\n"
     )
-    site.pages = TWINS
+    site.pages = TWINS | {
+        "/b": page("story", "/behind-a")
+    }  # of a host that is not known, only equal pages are dropped
     done = scrapy("crawl", "tale", "-O", "items.jsonl", "-s", "DOWNLOAD_DELAY=0", cwd=project)
     items = [json.loads(line)["url"] for line in (project / "items.jsonl").read_text().splitlines()]
     [record] = [json.loads(line) for line in (project / "duplicates.jsonl").read_text().splitlines()]

@@ -174,6 +174,9 @@ async def test_a_record_says_what_was_dropped_and_why(run: Filtering, tmp_path: 
         "duplicate_of": "http://example.org/a",
         "distance": comparison.distance,
         "resemblance": round(comparison.resemblance or 0, 4),
+        "own": None,  # whole pages are compared here
+        "matching": None,
+        "new": None,
         "simhash": b.hex,
         "duplicate_of_simhash": a.hex,
         "tokens": b.tokens,

@@ -44,6 +44,12 @@ DEDUP_MAX_DISTANCE = 6
 # Near-duplicates have at least this share of their shingles in common; a higher value drops less, and 0
 # also drops pages that only share a template.
 DEDUP_MIN_RESEMBLANCE = 0.75
+# If true, what many pages of a host share, such as menus and footers, proves nothing: what is a page's own
+# has to match, too.  Until eight pages of a host are kept, only equal pages are dropped there.
+DEDUP_CHROME = True
+# Near-duplicates have at least this share of a page's own shingles in common, those that are not the chrome
+# of its host; a higher value drops less.
+DEDUP_MIN_OWN = 0.5
 # A shingle is this many successive tokens.
 DEDUP_SHINGLE_SIZE = 6
 # Pages of fewer words are never judged, and are always kept.

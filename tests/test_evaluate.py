@@ -208,7 +208,7 @@ def test_the_audit_finds_wrong_drops(tmp_path: Path) -> None:
     # Without the second stage, pages that only share the frequencies of their words are dropped.
     settings = {"ADDONS": {"dedup.scrapy.Addon": 500}, "DEDUP_INDEX": "memory:", "DEDUP_AUDIT": 1.0}
     settings |= {"DEDUP_LOG": str(tmp_path / "drops.jsonl"), "TWISTED_REACTOR_ENABLED": False}
-    settings |= {"DEDUP_MIN_RESEMBLANCE": 0.0, "DEDUP_MAX_DISTANCE": 7}
+    settings |= {"DEDUP_MIN_RESEMBLANCE": 0.0, "DEDUP_MAX_DISTANCE": 7, "DEDUP_CHROME": False}
     with serve(Site()) as url:
         crawler = get_crawler(SiteSpider, settings)
         asyncio.run(crawler.crawl_async(start=url))

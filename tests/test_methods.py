@@ -172,7 +172,7 @@ def test_a_fingerprint_has_as_many_keys_as_its_method_says(name: str) -> None:
 
 
 async def claims(address: str, namespace: str, detector: Detector, found: list[Fingerprint]) -> list[Any]:
-    index = open_index(address, detector, namespace=namespace)
+    index = open_index(address, detector, namespace=namespace, chrome=False)  # whole pages are compared
     try:
         return [await index.claim(str(at), str(at), one) for at, one in enumerate(found)]
     finally:

@@ -31,7 +31,7 @@ from dedup.fingerprint.fingerprint import Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 
-__all__ = ["KNOWN", "Chrome", "Evidence", "View", "match_counts", "weigh"]
+__all__ = ["KNOWN", "Chrome", "Evidence", "View", "is_mirror", "match_counts", "weigh"]
 
 #: Shingles that a slot of a table counts; beyond them, the one that was met once the longest ago is forgotten.
 DEPTH = 16
@@ -43,15 +43,18 @@ HEADING_SHARE, HEADING_LEAST = 0.1, 4.0
 KNOWN = 8
 #: New shingles that are taken for noise (a counter, a date) where the heading says that it is the same page, and
 #: where it doesn't tell; and their share of a page at most.
-NOISE_NAMED, NOISE, NOISE_SHARE = 24.0, 8.0, 0.03
-#: Under another heading, or one that tells nothing, this share of a page's own has to match; under another
-#: heading, the page must have this many own slots.
-STRICT, UNTOLD, FEW = 0.8, 0.7, 8
+NOISE_NAMED, NOISE, NOISE_SHARE = 24.0, 16.0, 0.03
+#: Where the heading tells nothing, this share of a page's own has to match.
+UNTOLD = 0.7
+#: Under another heading, the page must have this many own slots, and of its own, the first share has to match; the
+#: second one if more than this many shingles are new, since a section's menu may well be four fifths of them.
+FEW, STRICT, STRICTEST, PARAGRAPH = 8, 0.8, 0.9, 48.0
 #: A drop with more new shingles is doubtful.  Some of them are learned for each kept page, as if they had been kept:
 #: so the chrome of a section is met, although all pages but its first are dropped.
 DOUBTFUL = 30.0
 
 Bools = npt.NDArray[np.bool_]
+_PLACES = np.arange(DEPTH, dtype=np.uint8)[:, np.newaxis]
 
 
 class View(NamedTuple):
@@ -68,9 +71,9 @@ class Chrome:
 
     def __init__(self, slots: int) -> None:
         self.pages = 0  #: that were kept
-        # The last row is that of the headings.
-        self._ids = np.zeros((slots + 1, DEPTH), np.uint16)
-        self._counts = np.zeros((slots + 1, DEPTH), np.uint8)
+        # A column for each slot, and the last for the headings; so numpy goes along many slots at once.
+        self._ids = np.zeros((DEPTH, slots + 1), np.uint16)
+        self._counts = np.zeros((DEPTH, slots + 1), np.uint8)
         self._next = np.zeros(slots + 1, np.uint8)  # the place after the newest
 
     @property
@@ -87,44 +90,43 @@ class Chrome:
         """Counts the shingles of a page.  O(slots)."""
         ids, filled = _ids(page)
         self.pages += kept
-        met = (self._ids == ids[:, np.newaxis]) & (self._counts > 0) & filled[:, np.newaxis]
-        self._counts[met & (self._counts < 255)] += 1
-        fresh = np.flatnonzero(filled & ~met.any(axis=1))
+        met = (self._ids == ids) & (self._counts > 0) & filled
+        np.add(self._counts, 1, out=self._counts, where=met & (self._counts < 255))
+        fresh = np.flatnonzero(filled & ~met.any(axis=0))
+        if not len(fresh):
+            return
         # Newcomers go round: from the newest on, the first that was met once is the oldest of those.
-        places = (self._next[fresh, np.newaxis].astype(np.intp) + np.arange(DEPTH)) % DEPTH
-        counts = np.take_along_axis(self._counts[fresh], places, axis=1)
-        once = counts <= 1
-        free = once.any(axis=1)
-        chosen = np.where(free, once.argmax(axis=1), counts.argmin(axis=1)).astype(np.intp)
-        place = places[np.arange(len(fresh)), chosen]
-        rows, columns = fresh[free], place[free]
-        self._ids[rows, columns] = ids[rows]
-        self._counts[rows, columns] = 1
-        self._next[rows] = (columns + 1) % DEPTH
-        self._counts[fresh[~free], place[~free]] -= 1
+        counts = np.maximum(self._counts[:, fresh], 1)
+        age = (_PLACES - self._next[fresh]) % np.uint8(DEPTH)
+        first = (counts * np.uint16(DEPTH) + age).min(axis=0)
+        place = (self._next[fresh] + first % DEPTH) % DEPTH
+        free = first < 2 * DEPTH
+        places, slots = place[free], fresh[free]
+        self._ids[places, slots] = ids[slots]
+        self._counts[places, slots] = 1
+        self._next[slots] = (places + 1) % DEPTH
+        self._counts[place[~free], fresh[~free]] -= 1
 
     def view(self, page: Fingerprint, sketcher: Sketcher) -> View:
         """Which slots of a page are its own.  O(slots)."""
         assert page.own is not None
         ids, filled = _ids(page)
-        met = np.where((self._ids == ids[:, np.newaxis]), self._counts, 0).max(axis=1)
-        few = np.full(len(ids), self.few)
-        few[-1] = max(HEADING_LEAST, HEADING_SHARE * self.pages)
-        own_if_equal, own_if_new = filled & (met - 1.0 < few), filled & (met < few)
-        return View(
-            sketcher.mask(own_if_equal[:-1]),
-            sketcher.mask(own_if_new[:-1]),
-            sketcher.mask(page.own.main),
-            bool(own_if_equal[-1]),
+        met = ((self._ids == ids) * self._counts).max(axis=0)
+        if_equal, if_new, main = sketcher.masks(
+            np.array(
+                [filled & (met < self.few + 1), filled & (met < self.few), np.append(page.own.main, False)]
+            )[:, :-1]
         )
+        rare = max(HEADING_LEAST, HEADING_SHARE * self.pages)
+        return View(if_equal, if_new, main, bool(filled[-1] and met[-1] < rare + 1))
 
     def to_bytes(self) -> bytes:
         """The table, to be stored; 25 kB for 512 slots."""
         return b"".join(
             (
                 self.pages.to_bytes(4, "big"),
-                self._ids.astype(">u2").tobytes(),
-                self._counts.tobytes(),
+                self._ids.T.astype(">u2").tobytes(),
+                self._counts.T.tobytes(),
                 self._next.tobytes(),
             )
         )
@@ -138,8 +140,8 @@ class Chrome:
                 f"a table of {slots} slots has {4 + 3 * cells + slots + 1} bytes, not {len(octets)}"
             )
         chrome.pages = int.from_bytes(octets[:4], "big")
-        chrome._ids[:] = np.frombuffer(octets, ">u2", cells, 4).reshape(-1, DEPTH)
-        chrome._counts[:] = np.frombuffer(octets, np.uint8, cells, 4 + 2 * cells).reshape(-1, DEPTH)
+        chrome._ids[:] = np.frombuffer(octets, ">u2", cells, 4).reshape(-1, DEPTH).T
+        chrome._counts[:] = np.frombuffer(octets, np.uint8, cells, 4 + 2 * cells).reshape(-1, DEPTH).T
         chrome._next[:] = np.frombuffer(octets, np.uint8, slots + 1, 4 + 3 * cells) % DEPTH
         return chrome
 
@@ -152,18 +154,16 @@ class Chrome:
         if not self._counts.any():
             self._ids[:], self._counts[:], self._next[:] = other._ids, other._counts, other._next
             return
-        same = (self._ids[:, :, np.newaxis] == other._ids[:, np.newaxis, :]) & (other._counts > 0)[
-            :, np.newaxis, :
-        ]
-        theirs = np.where(same, other._counts[:, np.newaxis, :], 0).max(axis=2).astype(np.uint8)
+        same = (self._ids[:, np.newaxis] == other._ids) & (other._counts > 0)
+        theirs = np.where(same, other._counts, 0).max(axis=1)
         np.maximum(self._counts, np.where(self._counts > 0, theirs, 0), out=self._counts)
-        met = (same & (self._counts > 0)[:, :, np.newaxis]).any(axis=1)
+        met = (same & (self._counts > 0)[:, np.newaxis]).any(axis=0)
         # Of what only one of the two has met, the highest counts stay; those of this table at equal counts.
-        ids = np.concatenate((self._ids, other._ids), axis=1)
-        counts = np.concatenate((self._counts, np.where(met, 0, other._counts).astype(np.uint8)), axis=1)
-        best = np.sort((-counts.astype(np.intp)).argsort(axis=1, kind="stable")[:, :DEPTH], axis=1)
-        self._ids[:] = np.take_along_axis(ids, best, axis=1)
-        self._counts[:] = np.take_along_axis(counts, best, axis=1)
+        ids = np.concatenate((self._ids, other._ids))
+        counts = np.concatenate((self._counts, np.where(met, 0, other._counts).astype(np.uint8)))
+        best = np.sort((-counts.astype(np.intp)).argsort(axis=0, kind="stable")[:DEPTH], axis=0)
+        self._ids[:] = np.take_along_axis(ids, best, axis=0)
+        self._counts[:] = np.take_along_axis(counts, best, axis=0)
 
 
 def _ids(page: Fingerprint) -> tuple[npt.NDArray[np.uint16], Bools]:
@@ -189,7 +189,8 @@ class Evidence(NamedTuple):
         if self.other_name:
             return False
         if self.heading is False:
-            return self.slots >= FEW and self.matching >= STRICT * self.own
+            least = STRICT if self.new <= PARAGRAPH else STRICTEST
+            return self.slots >= FEW and self.matching >= least * self.own
         noise, least = (NOISE_NAMED, min_own) if self.heading else (NOISE, max(min_own, UNTOLD))
         return self.new <= min(noise, NOISE_SHARE * self.shingles) or self.matching >= least * self.own
 
@@ -229,7 +230,7 @@ def weigh(sketcher: Sketcher, page: Fingerprint, counts: Sequence[int], kept: Ca
     values = sketcher.values
     match = max(0.0, (values * equal - both) / (values - 1))
     own = outside + min(inside, inside_new * values / (values - 1))
-    scale = page.own.shingles / max(1, int(page.own.filled.sum()))
+    scale = page.own.shingles / max(1, int(np.count_nonzero(page.own.filled)))
     return Evidence(
         own * scale,
         match * scale,
@@ -239,6 +240,13 @@ def weigh(sketcher: Sketcher, page: Fingerprint, counts: Sequence[int], kept: Ca
         is_same_heading(page, kept, view),
         is_other_name(page, kept),
     )
+
+
+def is_mirror(page: Fingerprint, kept: Called) -> bool:
+    """Whether a page that resembles one of another host is called the same, where neither host is known."""
+    own = page.called
+    differs = own.heading and kept.heading and own.heading != kept.heading
+    return not differs and not is_other_name(page, kept)
 
 
 def is_same_heading(page: Fingerprint, kept: Called, view: View) -> bool | None:

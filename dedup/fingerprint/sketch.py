@@ -78,9 +78,12 @@ class Sketcher:
         stored = (least & np.uint64(0xFFFFFFFF)) % np.uint64(self.values) + np.uint64(1)
         return self._packed(stored.astype(np.uint8) * (least != EMPTY))
 
-    def mask(self, slots: npt.NDArray[np.bool_]) -> bytes:
-        """Slots as a sketch marks them: one bit, the lowest, in the place of each that is chosen."""
-        return self._packed(slots.astype(np.uint8))
+    def masks(self, slots: npt.NDArray[np.bool_]) -> list[bytes]:
+        """Choices of slots, of shape (n, slots), as a sketch marks them: one bit, the lowest, for each that is chosen."""
+        bits = np.zeros((*slots.shape, self.bits), np.bool_)
+        bits[:, :, 0] = slots
+        packed = np.packbits(bits.reshape(len(slots), -1), axis=1, bitorder="little")
+        return [row.tobytes() for row in packed]
 
     def _packed(self, values: npt.NDArray[np.uint8]) -> bytes:
         lanes = 8 // self.bits

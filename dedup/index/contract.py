@@ -194,10 +194,8 @@ class Index(ABC):
         verdict = await self._claim(entry, fingerprint)
         if self.hosts is not None and verdict.status == "new":
             self.hosts.learn_kept(fingerprint, url)
-        elif self.hosts is not None and verdict.evidence is not None:
-            self.hosts.learn_dropped(
-                fingerprint, url, verdict.of or "", verdict.of_id or "", verdict.evidence
-            )
+        elif self.hosts is not None and verdict.status == "duplicate" and verdict.rule != "exact":
+            self.hosts.learn_dropped(fingerprint, url, verdict.of_id or "", verdict.evidence)
         return verdict
 
     async def confirm(self, page_id: str) -> None:

@@ -9,12 +9,12 @@ stored with it, or before it.  A table that counts more pages than are filed onl
 """
 
 import zlib
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from dedup.fingerprint.chrome import Chrome, Evidence, View, match_counts, weigh
+from dedup.fingerprint.chrome import Chrome, Evidence, View, is_mirror, match_counts, weigh
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.entry import Entry
@@ -84,43 +84,51 @@ class Hosts:
         return table
 
     def view(self, page: Fingerprint, own: str, other: str) -> View | None:
-        """How a page of host ``own`` is looked at beside one of host ``other``; None if neither is known."""
-        for name in (other, own):
-            if (table := self.table(name)).is_known:
-                return table.view(page, self._sketcher)
-        return None
+        """How a page of host ``own`` is looked at beside one of host ``other``: by the table that has met more pages.
+
+        None if neither is known.
+        """
+        table = max(self.table(other), self.table(own), key=lambda table: table.pages)
+        return table.view(page, self._sketcher) if table.is_known else None
 
     def weigh(self, page: Fingerprint, url: str, kept: Sequence[Entry]) -> list[Weighed]:
         """What is made of each of some candidates."""
         if page.own is None:  # it was made by hand: nothing is known of its own shingles
             return [Weighed(True, None) for _ in kept]
-        own, views = host(url), dict[str, View | None]()
-        found = []
-        for entry in kept:
-            other = host(entry.url)
-            if other not in views:
-                views[other] = self.view(page, own, other)
-            view = views[other]
-            if view is None:  # pages of a host that is not yet known are kept; strangers are mirrors
-                found.append(Weighed(own != other, None))
+        own, by_host = host(url), defaultdict[str, list[int]](list)
+        for number, entry in enumerate(kept):
+            by_host[host(entry.url)].append(number)
+        found: dict[int, Weighed] = {}
+        for other, numbers in by_host.items():
+            view = self.view(page, own, other)
+            if view is None:
+                for number in numbers:
+                    found[number] = Weighed(own != other and is_mirror(page, kept[number].called), None)
                 continue
-            counts = match_counts(self._sketcher, self._sketcher.words([entry.sketch]), page, view)
-            evidence = weigh(self._sketcher, page, counts[:, 0].tolist(), entry.called, view)
-            found.append(Weighed(evidence.suffices(self.min_own), evidence))
-        return found
+            stored = self._sketcher.words(kept[number].sketch for number in numbers)
+            counts = match_counts(self._sketcher, stored, page, view)
+            for number, five in zip(numbers, counts.T.tolist(), strict=True):
+                evidence = weigh(self._sketcher, page, five, kept[number].called, view)
+                found[number] = Weighed(evidence.suffices(self.min_own), evidence)
+        return [found[number] for number in range(len(kept))]
 
     def learn_kept(self, page: Fingerprint, url: str) -> None:
         """A page was kept."""
         self._learn(page, host(url), kept=True)
 
-    def learn_dropped(self, page: Fingerprint, url: str, of_url: str, of_id: str, evidence: Evidence) -> None:
-        """A page was dropped: doubtful ones are learned from, too, until what they share is chrome.
+    def learn_dropped(self, page: Fingerprint, url: str, of_id: str, evidence: Evidence | None) -> None:
+        """A page was dropped, and not for being equal: some are learned from, too.
 
-        Twice as many as should suffice may be learned: the table may not count the kept page, and not every page
-        has all of the chrome in its sketch.
+        Of a host that is not yet known, all are, as if they had been kept: so it becomes known even if a page of
+        another host resembles all its pages.  Of a host that is known, doubtful ones are, until what they share is
+        chrome.  Twice as many as should suffice may be learned: the table may not count the kept page, and not
+        every page has all of the chrome in its sketch.
         """
         name = host(url)
-        if evidence.is_doubtful and name == host(of_url) and self._learned[of_id] < 2 * self.table(name).few:
+        table = self.table(name)
+        if evidence is None:
+            self._learn(page, name, kept=not table.is_known)
+        elif evidence.is_doubtful and self._learned[of_id] < 2 * table.few:
             self._learned[of_id] += 1
             self._learn(page, name, kept=False)
 

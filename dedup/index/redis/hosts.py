@@ -136,9 +136,9 @@ class SharedHosts(Hosts):
     async def views(self, page: Fingerprint, own: str) -> dict[str, View | None]:
         """How a page of host ``own`` is looked at beside pages of it, and of the hosts that were asked for last.
 
-        None for a host that is not known.
+        None where neither that host nor the own one is known.
         """
-        return await self._views(page, (own, *self._beside.get(own, ())))
+        return await self._views(page, own, (own, *self._beside.get(own, ())))
 
     async def more_views(self, page: Fingerprint, own: str, names: Sequence[str]) -> dict[str, View | None]:
         """The same for other hosts, which the next claims of that host bring, too."""
@@ -146,15 +146,11 @@ class SharedHosts(Hosts):
         self._beside[own] = tuple(dict.fromkeys((*names, *beside)))[:BESIDE]
         if len(self._beside) > MAX_HOSTS:
             self._beside.popitem(last=False)
-        return await self._views(page, names)
+        return await self._views(page, own, names)
 
-    async def _views(self, page: Fingerprint, names: Sequence[str]) -> dict[str, View | None]:
+    async def _views(self, page: Fingerprint, own: str, names: Sequence[str]) -> dict[str, View | None]:
         await self._read(names)
-        tables = {name: self.table(name) for name in names}
-        return {
-            name: table.view(page, self._sketcher) if table.is_known else None
-            for name, table in tables.items()
-        }
+        return {name: self.view(page, own, name) for name in names}
 
     # --- What is stored
 

@@ -145,7 +145,7 @@ local function is_near(stored, names, filled, same) -- whether the page's own ma
     return false
   end
   local view = view_at(views[host]) or view_at(views[own.host])
-  if not view then return host ~= own.host end -- of unknown hosts, only strangers' pages are mirrors
+  if not view then return host ~= own.host and is_mirror(own, names) end
   if is_other_name(own, names) then return false end
   local counts = own_counts(own, filled, same, view)
   return suffices(own, names, counts, view, values), counts

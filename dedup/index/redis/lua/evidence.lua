@@ -26,6 +26,11 @@ local function is_other_name(own, kept)
       and (kept.names == NONE or not is_within(kept.names, own.said, own.said))
 end
 
+local function is_mirror(own, kept) -- of another host, where neither is known
+  local differs = own.heading ~= NONE and kept.heading ~= NONE and own.heading ~= kept.heading
+  return not differs and not is_other_name(own, kept)
+end
+
 local function is_same_heading(own, kept, view) -- nil if that tells nothing
   if own.heading == NONE or kept.heading == NONE then return nil end
   if own.heading ~= kept.heading then return false end
@@ -62,7 +67,9 @@ local function suffices(own, kept, counts, view, values) -- Evidence.suffices, b
   local all = outside + math.min(inside, inside_new * values / (values - 1))
   local matching, new = match * scale, (all - match) * scale
   all = all * scale
-  if heading == false then return outside + inside >= FEW and matching >= STRICT * all end
+  if heading == false then
+    return outside + inside >= FEW and matching >= (new <= PARAGRAPH and STRICT or STRICTEST) * all
+  end
   local noise, least = NOISE, math.max(own.min, UNTOLD)
   if heading then noise, least = NOISE_NAMED, own.min end
   return new <= math.min(noise, NOISE_SHARE * own.shingles) or matching >= least * all

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from dedup.fingerprint.detector import Detector
-from dedup.page.html import decode, extract, is_url, parse, split_tokens
+from dedup.page.html import decode, extract, parse
 from dedup.page.limits import UNPARSABLE, unreadable
+from dedup.page.words import is_url, split_tokens
 from tests.support.pages.oracle import LINKS, spaced, steady, tokens_of
 
 PAGE_URL = "http://example.org/docs/page.html"
@@ -73,9 +74,11 @@ def like(name: str, page: str, other: str = PLAIN) -> Any:
         like("click tracking", PLAIN.replace("b.html", "b.html?utm_source=x&amp;utm_medium=y&amp;gclid=7")),
         like(
             "a session id among parameters",
-            PLAIN.replace("b.html", "b.html?id=7&amp;sid=9f&amp;q=x"),
+            PLAIN.replace("b.html", "b.html?id=7&amp;sid=9f86d081&amp;q=x"),
             PLAIN.replace("b.html", "b.html?id=7&amp;q=x"),
         ),
+        like("an unknown id in a link", PLAIN.replace("b.html", "b.html?tok=9f86d081884c7d65")),
+        like("an unknown id, another", PLAIN.replace("b.html", "b.html?tok=0c5aad0159f86d08")),
         like("a fragment", PLAIN.replace("b.html", "b.html#section-2")),
         like("a relative link", PLAIN.replace("/docs/b.html", "b.html")),
         like("a roundabout link", PLAIN.replace("/docs/b.html", ".././docs/x/../b.html")),

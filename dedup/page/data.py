@@ -99,8 +99,8 @@ def read_data(
     for kind, text in scripts:
         if len(text) > min(MAX_SCRIPT, left):
             continue
+        left -= len(text)
         for data in _values(kind, text):
-            left -= len(text)
             tokens += _tokens(data, url_token, MAX_DATA - len(tokens))
             if len(tokens) >= MAX_DATA:
                 return tuple(tokens[:MAX_DATA])

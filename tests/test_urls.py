@@ -102,6 +102,7 @@ def test_cfid_goes_with_cftoken() -> None:
     [
         ("/a?tok=9f86d081884c7d65", "/a"),
         ("/a?9f86d081884c7d65", "/a"),
+        ("/a?sid=77c1d05e&p=2", "/a?p=2"),
         ("/a?page=2&tok=9f86d081884c7d65&v=1", "/a?page=2&v=1"),
         ("/s/9f86d081884c7d65/a.html", "/s/*/a.html"),
         ("/(S(lit3py55t21z5v55vlm25s55))/a.aspx", "/*/a.aspx"),
@@ -114,6 +115,7 @@ def test_cfid_goes_with_cftoken() -> None:
             (token, token)
             for token in (
                 "/a?sid=17",
+                "/a?id=77c1d05e",
                 "/a?id=20261121",
                 "/a/123456789",
                 "/9f86d081884c7d65.jpg",

@@ -25,18 +25,19 @@ MAX_URL = 2_000
 #: An address in more folders than this is a trap.  Links are not resolved against it, since each link would
 #: take time for every folder.
 MAX_FOLDERS = 20
-#: Parameters that go whatever their value: campaigns, and session ids of a name that nothing else has.  One called
-#: sid may name a story, so it goes only if its value looks like an id.
+_BEFORE = r"(?:;|(?<=[?&]))(?=[acfgjmopsuz])"  # a glance at the first letter, for values full of semicolons
+#: Parameters that go whatever their value: campaigns, and session ids of a name that nothing else has.
 _SESSION = re.compile(
-    r"(?:;|(?<=[?&]))(?=[acfgjmopsuz])"  # a glance at the first letter, for values full of semicolons
-    r"(?:(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|cfid(?=[^&;?#]*[&;]cftoken=)|"
-    r"cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=|"
-    r"(?:sessionid|session_id|sessid|sid|cfid)="
-    r"(?=(?:(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{8,}|\d{10,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:[&;?#]|$)))"
-    r"[^&;?#]*&?",
+    _BEFORE + r"(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|cfid(?=[^&;?#]*[&;]cftoken=)|"
+    r"cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
     re.IGNORECASE,
 )
-_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+#: Parameters that may name a story: they go if their values look like ids, short ones included.
+_MAYBE_SESSION = re.compile(
+    _BEFORE + r"(?:sessionid|session_id|sessid|sid|cfid)=(?:(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{8,}|\d{10,}|"
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:&|$|(?=[;?#]))",
+    re.IGNORECASE,
+)
 #: A value that looks like nothing but an id: a long number, letters and digits mixed, a UUID.
 _ID = re.compile(
     r"(?:\([A-Za-z]\()?"  # as ASP.NET puts session ids into paths
@@ -47,6 +48,7 @@ _ID = re.compile(
 _BASE64 = re.compile(r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=\D*\d)[0-9A-Za-z_+-]{20,}(?:=|%3D){0,2}")
 _WRITTEN = re.compile(r"(?<![^_-])(?:[A-Z]?[a-z]{3,}|[A-Z]{3,}|\d+)(?![^_-])")
 _MAY_BE_OPAQUE = re.compile(r"\d{10}|[\w+-]{16}", re.ASCII)
+_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 #: The scheme and the host of a URL; the group is the host with its port.
@@ -83,6 +85,10 @@ def strip_session(url: str) -> str:
     >>> strip_session("http://example.org/story?sid=17")
     'http://example.org/story?sid=17'
     """
+    return _MAYBE_SESSION.sub("", _strip_named(url)).rstrip("?&")
+
+
+def _strip_named(url: str) -> str:
     return _SESSION.sub("", url.partition("#")[0]).rstrip("?&")
 
 
@@ -102,11 +108,12 @@ def is_opaque(value: str) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def strip_ids(token: str) -> str:
-    """A URL token without parameters, and with a star for each part of its path, that `is_opaque`.
+    """A URL token without what looks like an id: parameters are left out, a part of its path becomes a star.
 
     >>> strip_ids("/s/9f86d081884c7d65/a.html?tok=4c7d659a2feaa0c5&page=2"), strip_ids("/b.html?id=17")
     ('/s/*/a.html?page=2', '/b.html?id=17')
     """
+    token = _MAYBE_SESSION.sub("", token).rstrip("?&")
     if not _MAY_BE_OPAQUE.search(token):
         return token
     path, mark, query = token.partition("?")
@@ -151,7 +158,7 @@ def _resolve(value: str, base: str) -> str | None:
         if scheme[0].lower() not in {"http:", "https:"}:
             return None
         joined = joined[scheme.end() :]
-    joined = "%20".join(strip_session(joined).split())
+    joined = "%20".join(_strip_named(joined).split())
     if not joined.isascii():
         joined = quote(joined, safe=_ASCII)  # so that folding can't break it up
     host, path = _split(joined)

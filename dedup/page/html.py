@@ -31,7 +31,7 @@ no page makes it raise.
 import codecs
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
 from itertools import islice
@@ -295,7 +295,7 @@ def _leave_out_ids(runs: list[tuple[_Part, list[str]]], bare: dict[str, set[str]
 
 def _is_shell(page: Page, root: etree._Element) -> bool:
     """Whether a page with scripts shows little but what is around the place that they fill."""
-    words = sum(1 for _ in islice(_main_words(page), SHELL_WITH_MOUNT))
+    words = _main_words(page, SHELL_WITH_MOUNT)
     if words >= SHELL_WITH_MOUNT:
         return False
     if any(_shows_nothing(node) for node in _MOUNTS(root)):
@@ -306,12 +306,15 @@ def _is_shell(page: Page, root: etree._Element) -> bool:
     )
 
 
-def _main_words(page: Page) -> Iterator[str]:
-    """The words of a page outside marked chrome."""
-    start = 0
+def _main_words(page: Page, most: int) -> int:
+    """How many words of a page are outside marked chrome; counting ends soon after ``most``."""
+    words = start = 0
     for end, following in (*page.chrome, (len(page.tokens), 0)):
-        yield from (page.tokens[at] for at in range(start, end) if not is_url(page.tokens[at]))
+        while start < end and words < most:
+            words += sum([not is_url(token) for token in page.tokens[start : min(start + most, end)]])
+            start += most
         start = following
+    return words
 
 
 def _shows_nothing(node: etree._Element) -> bool:

@@ -56,6 +56,9 @@ DEDUP_SHINGLE_SIZE = 6
 DEDUP_MIN_TOKENS = 30
 # If true, the URLs of links and images count as part of a page.
 DEDUP_KEEP_URLS = True
+# Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such
+# as PDFs and images, which are duplicates only if they are equal.
+DEDUP_TYPES = "html"
 # All pages are compared with each other ("all"), or only those of one host ("host") or of one registered
 # domain ("site").
 DEDUP_SCOPE = "all"

@@ -10,10 +10,13 @@ from typing import Literal, get_args
 
 from dedup.values import Choice, Flag, Number, Setting, Text
 
-__all__ = ["SETTINGS", "Action"]
+__all__ = ["SETTINGS", "Action", "Types"]
 
 #: What may be done with a near-duplicate; the setting of that name says what each means.
 Action = Literal["drop", "nofollow", "mark"]
+
+#: Which responses are judged; the setting of that name says what each means.
+Types = Literal["html", "text", "all"]
 
 _MANY = 10**12  # more than there will ever be
 
@@ -44,6 +47,9 @@ _SETTINGS = (
     Setting("min_tokens", Number(0, 1_000_000), 30,
             "Pages of fewer words are never judged, and are always kept."),
     Setting("keep_urls", Flag(), True, "If true, the URLs of links and images count as part of a page."),
+    Setting("types", Choice(get_args(Types)), "html",
+            'Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such '
+            "as PDFs and images, which are duplicates only if they are equal."),
     Setting("scope", Choice(("all", "host", "site")), "all",
             'All pages are compared with each other ("all"), or only those of one host ("host") or of one '
             'registered domain ("site").'),

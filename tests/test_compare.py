@@ -11,8 +11,9 @@ from dedup import Detector
 from dedup.fingerprint.shingles import containment
 from dedup.lab.labelled import read_page
 from dedup.lab.papers.sampling import mod_sample, winnow
-from dedup.page.html import decode, is_url
+from dedup.page.html import decode
 from dedup.page.read import read
+from dedup.page.words import is_url
 from tests.support.processes import scrapy
 
 

@@ -400,6 +400,42 @@ def test_responses_that_are_no_pages_are_skipped(crawl: Run) -> None:
     }
 
 
+@pytest.mark.parametrize("types", ["html", "text", "all"])
+def test_what_is_not_html_is_judged_if_that_is_wanted(crawl: Run, types: str) -> None:
+    class TakesAll(Walker):
+        def links(self, response: Any) -> list[str]:
+            return list(others) if self.path(response) == "/" else []
+
+    def changed(text: str) -> str:
+        return text + " changed"
+
+    text, noise = words("a text", 400), random.Random(1).randbytes(5_000)
+    kinds: dict[str, tuple[str, list[bytes]]] = {
+        "text/plain": ("text", [text.encode(), changed(text).encode(), words("other").encode()]),
+        "text/markdown": ("text", [f"# {words(n, 400)} <b>".encode() for n in (1, 1, 2)]),
+        "application/json": (
+            "text",
+            [
+                json.dumps({"csrf": visit, "text": words(n, 400)}).encode()
+                for visit, n in enumerate((3, 3, 4))
+            ],
+        ),
+        "application/pdf": ("all", [b"%PDF-" + noise, b"%PDF-" + noise, b"%PDF-" + noise[1:]]),
+        "application/xml": ("all", [f"<?xml?><a>{words(n)}</a>".encode() for n in (5, 5, 6)]),
+    }
+    others = {
+        f"/{kind.replace('/', '-')}/{copy}": (200, {"Content-Type": kind}, body)
+        for kind, (_, bodies) in kinds.items()
+        for copy, body in enumerate(bodies)
+    }
+    done = crawl({"/": page("home"), **others}, TakesAll, DEDUP_TYPES=types, DEDUP_CHROME=False)
+    judged = [kind for kind, (wanted, _) in kinds.items() if types == "all" or types == wanted]
+    assert done.dropped == [f"/{kind.replace('/', '-')}/1" for kind in judged]
+    assert done.figures["new"] == 1 + 2 * len(judged)
+    assert done.figures.get("skipped/type", 0) == 3 * (len(kinds) - len(judged))
+    assert done.mishaps == []
+
+
 def test_robots_txt_is_skipped_even_if_it_is_a_page(crawl: Run) -> None:
     pages = {"/": page("home", "/a"), "/a": page("robots"), "/robots.txt": page("robots")}
     done = crawl(pages, ROBOTSTXT_OBEY=True)
@@ -417,6 +453,10 @@ def test_pages_that_can_not_be_judged_are_kept(crawl: Run) -> None:
         "nothing": ("empty", html("")),
         "white space and a comment": ("empty", html(" \n<!-- made at 12:05 -->\n")),
         "only scripts": ("empty", html(f"<script>{words('script')}</script><style>{words('style')}</style>")),
+        "only a shell": (
+            "scripted",
+            html(f"<title>{words('shell', 60)}</title><div id=root></div><script src=x>"),
+        ),
         "frames": ("empty", html('<frameset><frame src="/left"><frame src="/right"></frameset>')),
         "an error message": ("short", html("<h1>Sorry</h1><p>Please enable JavaScript to see this page.")),
         "random bytes": ("binary", html(noise)),

@@ -27,15 +27,17 @@ from dedup.fingerprint.shingles import Hashes, count_different, hash_tokens
 from dedup.fingerprint.simhash import distance
 from dedup.fingerprint.sketch import EMPTY, Sketcher
 from dedup.page.html import Page, decode
-from dedup.page.read import read
+from dedup.page.read import read, read_text, tokens_as_page
 from dedup.settings import SETTINGS
 
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 
 #: Changes whenever the same page would get another fingerprint; stored with every index.
-SCHEME = 2
+SCHEME = 3
 #: Fingerprints that a detector remembers, by the digest of their tokens (about 500 bytes each).
 REMEMBERED = 4096
+#: Made-up features of a page that is no text.
+BODY_TOKENS = 256
 
 
 @dataclass(frozen=True)
@@ -128,14 +130,39 @@ class Detector:
 
     def fingerprint(self, html: bytes | str, url: str = "", encoding: str | None = None) -> Fingerprint:
         """The fingerprint of a page's HTML; ``encoding`` is what its server said of it."""
+        _check("html", html, (bytes, str), "bytes or str")
         return self.fingerprint_page(read(decode(html, encoding), url, self.keep_urls))
+
+    def fingerprint_text(self, text: str, url: str = "") -> Fingerprint:
+        """The fingerprint of plain text or Markdown, of which nothing is taken for markup.
+
+        >>> Detector().fingerprint_text("a <b> c").tokens
+        3
+        """
+        _check("text", text, (str,), "str")
+        return self.fingerprint_page(read_text(decode(text), url))
+
+    def fingerprint_tokens(self, tokens: Iterable[str]) -> Fingerprint:
+        """The fingerprint of words in their order, which are taken as they are; one that begins with "/" is a URL.
+
+        >>> Detector(min_tokens=2).fingerprint_tokens(["two", "words", "/docs/"]).reason
+        """
+        words = (
+            tokens if isinstance(tokens, str | bytes) or not isinstance(tokens, Iterable) else list(tokens)
+        )
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise TypeError(f"tokens is {_shown(tokens)}; allowed: a list of str")
+        return self.fingerprint_page(tokens_as_page([decode(word) for word in words]))
 
     def fingerprint_page(self, page: Page) -> Fingerprint:
         """The fingerprint of a page's tokens; of a page equal to one seen before, nothing is computed."""
         if page.reason is not None:
             return Fingerprint.unjudged(page.reason, len(page.tokens), page.links)
         secret = self._secrets["digest"].to_bytes(8, "big")
-        digest = _digest("\0".join(page.tokens).encode(), secret)
+        if page.body:
+            return self._of_body(page.body, _digest(page.body, secret))
+        tokens = "\0".join(page.tokens if not page.data else (*page.tokens, "", *page.data))
+        digest = _digest(tokens.encode(), secret)
         found = self._recent.get(digest) or self._compute(page, digest)
         self._recent.add(digest, found)
         heading = _bloom((word for word in page.heading if not any(map(str.isdigit, word))), secret)
@@ -150,12 +177,16 @@ class Detector:
         if len(words) == 0:
             return Fingerprint.unjudged("short", len(page.tokens), page.links)
         shingles = self.features.shingles(hashes, words, self.shingle_size)
+        data = self._shingles_of_data(page)
         outside = np.ones(len(page.tokens), np.bool_)
         for start, end in page.chrome:
             outside[start:end] = False
         if np.count_nonzero(outside & is_word) < self.min_tokens:
             outside[:] = True
         main = self.features.within(outside, is_word, self.shingle_size)
+        if len(data):
+            shingles = np.concatenate((shingles, data))
+            main = np.concatenate((main, np.ones(len(data), np.bool_)))
         least, chosen = self.sketcher.sample(shingles, main)
         ids = (least >> np.uint64(32)).astype(np.uint16)
         return Fingerprint(
@@ -179,7 +210,29 @@ class Detector:
     def shingles(self, page: Page) -> Hashes:
         """The shingles that a sketch samples, all of them: uint64, shape (n,)."""
         hashes, is_word = self._hashes(page.tokens)
+        shingles = self.features.shingles(hashes, hashes[is_word], self.shingle_size)
+        return np.concatenate((shingles, self._shingles_of_data(page)))
+
+    def _shingles_of_data(self, page: Page) -> Hashes:
+        """The shingles of the data in a page's scripts: they are sketched, but not in its simhash."""
+        if not page.data:
+            return np.empty(0, np.uint64)
+        hashes, is_word = self._hashes(list(page.data))
         return self.features.shingles(hashes, hashes[is_word], self.shingle_size)
+
+    def _of_body(self, body: bytes, digest: int) -> Fingerprint:
+        """The fingerprint of a page that is no text, given a digest of it: near nothing but what is equal."""
+        hashes = hash_tokens(
+            [f"{body.hex()}{number}" for number in range(BODY_TOKENS)], self._secrets["tokens"]
+        )
+        return Fingerprint(
+            self.features.simhash(hashes, hashes),
+            self.sketcher.make(hashes),
+            0,
+            0,
+            digest=digest,
+            bands=self.finder.bands(hashes, self._secrets["signature"]),
+        )
 
     def compare(self, a: Fingerprint, b: Fingerprint) -> Comparison:
         """How near two pages are; pages that can't be judged are never duplicates."""
@@ -219,6 +272,16 @@ class _Recent:
         self._known.move_to_end(digest)
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
+
+
+def _check(name: str, value: object, types: tuple[type, ...], allowed: str) -> None:
+    if not isinstance(value, types):
+        raise TypeError(f"{name} is {_shown(value)}; allowed: {allowed}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _digest(octets: bytes, key: bytes) -> int:

@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
 from dedup.errors import DedupError, IndexMismatchError, SettingsError
-from dedup.settings import SETTINGS, Action
+from dedup.settings import SETTINGS, Action, Types
 
 if TYPE_CHECKING:
     from dedup.fingerprint.detector import Detector
@@ -31,6 +31,7 @@ class Options:
     detector: "Detector"
     index: "Index"
     action: Action
+    types: Types
     log: str
     on_index_failure: str
     max_cluster: int

@@ -19,8 +19,9 @@ from dedup.fingerprint.signatures import Signature, signature
 from dedup.lab.labelled import read_page
 from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
 from dedup.lab.papers.signatures import agreement
-from dedup.page.html import Page, decode, is_url
+from dedup.page.html import Page, decode
 from dedup.page.read import read
+from dedup.page.words import is_url
 from dedup.printing import many, printable
 from dedup.scrapy.commands.compare.own import describe, evidence, objection
 from dedup.scrapy.settings import read_settings

@@ -24,12 +24,12 @@ from dedup.scrapy.commands.index.info import print_info
 from tests.support import ROOT
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim
-from tests.support.stores import opened_at
+from tests.support.stores import PERSISTENT, opened_at
 from tests.support.surveys import surveyed, unopened
 
 DETECTOR = Detector()
 MENU = "".join(f"<li>menu item {n} of this shop" for n in range(100))
-STORED = pytest.mark.parametrize("store", ["file"])
+
 HOST = "shop.example"
 
 
@@ -74,7 +74,7 @@ def path(tmp_path: Path) -> Path:
 # --- From one crawl to the next --------------------------------------------------------------------------
 
 
-@STORED
+@PERSISTENT
 @driven
 async def test_a_crawl_in_parts_gives_the_verdicts_of_one(address: str, namespace: str) -> None:
     """And with no chrome at all, or nothing learned, it would not."""
@@ -91,7 +91,7 @@ async def test_a_crawl_in_parts_gives_the_verdicts_of_one(address: str, namespac
     assert [verdict.status for verdict in whole].count("new") == 30
 
 
-@STORED
+@PERSISTENT
 @driven
 async def test_a_table_counts_the_pages_of_all_crawls(address: str, namespace: str) -> None:
     for start in range(0, 12, 4):
@@ -103,7 +103,7 @@ async def test_a_table_counts_the_pages_of_all_crawls(address: str, namespace: s
     assert table.pages == 12
 
 
-@STORED
+@PERSISTENT
 @driven
 async def test_what_a_page_was_called_is_filed(address: str, namespace: str) -> None:
     url, _, page = product(1)
@@ -116,7 +116,7 @@ async def test_what_a_page_was_called_is_filed(address: str, namespace: str) -> 
     assert any(entry.called)
 
 
-@STORED
+@PERSISTENT
 @driven
 async def test_without_its_table_a_host_is_unknown(address: str, namespace: str) -> None:
     async with opened_at(address, DETECTOR, namespace=namespace, chrome=False) as index:

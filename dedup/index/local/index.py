@@ -211,7 +211,9 @@ class LocalIndex(Index):
         return [self._state(page_id) for page_id in page_ids]
 
     async def _count(self) -> int:
-        return len(self._live) + (self._store.count() if self._store else 0)
+        # A page that was written a moment ago is in the file, and still here.
+        live = [page_id for page_id in self._live if not (self._store and self._store.find(page_id))]
+        return len(live) + (self._store.count() if self._store else 0)
 
     async def _add(self, entries: Sequence[Entry]) -> int:
         fresh: dict[str, Entry] = {}

@@ -74,14 +74,26 @@ class _Readable(IndexFile):
                 at += BATCH
                 left -= BATCH
 
-    def hosts(self) -> Iterator[Row]:
+    def hosts(self) -> Iterator[KnownHost]:
         """Every host, one by one."""
         try:
             numbers = self.connection.execute("SELECT number FROM hosts").fetchall()
         except sqlite3.DatabaseError:  # SQLite's own check tells of it
             return
         for (number,) in numbers:
-            yield from self._row(f"SELECT number, {HOST_COLUMNS} FROM hosts WHERE number = ?", number)
+            found = None
+            try:
+                query = f"SELECT {HOST_COLUMNS} FROM hosts WHERE number = ?"
+                for found in self.connection.execute(query, (number,)):
+                    yield self._host(found)
+            except (sqlite3.DatabaseError, ValueError):
+                name = found and found[0]
+                yield KnownHost(name if type(name) is str else f"row {number}", None)
+
+    def _host(self, columns: Sequence[Any]) -> KnownHost:
+        name, octets = table_of(columns)
+        name.encode()  # raises for surrogates, which stand for bytes that are not UTF-8
+        return KnownHost(name, Chrome.from_bytes(octets, self.parameters.detector.sketcher.slots))
 
     def _row(self, statement: str, number: int) -> Iterator[Row]:
         try:
@@ -124,15 +136,8 @@ class FileSurvey(Survey):
             yield self.readable(entry, State.DONE)
 
     async def hosts(self) -> AsyncIterator[KnownHost]:
-        slots = self.parameters.detector.sketcher.slots
-        for number, columns in self._file.hosts():
-            try:
-                name, octets = table_of(columns or (None, None, None))
-                name.encode()  # raises for surrogates, which stand for bytes that are not UTF-8
-                yield KnownHost(name, Chrome.from_bytes(octets, slots))
-            except ValueError:
-                found = columns and columns[0]
-                yield KnownHost(found if type(found) is str else f"row {number}", None)
+        for host in self._file.hosts():
+            yield host
 
     async def findings(self) -> AsyncIterator[Finding]:
         for broken in self._sqlite():

@@ -160,12 +160,12 @@ async def test_what_is_learned_of_a_host_outlives_the_run_and_reaches_other_craw
         await until(known)
         verdict = await other.claim("copy", "http://shop1.example/copy", replace(kept[0][2], digest=1))
         assert (verdict.status, verdict.evidence is not None) == ("duplicate", True)
-    survey = await one.survey()
-    assert survey is not None
-    assert {name: table.pages for name, table in [found async for found in survey.hosts()] if table} == {
-        "shop1.example": len(kept)
-    }
-    assert [finding async for finding in survey.findings()] == []
+    async with opened(server.address, detector=detector) as third:
+        survey = await third.survey()
+        assert survey is not None
+        hosts = [found async for found in survey.hosts()]
+        assert {name: table.pages for name, table in hosts if table} == {"shop1.example": len(kept)}
+        assert [finding async for finding in survey.findings()] == []
 
 
 @driven

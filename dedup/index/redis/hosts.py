@@ -25,7 +25,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from dedup.errors import DedupError
 from dedup.fingerprint.chrome import Chrome, View
@@ -35,7 +35,7 @@ from dedup.index.hosts import MAX_HOSTS, Hosts
 from dedup.index.redis.client import DEADLINE, Server
 from dedup.index.redis.keys import Keys
 
-__all__ = ["MAX_TABLES", "SharedHosts", "pack_table", "unpack_table"]
+__all__ = ["MAX_TABLES", "Brought", "SharedHosts", "pack_table", "unpack_table"]
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,16 @@ def unpack_table(octets: bytes, slots: int) -> tuple[str, Chrome]:
         unpacked = unpacker.decompress(octets[end:], len(Chrome(slots).to_bytes()) + 1)
     except zlib.error as error:
         raise ValueError(str(error)) from None
+    if not unpacker.eof or unpacker.unused_data:
+        raise ValueError("a table is torn")
     return octets[start:end].decode(), Chrome.from_bytes(unpacked, slots)
+
+
+class Brought(NamedTuple):
+    """What a claim brings of a host."""
+
+    pages: int  #: that were kept there
+    view: View | None  #: None if it is not known
 
 
 @dataclass(slots=True)
@@ -133,31 +142,32 @@ class SharedHosts(Hosts):
 
     # --- What a claim brings
 
-    async def views(self, page: Fingerprint, own: str) -> dict[str, View | None]:
-        """How a page of host ``own`` is looked at beside pages of it, and of the hosts that were asked for last.
+    async def views(self, page: Fingerprint, own: str) -> dict[str, Brought]:
+        """How a page of host ``own`` is looked at as one of it, and of the hosts that were asked for last."""
+        return await self._views(page, (own, *self._beside.get(own, ())))
 
-        None where neither that host nor the own one is known.
-        """
-        return await self._views(page, own, (own, *self._beside.get(own, ())))
-
-    async def more_views(self, page: Fingerprint, own: str, names: Sequence[str]) -> dict[str, View | None]:
+    async def more_views(self, page: Fingerprint, own: str, names: Sequence[str]) -> dict[str, Brought]:
         """The same for other hosts, which the next claims of that host bring, too."""
         beside = self._beside.pop(own, ())
         self._beside[own] = tuple(dict.fromkeys((*names, *beside)))[:BESIDE]
         if len(self._beside) > MAX_HOSTS:
             self._beside.popitem(last=False)
-        return await self._views(page, own, names)
+        return await self._views(page, names)
 
-    async def _views(self, page: Fingerprint, own: str, names: Sequence[str]) -> dict[str, View | None]:
+    async def _views(self, page: Fingerprint, names: Sequence[str]) -> dict[str, Brought]:
         await self._read(names)
-        return {name: self.view(page, own, name) for name in names}
+        tables = {name: self.table(name) for name in names}
+        return {
+            name: Brought(table.pages, table.view(page, self._sketcher) if table.is_known else None)
+            for name, table in tables.items()
+        }
 
     # --- What is stored
 
     async def _read(self, names: Iterable[str]) -> None:
-        """Reads the tables that are not here, or not fresh."""
-        now = time.monotonic()
-        old = [name for name in names if now - self._about(name).read >= REFRESH]
+        """Reads the tables that are not here, or not fresh: of a host that is not yet known, every time."""
+        stale = time.monotonic() - REFRESH
+        old = [name for name in names if self._about(name).read <= stale or not self.table(name).is_known]
         if old:
             with self._server.errors():
                 async with asyncio.timeout(DEADLINE):

@@ -13,8 +13,10 @@ from itertools import count
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.fingerprint.chrome import Chrome, View, weigh
+from dedup.fingerprint.chrome import Chrome, weigh
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.batching import Confirmations
@@ -23,7 +25,7 @@ from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.bulk import Bulk
 from dedup.index.redis.client import Server
-from dedup.index.redis.hosts import SharedHosts
+from dedup.index.redis.hosts import Brought, SharedHosts
 from dedup.index.redis.keys import Keys, Tables
 from dedup.index.redis.record import header_digest, pack, unpack
 from dedup.index.redis.survey import survey_redis
@@ -126,7 +128,7 @@ class RedisIndex(Index):
         ]
         for _, low, high, own in probes:
             arguments += (low, high, own)
-        home, views = host(entry.url), dict[str, View | None]()
+        home, views = host(entry.url), dict[str, Brought]()
         weighs = self._hosts is not None and page.own is not None
         if self._hosts is not None and weighs:
             views = await self._hosts.views(page, home)
@@ -141,7 +143,8 @@ class RedisIndex(Index):
                     with self._server.errors():
                         of = unpack(record)
                     alike = detector.sketcher.estimate(either, both, equal)
-                    view = views.get(host(of.url)) or views.get(home)
+                    beside = [views[name] for name in (host(of.url), home) if name in views]
+                    view = max(beside, key=lambda brought: brought.pages).view if beside else None
                     evidence = (
                         weigh(detector.sketcher, page, counts, of.called, view) if counts and view else None
                     )
@@ -153,21 +156,16 @@ class RedisIndex(Index):
                     break
         raise self._no_answer()
 
-    def _brought(
-        self, page: Fingerprint, own: str, views: Mapping[str, View | None], asked: int
-    ) -> list[Any]:
+    def _brought(self, page: Fingerprint, own: str, views: Mapping[str, Brought], asked: int) -> list[Any]:
         """What a claim is told of a page's own, and of hosts; see claim.lua."""
         assert self.hosts is not None
         assert page.own is not None
-        main = next((view.main for view in views.values() if view), b"")
-        brought = [repr(float(self.hosts.min_own)), page.own.shingles, int(page.own.filled.sum())]
+        main = next((view.main for _, view in views.values() if view), b"")
+        brought = [repr(float(self.hosts.min_own)), page.own.shingles, int(np.count_nonzero(page.own.filled))]
         brought += [page.said.to_bytes(8, "big"), main, own, asked]
-        for name, view in views.items():
-            brought += (
-                (name, view.own_if_equal, view.own_if_new, int(view.heading_tells))
-                if view
-                else (name, b"", b"", 0)
-            )
+        for name, (pages, view) in views.items():
+            masks = (view.own_if_equal, view.own_if_new, int(view.heading_tells)) if view else (b"", b"", 0)
+            brought += (name, pages, *masks)
         return brought
 
     async def _confirm(self, page_id: str) -> None:

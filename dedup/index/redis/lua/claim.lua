@@ -3,7 +3,7 @@
 --               prefix of pages, record, then per table: lowest score, highest score, own score,
 --               then, where what is a page's own has to match: min own, shingles, filled slots,
 --               what its heading and its address say, mask of slots outside marked chrome, own host,
---               how many hosts may be asked for, then per host: name, mask of slots that are own if
+--               how many hosts may be asked for, then per host: name, pages, mask of slots that are own if
 --               they are equal, and if they are not ('' if it is not known), 1 if the heading tells or else 0})
 --   -> 'new' | 'same' | 'duplicate', either, both, equal, 1 if it is done or else 0, record of the page, and
 --      the five counts of its own slots | 'hosts', name, name, ...
@@ -13,7 +13,7 @@
 -- the time that a flood of pages alike can take (dedup/index/contract.py).
 local page_id, radius, min_resemblance = KEYS[5], tonumber(ARGV[5]), tonumber(ARGV[6])
 local values, pages, record = tonumber(ARGV[8]), ARGV[9], ARGV[10]
-local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT, OF_OWN, PER_HOST = 6, 3, 11, 7, 4
+local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT, OF_OWN, PER_HOST = 6, 3, 11, 7, 5
 
 local function sketch_of(stored) -- and where what follows it begins
   local length, at = struct.unpack(SKETCH_LENGTH, stored, BANDS_AT + BAND * stored:byte(BAND_COUNT_AT))
@@ -128,12 +128,13 @@ if ARGV[OWN] then -- what was brought of the page's own and of hosts
   for at = OWN + OF_OWN, #ARGV, PER_HOST do views[ARGV[at]] = at end
 end
 
-local function view_at(at) -- nil for a host that is not known
-  if not at or #ARGV[at + 1] == 0 then return nil end
+local function view_beside(host) -- by the table of that host or the own one, which has met more pages; nil if unknown
+  local at, others = views[own.host], views[host]
+  if others and tonumber(ARGV[others + 1]) >= tonumber(ARGV[at + 1]) then at = others end
+  if #ARGV[at + 2] == 0 then return nil end
   own.main = own.main or words_of(ARGV[OWN + 4])
-  if not own[at] then
-    own[at] = {if_equal = words_of(ARGV[at + 1]), if_new = words_of(ARGV[at + 2]), heading_tells = ARGV[at + 3] == '1'}
-  end
+  own[at] = own[at] or {if_equal = words_of(ARGV[at + 2]), if_new = words_of(ARGV[at + 3]),
+                        heading_tells = ARGV[at + 4] == '1'}
   return own[at]
 end
 
@@ -144,7 +145,7 @@ local function is_near(stored, names, filled, same) -- whether the page's own ma
     if not asked[host] and #lacking < own.asks then asked[host], lacking[#lacking + 1] = true, host end
     return false
   end
-  local view = view_at(views[host]) or view_at(views[own.host])
+  local view = view_beside(host)
   if not view then return host ~= own.host and is_mirror(own, names) end
   if is_other_name(own, names) then return false end
   local counts = own_counts(own, filled, same, view)

@@ -137,7 +137,7 @@ class SharedHosts(Hosts):
         self._closing = True
         self._grown.set()
         if self._writer is not None:
-            await self._writer  # not cancelled: the client may hold that back while it connects
+            await asyncio.wait([self._writer])  # not cancelled: the client may hold that back while it connects
         await self.flush()
 
     # --- What a claim brings

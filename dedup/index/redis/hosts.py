@@ -137,7 +137,8 @@ class SharedHosts(Hosts):
         self._closing = True
         self._grown.set()
         if self._writer is not None:
-            await asyncio.wait([self._writer])  # not cancelled: the client may hold that back while it connects
+            # It is not cancelled: the client may swallow that while it connects.
+            await asyncio.wait([self._writer])
         await self.flush()
 
     # --- What a claim brings

@@ -197,7 +197,7 @@ class Evidence(NamedTuple):
     @property
     def is_doubtful(self) -> bool:
         """Whether a drop by this evidence is to be learned from."""
-        return self.new > DOUBTFUL and self.heading is not True
+        return self.new > DOUBTFUL
 
 
 def match_counts(sketcher: Sketcher, stored: Hashes, page: Fingerprint, view: View) -> npt.NDArray[np.int64]:

@@ -27,6 +27,7 @@ from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.fingerprint import Called
 from dedup.index import Entry, Index, open_index
 from dedup.index.export import header_line, host_line, page_line, read_line
+from dedup.index.redis.record import key_at
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
 from tests.support import ROOT
 from tests.support.processes import scrapy
@@ -255,7 +256,11 @@ def test_check_says_what_is_damaged_and_how_to_repair_it(
         with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
             for number in range(4, 21):
                 key = f"shingleback:{{{namespace}}}:p:{number}"
-                client.set(key, client.get(key)[:45] + b"\0" * 2 + client.get(key)[45 + 2 + 128 :])
+                record, at = (
+                    client.get(key),
+                    key_at(1, banded=True),
+                )  # where the sketch begins: there are no bands
+                client.set(key, record[:at] + b"\0" * 2 + record[at + 2 + 128 :])
     done = command("check")
     assert (done.returncode, done.stderr) == (5, "")
     heading, kind, *some, more, repair = done.stdout.splitlines()

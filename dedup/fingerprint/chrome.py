@@ -43,7 +43,7 @@ HEADING_SHARE, HEADING_LEAST = 0.1, 4.0
 KNOWN = 8
 #: New shingles that are taken for noise (a counter, a date) where the heading says that it is the same page, and
 #: where it doesn't tell; and their share of a page at most.
-NOISE_NAMED, NOISE, NOISE_SHARE = 24.0, 8.0, 0.03
+NOISE_NAMED, NOISE, NOISE_SHARE = 24.0, 16.0, 0.03
 #: Where the heading tells nothing, this share of a page's own has to match.
 UNTOLD = 0.7
 #: Under another heading, the page must have this many own slots, and of its own, the first share has to match; the

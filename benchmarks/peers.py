@@ -23,8 +23,9 @@ import xxhash
 from dedup import Detector
 from dedup.lab.evaluation import Inline, Stream, measure
 from dedup.lab.labelled import read_collection
-from dedup.page.html import decode, is_url
+from dedup.page.html import decode
 from dedup.page.read import read
+from dedup.page.words import is_url
 
 SEED = 42
 #: A rule is a list with the verdict on each page: the position of the kept page, or -1.

@@ -44,12 +44,21 @@ DEDUP_MAX_DISTANCE = 6
 # Near-duplicates have at least this share of their shingles in common; a higher value drops less, and 0
 # also drops pages that only share a template.
 DEDUP_MIN_RESEMBLANCE = 0.75
+# If true, what many pages of a host share, such as menus and footers, proves nothing: what is a page's own
+# has to match, too.  Until eight pages of a host are kept, only equal pages are dropped there.
+DEDUP_CHROME = True
+# Near-duplicates have at least this share of a page's own shingles in common, those that are not the chrome
+# of its host; a higher value drops less.
+DEDUP_MIN_OWN = 0.5
 # A shingle is this many successive tokens.
 DEDUP_SHINGLE_SIZE = 6
 # Pages of fewer words are never judged, and are always kept.
 DEDUP_MIN_TOKENS = 30
 # If true, the URLs of links and images count as part of a page.
 DEDUP_KEEP_URLS = True
+# Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such
+# as PDFs and images, which are duplicates only if they are equal.
+DEDUP_TYPES = "html"
 # All pages are compared with each other ("all"), or only those of one host ("host") or of one registered
 # domain ("site").
 DEDUP_SCOPE = "all"

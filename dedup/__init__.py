@@ -11,7 +11,7 @@ The pipeline leads from a page to its tokens, its fingerprint and a verdict:
 >>> story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time "
 >>> pages = {
 ...     "http://example.org/lamp": f"<h1>The lamp</h1><p>{story * 4}</p><p>Visitor 1,203</p>",
-...     "http://example.org/print/lamp": f"<p>THE LAMP<p>{story * 4}<!-- 12:05 --><p>Visitor 1,204",
+...     "http://mirror.example.net/lamp": f"<h1>THE LAMP</h1><p>{story * 4}<!-- 12:05 --><p>Visitor 1,204",
 ...     "http://example.org/404": "<p>Not found",
 ... }
 >>> async def crawl():
@@ -23,7 +23,7 @@ The pipeline leads from a page to its tokens, its fingerprint and a verdict:
 ...     await index.close()
 >>> asyncio.run(crawl())
 http://example.org/lamp new None
-http://example.org/print/lamp duplicate http://example.org/lamp
+http://mirror.example.net/lamp duplicate http://example.org/lamp
 http://example.org/404 unjudged short
 
 `page` turns bytes into tokens, `fingerprint` tokens into fingerprints that can be compared, and `index` files the

@@ -10,10 +10,13 @@ from typing import Literal, get_args
 
 from dedup.values import Choice, Flag, Number, Setting, Text
 
-__all__ = ["SETTINGS", "Action"]
+__all__ = ["SETTINGS", "Action", "Types"]
 
 #: What may be done with a near-duplicate; the setting of that name says what each means.
 Action = Literal["drop", "nofollow", "mark"]
+
+#: Which responses are judged; the setting of that name says what each means.
+Types = Literal["html", "text", "all"]
 
 _MANY = 10**12  # more than there will ever be
 
@@ -34,10 +37,19 @@ _SETTINGS = (
     Setting("min_resemblance", Number(0.0, 1.0), 0.75,
             "Near-duplicates have at least this share of their shingles in common; a higher value drops "
             "less, and 0 also drops pages that only share a template."),
+    Setting("chrome", Flag(), True,
+            "If true, what many pages of a host share, such as menus and footers, proves nothing: what is a "
+            "page's own has to match, too."),
+    Setting("min_own", Number(0.0, 1.0), 0.5,
+            "Near-duplicates have at least this share of a page's own shingles in common, those that are "
+            "not the chrome of its host; a higher value drops less."),
     Setting("shingle_size", Number(1, 100), 6, "A shingle is this many successive tokens."),
     Setting("min_tokens", Number(0, 1_000_000), 30,
             "Pages of fewer words are never judged, and are always kept."),
     Setting("keep_urls", Flag(), True, "If true, the URLs of links and images count as part of a page."),
+    Setting("types", Choice(get_args(Types)), "html",
+            'Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such '
+            "as PDFs and images, which are duplicates only if they are equal."),
     Setting("scope", Choice(("all", "host", "site")), "all",
             'All pages are compared with each other ("all"), or only those of one host ("host") or of one '
             'registered domain ("site").'),

@@ -36,6 +36,11 @@ def test_copies_under_session_ids_are_not_counted() -> None:
     assert not any(alarm.rings(f"{WALL}?PHPSESSID={n:032x}", f"{WALL}?PHPSESSID={99:032x}") for n in range(9))
 
 
+def test_stories_whose_number_is_called_sid_are_counted() -> None:
+    alarm = Alarm(3, Counts())
+    assert [alarm.rings(f"{WALL}?sid={n}", f"{WALL}?sid=99") for n in range(5)] == [False] * 3 + [True] * 2
+
+
 def test_a_limit_of_zero_is_none() -> None:
     alarm = Alarm(0, Counts())
     assert not any(alarm.rings(f"http://example.org/{n}", WALL) for n in range(2_000))

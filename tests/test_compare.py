@@ -11,8 +11,9 @@ from dedup import Detector
 from dedup.fingerprint.shingles import containment
 from dedup.lab.labelled import read_page
 from dedup.lab.papers.sampling import mod_sample, winnow
-from dedup.page.html import decode, is_url
+from dedup.page.html import decode
 from dedup.page.read import read
+from dedup.page.words import is_url
 from tests.support.processes import scrapy
 
 
@@ -118,3 +119,29 @@ def test_a_page_that_cannot_be_read_is_named(site: Path, wrong: str) -> None:
 
 def test_two_pages_are_wanted() -> None:
     assert compare("one.html").returncode == 2
+
+
+def product(number: int, heading: str, own: int) -> str:
+    """A page of a shop in 400 words of menu and footer."""
+    menu, footer = (" ".join(f"{part}{word}" for word in range(200)) for part in ("menu", "footer"))
+    text = " ".join(f"fact{number}x{word}" for word in range(own))
+    return (
+        f"<title>{heading}</title><nav>{menu}</nav><h1>{heading}</h1><p>{text}</p><footer>{footer}</footer>"
+    )
+
+
+def test_what_is_the_pages_own_decides_between_pages_in_one_chrome(tmp_path: Path) -> None:
+    for number, heading in enumerate(("Brass lantern", "Wool jumper")):
+        (tmp_path / f"{number}.html").write_text(product(number, heading, 30))
+    pair = (tmp_path / "0.html", tmp_path / "1.html")
+    done = compare(*pair)
+    assert done.returncode == 1
+    lines = {line[:12].strip(): line[13:] for line in done.stdout.splitlines()}
+    assert lines["chrome A"].startswith("400 of 434 tokens in menus")
+    assert "heading 'brass lantern brass lantern'" in lines["called A"]
+    assert re.match(r"of \d+ shingles that are B's own \d are in A, \d+ are new", lines["own"])
+    assert lines["verdict"].startswith("different: distance and resemblance both say that they are near-dupl")
+    assert "a crawl also knows what many pages of the host share" in done.stdout
+    without = compare(*pair, "-s", "DEDUP_CHROME=False")
+    assert without.returncode == 0
+    assert not re.search("^own ", without.stdout, re.MULTILINE)

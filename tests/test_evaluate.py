@@ -149,9 +149,8 @@ def test_pairs_are_evaluated(pairs: Path, tmp_path: Path) -> None:
 
 
 def test_a_collection_is_evaluated_and_every_index_agrees(collection: Path, redis_socket: Path) -> None:
-    done = evaluate(
-        collection, "--root", collection.parent, "--through-index", "-s", f"DEDUP_INDEX=unix://{redis_socket}"
-    )
+    options = ("-s", "DEDUP_CHROME=False", "-s", f"DEDUP_INDEX=unix://{redis_socket}")
+    done = evaluate(collection, "--root", collection.parent, "--through-index", *options)
     assert done.returncode == 0, done.stderr
     assert "60 pages" in done.stdout
     assert "the same verdicts" in done.stdout
@@ -160,7 +159,14 @@ def test_a_collection_is_evaluated_and_every_index_agrees(collection: Path, redi
 
 
 def test_a_method_with_bands_is_evaluated_by_resemblance(collection: Path, redis_socket: Path) -> None:
-    options = ("-s", "DEDUP_METHOD=minhash", "-s", f"DEDUP_INDEX=unix://{redis_socket}")
+    options = (
+        "-s",
+        "DEDUP_METHOD=minhash",
+        "-s",
+        "DEDUP_CHROME=False",
+        "-s",
+        f"DEDUP_INDEX=unix://{redis_socket}",
+    )
     done = evaluate(collection, "--root", collection.parent, "--through-index", *options)
     assert done.returncode == 0, done.stderr
     assert "17 bands of 5 min-hashes, of which one is shared with a probability of" in done.stdout
@@ -208,7 +214,7 @@ def test_the_audit_finds_wrong_drops(tmp_path: Path) -> None:
     # Without the second stage, pages that only share the frequencies of their words are dropped.
     settings = {"ADDONS": {"dedup.scrapy.Addon": 500}, "DEDUP_INDEX": "memory:", "DEDUP_AUDIT": 1.0}
     settings |= {"DEDUP_LOG": str(tmp_path / "drops.jsonl"), "TWISTED_REACTOR_ENABLED": False}
-    settings |= {"DEDUP_MIN_RESEMBLANCE": 0.0, "DEDUP_MAX_DISTANCE": 7}
+    settings |= {"DEDUP_MIN_RESEMBLANCE": 0.0, "DEDUP_MAX_DISTANCE": 7, "DEDUP_CHROME": False}
     with serve(Site()) as url:
         crawler = get_crawler(SiteSpider, settings)
         asyncio.run(crawler.crawl_async(start=url))

@@ -244,7 +244,7 @@ def damage(page: bytes, pages: list[bytes], chance: random.Random) -> bytes:
     return bytes(data)
 
 
-REASONS = {None, "empty", "short", "truncated", "binary", "undecodable", "large", "hostile"}
+REASONS = {None, "empty", "short", "truncated", "binary", "undecodable", "large", "hostile", "scripted"}
 
 
 @pytest.mark.parametrize("number", [1_000, pytest.param(100_000, marks=pytest.mark.slow)])

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from dedup.fingerprint.detector import Detector
-from dedup.page.html import decode, extract, is_url, parse, split_tokens
+from dedup.page.html import decode, extract, parse
 from dedup.page.limits import UNPARSABLE, unreadable
+from dedup.page.words import is_url, split_tokens
 from tests.support.pages.oracle import LINKS, spaced, steady, tokens_of
 
 PAGE_URL = "http://example.org/docs/page.html"
@@ -73,9 +74,11 @@ def like(name: str, page: str, other: str = PLAIN) -> Any:
         like("click tracking", PLAIN.replace("b.html", "b.html?utm_source=x&amp;utm_medium=y&amp;gclid=7")),
         like(
             "a session id among parameters",
-            PLAIN.replace("b.html", "b.html?id=7&amp;sid=9f&amp;q=x"),
+            PLAIN.replace("b.html", "b.html?id=7&amp;sid=9f86d081&amp;q=x"),
             PLAIN.replace("b.html", "b.html?id=7&amp;q=x"),
         ),
+        like("an unknown id in a link", PLAIN.replace("b.html", "b.html?tok=9f86d081884c7d65")),
+        like("an unknown id, another", PLAIN.replace("b.html", "b.html?tok=0c5aad0159f86d08")),
         like("a fragment", PLAIN.replace("b.html", "b.html#section-2")),
         like("a relative link", PLAIN.replace("/docs/b.html", "b.html")),
         like("a roundabout link", PLAIN.replace("/docs/b.html", ".././docs/x/../b.html")),
@@ -613,3 +616,35 @@ def test_a_word_of_a_megabyte_is_one_token() -> None:
 
 def test_a_run_of_combining_marks_is_cut_to_thirty() -> None:
     assert len(tokens("<p>q" + "\u0301\u0323" * 100_000)[0]) == 31
+
+
+# --- Ids in URLs ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["/shop/{}?tok={id}", "/s/{id}/{}", "/{};s={id}", "/{}?p=2&amp;{id}", "/(S({id}))/{}", "/{}?sid={id}"],
+)
+def test_ids_that_are_new_at_each_visit_make_no_page_new(link: str) -> None:
+    def visit(session: str) -> list[str]:
+        return tokens("".join(f"<a href='{link.format(name, id=session)}'>{name}</a>" for name in "abcab"))
+
+    assert visit("9f86d081884c7d659a2f") == visit("0c5aad0159f86d08aa11") != tokens("<a href='/a'>a</a>" * 5)
+
+
+def test_ids_that_are_all_that_tells_the_links_of_a_page_apart_are_kept() -> None:
+    """A gallery, whose words are the same for all pictures."""
+    galleries = [
+        [f"{gallery}f86d081-884c-7d65-9a2f-eaa0c55ad01{photo}" for photo in range(4)] for gallery in (1, 2)
+    ]
+    for link in ("/photo/{}", "/photo?id={}", "/photo?sid={}"):
+        shown = [
+            tokens("".join(f"<a href='{link.format(photo)}'>Photo</a>" for photo in gallery))
+            for gallery in galleries
+        ]
+        assert shown[0] != shown[1]
+        assert len(set(shown[0])) == 5
+
+
+def test_links_are_counted_with_their_ids() -> None:
+    assert extract(parse("<a href='/a?tok=9f86d081884c7d65'>a</a><a href='/a'>a</a>")).links == 2

@@ -23,8 +23,11 @@ from scrapy.utils.request import fingerprint
 
 from dedup import Detector
 from dedup.errors import IndexCorruptError, IndexMismatchError, SettingsError
+from dedup.fingerprint.chrome import Chrome
+from dedup.fingerprint.fingerprint import Called
 from dedup.index import Entry, Index, open_index
-from dedup.index.export import header_line, page_line, read_page
+from dedup.index.export import header_line, host_line, page_line, read_line
+from dedup.index.redis.record import key_at
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
 from tests.support import ROOT
 from tests.support.processes import scrapy
@@ -253,7 +256,11 @@ def test_check_says_what_is_damaged_and_how_to_repair_it(
         with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
             for number in range(4, 21):
                 key = f"shingleback:{{{namespace}}}:p:{number}"
-                client.set(key, client.get(key)[:45] + b"\0" * 2 + client.get(key)[45 + 2 + 128 :])
+                record, at = (
+                    client.get(key),
+                    key_at(1, banded=True),
+                )  # where the sketch begins: there are no bands
+                client.set(key, record[:at] + b"\0" * 2 + record[at + 2 + 128 :])
     done = command("check")
     assert (done.returncode, done.stderr) == (5, "")
     heading, kind, *some, more, repair = done.stdout.splitlines()
@@ -444,12 +451,18 @@ def test_an_export_leaves_out_what_is_unreadable_or_pending_and_says_so(
 
 @pytest.mark.parametrize("store", ["memory"])
 def test_a_page_survives_as_a_line(index: Make) -> None:
-    for changes in ({}, {"url": HOSTILE}, {"page_id": "\0\r\n"}, {"simhash": 2**64 - 1, "digest": 0}):
+    for changes in (
+        {},
+        {"url": HOSTILE},
+        {"page_id": "\0\r\n"},
+        {"simhash": 2**64 - 1, "digest": 0},
+        {"called": Called(1, 2**64 - 1, 3)},
+    ):
         filed = entry(1, **changes)
         line = page_line(filed)
         assert line.isascii()
         assert "\n" not in line
-        assert read_page(line.encode(), index()) == filed
+        assert read_line(line.encode(), index()) == filed
 
 
 def changed(**changes: Any) -> bytes:
@@ -487,6 +500,11 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "a time to come": (changed(filed=2**32), f"filed at {2**32}"),
     "a time before 1970": (changed(filed=-1), "filed at -1"),
     "no run": (changed(run=""), "run is ''; allowed: 32 hex digits"),
+    "a short name": (changed(called="00"), "called is '00'; allowed: 48 hex digits"),
+    "a host without a table": (b'{"host": "a"}', "missing or unknown: 'chrome'"),
+    "a host that is a number": (b'{"host": 7, "chrome": ""}', "host is 7; allowed: text"),
+    "a table that is none": (b'{"host": "a", "chrome": "AAAA"}', "chrome is 'AAAA'; allowed: a compressed"),
+    "a table of other slots": (host_line("a", Chrome(64)).encode(), "a table of 512 slots has 25141 bytes"),
     "a line without end": (b'{"page_id": "' + b"x" * (MAX_LINE + 5), "not a JSON object"),
 }
 
@@ -531,11 +549,11 @@ HEADERS: dict[str, tuple[Callable[[Index], bytes], str]] = {
     "a page": (lambda index: page_line(entry(1)).encode(), "line 1: it is not the header"),
     "garbage": (lambda index: b"\x89PNG\r\n\x1a\n", "line 1: it is not a JSON object"),
     "another format": (
-        lambda index: header_line(index).replace('index": 1', 'index": 2').encode(),
-        "line 1: it is not the header of an export of format 1",
+        lambda index: header_line(index).replace('index": 2', 'index": 3').encode(),
+        "line 1: it is not the header of an export of format 2",
     ),
     "no parameters": (
-        lambda index: b'{"shingleback_index": 1, "parameters": 7}',
+        lambda index: b'{"shingleback_index": 2, "parameters": 7}',
         "line 1: it is not the header",
     ),
     "a parameter lost": (

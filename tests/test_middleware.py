@@ -68,6 +68,9 @@ def test_the_record_of_a_drop_has_every_field(crawl: Run, site: Site) -> None:
         "duplicate_of": site.url + "/a",
         "distance": comparison.distance,
         "resemblance": round(comparison.resemblance or 0, 4),
+        "own": None,  # whole pages are compared here
+        "matching": None,
+        "new": None,
         "simhash": b.hex,
         "duplicate_of_simhash": a.hex,
         "tokens": b.tokens,
@@ -397,6 +400,42 @@ def test_responses_that_are_no_pages_are_skipped(crawl: Run) -> None:
     }
 
 
+@pytest.mark.parametrize("types", ["html", "text", "all"])
+def test_what_is_not_html_is_judged_if_that_is_wanted(crawl: Run, types: str) -> None:
+    class TakesAll(Walker):
+        def links(self, response: Any) -> list[str]:
+            return list(others) if self.path(response) == "/" else []
+
+    def changed(text: str) -> str:
+        return text + " changed"
+
+    text, noise = words("a text", 400), random.Random(1).randbytes(5_000)
+    kinds: dict[str, tuple[str, list[bytes]]] = {
+        "text/plain": ("text", [text.encode(), changed(text).encode(), words("other").encode()]),
+        "text/markdown": ("text", [f"# {words(n, 400)} <b>".encode() for n in (1, 1, 2)]),
+        "application/json": (
+            "text",
+            [
+                json.dumps({"csrf": visit, "text": words(n, 400)}).encode()
+                for visit, n in enumerate((3, 3, 4))
+            ],
+        ),
+        "application/pdf": ("all", [b"%PDF-" + noise, b"%PDF-" + noise, b"%PDF-" + noise[1:]]),
+        "application/xml": ("all", [f"<?xml?><a>{words(n)}</a>".encode() for n in (5, 5, 6)]),
+    }
+    others = {
+        f"/{kind.replace('/', '-')}/{copy}": (200, {"Content-Type": kind}, body)
+        for kind, (_, bodies) in kinds.items()
+        for copy, body in enumerate(bodies)
+    }
+    done = crawl({"/": page("home"), **others}, TakesAll, DEDUP_TYPES=types, DEDUP_CHROME=False)
+    judged = [kind for kind, (wanted, _) in kinds.items() if types == "all" or types == wanted]
+    assert done.dropped == [f"/{kind.replace('/', '-')}/1" for kind in judged]
+    assert done.figures["new"] == 1 + 2 * len(judged)
+    assert done.figures.get("skipped/type", 0) == 3 * (len(kinds) - len(judged))
+    assert done.mishaps == []
+
+
 def test_robots_txt_is_skipped_even_if_it_is_a_page(crawl: Run) -> None:
     pages = {"/": page("home", "/a"), "/a": page("robots"), "/robots.txt": page("robots")}
     done = crawl(pages, ROBOTSTXT_OBEY=True)
@@ -414,6 +453,10 @@ def test_pages_that_can_not_be_judged_are_kept(crawl: Run) -> None:
         "nothing": ("empty", html("")),
         "white space and a comment": ("empty", html(" \n<!-- made at 12:05 -->\n")),
         "only scripts": ("empty", html(f"<script>{words('script')}</script><style>{words('style')}</style>")),
+        "only a shell": (
+            "scripted",
+            html(f"<title>{words('shell', 60)}</title><div id=root></div><script src=x>"),
+        ),
         "frames": ("empty", html('<frameset><frame src="/left"><frame src="/right"></frameset>')),
         "an error message": ("short", html("<h1>Sorry</h1><p>Please enable JavaScript to see this page.")),
         "random bytes": ("binary", html(noise)),
@@ -463,7 +506,9 @@ def test_a_label_that_is_no_character_set_is_ignored(crawl: Run, label: str) -> 
     done = crawl(pages)
     assert done.verdicts == dict.fromkeys(pages, "new")
     for path, shown in text.items():
-        assert done.spider.judgements[path].fingerprint == Detector().fingerprint(shown)
+        assert done.spider.judgements[path].fingerprint == Detector().fingerprint(
+            shown, done.spider.url + path
+        )
     assert done.spider.failures == []
     assert done.mishaps == []
 
@@ -663,7 +708,9 @@ def test_one_line_installs_it_in_a_foreign_project(crawl: Run, site: Site, tmp_p
         "        yield {'url': response.url}\n"
         "        yield from response.follow_all(css='a')\n"
     )
-    site.pages = TWINS
+    site.pages = TWINS | {
+        "/b": page("story", "/behind-a")
+    }  # of a host that is not known, only equal pages are dropped
     done = scrapy("crawl", "tale", "-O", "items.jsonl", "-s", "DOWNLOAD_DELAY=0", cwd=project)
     items = [json.loads(line)["url"] for line in (project / "items.jsonl").read_text().splitlines()]
     [record] = [json.loads(line) for line in (project / "duplicates.jsonl").read_text().splitlines()]

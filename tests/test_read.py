@@ -4,8 +4,8 @@ import pytest
 from lxml import etree
 
 from dedup.page.html import Page, parse
-from dedup.page.limits import MAX_TAGS, UNREADABLE, unreadable
-from dedup.page.read import read
+from dedup.page.limits import MAX_TAGS, MAX_TOKENS, UNREADABLE, unreadable
+from dedup.page.read import read, read_body, read_text, tokens_as_page
 
 #: A text for each reason for which none is read.
 REFUSED = {
@@ -53,3 +53,64 @@ def test_a_tree_that_is_there_is_read_and_left_as_it_is() -> None:
     before = etree.tostring(root)
     assert read("its text", tree=lambda _: root) == read("<p>One <a href='/two'>two</a>")
     assert etree.tostring(root) == before
+
+
+# --- What is not HTML -----------------------------------------------------------------------------------
+
+
+def test_of_a_text_nothing_is_taken_for_markup() -> None:
+    text = "if a<b and c>d: <!-- see --> [the docs](http://example.org/docs/) &amp; <script>x</script>"
+    words = [
+        "if",
+        "a",
+        "b",
+        "and",
+        "c",
+        "d",
+        "see",
+        "the",
+        "docs",
+        "http",
+        "example",
+        "org",
+        "docs",
+        "amp",
+        "script",
+        "x",
+        "script",
+    ]
+    assert read_text(text).tokens == words
+    assert read_text("<" * (MAX_TAGS + 1) + "word").tokens == ["word"]
+
+
+@pytest.mark.parametrize("reason", ["binary", "undecodable"])
+def test_a_text_that_is_none_is_refused(reason: str) -> None:
+    assert read_text(REFUSED[reason]) == Page([], 0, reason)
+
+
+def test_an_empty_text_is_empty_and_a_huge_one_is_large_or_truncated() -> None:
+    assert [read_text(text).reason for text in ("", " \n", "...", "a" * 4_000_001)] == ["empty"] * 3 + [
+        "large"
+    ]
+    assert tokens_as_page(["word"] * (MAX_TOKENS + 1)).reason == "truncated"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": ["one", 2, {"token": "x"}], "url": "http://x.org/"}', '\ufeff ["one", 2]']
+)
+def test_of_json_its_strings_and_numbers_are_read(text: str) -> None:
+    assert read_text(text, is_json=True).tokens == ["one", "2"]
+
+
+def test_what_is_called_json_and_is_none_is_text() -> None:
+    assert read_text("{'one': 2} {}", is_json=True).tokens == ["one", "2"]
+
+
+def test_a_text_has_an_address_and_a_place() -> None:
+    page = read_text("words", "http://example.org/docs/storm-notes.md")
+    assert (page.address, page.place) == (("storm", "notes"), "/docs/storm-notes.md")
+
+
+def test_another_body_is_its_digest() -> None:
+    assert read_body(b"%PDF").body == read_body(b"%PDF").body != read_body(b"%PDG").body
+    assert read_body(b"").reason == "empty"

@@ -20,6 +20,9 @@ VALUES: dict[str, tuple[Any, list[Any]]] = {
     "duplicate_of": ("\ud800", [None, []]),
     "distance": (64, [None, -1, 65, 1.5, True, "1"]),
     "resemblance": (0, [None, -0.1, 1.1, float("nan"), True, "1"]),
+    "own": (None, [-1, 1.5, True, "1"]),
+    "matching": (1 << 32, [-1, (1 << 32) + 1, 1.0]),
+    "new": (0, [-1, False, []]),
     "simhash": ("0" * 16, [None, 7]),
     "duplicate_of_simhash": ("0" * 16, [None, 7]),
     "tokens": (1 << 32, [None, -1, (1 << 32) + 1, 1.0]),
@@ -56,16 +59,16 @@ def test_a_field_has_the_values_of_its_table_and_no_others(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_only_the_bytes_may_be_missing(name: str) -> None:
+def test_only_the_bytes_and_what_older_logs_lack_may_be_missing(name: str) -> None:
     others: Any = {other: value for other, value in RECORD.items() if other != name}
-    if name == "bytes":
+    if name in OPTIONAL:
         assert make(**others) == parse(json.dumps(others)) == others
     else:
         with pytest.raises(ValueError, match=f"^{name} is missing"):
             make(**others)
         with pytest.raises(ValueError, match=f"^{name} is missing"):
             parse(json.dumps(others))
-    assert {"bytes"} == OPTIONAL
+    assert {"bytes", "own", "matching", "new"} == OPTIONAL
 
 
 def test_no_other_field_is_written() -> None:

@@ -9,6 +9,7 @@ from importlib.resources import files
 import pytest
 
 from dedup.fingerprint.detector import Detector, Features
+from dedup.fingerprint.fingerprint import Called
 from dedup.index import Entry, contract
 from dedup.index.entry import storable_id
 from dedup.index.redis.client import VERBS, source
@@ -19,14 +20,19 @@ from tests.support.redis import Server
 from tests.support.stores import ODD_IDS, opened
 from tests.support.surveys import entry
 
-ENTRY = Entry("id é", "http://example.org/", 1 << 63, 2, 3, (4, 5), b"sketch", 1_800_000_000, "0f" * 16)
-#: Bytes of version 0.1.0, which every later version has to read.
+ENTRY = Entry(
+    "id é", "http://example.org/", 1 << 63, 2, 3, (4, 5), b"sketch", 1_800_000_000, "0f" * 16, Called(7, 8, 9)
+)
+#: Bytes of format 4, which every later version of that format has to read.
 STORED = (
     bytes.fromhex(
         "8000000000000000"
         "0000000000000002"
         "0000000000000003"
-        "6b49d200" + "0f" * 16 + "02"
+        "6b49d200" + "0f" * 16 + "0000000000000007"
+        "0000000000000008"
+        "0000000000000009"
+        "02"
         "0000000000000004"
         "0000000000000005"
         "0006" + b"sketch".hex() + "00000005" + "id é".encode().hex()
@@ -52,6 +58,9 @@ def test_the_scripts_find_each_field_where_python_puts_it() -> None:
         "DIGEST": struct.pack(">Q", ENTRY.digest),
         "FILED": struct.pack(">I", ENTRY.filed),
         "RUN": bytes.fromhex(ENTRY.run),
+        "HEADING": struct.pack(">Q", 7),
+        "NAMES": struct.pack(">Q", 8),
+        "PLACE": struct.pack(">Q", 9),
         "BAND_COUNT": b"\2",
     }
 

@@ -8,7 +8,9 @@ import sqlite3
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,7 +27,7 @@ from dedup import SettingsError
 from dedup.droplog.course import pause, read_steps, read_thresholds
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
-from dedup.droplog.texts import Texts, stored
+from dedup.droplog.texts import Text, Texts, stored
 from dedup.report.document import MARK, MAX_PAIRS, Source, check_target, report, write_report
 from tests.support.logs import HOSTILE, lines, record
 from tests.support.processes import scrapy
@@ -88,6 +90,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
             "DEDUP_INDEX": "memory:",
             "DEDUP_LOG": done.log,
             "DEDUP_KEEP_TEXT": 1,
+            "DEDUP_CHROME": False,  # see tests.support.crawls.crawl
             "DOWNLOAD_DELAY": 0,
             "CONCURRENT_REQUESTS": 1,
         }
@@ -302,6 +305,27 @@ def test_two_pages_side_by_side_with_what_differs_marked(crawl: Crawl, real: Pat
     assert all(set(text.split()) <= set(body.split()) for text in marked)
 
 
+def test_marked_chrome_is_grey_in_both_pages(tmp_path: Path, opened: Open) -> None:
+    far = [f"word{number}" for number in range(100)]
+    kept = Text(["home", "shop", "lamp", *far, "old", "foot"], [(0, 2), (104, 105)])
+    dropped = Text(["extra", "home", "shop", "news", "lamp", *far, "foot", "new"], [(0, 4), (105, 107)])
+    pair = record()
+    pages = {pair["url"]: dropped, pair["duplicate_of"]: kept}
+    path = made(tmp_path, pair, texts="stored", find=lambda url, simhash: pages[url])
+    page = opened(path)
+    page.locator("details.cluster summary").first.click()
+    page.locator("details.cluster button").first.click()
+    dialog = page.get_by_role("dialog", name="Two pages, taken for one")
+    expect(dialog.locator(".facts")).to_contain_text("120 shingles that the host's other pages have not")
+    expect(dialog.locator("#differences .note")).to_contain_text("Grey words are in menus")
+    for side, tokens in (("kept", kept), ("dropped", dropped)):
+        grey = " ".join(dialog.locator(f"td[data-page={side}] .chrome").all_text_contents()).split()
+        wanted = [token for start, end in tokens.chrome for token in tokens.tokens[start:end]]
+        assert grey == wanted
+    dialog.locator("details.equal summary").click()
+    assert dialog.locator("details.equal p .chrome").count() == 0
+
+
 def test_everything_can_be_done_by_keyboard(real: Path, opened: Open) -> None:
     page = opened(real)
 
@@ -489,9 +513,9 @@ def _written(log: Path, *records: dict[str, Any]) -> Path:
     return log
 
 
-def _echo(url: str, simhash: str) -> list[str]:
+def _echo(url: str, simhash: str) -> Text:
     """As words: the URL itself."""
-    return ["same", url, "same"]
+    return Text(["same", url, "same"])
 
 
 INJECT = """(kind) => {
@@ -769,14 +793,20 @@ def test_a_course_that_is_none_is_left_out(tmp_path: Path) -> None:
 def test_texts_are_found_by_url_and_simhash(tmp_path: Path) -> None:
     path = tmp_path / "x.texts"
     with Texts(path) as texts:
-        texts.add("http://a/", "0f", ["one", "two"])
-        texts.add("http://b/", "1f", ["one", "drei"], of=("http://a/", "0f"))
-        texts.add("http://long/", "2f", ["x" * 2_000_000])
+        texts.add("http://a/", "0f", Text(["one", "two"]))
+        texts.add(
+            "http://b/", "1f", Text(["nav", "one", "drei", "foot"], [(0, 1), (3, 4)]), of=("http://a/", "0f")
+        )
+        texts.add("http://long/", "2f", Text(["x" * 2_000_000]))
     with stored([tmp_path / "missing", tmp_path, path]) as find:
-        assert find("http://a/", "0f") == ["one", "two"]
-        assert find("http://b/", "1f") == ["one", "drei"]
+        assert find("http://a/", "0f") == (["one", "two"], [])
+        assert find("http://b/", "1f") == (["nav", "one", "drei", "foot"], [(0, 1), (3, 4)])
         assert find("http://a/", "1f") is None  # it said something else by then
         assert find("http://long/", "2f") is None
+    with closing(sqlite3.connect(path)) as database, database:  # as they were before chrome was stored
+        database.execute("UPDATE texts SET tokens = ?", (zlib.compress(b"one two"),))
+    with stored([path]) as find:
+        assert find("http://b/", "1f") == (["one", "two"], [])
     path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
     with stored([path]) as find:
         assert find("http://a/", "0f") is None
@@ -786,10 +816,10 @@ def test_two_crawls_may_store_texts_in_one_file(tmp_path: Path) -> None:
     path = tmp_path / "x.texts"
     with Texts(path) as one, Texts(path) as other:
         for page in range(200):
-            one.add(f"http://a/{page}", "0", ["a"])
-            other.add(f"http://b/{page}", "0", ["b"])
+            one.add(f"http://a/{page}", "0", Text(["a"]))
+            other.add(f"http://b/{page}", "0", Text(["b"]))
     with stored([path]) as find:
-        assert all(find(f"http://{host}/{page}", "0") == [host] for page in range(200) for host in "ab")
+        assert all(find(f"http://{host}/{page}", "0") == ([host], []) for page in range(200) for host in "ab")
 
 
 def test_texts_stay_within_their_bound_and_pairs_stay_longest(tmp_path: Path) -> None:
@@ -799,7 +829,7 @@ def test_texts_stay_within_their_bound_and_pairs_stay_longest(tmp_path: Path) ->
         for page in range(2_000):
             text = [f"{chance.getrandbits(64):x}" for _ in range(100)]
             of = ("http://a/0", "0") if page == 1 else None
-            texts.add(f"http://a/{page}", str(page), text, of)
+            texts.add(f"http://a/{page}", str(page), Text(text), of)
     assert path.stat().st_size < 1.3 * bound
     with stored([path]) as find:
         found = [page for page in range(2_000) if find(f"http://a/{page}", str(page))]

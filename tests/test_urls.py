@@ -9,6 +9,7 @@ from dedup.page.urls import (
     MAX_URL,
     host,
     join,
+    strip_ids,
     strip_session,
     strip_user,
     url_token,
@@ -69,9 +70,6 @@ def test_a_mirror_has_the_same_tokens_for_its_own_pages(at: str) -> None:
         "jsessionid",
         "PHPSESSID",
         "ASPSESSIONIDABC",
-        "sid",
-        "session_id",
-        "CFID",
         "cftoken",
         "utm_source",
         "gclid",
@@ -84,6 +82,55 @@ def test_session_ids_and_campaigns_are_stripped_from_a_url(name: str) -> None:
     assert strip_session(f"{url}?p=2&{name}=1F#top") == f"{url}?p=2"
     assert strip_session(f"{url}?{name}=1F&p=2") == f"{url}?p=2"
     assert strip_session(f"{url}?x{name}=1F") == f"{url}?x{name}=1F"
+
+
+@pytest.mark.parametrize("name", ["sid", "SID", "session_id", "sessionid", "sessid", "CFID"])
+def test_what_may_name_a_story_is_stripped_only_if_its_value_looks_like_an_id(name: str) -> None:
+    url = "http://example.org/a"
+    for value in ("77c1d05e", "9f86d081884c7d65", "1763767000123", "9f86d081-884c-7d65-9a2f-eaa0c55ad015"):
+        assert strip_session(f"{url}?p=2&{name}={value}#top") == f"{url}?p=2"
+    for value in ("17", "20261121", "2", "storm", "storm-2-0", "", "storm released"):
+        assert strip_session(f"{url}?{name}={value}&p=2") == f"{url}?{name}={value}&p=2"
+
+
+def test_cfid_goes_with_cftoken() -> None:
+    assert strip_session("http://example.org/a?cfid=4312&cftoken=8901&p=2") == "http://example.org/a?p=2"
+
+
+@pytest.mark.parametrize(
+    ("token", "without"),
+    [
+        ("/a?tok=9f86d081884c7d65", "/a"),
+        ("/a?9f86d081884c7d65", "/a"),
+        ("/a?sid=77c1d05e&p=2", "/a?p=2"),
+        ("/a?page=2&tok=9f86d081884c7d65&v=1", "/a?page=2&v=1"),
+        ("/s/9f86d081884c7d65/a.html", "/s/*/a.html"),
+        ("/(S(lit3py55t21z5v55vlm25s55))/a.aspx", "/*/a.aspx"),
+        ("/a;s=9f86d081884c7d65/b", "/a/b"),
+        ("/a?at=1763767000123", "/a"),
+        ("/a?key=9f86d081-884c-7d65-9a2f-eaa0c55ad015", "/a"),
+        ("/a?key=aGVsbG8gd29ybGQ-x_4kQ%3D", "/a"),
+        ("/a?key=QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "/a"),
+        *(
+            (token, token)
+            for token in (
+                "/a?sid=17",
+                "/a?id=77c1d05e",
+                "/a?id=20261121",
+                "/a/123456789",
+                "/9f86d081884c7d65.jpg",
+                "/notes/release-notes-for-storm-2-0-1",
+                "/a?q=Release_Notes_For_Storm_2_0",
+                "/watch?v=dQw4w9WgXcQ",
+                "/internationalisation/a",
+                "//d111111abcdef8x9f86d081.example.net/a",
+                "/SuperCalifragilistic/a",
+            )
+        ),
+    ],
+)
+def test_what_looks_like_nothing_but_an_id_is_left_out(token: str, without: str) -> None:
+    assert strip_ids(token) == without
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ SELECT CAST(round(resemblance * 10000) AS INTEGER) / 500 AS twentieths, count(*)
 FROM drops GROUP BY twentieths ORDER BY twentieths
 """
 _CLUSTERS = """
-SELECT duplicate_of, count(*), sum(links), min(time), max(time), count(DISTINCT host)
+SELECT duplicate_of, count(*), sum(links), min(time), max(time), count(DISTINCT host), max(new)
 FROM drops GROUP BY duplicate_of ORDER BY 2 DESC, 1
 """
 
@@ -105,6 +105,7 @@ class Cluster(NamedTuple):
     first: str
     last: str
     hosts: int
+    new: int | None  # the most new shingles that one of them has; None if no record tells it
 
 
 class Place(NamedTuple):

@@ -40,6 +40,10 @@ def _time(value: Any) -> str:
     return found.isoformat(timespec="milliseconds")
 
 
+def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else read(value)
+
+
 def _as_it_is(is_right: Callable[[Any], bool]) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
         if not is_right(value):
@@ -76,6 +80,25 @@ class Record(TypedDict):
     resemblance: Annotated[
         float, Field(_number(1, int, float), "REAL", "the share of shingles that both pages have, 0 to 1")
     ]
+    own: Annotated[
+        NotRequired[int | None],
+        Field(
+            _or_none(_count),
+            "INTEGER",
+            "how many shingles are the page's own, and not the chrome of its host; null for an exact one and "
+            "where nothing is known of the host; may be missing",
+        ),
+    ]
+    matching: Annotated[
+        NotRequired[int | None],
+        Field(
+            _or_none(_count), "INTEGER", "how many of these the kept page has, too; null and missing likewise"
+        ),
+    ]
+    new: Annotated[
+        NotRequired[int | None],
+        Field(_or_none(_count), "INTEGER", "how many of these the kept page has not; likewise"),
+    ]
     simhash: Annotated[str, _TEXT("the page's simhash, 16 hexadecimal digits")]
     duplicate_of_simhash: Annotated[str, _TEXT("the kept page's simhash, likewise")]
     tokens: Annotated[int, _COUNT("how many tokens the page has")]
@@ -87,7 +110,7 @@ class Record(TypedDict):
     ]
     referer: Annotated[
         str | None,
-        Field(_text_or_none, "TEXT", "the URL of the page that linked to it, or null", is_url=True),
+        Field(_or_none(_text), "TEXT", "the URL of the page that linked to it, or null", is_url=True),
     ]
     depth: Annotated[int, _COUNT("how many links lie between the page and the start")]
 

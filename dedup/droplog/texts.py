@@ -1,20 +1,33 @@
 """Tokens of pages, beside a drop log: what a dropped page and the one that it was dropped for said.
 
 There is one SQLite file per log, and its name is that of the log and ``.texts``.  A page is known by URL and
-simhash, so that a text is always the one that was judged.  Texts are compressed by zlib.
+simhash, so that a text is always the one that was judged.  A text is a page's tokens with spaces between them and,
+after a line break, how many tokens are outside and inside marked chrome by turns; it is compressed by zlib.
 """
 
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
-__all__ = ["MAX_FILE", "MAX_TEXT", "MAX_URL", "SUFFIX", "Find", "Texts", "stored"]
+__all__ = ["MAX_FILE", "MAX_TEXT", "MAX_URL", "SUFFIX", "Find", "Runs", "Text", "Texts", "stored"]
 
-#: Finds the tokens of a page by its URL and simhash.
-Find = Callable[[str, str], list[str] | None]
+#: Runs of tokens, from ... to before ..., in order.
+Runs = Sequence[tuple[int, int]]
+
+
+class Text(NamedTuple):
+    """What a page said."""
+
+    tokens: Sequence[str]
+    chrome: Runs = ()  #: tokens that are marked as chrome
+
+
+#: Finds the text of a page by its URL and simhash.
+Find = Callable[[str, str], Text | None]
 
 SUFFIX = ".texts"
 #: How many characters a text may have; longer pages are not stored.
@@ -65,9 +78,9 @@ class Texts:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def add(self, url: str, simhash: str, tokens: Sequence[str], of: tuple[str, str] | None = None) -> None:
+    def add(self, url: str, simhash: str, page: Text, of: tuple[str, str] | None = None) -> None:
         """Stores a page; ``of`` is URL and simhash of the page that it is a near-duplicate of, if any."""
-        text = " ".join(tokens)
+        text = _written(page)
         if len(text) <= MAX_TEXT:
             self._rows.append((url[:MAX_URL], simhash, of is not None, zlib.compress(text.encode(), 1)))
         if of is not None:
@@ -92,6 +105,25 @@ class Texts:
             self.flush()
 
 
+def _written(page: Text) -> str:
+    """A page as it is stored.
+
+    >>> _written(Text(["a", "b", "c", "d"], [(1, 3)]))
+    'a b c d\\n1 2'
+    >>> _read("a b c d\\n1 2")
+    Text(tokens=['a', 'b', 'c', 'd'], chrome=[(1, 3)])
+    """
+    bounds = [0, *chain.from_iterable(page.chrome)]
+    return " ".join(page.tokens) + "\n" + " ".join(str(end - start) for start, end in pairwise(bounds))
+
+
+def _read(text: str) -> Text:
+    """The page of a text, which has no second line if it was written before chrome was.  May raise ValueError."""
+    tokens, _, counts = text.partition("\n")
+    bounds = accumulate(map(int, counts.split()))
+    return Text(tokens.split(" "), [*zip(bounds, bounds, strict=True)])
+
+
 @contextmanager
 def stored(paths: Iterable[Path]) -> Iterator[Find]:
     """Gives what finds texts in these files; a file that can't be read is taken for an empty one."""
@@ -102,12 +134,12 @@ def stored(paths: Iterable[Path]) -> Iterator[Find]:
                 file = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
                 files.append(stack.enter_context(closing(file)))
 
-        def find(url: str, simhash: str) -> list[str] | None:
+        def find(url: str, simhash: str) -> Text | None:
             for file in files:
                 with suppress(sqlite3.Error, zlib.error, ValueError, TypeError):
                     found = file.execute(_FIND, (url[:MAX_URL], simhash)).fetchone()
                     if found is not None:
-                        return zlib.decompressobj().decompress(found[0], 4 * MAX_TEXT).decode().split(" ")
+                        return _read(zlib.decompressobj().decompress(found[0], 4 * MAX_TEXT).decode())
             return None
 
         yield find

@@ -20,6 +20,7 @@ from dedup.filter.audit import Audit
 from dedup.filter.claims import Claimant
 from dedup.filter.doubts import Watch
 from dedup.filter.stats import Counts, Stats, count, spend
+from dedup.filter.traps import Traps
 from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Index, Verdict
 from dedup.page.html import Page
@@ -115,6 +116,7 @@ class Filter:
         self.stats = stats if stats is not None else Counts()
         crawl = crawl or Crawl()
         self._alarm = Alarm(max_cluster, self.stats)
+        self._traps = Traps(self.stats)
         self._audit = Audit(index.detector, audit, self.stats, crawl.fetch)
         self._claimant = Claimant(index, on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._watch = Watch(index, self.stats, crawl.fetch_again)
@@ -133,6 +135,8 @@ class Filter:
             outcome = self._record(visit, outcome)
         count(self.stats, "pages")
         count(self.stats, outcome.verdict.status, outcome.verdict.reason)
+        if verdict.near is not None:
+            self._traps.add(visit.url, verdict.near)
         if outcome.record is not None:
             self._follow_up(visit, outcome, outcome.record)
         return outcome
@@ -203,12 +207,17 @@ class Filter:
 
 def make_record(visit: Visit, fingerprint: Fingerprint, verdict: Verdict, action: Action) -> Record:
     """What the log says of a page that is a near-duplicate."""
+    evidence = verdict.evidence
+    own, matching = (round(evidence.own), round(evidence.matching)) if evidence else (None, None)
     return make(
         time=datetime.now(UTC).isoformat(timespec="milliseconds"),
         url=strip_user(visit.url),
         duplicate_of=verdict.of or "",
         distance=verdict.distance or 0,
         resemblance=round(verdict.resemblance or 0.0, 4),
+        own=own,
+        matching=matching,
+        new=None if own is None or matching is None else max(0, own - matching),
         simhash=fingerprint.hex or "",
         duplicate_of_simhash=f"{verdict.of_simhash or 0:016x}",
         tokens=fingerprint.tokens,

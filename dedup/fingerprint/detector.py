@@ -9,71 +9,35 @@ pages that share a megashingle (`dedup.fingerprint.methods`).
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import repeat
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.features import Features
+from dedup.fingerprint.fingerprint import Called, Comparison, Fingerprint, Own
 from dedup.fingerprint.methods import METHODS, Method
 from dedup.fingerprint.plans import Plan
-from dedup.fingerprint.shingles import Hashes, hash_tokens
+from dedup.fingerprint.shingles import Hashes, count_different, hash_tokens
 from dedup.fingerprint.simhash import distance
-from dedup.fingerprint.sketch import Sketcher
+from dedup.fingerprint.sketch import EMPTY, Sketcher
 from dedup.page.html import Page, decode
-from dedup.page.read import read
+from dedup.page.read import read, read_text, tokens_as_page
 from dedup.settings import SETTINGS
 
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 
 #: Changes whenever the same page would get another fingerprint; stored with every index.
-SCHEME = 2
+SCHEME = 3
 #: Fingerprints that a detector remembers, by the digest of their tokens (about 500 bytes each).
 REMEMBERED = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """What is kept of a page in order to judge it and others against it."""
-
-    simhash: int | None  #: 64 bits; None when nothing could be made of the page
-    sketch: bytes  #: ``slots * bits / 8`` bytes; empty when simhash is None
-    tokens: int  #: words and URLs that were found
-    links: int  #: different URLs among its HREFs
-    reason: str | None = None  #: why it can't be judged: "short", or one of the reasons of `Page`
-    digest: int = 0  #: 64 bits of BLAKE2b of the tokens; equal pages have equal digests
-    bands: tuple[int, ...] = ()  #: 64 bits each: bands, or megashingles, where the method has them
-
-    @classmethod
-    def unjudged(cls, reason: str, tokens: int = 0, links: int = 0) -> "Fingerprint":
-        """The fingerprint of a page of which nothing could be made.
-
-        >>> Fingerprint.unjudged("binary")
-        Fingerprint(simhash=None, sketch=b'', tokens=0, links=0, reason='binary', digest=0, bands=())
-        """
-        return cls(None, b"", tokens, links, reason)
-
-    @property
-    def keys(self) -> tuple[int, ...]:
-        """What the page is filed under beside its digest: the keys of the method, or else the simhash."""
-        return self.bands if self.bands or self.simhash is None else (self.simhash,)
-
-    @property
-    def hex(self) -> str | None:
-        """The simhash as 16 hex digits."""
-        return None if self.simhash is None else f"{self.simhash:016x}"
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """How near two pages are, and whether that makes them duplicates."""
-
-    distance: int | None  #: bits in which the simhashes differ; None if a page has none
-    resemblance: float | None  #: estimated share of common shingles, 0..1
-    duplicate: bool
+#: Made-up features of a page that is no text.
+BODY_TOKENS = 256
 
 
 @dataclass(frozen=True)
@@ -166,44 +130,109 @@ class Detector:
 
     def fingerprint(self, html: bytes | str, url: str = "", encoding: str | None = None) -> Fingerprint:
         """The fingerprint of a page's HTML; ``encoding`` is what its server said of it."""
+        _check("html", html, (bytes, str), "bytes or str")
         return self.fingerprint_page(read(decode(html, encoding), url, self.keep_urls))
+
+    def fingerprint_text(self, text: str, url: str = "") -> Fingerprint:
+        """The fingerprint of plain text or Markdown, of which nothing is taken for markup.
+
+        >>> Detector().fingerprint_text("a <b> c").tokens
+        3
+        """
+        _check("text", text, (str,), "str")
+        return self.fingerprint_page(read_text(decode(text), url))
+
+    def fingerprint_tokens(self, tokens: Iterable[str]) -> Fingerprint:
+        """The fingerprint of words in their order, which are taken as they are; one that begins with "/" is a URL.
+
+        >>> Detector(min_tokens=2).fingerprint_tokens(["two", "words", "/docs/"]).reason
+        """
+        words = (
+            tokens if isinstance(tokens, str | bytes) or not isinstance(tokens, Iterable) else list(tokens)
+        )
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise TypeError(f"tokens is {_shown(tokens)}; allowed: a list of str")
+        return self.fingerprint_page(tokens_as_page([decode(word) for word in words]))
 
     def fingerprint_page(self, page: Page) -> Fingerprint:
         """The fingerprint of a page's tokens; of a page equal to one seen before, nothing is computed."""
         if page.reason is not None:
             return Fingerprint.unjudged(page.reason, len(page.tokens), page.links)
-        digest = _digest("\0".join(page.tokens).encode(), self._secrets["digest"].to_bytes(8, "big"))
+        secret = self._secrets["digest"].to_bytes(8, "big")
+        if page.body:
+            return self._of_body(page.body, _digest(page.body, secret))
+        tokens = "\0".join(page.tokens if not page.data else (*page.tokens, "", *page.data))
+        digest = _digest(tokens.encode(), secret)
         found = self._recent.get(digest) or self._compute(page, digest)
         self._recent.add(digest, found)
-        return found if found.links == page.links else replace(found, links=page.links)
+        heading = _bloom((word for word in page.heading if not any(map(str.isdigit, word))), secret)
+        names, address = _bloom(page.names, secret), _bloom(page.address, secret)
+        place = _digest(page.place.encode("utf-8", "replace"), secret) if page.place else 0
+        called = Called(heading, names, place)
+        return replace(found, links=page.links, called=called, said=heading | names | address)
 
     def _compute(self, page: Page, digest: int) -> Fingerprint:
-        hashes, words = self._hashes(page.tokens)
+        hashes, is_word = self._hashes(page.tokens)
+        words = hashes[is_word]
         if len(words) == 0:
             return Fingerprint.unjudged("short", len(page.tokens), page.links)
         shingles = self.features.shingles(hashes, words, self.shingle_size)
+        data = self._shingles_of_data(page)
+        outside = np.ones(len(page.tokens), np.bool_)
+        for start, end in page.chrome:
+            outside[start:end] = False
+        if np.count_nonzero(outside & is_word) < self.min_tokens:
+            outside[:] = True
+        main = self.features.within(outside, is_word, self.shingle_size)
+        if len(data):
+            shingles = np.concatenate((shingles, data))
+            main = np.concatenate((main, np.ones(len(data), np.bool_)))
+        least, chosen = self.sketcher.sample(shingles, main)
+        ids = (least >> np.uint64(32)).astype(np.uint16)
         return Fingerprint(
             self.features.simhash(hashes, words),
-            self.sketcher.make(shingles),
+            self.sketcher.pack(least),
             len(page.tokens),
             page.links,
             "short" if len(words) < self.min_tokens else None,
             digest,
             self.finder.bands(shingles, self._secrets["signature"]),
+            own=Own(ids, least != EMPTY, chosen, count_different(shingles)),
         )
 
-    def _hashes(self, tokens: list[str]) -> tuple[Hashes, Hashes]:
-        """Hashes of all tokens, and of the words among them."""
+    def _hashes(self, tokens: list[str]) -> tuple[Hashes, npt.NDArray[np.bool_]]:
+        """Hashes of all tokens, and which of them are words."""
         hashes = hash_tokens(tokens, self._secrets["tokens"])
         if not self.keep_urls:
-            return hashes, hashes
-        is_url = np.fromiter(map(str.startswith, tokens, repeat("/")), np.bool_, len(tokens))
-        return hashes, hashes[~is_url]
+            return hashes, np.ones(len(tokens), np.bool_)
+        return hashes, ~np.fromiter(map(str.startswith, tokens, repeat("/")), np.bool_, len(tokens))
 
     def shingles(self, page: Page) -> Hashes:
         """The shingles that a sketch samples, all of them: uint64, shape (n,)."""
-        hashes, words = self._hashes(page.tokens)
-        return self.features.shingles(hashes, words, self.shingle_size)
+        hashes, is_word = self._hashes(page.tokens)
+        shingles = self.features.shingles(hashes, hashes[is_word], self.shingle_size)
+        return np.concatenate((shingles, self._shingles_of_data(page)))
+
+    def _shingles_of_data(self, page: Page) -> Hashes:
+        """The shingles of the data in a page's scripts: they are sketched, but not in its simhash."""
+        if not page.data:
+            return np.empty(0, np.uint64)
+        hashes, is_word = self._hashes(list(page.data))
+        return self.features.shingles(hashes, hashes[is_word], self.shingle_size)
+
+    def _of_body(self, body: bytes, digest: int) -> Fingerprint:
+        """The fingerprint of a page that is no text, given a digest of it: near nothing but what is equal."""
+        hashes = hash_tokens(
+            [f"{body.hex()}{number}" for number in range(BODY_TOKENS)], self._secrets["tokens"]
+        )
+        return Fingerprint(
+            self.features.simhash(hashes, hashes),
+            self.sketcher.make(hashes),
+            0,
+            0,
+            digest=digest,
+            bands=self.finder.bands(hashes, self._secrets["signature"]),
+        )
 
     def compare(self, a: Fingerprint, b: Fingerprint) -> Comparison:
         """How near two pages are; pages that can't be judged are never duplicates."""
@@ -245,5 +274,24 @@ class _Recent:
             self._known.popitem(last=False)
 
 
+def _check(name: str, value: object, types: tuple[type, ...], allowed: str) -> None:
+    if not isinstance(value, types):
+        raise TypeError(f"{name} is {_shown(value)}; allowed: {allowed}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
 def _digest(octets: bytes, key: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(octets, key=key, digest_size=8).digest(), "big")
+
+
+def _bloom(words: Iterable[str], key: bytes) -> int:
+    """Two bits of 64 for each word: a set that can be asked, by bits alone, what another lacks."""
+    bits = 0
+    for word in words:
+        digest = _digest(word.encode(), key)
+        bits |= 1 << (digest & 63) | 1 << (digest >> 6 & 63)
+    return bits

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from dedup.fingerprint.shingles import Hashes, shingle_hashes
 from dedup.fingerprint.simhash import log_weights, simhash
@@ -10,6 +11,8 @@ from dedup.fingerprint.sketch import WIDTHS
 from dedup.values import Choice, Flag, Number, check
 
 __all__ = ["Features"]
+
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +45,12 @@ class Features:
     def shingles(self, hashes: Hashes, words: Hashes, size: int) -> Hashes:
         """The shingles that are sketched, of ``size`` tokens each: uint64, shape (n,)."""
         return shingle_hashes(hashes if self.sketch_urls else words, size)
+
+    def within(self, some: Bools, is_word: Bools, size: int) -> Bools:
+        """Which of the `shingles` consist of some tokens only, of which both arguments tell: shape (n,)."""
+        chosen = some if self.sketch_urls else some[is_word]
+        count = max(1, len(chosen) - size + 1)
+        whole = chosen[:count].copy()
+        for offset in range(1, min(size, len(chosen))):
+            whole &= chosen[offset : offset + count]
+        return whole

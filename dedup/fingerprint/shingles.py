@@ -12,7 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-__all__ = ["Hashes", "containment", "dice", "hash_tokens", "mix", "resemblance", "shingle_hashes"]
+__all__ = [
+    "Hashes",
+    "containment",
+    "count_different",
+    "dice",
+    "hash_tokens",
+    "mix",
+    "resemblance",
+    "shingle_hashes",
+]
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -108,3 +117,13 @@ def _sizes(a: Hashes, b: Hashes) -> tuple[int, int, int]:
     # np.unique sorts if it is asked for counts; else it fills a hash table, which takes many times as long.
     a, b = (np.unique(hashes, return_counts=True)[0] for hashes in (a, b))
     return len(a), len(b), len(np.intersect1d(a, b, assume_unique=True))
+
+
+def count_different(hashes: Hashes) -> int:
+    """How many different ones there are.  O(n log n).
+
+    >>> count_different(np.array([3, 1, 3], np.uint64))
+    2
+    """
+    ordered = np.sort(hashes)
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(hashes) > 0)

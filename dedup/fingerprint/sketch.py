@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from dedup.fingerprint.shingles import Hashes, mix
 
-__all__ = ["WIDTHS", "Sketcher"]
+__all__ = ["EMPTY", "WIDTHS", "Sketcher"]
 
 #: Widths of a slot that fit a 64-bit word and leave a value for "empty".
 WIDTHS = (2, 4, 8)
+#: The least value of a slot that no shingle fell into.
+EMPTY = np.uint64(2**64 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,20 @@ class Sketcher:
         """How many values a filled slot can have."""
         return (1 << self.bits) - 1
 
+    def sample(self, shingles: Hashes, among: npt.NDArray[np.bool_]) -> tuple[Hashes, npt.NDArray[np.bool_]]:
+        """The least value of each slot, and whether it is that of a shingle ``among`` some.  O(n).
+
+        Of a set of shingle hashes, and of what is said of each, both of shape (n,): uint64 and bool, shape
+        (slots,).  A slot without any shingle is `EMPTY`.
+        """
+        values = mix(shingles ^ np.uint64(self.key))
+        slot = (values >> np.uint64(64 - (self.slots.bit_length() - 1))).astype(np.intp)
+        least = np.full(self.slots, EMPTY, np.uint64)
+        np.minimum.at(least, slot, values)
+        chosen = np.zeros(self.slots, np.bool_)
+        chosen[slot[among & (values == least[slot])]] = True
+        return least, chosen
+
     def make(self, shingles: Hashes) -> bytes:
         """The sketch of a set of shingle hashes, of shape (n,).  O(n).
 
@@ -54,17 +70,25 @@ class Sketcher:
         >>> sum(octet != 0 for octet in Sketcher(slots=64, bits=8).make(few))
         3
         """
-        values = mix(shingles ^ np.uint64(self.key))
-        slot = (values >> np.uint64(64 - (self.slots.bit_length() - 1))).astype(np.intp)
-        least, filled = np.full(self.slots, 2**64 - 1, np.uint64), np.zeros(self.slots, np.uint8)
-        np.minimum.at(least, slot, values)
-        filled[slot] = 1
+        return self.pack(self.sample(shingles, np.zeros(len(shingles), np.bool_))[0])
+
+    def pack(self, least: Hashes) -> bytes:
+        """The sketch of what `sample` gives."""
         # The low bits of the smallest value are independent of its being the smallest.
         stored = (least & np.uint64(0xFFFFFFFF)) % np.uint64(self.values) + np.uint64(1)
-        filled *= stored.astype(np.uint8)
+        return self._packed(stored.astype(np.uint8) * (least != EMPTY))
+
+    def masks(self, slots: npt.NDArray[np.bool_]) -> list[bytes]:
+        """Choices of slots, of shape (n, slots), as a sketch marks them: one bit, the lowest, for each that is chosen."""
+        bits = np.zeros((*slots.shape, self.bits), np.bool_)
+        bits[:, :, 0] = slots
+        packed = np.packbits(bits.reshape(len(slots), -1), axis=1, bitorder="little")
+        return [row.tobytes() for row in packed]
+
+    def _packed(self, values: npt.NDArray[np.uint8]) -> bytes:
         lanes = 8 // self.bits
         weights = (1 << (self.bits * np.arange(lanes))).astype(np.uint8)
-        packed: npt.NDArray[np.uint8] = (filled.reshape(-1, lanes) * weights).sum(axis=1, dtype=np.uint8)
+        packed: npt.NDArray[np.uint8] = (values.reshape(-1, lanes) * weights).sum(axis=1, dtype=np.uint8)
         return packed.tobytes()
 
     def words(self, sketches: Iterable[bytes]) -> Hashes:
@@ -77,14 +101,14 @@ class Sketcher:
         int64, shape (3, n): slots filled on either side, filled on both, and filled on both and equal.
         claim.lua counts the same three.
         """
-        a, b, differ = self._lanes(stored), self._lanes(query), self._lanes(stored ^ query)
+        a, b, differ = self.lanes(stored), self.lanes(query), self.lanes(stored ^ query)
         either, both = a | b, a & b
         counts = [
             np.bitwise_count(lanes).sum(axis=-1, dtype=np.int64) for lanes in (either, both, both & ~differ)
         ]
         return np.array(counts, np.int64)
 
-    def _lanes(self, words: Hashes) -> Hashes:
+    def lanes(self, words: Hashes) -> Hashes:
         """Per slot: 1 if any of its bits is set, else 0."""
         shift = 1
         while shift < self.bits:

@@ -13,19 +13,21 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import uuid4
 
+from dedup.fingerprint.chrome import Chrome, Evidence
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.simhash import distance
 from dedup.index.entry import Entry, scope_mask, storable_id, storable_url
+from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 from dedup.index.survey import Survey
 from dedup.settings import SETTINGS
 
-__all__ = ["MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT", "Index", "Status", "Verdict"]
+__all__ = ["MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT", "Index", "Near", "Status", "Verdict"]
 
 #: How many candidates' sketches are compared per page, at most and the nearest first.  This bounds the cost
 #: of a flood of pages alike.
@@ -36,6 +38,13 @@ MAX_EQUAL = 16
 PROBE_LIMIT = 1000
 
 Status = Literal["new", "same", "duplicate", "unjudged"]
+
+
+class Near(NamedTuple):
+    """A kept page that a new one resembles enough, but whose own content it has not."""
+
+    url: str
+    evidence: Evidence | None  #: None where nothing is known of the host
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +61,15 @@ class Verdict:
     of_id: str | None = field(default=None, compare=False)  #: page id of the kept page
     #: Whether the kept page has been processed; if not, it may yet be released.
     done: bool = field(default=True, compare=False)
+    #: How its own shingles match; None where it is an exact one, or nothing is known of its host.
+    evidence: Evidence | None = field(default=None, compare=False)
+    #: Of a new page, the nearest of those that it resembles enough; a store may not tell.
+    near: Near | None = field(default=None, compare=False)
 
     @classmethod
-    def new(cls) -> "Verdict":
+    def new(cls, near: Near | None = None) -> "Verdict":
         """No kept page is near enough: this one is kept, and filed."""
-        return cls("new")
+        return cls("new", near=near)
 
     @classmethod
     def same(cls) -> "Verdict":
@@ -69,7 +82,16 @@ class Verdict:
         return cls("unjudged", reason=reason)
 
     @classmethod
-    def duplicate(cls, page: Entry, of: Entry, resemblance: float, *, method: str, done: bool) -> "Verdict":
+    def duplicate(
+        cls,
+        page: Entry,
+        of: Entry,
+        resemblance: float,
+        *,
+        method: str,
+        done: bool,
+        evidence: Evidence | None = None,
+    ) -> "Verdict":
         """The page is a near-duplicate of a kept one, which ``method`` has found."""
         equal = (of.digest, of.sketch) == (page.digest, page.sketch)
         return cls(
@@ -81,6 +103,7 @@ class Verdict:
             rule="exact" if equal else method,
             of_id=of.page_id,
             done=done,
+            evidence=evidence,
         )
 
 
@@ -101,17 +124,23 @@ class Index(ABC):
         scope: str = "all",
         expected_pages: int = 1_000_000,
         tables: int | None = None,
+        chrome: bool = True,
+        min_own: float = 0.5,
     ) -> None:
         SETTINGS["scope"].check(scope)
         scope_mask(scope, "")  # loads what it needs now, not in the event loop
         SETTINGS["expected_pages"].check(expected_pages)
         if tables is not None:
             SETTINGS["tables"].check(tables)
+        SETTINGS["chrome"].check(chrome)
+        SETTINGS["min_own"].check(min_own)
         self.parameters = Parameters(detector, scope, detector.plan(expected_pages, tables))
         self.detector = detector
         self.scope = scope
         self.expected_pages = expected_pages
         self.run = uuid4().hex
+        #: What is learned of hosts; None if the chrome of a host counts like all else.
+        self.hosts = self._new_hosts(min_own) if chrome else None
         self._tables_asked = tables is not None
         self._opened = False
         self._opening = asyncio.Lock()
@@ -150,19 +179,26 @@ class Index(ABC):
             return Verdict.unjudged(fingerprint.reason)
         await self.open()
         url = storable_url(url)
-        return await self._claim(
-            Entry(
-                storable_id(page_id),
-                url,
-                fingerprint.simhash,
-                scope_mask(self.scope, url),
-                fingerprint.digest,
-                fingerprint.bands,
-                fingerprint.sketch,
-                int(time.time()),
-                self.run,
-            )
+        entry = Entry(
+            storable_id(page_id),
+            url,
+            fingerprint.simhash,
+            scope_mask(self.scope, url),
+            fingerprint.digest,
+            fingerprint.bands,
+            fingerprint.sketch,
+            int(time.time()),
+            self.run,
+            fingerprint.called,
         )
+        verdict = await self._claim(entry, fingerprint)
+        if self.hosts is not None and verdict.status == "new":
+            self.hosts.learn_kept(fingerprint, url)
+        elif self.hosts is not None and verdict.status == "duplicate" and verdict.rule != "exact":
+            self.hosts.learn_dropped(
+                fingerprint, url, verdict.of or "", verdict.of_id or "", verdict.evidence
+            )
+        return verdict
 
     async def confirm(self, page_id: str) -> None:
         """The page's output has been handed over: its claim is done.  This is written within a second."""
@@ -197,6 +233,11 @@ class Index(ABC):
             ]
         )
 
+    async def add_hosts(self, tables: Mapping[str, Chrome]) -> None:
+        """Merges tables of hosts, by their names, into what is known of those hosts, and stores that."""
+        await self.open()
+        await self._add_hosts(tables)
+
     async def forget(self, page_ids: Sequence[str]) -> int:
         """Takes pages out, whatever their state.  How many were filed."""
         await self.open()
@@ -220,7 +261,7 @@ class Index(ABC):
     async def _open(self) -> None: ...
 
     @abstractmethod
-    async def _claim(self, entry: Entry) -> Verdict: ...
+    async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict: ...
 
     @abstractmethod
     async def _confirm(self, page_id: str) -> None: ...
@@ -241,10 +282,24 @@ class Index(ABC):
     async def _add(self, entries: Sequence[Entry]) -> int: ...
 
     @abstractmethod
+    async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None: ...
+
+    @abstractmethod
     async def _forget(self, page_ids: Sequence[str]) -> int: ...
 
-    def _duplicate(self, entry: Entry, of: Entry, resemblance: float, *, done: bool) -> Verdict:
-        return Verdict.duplicate(entry, of, resemblance, method=self.detector.method, done=done)
+    def _new_hosts(self, min_own: float = 0.0) -> Hosts:
+        return Hosts(self.detector.sketcher, min_own, self._load_host if self.persistent else None)
+
+    def _load_host(self, name: str) -> bytes | None:
+        """The saved table of a host; None if there is none, or if it is got in another way."""
+        return None
+
+    def _duplicate(
+        self, entry: Entry, of: Entry, resemblance: float, *, done: bool, evidence: Evidence | None = None
+    ) -> Verdict:
+        return Verdict.duplicate(
+            entry, of, resemblance, method=self.detector.method, done=done, evidence=evidence
+        )
 
     def _adopt(self, stored: Mapping[str, str]) -> Parameters:
         """The parameters of an existing index, which are those wanted here; raises if they are not."""

@@ -1,17 +1,17 @@
 """A page as an index files it, which pages it is compared with, and which of them a verdict names."""
 
 import hashlib
-from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from dedup.fingerprint.fingerprint import UNCALLED, Called
 from dedup.page.urls import strip_user
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-__all__ = ["Entry", "Match", "nearest", "scope_mask", "storable_id", "storable_url"]
+__all__ = ["Entry", "Match", "scope_mask", "storable_id", "storable_url"]
 
 #: Begins every page id that had to be escaped.  Unicode keeps this character out of texts.
 ESCAPED = "\uffff"
@@ -29,6 +29,7 @@ class Entry(NamedTuple):
     sketch: bytes
     filed: int  #: when, in seconds since 1970
     run: str  #: by which run, 32 hex digits
+    called: Called = UNCALLED  #: what its heading and its address call it
 
     @property
     def keys(self) -> tuple[int, ...]:
@@ -48,16 +49,6 @@ class Match(NamedTuple):
     def order(self) -> tuple[int, float, int]:
         """Sorts the nearest first."""
         return self.distance, -self.resemblance, self.number
-
-
-def nearest(matches: Iterable[Match], min_resemblance: float) -> Match | None:
-    """The match that a verdict names; None if none is near enough.
-
-    >>> nearest([Match(2, 0.8, 5), Match(1, 0.6, 6), Match(2, 0.9, 7)], min_resemblance=0.7)
-    Match(distance=2, resemblance=0.9, number=7)
-    """
-    near = (match for match in matches if match.resemblance >= min_resemblance)
-    return min(near, key=lambda match: match.order, default=None)
 
 
 @cache

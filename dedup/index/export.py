@@ -1,24 +1,29 @@
-"""Pages of an index as JSON Lines: a header with the parameters, then one object per page.
+"""An index as JSON Lines: a header with the parameters, then an object per host, then one per page.
 
 What any store gives out, any store of the same parameters takes; the table plan may be another.
+The hosts come first, so that an import that is interrupted leaves no table older than a page.
 """
 
 import base64
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from dedup.fingerprint.chrome import Chrome
+from dedup.fingerprint.fingerprint import Called
 from dedup.index.contract import Index
 from dedup.index.entry import Entry, scope_mask, storable_url
+from dedup.index.hosts import packed, unpacked
 from dedup.index.parameters import check_parameters
 
-__all__ = ["header_line", "page_line", "read_header", "read_page"]
+__all__ = ["header_line", "host_line", "page_line", "read_header", "read_line"]
 
 #: Changes whenever lines would be read differently.
-FORMAT = 1
+FORMAT = 2
 _KEY = re.compile("[0-9a-f]{16}")
 _RUN = re.compile("[0-9a-f]{32}")
+_CALLED = re.compile("[0-9a-f]{48}")
 
 
 def _parameters(index: Index) -> dict[str, str]:
@@ -40,11 +45,17 @@ def page_line(entry: Entry) -> str:
             "scope": f"{entry.scope:016x}",
             "digest": f"{entry.digest:016x}",
             "bands": [f"{band:016x}" for band in entry.bands],
-            "sketch": base64.b64encode(entry.sketch).decode(),
+            "sketch": _base64(entry.sketch),
             "filed": entry.filed,
             "run": entry.run,
+            "called": entry.called.to_bytes().hex(),
         }
     )
+
+
+def host_line(name: str, table: Chrome) -> str:
+    """The line of a host."""
+    return json.dumps({"host": name, "chrome": _base64(packed(table.to_bytes()))})
 
 
 def read_header(line: bytes, index: Index, what: str) -> None:
@@ -59,24 +70,31 @@ def read_header(line: bytes, index: Index, what: str) -> None:
     check_parameters(what, parameters, _parameters(index))
 
 
-def read_page(line: bytes, index: Index) -> Entry:
-    """The page of a line, in the scope that its URL has.
+def read_line(line: bytes, index: Index) -> Entry | tuple[str, Chrome]:
+    """The page of a line, in the scope that its URL has; or the name of a host, and its table.
 
     Raises ValueError: one line that says which field is wrong, and what is allowed.
     """
     found = _object(line)
-    if missing := FIELDS.keys() ^ found.keys():
+    if "host" in found:
+        values = _fields(found, HOST_FIELDS)
+        return values["host"], Chrome.from_bytes(values["chrome"], index.detector.sketcher.slots)
+    entry = Entry(**_fields(found, FIELDS))
+    if wrong := index.parameters.flaw(entry):
+        raise ValueError(wrong)
+    return entry._replace(scope=scope_mask(index.scope, entry.url))
+
+
+def _fields(found: Mapping[str, Any], fields: "Fields") -> dict[str, Any]:
+    if missing := fields.keys() ^ found.keys():
         raise ValueError(f"a field is missing or unknown: {ascii(min(missing))[:60]}")
     values = {}
-    for name, (read, allowed) in FIELDS.items():
+    for name, (read, allowed) in fields.items():
         try:
             values[name] = read(found[name])
         except (ValueError, TypeError):
             raise ValueError(f"{name} is {ascii(found[name])[:60]}; allowed: {allowed}") from None
-    entry = Entry(**values)
-    if wrong := index.parameters.flaw(entry):
-        raise ValueError(wrong)
-    return entry._replace(scope=scope_mask(index.scope, entry.url))
+    return values
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -125,13 +143,29 @@ def _count(value: Any) -> int:
     return value
 
 
+def _octets(value: Any) -> bytes:
+    return base64.b64decode(_text(value), validate=True)
+
+
+def _base64(octets: bytes) -> str:
+    return base64.b64encode(octets).decode()
+
+
 #: What each field is read by, and what that allows.
-FIELDS: dict[str, tuple[Callable[[Any], Any], str]] = {
+Fields = dict[str, tuple[Callable[[Any], Any], str]]
+#: Those of a page.
+FIELDS: Fields = {
     "page_id": (_text, "text"),
     "url": (_url, "text"),
     **dict.fromkeys(("simhash", "scope", "digest"), (_key, "16 hex digits")),
     "bands": (_keys, "a list of 16 hex digits each"),
-    "sketch": (lambda value: base64.b64decode(_text(value), validate=True), "base64"),
+    "sketch": (_octets, "base64"),
     "filed": (_count, "seconds since 1970"),
     "run": (_hex(_RUN), "32 hex digits"),
+    "called": (lambda value: Called.from_bytes(bytes.fromhex(_hex(_CALLED)(value))), "48 hex digits"),
+}
+#: Those of a host.
+HOST_FIELDS: Fields = {
+    "host": (_text, "text"),
+    "chrome": (lambda value: unpacked(_octets(value)), "a compressed table in base64"),
 }

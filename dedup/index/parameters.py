@@ -13,7 +13,7 @@ from dedup.settings import SETTINGS
 __all__ = ["FORMAT", "Parameters", "check_format", "check_parameters"]
 
 #: Changes whenever stored entries would be read differently.
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def check_format(where: str, stored: object) -> None:
         age = "a newer" if int(text) > FORMAT else "an older"
         raise IndexMismatchError(
             f"the index {where} was built by {age} version of this program: its format is {text}, and this "
-            f"one's is {FORMAT}; use that version, or another index",
+            f"one's is {FORMAT}; start anew with another index, or go on with that version",
             settings=("index", "namespace"),
         )
 

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dedup.fingerprint.chrome import Chrome
 from dedup.index.entry import Entry, scope_mask
 from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 
-__all__ = ["BATCH", "REBUILD", "Filed", "Finding", "Survey", "unsound"]
+__all__ = ["BATCH", "REBUILD", "Filed", "Finding", "KnownHost", "Survey", "damaged_host", "unsound"]
 
 #: Pages that are read at once.
 BATCH = 500
@@ -27,6 +28,13 @@ class Filed(NamedTuple):
     entry: Entry | None  #: None if it can't be read
     #: DONE, PENDING or DEAD.  A survey does not ask whether the run of a confirmed page lives, or has finished.
     state: State
+
+
+class KnownHost(NamedTuple):
+    """What is stored of a host (see `dedup.index.hosts`)."""
+
+    name: str
+    table: Chrome | None  #: None if it can't be read: the host counts as unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,10 @@ class Survey(ABC):
         """Every page, in the order of their filing."""
 
     @abstractmethod
+    def hosts(self) -> AsyncIterator[KnownHost]:
+        """The table of every host that is stored, in no certain order."""
+
+    @abstractmethod
     def findings(self) -> AsyncIterator[Finding]:
         """What is damaged; nothing if every invariant holds."""
 
@@ -78,3 +90,12 @@ def unsound(parameters: Parameters, name: str, entry: Entry) -> Finding | None:
     if entry.scope != scope_mask(parameters.scope, entry.url):
         return Finding("pages of a wrong scope", f"{name}: its scope is not that of its URL")
     return None
+
+
+def damaged_host(name: str) -> Finding:
+    """The finding of a table that can't be read."""
+    return Finding(
+        "damaged tables of hosts",
+        f"{name}: its table is not as it was written",
+        "nothing has to be done: the host counts as unknown, and the next page that is kept of it begins a new table",
+    )

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 from dedup.errors import SettingsError
 
-__all__ = ["Collection", "Pair", "read_collection", "read_page", "read_pairs"]
+__all__ = ["Collection", "Pair", "read_collection", "read_html", "read_page", "read_pairs"]
 
 #: What a label may be, in lower case, and whether it says that the pages are near-duplicates.
 _LABELS = {
@@ -38,6 +38,7 @@ class Collection(NamedTuple):
 
     paths: list[str]
     truth: dict[int, dict[int, float]]  #: per page, resemblance of others; of at least .6
+    names: list[str]  #: per page, which page of the site it is: versions and mirrors share a name
 
 
 def read_pairs(path: Path) -> list[Pair]:
@@ -98,12 +99,26 @@ def read_page(source: str, root: Path) -> tuple[bytes | str, str]:
     return source if "<" in source and ">" in source else escape(source), ""
 
 
+def read_html(path: str, root: Path) -> tuple[bytes | str, str]:
+    """The HTML and the URL of a page that is given by its path below ``root``.
+
+    Raises `SettingsError` if it is missing.
+    """
+    if not (root / path).is_file():
+        raise SettingsError(f"{root / path} is missing; --root is the folder that the paths start from")
+    return read_page(path, root)
+
+
 def read_collection(pairs: Path) -> Collection:
-    """A collection from NAME.pairs.tsv.gz (a, b, resemblance; with a heading) and NAME.docs.txt.gz (paths)."""
+    """A collection from NAME.pairs.tsv.gz (a, b, resemblance; with a heading) and NAME.docs.txt.gz.
+
+    The latter has a path a line, and after a tab a name, if it is known which page of the site it is.
+    """
     docs = pairs.with_name(pairs.name.removesuffix(".pairs.tsv.gz") + ".docs.txt.gz")
     try:
         with gzip.open(docs, "rt", encoding="utf-8") as lines:
-            paths = [line.rstrip("\n").split("\t")[0] for line in lines if line.strip()]
+            rows = [line.rstrip("\n").split("\t") for line in lines if line.strip()]
+        paths, names = [row[0] for row in rows], [row[-1] for row in rows]
         position = {path: number for number, path in enumerate(paths)}
         truth: dict[int, dict[int, float]] = defaultdict(dict)
         with gzip.open(pairs, "rt", encoding="utf-8") as lines:
@@ -114,4 +129,4 @@ def read_collection(pairs: Path) -> Collection:
                 truth[one][other] = truth[other][one] = float(resemblance)
     except (OSError, EOFError, UnicodeDecodeError, ValueError, KeyError, StopIteration) as error:
         raise SettingsError(f"{pairs} and {docs} can't be read as a collection: {error!r}") from None
-    return Collection(paths, dict(truth))
+    return Collection(paths, dict(truth), names)

@@ -6,14 +6,15 @@ The contract:
 * **Kept**, in document order: the words of the visible text and of the title; the HREF of every
   ``a`` and ``area`` and the SRC of every ``img``, as URL tokens.
 * **Dropped**: ``script``, ``style``, ``noscript``, ``template``, comments, processing instructions
-  and the rest of the markup.  Markup separates words.
+  and the rest of the markup.  Markup separates words.  Data in scripts is kept apart (`dedup.page.data`).
 * **Folded**: text is NFKC-normalised and case-folded; zero-width characters vanish.  A word is a run of
   letters, digits, underscores and their combining marks.  Scripts written without spaces (Han, kana,
   Thai, Lao, Khmer, Burmese) give one token per character.
 * **URL tokens** start with ``/``, which no word does.  They are resolved against the page (or its
   ``base``), lose scheme, fragment, session and click-tracking parameters, and what they share with the
   page's own address: its host and the folders they have in common, so that a mirror under another path,
-  or the next version of a manual, has the same tokens.  Other hosts are kept (``//host/path``).  Links
+  or the next version of a manual, has the same tokens.  Other hosts are kept (``//host/path``).  Values that
+  look like nothing but an id go, unless they are all that tells two links of the page apart.  Links
   within the page, links that are not http(s), and URLs over 2,000 characters are dropped.  Nothing is
   resolved against an address of more than 20 folders.
 
@@ -29,36 +30,46 @@ no page makes it raise.
 
 import codecs
 import re
-import unicodedata
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
-from typing import NamedTuple
+from enum import Enum
+from itertools import islice
+from typing import NamedTuple, cast
 
 from bs4 import BeautifulSoup, UnicodeDammit
 from bs4.exceptions import ParserRejectedMarkup
 from lxml import etree
 
+from dedup.page.data import read_data
+from dedup.page.heading import address_words, place, shared
 from dedup.page.limits import MAX_TOKENS
-from dedup.page.urls import join, url_token, usable_base
+from dedup.page.urls import join, strip_ids, url_token, usable_base
+from dedup.page.words import is_url, split_tokens
 
-__all__ = ["Page", "charset", "decode", "extract", "is_url", "parse"]
+__all__ = ["Page", "charset", "decode", "extract", "parse"]
 
 #: Elements whose content is not visible text.
 DROPPED = frozenset({"script", "style", "noscript", "template"})
 #: The attribute that holds a URL worth keeping, per element.
 URL_ATTRIBUTES = {"a": "href", "area": "href", "img": "src"}
-#: Unicode's stream-safe limit (UAX #15): longer runs of combining marks are cut, since normalising
-#: them takes quadratic time.
-MAX_MARKS = 30
-#: Han (with its iteration marks), kana, Thai, Lao, Burmese, Khmer, of the basic plane: the regular
-#: expressions below are compiled to bitmaps as long as no class reaches beyond it (10 times faster).
-SPACELESS = (
-    "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6"
-    "\u1000-\u102a\u103f\u1050-\u1055\u1780-\u17b3"
-    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+#: Elements, and ARIA roles, that mark the chrome of a site: what is around a page, and on many pages alike.
+CHROME = frozenset({"nav", "aside", "form", "menu"})
+CHROME_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "form", "menu"})
+#: Elements that are chrome unless they are the header or footer of what a page is about.
+MARGINS = frozenset({"header", "footer"})
+CONTENT = frozenset({"main", "article", "section"})
+#: Elements that say what a page is called; of the second, the first in the page.
+TITLE, HEADING = "title", "h1"
+#: Elements into which scripts draw a page, by their ids; one that shows more words than this is not empty.
+MOUNTS = (
+    *("root", "app", "__next", "__nuxt", "___gatsby", "__app", "_app", "react-root", "react-app", "app-root"),
+    *("q-app", "vue-app", "svelte", "sapper", "main-app", "ember-app", "application", "appRoot", "mount"),
 )
+LOADING = 5
+#: A page of fewer words outside marked chrome shows only the shell that scripts fill, if there is an empty mount;
+#: and if there is none, but the page asks for JavaScript.
+SHELL_WITH_MOUNT, SHELL = 100, 30
 #: Codecs of Python that no page is encoded in; punycode takes quadratic time.
 NOT_CHARSETS = {"punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"}
 #: Encodings that a page can't have if its declaration of them can be read as ASCII.
@@ -72,75 +83,46 @@ SECOND_OPINION = 4_096
 
 # Text is normalised in batches: one character may become 18, and a page of those would not fit into memory.
 _BATCH = re.compile(r".{1,65535}(?:\s|$)|.{65536}", re.DOTALL)
-_ASCII_TOKENS = re.compile(r"/\S*|\w+", re.ASCII)
-# Invisible characters, which vanish, and those that NFKC would turn into slashes.
-_INVISIBLE = re.compile(
-    "[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\uff0f\u2100\u2101\u2105\u2106]"
+
+
+#: Elements of which `extract` takes note.
+_STRUCTURE = CHROME | MARGINS | CONTENT | {TITLE, HEADING}
+_MOUNTS = cast(
+    Callable[[etree._Element], list[etree._Element]],
+    etree.XPath(f"(//app-root | //*[{' or '.join(f'@id={name!r}' for name in MOUNTS)}])[position() <= 4]"),
 )
+_WITH_ROLE = cast(Callable[[etree._Element], list[etree._Element]], etree.XPath("//*[@role]"))
+
+
+class _Part(Enum):
+    """What a run of a page's pieces belongs to."""
+
+    TEXT = 0
+    CHROME = 1
+    NAME = 2
 
 
 class Page(NamedTuple):
     """The tokens of a page, and why it can't be judged by them, if it can't.
 
     The reason is "truncated" where a part of the page is missing, because it is nested deeper than the parser
-    goes or lies beyond `MAX_TOKENS`; "empty" where the page has no tokens; or one of those that
+    goes or lies beyond `MAX_TOKENS`; "scripted" where the page shows little but the shell that its scripts fill,
+    and carries no data; "empty" where the page has no tokens; or one of those that
     `dedup.page.limits.unreadable` gives, and then nothing of the page was read.
     """
 
     tokens: list[str]  #: words and URL tokens in document order
     links: int  #: how many different URLs its HREFs name
     reason: str | None = None  #: None for a page that was read as a whole
-
-
-def is_url(token: str) -> bool:
-    """Whether a token is a URL token.
-
-    >>> is_url("/docs/"), is_url("docs")
-    (True, False)
-    """
-    return token.startswith("/")
-
-
-@cache
-def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Patterns of the runs of combining marks over the limit, in the basic plane and beyond, and of tokens."""
-    marks = "".join(chr(c) for c in range(0x300, 0x10000) if unicodedata.category(chr(c))[0] == "M")
-    letter = rf"[^\W{SPACELESS}]"
-    tokens = rf"/\S*|[{SPACELESS}][{marks}]*|{letter}+(?:[{marks}]+{letter}*)*"
-    over = f"{{{MAX_MARKS + 1},}}"
-    # Halfwidth voicing marks are letters that become marks.
-    return (
-        re.compile(f"[{marks}\uff9e\uff9f]{over}"),
-        re.compile(f"[\U00010a01-\U0001e94a]{over}"),
-        re.compile(tokens),
-    )
-
-
-def _normalise(text: str) -> str:
-    """The NFKC of a text whose runs of combining marks are cut to the limit."""
-    long_marks, beyond, _ = _unicode_patterns()
-    text = long_marks.sub(_cut, text)
-    if len(text.encode("utf-16-le", "replace")) > 2 * len(text):  # characters beyond the basic plane
-        text = beyond.sub(_cut, text)
-    return unicodedata.normalize("NFKC", text)
-
-
-def _cut(run: re.Match[str]) -> str:
-    return run[0][:MAX_MARKS]
-
-
-def split_tokens(text: str) -> list[str]:
-    """Folds text and splits it into tokens; a slash begins a URL token, which ends at the next white space.
-
-    >>> split_tokens("Ｆｕｌｌ STRASSE Straße x\u0301")
-    ['full', 'strasse', 'strasse', 'x́']
-    >>> split_tokens("ไทย 漢字かな हिन्दी")
-    ['ไ', 'ท', 'ย', '漢', '字', 'か', 'な', 'हिन्दी']
-    """
-    if text.isascii():
-        return _ASCII_TOKENS.findall(text.lower())
-    text = _INVISIBLE.sub(lambda found: " " if found[0] in "\uff0f\u2100\u2101\u2105\u2106" else "", text)
-    return _unicode_patterns()[2].findall(_normalise(_normalise(text).casefold()))
+    chrome: tuple[
+        tuple[int, int], ...
+    ] = ()  #: runs of tokens, from ... to before ..., that are marked as chrome
+    heading: tuple[str, ...] = ()  #: words of the title and of the first h1
+    address: tuple[str, ...] = ()  #: words of the last part of its address
+    names: tuple[str, ...] = ()  #: those of them that its heading says, too
+    place: str = ""  #: its path, but for hosts and versions
+    data: tuple[str, ...] = ()  #: tokens of the data in its scripts
+    body: bytes = b""  #: of a page that is no text: a digest of all its bytes, by which alone it is judged
 
 
 def decode(html: bytes | str, encoding: str | None = None) -> str:
@@ -217,20 +199,38 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
     """The tokens of a parsed page, whose tree is left as it is.  O(size of the tree).
 
     ``url`` is the page's own address, against which its links are resolved.
+
+    >>> page = extract(parse("<title>Storm 2.0</title><nav>Home</nav><h1>Bolts</h1><p>A bolt"))
+    >>> page.tokens, page.chrome, page.heading
+    (['storm', '2', '0', 'home', 'bolts', 'a', 'bolt'], ((3, 4),), ('storm', '2', '0', 'bolts'))
     """
-    pieces: list[str] = []
+    runs: list[tuple[_Part, list[str]]] = [(_Part.TEXT, [])]
     links: set[str] = set()
+    bare: dict[str, set[str]] = {}  # URL tokens by what is left of them without ids
+    scripts: list[etree._Element] = []
     url = base = usable_base(url)
+    with_role = frozenset(node for node in _WITH_ROLE(root) if _has_chrome_role(node))
     open_elements: list[etree._Element] = []
-    dropping = 0  # how many elements were open when a dropped one opened, itself included; 0 = none
+    # How many elements were open when one of the kind opened, itself included; 0: none is open.
+    dropping = chrome = content = named = 0
+    part, unnamed = _Part.TEXT, {TITLE, HEADING}
+
+    def add(piece: str) -> None:
+        if runs[-1][0] is not part:
+            runs.append((part, []))
+        runs[-1][1].append(piece)
 
     def close() -> None:
-        nonlocal dropping
+        nonlocal dropping, chrome, content, named, part
         tail = open_elements.pop().tail
-        if dropping > len(open_elements):
-            dropping = 0
+        depth = len(open_elements)
+        if max(dropping, chrome, content, named) > depth:
+            dropping, chrome, content, named = (
+                at if at <= depth else 0 for at in (dropping, chrome, content, named)
+            )
+            part = _Part.NAME if named else _Part.CHROME if chrome else _Part.TEXT
         if tail and not dropping and not tail.isspace():
-            pieces.append(tail.replace("/", " "))
+            add(tail.replace("/", " "))
 
     # iter() and our own stack: iterwalk and itertext take quadratic time on runs of comments.
     for node in root.iter():
@@ -243,29 +243,118 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
             continue
         if tag in DROPPED:
             dropping = len(open_elements)
+            if tag == "script":
+                scripts.append(node)
             continue
+        if tag in _STRUCTURE or node in with_role:
+            if not content and tag in CONTENT:
+                content = len(open_elements)
+            elif not named and tag in unnamed:
+                unnamed.discard(tag)
+                named, part = len(open_elements), _Part.NAME
+            elif not chrome and (tag in CHROME or node in with_role or (tag in MARGINS and not content)):
+                chrome = len(open_elements)
+                part = _Part.NAME if named else _Part.CHROME
         if (attribute := URL_ATTRIBUTES.get(tag)) and (value := node.get(attribute)):
             if token := url_token(value, base):
                 if keep_urls:
-                    pieces.append(token)
+                    add(token)
+                    if (stripped := strip_ids(token)) != token:
+                        bare.setdefault(stripped, set()).add(token)
                 if attribute == "href":
                     links.add(token)
         elif tag == "base" and base == url and (value := node.get("href")):
             base = usable_base(join(url, value)) or url
         text = node.text
         if text and not text.isspace():
-            pieces.append(text.replace("/", " "))
+            add(text.replace("/", " "))
     while open_elements:
         close()
-    text = " ".join(pieces)
+    _leave_out_ids(runs, bare)
+    page = _joined(runs, url, len(links), _is_truncated(root))
+    if not scripts or page.reason == "truncated":
+        return page
+
+    def data_token(value: str) -> str | None:
+        token = url_token(value, base) if keep_urls else None
+        return token and strip_ids(token)
+
+    data = read_data(((node.get("type") or "", node.text or "") for node in scripts), data_token)
+    if not data and _is_shell(page, root):
+        return page._replace(reason="scripted")
+    return page._replace(data=data)
+
+
+def _leave_out_ids(runs: list[tuple[_Part, list[str]]], bare: dict[str, set[str]]) -> None:
+    """Replaces URL tokens by what is left of them without ids, where that is enough to tell them apart."""
+    replaced = {token: stripped for stripped, tokens in bare.items() if len(tokens) == 1 for token in tokens}
+    if replaced:
+        for _, pieces in runs:
+            pieces[:] = (replaced.get(piece, piece) for piece in pieces)
+
+
+def _is_shell(page: Page, root: etree._Element) -> bool:
+    """Whether a page with scripts shows little but what is around the place that they fill."""
+    words = _main_words(page, SHELL_WITH_MOUNT)
+    if words >= SHELL_WITH_MOUNT:
+        return False
+    if any(_shows_nothing(node) for node in _MOUNTS(root)):
+        return True
+    notices = islice(root.iter("noscript"), 4)
+    return words < SHELL and any(
+        "javascript" in "".join(islice(node.itertext(), 20)).lower() for node in notices
+    )
+
+
+def _main_words(page: Page, most: int) -> int:
+    """How many words of a page are outside marked chrome; counting ends soon after ``most``."""
+    words = start = 0
+    for end, following in (*page.chrome, (len(page.tokens), 0)):
+        while start < end and words < most:
+            words += sum([not is_url(token) for token in page.tokens[start : min(start + most, end)]])
+            start += most
+        start = following
+    return words
+
+
+def _shows_nothing(node: etree._Element) -> bool:
+    """Whether an element has hardly a word, such as one that says that the page is loading."""
+    words = 0
+    for one in node.iter():
+        texts = (
+            one.text if one.tag not in DROPPED and isinstance(one.tag, str) else None,
+            one.tail if one is not node else None,
+        )
+        words += sum(len(split_tokens(text[:1000])) for text in texts if text and not text.isspace())
+        if words > LOADING or one.tag == "a":
+            return False
+    return True
+
+
+def _joined(runs: list[tuple[_Part, list[str]]], url: str, links: int, truncated: bool) -> Page:
+    """The page that runs of pieces make; between two pieces there is always markup, which separates words."""
     tokens: list[str] = []
-    for batch in [text] if text.isascii() else _BATCH.findall(text):
-        tokens += split_tokens(batch)
-        if len(tokens) > MAX_TOKENS:
-            break
-    if len(tokens) > MAX_TOKENS or _is_truncated(root):
-        return Page(tokens, len(links), "truncated")
-    return Page(tokens, len(links), None if tokens else "empty")
+    marked: list[tuple[int, int]] = []
+    heading: list[str] = []
+    for part, pieces in runs:
+        start, text = len(tokens), " ".join(pieces)
+        for batch in [text] if text.isascii() else _BATCH.findall(text):
+            tokens += split_tokens(batch)
+            if len(tokens) > MAX_TOKENS:
+                return Page(tokens, links, "truncated")
+        if part is _Part.CHROME:
+            marked.append((start, len(tokens)))
+        elif part is _Part.NAME:
+            heading += [token for token in tokens[start:] if not is_url(token)]
+    reason = "truncated" if truncated else None if tokens else "empty"
+    address = address_words(url)
+    return Page(
+        tokens, links, reason, tuple(marked), tuple(heading), address, shared(address, heading), place(url)
+    )
+
+
+def _has_chrome_role(node: etree._Element) -> bool:
+    return (node.get("role") or "").strip().lower() in CHROME_ROLES
 
 
 def _is_truncated(root: etree._Element) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from lxml import etree
 
-__all__ = ["MAX_CHARACTERS", "MAX_TAGS", "MAX_TOKENS", "UNPARSABLE", "UNREADABLE", "unreadable"]
+__all__ = ["MAX_CHARACTERS", "MAX_TAGS", "MAX_TOKENS", "UNPARSABLE", "UNREADABLE", "no_text", "unreadable"]
 
 # On a core that judges 12 MB of ordinary pages a second, the worst page within all these limits takes 2 s and 200 MB.
 #: Characters of a page, markup included.  War and Peace has three million.
@@ -48,6 +48,13 @@ def unreadable(text: str) -> str | None:
         return "large"
     if _is_hostile(text.replace("\x00", "") if "\x00" in text else text):  # as it is parsed
         return "hostile"
+    return no_text(text)
+
+
+def no_text(text: str) -> str | None:
+    """The same of a text without markup: "large", "binary", "undecodable", or None.  O(characters)."""
+    if len(text) > MAX_CHARACTERS:
+        return "large"
     head = text[:8192]
     if len(_CONTROL.findall(head)) * 100 > len(head):
         return "binary"

@@ -1,16 +1,20 @@
-"""Text -> Page: the one way in which the tokens of a page are obtained.
+"""Text -> Page: the one way in which the tokens of a page are obtained, be it HTML, plain text, JSON or none of these.
 
-The text is judged by `dedup.page.limits` before anything parses it, so that every caller's work is bounded.
+A text is judged by `dedup.page.limits` before anything parses it, so that every caller's work is bounded.
 """
 
+import hashlib
 from collections.abc import Callable
 
 from lxml import etree
 
+from dedup.page.data import read_json
+from dedup.page.heading import address_words, place
 from dedup.page.html import Page, extract, parse
-from dedup.page.limits import unreadable
+from dedup.page.limits import MAX_TOKENS, no_text, unreadable
+from dedup.page.words import split_tokens
 
-__all__ = ["read"]
+__all__ = ["read", "read_body", "read_text", "tokens_as_page"]
 
 
 def read(
@@ -22,11 +26,42 @@ def read(
     caller that has a tree already, as Scrapy does, hands it over and saves that work.  It is not called for a
     text that `dedup.page.limits` refuses, and its tree is left as it is.
 
-    >>> read("<title>Storm</title><p>reads <a href='/docs/'>all</a>")
-    Page(tokens=['storm', 'reads', '/docs/', 'all'], links=1, reason=None)
+    >>> page = read("<title>Storm</title><p>reads <a href='/docs/'>all</a>")
+    >>> page.tokens, page.links, page.reason
+    (['storm', 'reads', '/docs/', 'all'], 1, None)
     >>> [read(text).reason for text in ("<script>1", "<br>" * 200_000, "<div>" * 5_000 + "deep")]
     ['empty', 'large', 'truncated']
     """
     if reason := unreadable(text):
         return Page([], 0, reason)
     return extract(tree(text), url, keep_urls)
+
+
+def read_text(text: str, url: str = "", *, is_json: bool = False) -> Page:
+    """The tokens of plain text, Markdown or JSON, or the reason why there are none.  O(characters).
+
+    Nothing is taken for markup.  Of JSON, its strings and numbers are read as those of `dedup.page.data`; JSON that
+    can't be parsed is text.
+
+    >>> read_text("if a < b and c > d: see /docs").tokens
+    ['if', 'a', 'b', 'and', 'c', 'd', 'see', 'docs']
+    >>> read_text('{"name": "Brass lamp", "csrf": "x"}', is_json=True).tokens
+    ['brass', 'lamp']
+    """
+    if reason := no_text(text):
+        return Page([], 0, reason)
+    found = read_json(text, MAX_TOKENS) if is_json else None
+    return tokens_as_page(split_tokens(text.replace("/", " ")) if found is None else found, url)
+
+
+def read_body(body: bytes) -> Page:
+    """A page that is no text, such as a PDF or an image: it is judged only by whether another is equal."""
+    if not body:
+        return Page([], 0, "empty")
+    return Page([], 0, body=hashlib.blake2b(body, digest_size=32).digest())
+
+
+def tokens_as_page(tokens: list[str], url: str = "") -> Page:
+    """The page that tokens make."""
+    reason = "truncated" if len(tokens) > MAX_TOKENS else None if tokens else "empty"
+    return Page(tokens, 0, reason, address=address_words(url), place=place(url))

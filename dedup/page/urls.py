@@ -9,23 +9,51 @@ from functools import lru_cache
 from itertools import takewhile
 from urllib.parse import quote, urljoin
 
-__all__ = ["ORIGIN", "host", "join", "strip_session", "strip_user", "url_token", "usable_base"]
+__all__ = [
+    "ORIGIN",
+    "host",
+    "is_opaque",
+    "join",
+    "strip_ids",
+    "strip_session",
+    "strip_user",
+    "url_token",
+    "usable_base",
+]
 
 #: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
 MAX_URL = 2_000
 #: An address in more folders than this is a trap.  Links are not resolved against it, since each link would
 #: take time for every folder.
 MAX_FOLDERS = 20
+_BEFORE = r"(?:;|(?<=[?&]))(?=[acfgjmopsuz])"  # a glance at the first letter, for values full of semicolons
+#: Parameters that go whatever their value: campaigns, and session ids of a name that nothing else has.
 _SESSION = re.compile(
-    r"(?:;|(?<=[?&]))(?=[acfgjmopsuz])"  # a glance at the first letter, for values full of semicolons
-    r"(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|sessionid|session_id|"
-    r"sessid|sid|cfid|cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
+    _BEFORE + r"(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|cfid(?=[^&;?#]*[&;]cftoken=)|"
+    r"cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
     re.IGNORECASE,
 )
+#: Parameters that may name a story: they go if their values look like ids, short ones included.
+_MAYBE_SESSION = re.compile(
+    _BEFORE + r"(?:sessionid|session_id|sessid|sid|cfid)=(?:(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{8,}|\d{10,}|"
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:&|$|(?=[;?#]))",
+    re.IGNORECASE,
+)
+#: A value that looks like nothing but an id: a long number, letters and digits mixed, a UUID.
+_ID = re.compile(
+    r"(?:\([A-Za-z]\()?"  # as ASP.NET puts session ids into paths
+    r"(?:\d{10,}|(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[0-9A-Za-z]{16,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
+    r"(?:\)\)|(?:=|%3D){1,2})?"
+)
+#: The same in base64, unless a part of it is a word or a number: then people have written it.
+_BASE64 = re.compile(r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=\D*\d)[0-9A-Za-z_+-]{20,}(?:=|%3D){0,2}")
+_WRITTEN = re.compile(r"(?<![^_-])(?:[A-Z]?[a-z]{3,}|[A-Z]{3,}|\d+)(?![^_-])")
+_MAY_BE_OPAQUE = re.compile(r"\d{10}|[\w+-]{16}", re.ASCII)
+_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 #: The scheme and the host of a URL; the group is the host with its port.
-ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE)
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE | re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
@@ -53,10 +81,54 @@ def url_token(value: str, base: str) -> str | None:
 def strip_session(url: str) -> str:
     """A URL without session ids, campaign parameters and fragment.
 
-    >>> strip_session("http://example.org/a;jsessionid=1F?sid=2&page=3#top")
+    >>> strip_session("http://example.org/a;jsessionid=1F?sid=9f86d081&page=3#top")
     'http://example.org/a?page=3'
+    >>> strip_session("http://example.org/story?sid=17")
+    'http://example.org/story?sid=17'
     """
+    return _MAYBE_SESSION.sub("", _strip_named(url)).rstrip("?&")
+
+
+def _strip_named(url: str) -> str:
     return _SESSION.sub("", url.partition("#")[0]).rstrip("?&")
+
+
+def is_opaque(value: str) -> bool:
+    """Whether a value looks like nothing but an id, such as that of a session.
+
+    >>> ids = "9f86d081884c7d65", "1763767000123", "9f86d081-884c-7d65-9a2f-eaa0c55ad015", "aGVsbG8gd29ybGQ-x_4kQ"
+    >>> [is_opaque(value) for value in ids]
+    [True, True, True, True]
+    >>> [value for value in ("17", "storm-2-0-released-today", "Release_Notes_For_Storm_2") if is_opaque(value)]
+    []
+    """
+    if len(value) > MAX_URL:
+        return False
+    return bool(_ID.fullmatch(value) or (_BASE64.fullmatch(value) and not _WRITTEN.search(value)))
+
+
+@lru_cache(maxsize=1 << 14)
+def strip_ids(token: str) -> str:
+    """A URL token without what looks like an id: parameters are left out, a part of its path becomes a star.
+
+    >>> strip_ids("/s/9f86d081884c7d65/a.html?tok=4c7d659a2feaa0c5&page=2"), strip_ids("/b.html?id=17")
+    ('/s/*/a.html?page=2', '/b.html?id=17')
+    """
+    token = _MAYBE_SESSION.sub("", token).rstrip("?&")
+    if not _MAY_BE_OPAQUE.search(token):
+        return token
+    path, mark, query = token.partition("?")
+    path = "/".join(map(_strip_part, path.split("/")))
+    query = "&".join(part for part in query.split("&") if not is_opaque(part.partition("=")[2] or part))
+    return path + mark * bool(query) + query
+
+
+def _strip_part(part: str) -> str:
+    """A part of a path and its parameters, which semicolons divide."""
+    name, *parameters = part.split(";")
+    kept = ["*" if is_opaque(name) else name]
+    kept += (each for each in parameters if not is_opaque(each.partition("=")[2] or each))
+    return ";".join(kept)
 
 
 def strip_user(url: str) -> str:
@@ -69,13 +141,15 @@ def strip_user(url: str) -> str:
 
 
 def host(url: str) -> str:
-    """The host of a URL with its port, in lower case; empty if it has none.
+    """The host of a URL with its port, its ASCII letters in lower case; empty if it has none.
+
+    evidence.lua reads the same.
 
     >>> host("https://me@Example.org:8000/a"), host("/a")
     ('example.org:8000', '')
     """
     origin = ORIGIN.match(url)
-    return origin[1].lower() if origin else ""
+    return origin[1].translate(_LOWER) if origin else ""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -85,7 +159,7 @@ def _resolve(value: str, base: str) -> str | None:
         if scheme[0].lower() not in {"http:", "https:"}:
             return None
         joined = joined[scheme.end() :]
-    joined = "%20".join(strip_session(joined).split())
+    joined = "%20".join(_strip_named(joined).split())
     if not joined.isascii():
         joined = quote(joined, safe=_ASCII)  # so that folding can't break it up
     host, path = _split(joined)

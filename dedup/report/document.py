@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.resources import files
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -25,7 +25,7 @@ from typing import Any
 from dedup.droplog.course import read_steps, read_thresholds, width
 from dedup.droplog.drops import Drops
 from dedup.droplog.record import FIELDS, Record
-from dedup.droplog.texts import Find
+from dedup.droplog.texts import Find, Runs
 from dedup.errors import SettingsError
 from dedup.report.differences import edits
 
@@ -165,10 +165,13 @@ def doubt(pair: Record) -> tuple[float, int]:
     return pair["resemblance"], -pair["distance"]
 
 
-def _words(pairs: Sequence[Record], source: Source) -> tuple[list[Any], list[str]]:
-    """For each pair the number of the kept page's text and the edits to it, or None; and the texts."""
+def _words(pairs: Sequence[Record], source: Source) -> tuple[list[Any], list[Any]]:
+    """For each pair the number of the kept page's text, the dropped page's marked chrome and the edits, or None;
+    and the texts, each with its marked chrome.
+    """
     found: list[Any] = [None] * len(pairs)
     texts: dict[str, int] = {}
+    marked: list[list[int]] = []
     if not source.texts:
         return found, []
     find = lru_cache(64)(source.find)
@@ -181,15 +184,23 @@ def _words(pairs: Sequence[Record], source: Source) -> tuple[list[Any], list[str
         dropped = source.find(pair["url"], pair["simhash"]) if kept else None
         if not kept or not dropped:
             continue
-        text = " ".join(kept)
-        differing = [(edit.start, edit.end, " ".join(edit.tokens)) for edit in edits(kept, dropped)]
-        words = [texts.get(text, len(texts)), *(part for edit in differing for part in edit)]
-        size = len(json.dumps(words)) + (0 if text in texts else len(json.dumps(text)))
+        text, chrome = " ".join(kept.tokens), _flat(kept.chrome)
+        differing = edits(kept.tokens, dropped.tokens)
+        edited = [part for edit in differing for part in (edit.start, edit.end, " ".join(edit.tokens))]
+        words = [texts.get(text, len(texts)), _flat(dropped.chrome), *edited]
+        size = len(json.dumps(words)) + (0 if text in texts else len(json.dumps([text, chrome])))
         if size <= left:
             left -= size
             found[at] = words
-            texts.setdefault(text, len(texts))
-    return found, list(texts)
+            if texts.setdefault(text, len(texts)) == len(marked):
+                marked.append(chrome)
+    return found, [*zip(texts, marked, strict=True)]
+
+
+def _flat(runs: Runs) -> list[int]:
+    """Bounds of runs: the first, and then how far each is from the one before."""
+    bounds = [0, *(at for run in runs for at in run)]
+    return [end - start for start, end in pairwise(bounds)]
 
 
 def check_target(path: Path) -> None:

@@ -3,7 +3,7 @@
 import zlib
 
 from scrapy import Request
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import Response, TextResponse
 
 from dedup.page.html import charset
 from dedup.page.limits import MAX_CHARACTERS
@@ -38,7 +38,7 @@ class CharsetMiddleware(Component):
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Passes the response on, labelled UTF-8 if its own label is no character set."""
-        if isinstance(response, HtmlResponse) and charset(response.encoding) is None:
+        if isinstance(response, TextResponse) and charset(response.encoding) is None:
             return response.replace(encoding="utf-8")
         return response
 

@@ -4,13 +4,13 @@ import asyncio
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.http import HtmlResponse
 
 from dedup.errors import DedupError
 from dedup.filter import Crawl
 from dedup.page.html import Page
 from dedup.scrapy.signals import filter_failed
-from dedup.scrapy.visits import read_response
+from dedup.scrapy.visits import is_judged, read_response
+from dedup.settings import Types
 
 __all__ = ["Engine"]
 
@@ -18,9 +18,10 @@ __all__ = ["Engine"]
 class Engine(Crawl):
     """The crawl that a filter works for."""
 
-    def __init__(self, crawler: Crawler, keep_urls: bool) -> None:
+    def __init__(self, crawler: Crawler, keep_urls: bool, types: Types) -> None:
         self._crawler = crawler
         self._keep_urls = keep_urls
+        self._types = types
         self._closing: asyncio.Task[None] | None = None
 
     def stop(self, error: DedupError) -> None:
@@ -38,7 +39,7 @@ class Engine(Crawl):
         """Fetches a page past the filter."""
         request = Request(url, meta={"dedup": False}, dont_filter=True)
         response = await self._crawler.engine.download_async(request)
-        wanted = isinstance(response, HtmlResponse) and response.status == 200
+        wanted = is_judged(response, self._types) and response.status == 200
         return read_response(response, self._keep_urls) if wanted else None
 
     def fetch_again(self, origin: Request) -> None:

@@ -83,7 +83,7 @@ class KeepText(Component):
         outcome = outcome_of(response)
         if self._texts is not None and outcome is not None:
             with self._giving_up():
-                self._texts.add(url, simhash, outcome.page.tokens, of)
+                self._texts.add(url, simhash, texts.Text(outcome.page.tokens, outcome.page.chrome), of)
 
     def spider_closed(self, spider: Spider) -> None:
         """Writes what is left."""

@@ -24,6 +24,7 @@ from dedup.scrapy.settings import Options, read_settings
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.summary import summary
 from dedup.scrapy.visits import page_id, reason_to_skip, visit
+from dedup.settings import Types
 
 __all__ = ["NearDuplicateMiddleware"]
 
@@ -39,6 +40,7 @@ class NearDuplicateMiddleware(Component):
             raise NotConfigured("scrapy check, shell and fetch are not to write to the index")
         super().__init__(crawler)
         self.filter: Filter | None = None  # while the spider is open
+        self._types: Types = "html"
         self._logger = logger_for(crawler, __name__)
         self._tasks: set[asyncio.Task[None]] = set()  # else they might be collected while running
 
@@ -51,6 +53,7 @@ class NearDuplicateMiddleware(Component):
                     "'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default"
                 )
             options = read_settings(self.crawler.settings)
+            self._types = options.types
             self.filter = await self._open(options, DropLog(options.log, spider.name))
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
@@ -78,14 +81,14 @@ class NearDuplicateMiddleware(Component):
             max_cluster=options.max_cluster,
             audit=options.audit,
             stats=self.crawler.stats,
-            crawl=Engine(self.crawler, index.detector.keep_urls),
+            crawl=Engine(self.crawler, index.detector.keep_urls, options.types),
         )
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Passes the page on, or raises `NearDuplicate`."""
         if self.filter is None:
             return response
-        if why := reason_to_skip(request, response):
+        if why := reason_to_skip(request, response, self._types):
             count(self.crawler.stats, "skipped", why)
             return response
         keep_urls = self.filter.index.detector.keep_urls

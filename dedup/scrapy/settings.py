@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
 from dedup.errors import DedupError, IndexMismatchError, SettingsError
-from dedup.settings import SETTINGS, Action
+from dedup.settings import SETTINGS, Action, Types
 
 if TYPE_CHECKING:
     from dedup.fingerprint.detector import Detector
@@ -31,6 +31,7 @@ class Options:
     detector: "Detector"
     index: "Index"
     action: Action
+    types: Types
     log: str
     on_index_failure: str
     max_cluster: int
@@ -99,7 +100,7 @@ def _options(values: dict[str, Any], bot_name: str | None) -> Options:
     file_name = re.sub(r"[^A-Za-z0-9._-]", "_", namespace)
     address = values["index"] or f"file:{_folder()}/{file_name}.sqlite"
     detector = Detector(**_choose(values, Detector))
-    planned = {name: values[name] for name in ("scope", "expected_pages", "tables")}
+    planned = {name: values[name] for name in ("scope", "expected_pages", "tables", "chrome", "min_own")}
     index = open_index(address, detector, namespace=namespace, **planned)
     return Options(**_choose(values, Options) | {"detector": detector, "index": index})
 

@@ -42,6 +42,12 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         *([f"{passed:,} near-duplicates"] if passed else []),
     ]
     yield f"  kept      {count('pages') - count('dropped'):,}: {', '.join(kept)}"
+    if count("own_content"):
+        unknown = count("own_content/host_unknown")
+        yield (
+            f"  own       {count('own_content'):,} new ones resemble another page, but what is their own differs"
+            + (f"; of {unknown:,} of them the host was not yet known" if unknown else "")
+        )
     yield f"  dropped   {count('dropped'):,} near-duplicates"
     if count("links_not_followed"):
         yield f"  saved     the {count('links_not_followed'):,} links on them were not followed"
@@ -59,6 +65,8 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         yield f"  again     {count('fetched_again'):,} dropped pages were fetched again: what they duplicate failed"
     if count("alarms"):
         yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
+    if trap := stats.get("dedup/trap"):
+        yield f"  TRAP?     {trap}"
     yield f"  drop log  {log}"
     if count("duplicate"):
         yield f"  to see    {scrapy} duplicates {shlex.quote(log)} --html report.html"

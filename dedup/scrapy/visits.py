@@ -2,17 +2,21 @@
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 
 from dedup.filter import Visit
 from dedup.page.html import Page
-from dedup.page.read import read
+from dedup.page.read import read, read_body, read_text
+from dedup.settings import Types
 
-__all__ = ["is_seed", "page_id", "read_response", "reason_to_skip", "visit"]
+__all__ = ["is_judged", "is_seed", "page_id", "read_response", "reason_to_skip", "visit"]
+
+#: Media types of text without markup.
+TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 
 
-def reason_to_skip(request: Request, response: Response) -> str | None:
+def reason_to_skip(request: Request, response: Response, types: Types) -> str | None:
     """Why a response is not judged at all: it is not a page that a spider is to parse.  None if it is one."""
     if request.meta.get("dedup") is False:
         return "opted_out"
@@ -22,7 +26,30 @@ def reason_to_skip(request: Request, response: Response) -> str | None:
         return "method"
     if response.status != 200:
         return "status"
-    return None if isinstance(response, HtmlResponse) else "type"
+    return None if is_judged(response, types) else "type"
+
+
+def is_judged(response: Response, types: Types) -> bool:
+    """Whether a response is of the types that are judged."""
+    return types == "all" or _kind(response) in {"html": {"html"}, "text": {"html", "json", "text"}}[types]
+
+
+def _kind(response: Response) -> str | None:
+    """How a response is read; None if only its bytes can be compared."""
+    if isinstance(response, HtmlResponse):
+        return "html"
+    if not isinstance(response, TextResponse):
+        return None
+    kind = (
+        (response.headers.get("Content-Type") or b"")
+        .partition(b";")[0]
+        .decode("ascii", "replace")
+        .strip()
+        .lower()
+    )
+    if isinstance(response, JsonResponse) or kind.endswith("+json"):
+        return "json"
+    return "text" if kind in TEXTS else None
 
 
 def visit(crawler: Crawler, request: Request, response: Response, keep_urls: bool) -> Visit:
@@ -42,15 +69,19 @@ def visit(crawler: Crawler, request: Request, response: Response, keep_urls: boo
 
 def read_response(response: Response, keep_urls: bool) -> Page:
     """The tokens of a page, or the reason why there are none."""
-    assert isinstance(response, HtmlResponse)
     # The flag "partial" only says that the server gave no length.
     if {"dataloss", "download_stopped"} & set(response.flags):
         return Page([], 0, "partial")
+    if (kind := _kind(response)) is None:
+        return read_body(response.body)
+    assert isinstance(response, TextResponse)
     try:
         text = response.text
     except (LookupError, ValueError):  # a charset label that is no character set
         return Page([], 0, "undecodable")
-    return read(text, response.url, keep_urls, lambda _: response.selector.root)
+    if kind == "html":
+        return read(text, response.url, keep_urls, lambda _: response.selector.root)
+    return read_text(text, response.url, is_json=kind == "json")
 
 
 def page_id(crawler: Crawler, request: Request) -> str:

@@ -42,6 +42,9 @@ async def test_an_index_needs_no_more_than_the_documented_rights(server: Server)
         assert await index.states(["a", "c"]) in (["pending", "absent"], ["done", "absent"])
         assert await index.count() == 1
         assert await index.find("a") is not None
+        page = DETECTOR.fingerprint("<p>" + " ".join(f"word{n}" for n in range(100)))
+        assert (await index.claim("d", "http://d/", page)).status == "new"
+    assert server.client.zcard("shingleback:{test}:hosts") == 1  # what was learned of a host is stored, too
     denied = [entry["object"] for entry in server.client.acl_log() if "shingleback" in str(entry)]
     assert denied == []
 

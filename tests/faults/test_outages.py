@@ -276,7 +276,7 @@ def test_a_page_that_absorbs_too_many_urls_of_a_host_absorbs_no_more(crawl: Run)
 
 
 def test_copies_under_session_ids_ring_no_alarm(crawl: Run) -> None:
-    copies = [f"/article?sid={number}" for number in range(12)]
+    copies = [f"/article?sid={number:08x}f" for number in range(12)]
     pages = {"/": page("home", *copies)} | {copy: page("an article") for copy in copies}
     done = crawl(pages, DEDUP_MAX_CLUSTER=5)
     assert len(done.dropped) == 11

@@ -192,6 +192,9 @@ def crawl(site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
         defaults = {
             "ADDONS": ADDON,
             "DEDUP_INDEX": "memory:",
+            # On these sites of a few pages whole pages are compared: until eight pages of a host are kept, its
+            # chrome is not known, and by default only equal pages are dropped.
+            "DEDUP_CHROME": False,
             "DEDUP_LOG": str(log),
             "CONCURRENT_REQUESTS": 1,
             "DEPTH_PRIORITY": 1,

@@ -7,17 +7,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dedup import index as indexes
 from dedup.droplog.log import DropLog
 from dedup.errors import DedupError
 from dedup.filter import Counts, Crawl, Filter, Visit
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.index import Index, Verdict, open_index
+from dedup.index import Index, Verdict
 from dedup.index.contract import State
 from dedup.index.local.index import LocalIndex
 from dedup.page.html import Page
 from dedup.page.read import read
 
 DETECTOR = Detector()
+#: An index that compares whole pages: these pages are few, and until eight pages of a host are kept, only equal
+#: ones are dropped there by default.
+open_index = partial(indexes.open_index, chrome=False)
 
 
 def text(seed: object, more: str = "") -> str:
@@ -43,7 +47,7 @@ class FailingIndex(LocalIndex):
     """An index in memory that raises ``error`` for as long as that is set."""
 
     def __init__(self) -> None:
-        super().__init__("memory:", "test", DETECTOR)
+        super().__init__("memory:", "test", DETECTOR, chrome=False)
         self.error: Exception | None = None
         self.asked = 0
 

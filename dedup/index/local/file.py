@@ -10,16 +10,20 @@ from typing import Any
 import xxhash
 
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.fingerprint.fingerprint import Called
 from dedup.index.entry import Entry
+from dedup.index.hosts import unpacked
 from dedup.index.parameters import check_format
 from dedup.printing import printable
 
-__all__ = ["APPLICATION_ID", "COLUMNS", "IndexFile", "checksum", "entry_of"]
+__all__ = ["APPLICATION_ID", "COLUMNS", "HOST_COLUMNS", "IndexFile", "checksum", "entry_of", "table_of"]
 
 #: "Shin", in the header of every SQLite file that is an index.
 APPLICATION_ID = 0x5368696E
 #: The columns of a page, in the order of `entry_of`.
-COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, checksum"
+COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, called, checksum"
+#: The columns of a host, in the order of `table_of`.
+HOST_COLUMNS = "name, chrome, checksum"
 
 
 def _number(blob: bytes) -> int:
@@ -38,19 +42,27 @@ def checksum(row: Iterable[object]) -> bytes:
 def entry_of(row: Sequence[Any]) -> Entry:
     """The entry in a row, of `COLUMNS`.  Raises ValueError if it is not as it was written."""
     *columns, seal = row
-    page_id, url, simhash, scope, digest, bands, sketch, filed, run = columns
-    texts, blobs = (page_id, url, run), (simhash, scope, digest, bands, sketch)
+    page_id, url, simhash, scope, digest, bands, sketch, filed, run, called = columns
+    texts, blobs = (page_id, url, run), (simhash, scope, digest, called, bands, sketch)
     if (
         seal != checksum(columns)
         or any(type(text) is not str for text in texts)
         or any(type(blob) is not bytes for blob in blobs)
         or type(filed) is not int
-        or [*map(len, blobs[:3])] != [8, 8, 8]
+        or [*map(len, blobs[:4])] != [8, 8, 8, 24]
         or len(bands) % 8
     ):
         raise ValueError("a page is not as it was written")
     keys = _number(simhash), _number(scope), _number(digest), _numbers(bands)
-    return Entry(page_id, url, *keys, sketch, filed, run)
+    return Entry(page_id, url, *keys, sketch, filed, run, Called.from_bytes(called))
+
+
+def table_of(row: Sequence[Any]) -> tuple[str, bytes]:
+    """The name and the table in a row, of `HOST_COLUMNS`.  Raises ValueError if it is not as it was written."""
+    name, chrome, seal = row
+    if seal != checksum((name, chrome)) or type(name) is not str or type(chrome) is not bytes:
+        raise ValueError("a table is not as it was written")
+    return name, unpacked(chrome)
 
 
 class IndexFile:

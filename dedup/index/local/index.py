@@ -5,17 +5,19 @@ Claims are atomic because nothing in them awaits.  One process at a time holds a
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from dedup.errors import IndexCorruptError, SettingsError
-from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.chrome import Chrome
+from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index.batching import Confirmations
-from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Index, Verdict
-from dedup.index.entry import Entry, Match, nearest
+from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Index, Near, Verdict
+from dedup.index.entry import Entry, Match
+from dedup.index.hosts import Hosts, Weighed
 from dedup.index.lifecycle import Event, State, after
 from dedup.index.local.sqlite import Store
 from dedup.index.local.survey import survey_file
@@ -46,11 +48,11 @@ class LocalIndex(Index):
             raise SETTINGS["index"].refusal(address, "which names a path in memory")
         if scheme == "file" and not path:
             raise SETTINGS["index"].refusal(address, "which names no path")
+        self.persistent = bool(path)
         super().__init__(detector, **options)
         if path and os.path.isdir(path):
             raise SETTINGS["index"].refusal(address, "which is a directory")
         self._path = path
-        self.persistent = bool(path)
         self._store: Store | None = None
         self._live: dict[str, _Live] = {}  # by page id
         self._by_number: dict[int, _Live] = {}
@@ -76,7 +78,7 @@ class LocalIndex(Index):
                 raise
         self._tables = SortedTables(self.plan, keys)
 
-    async def _claim(self, entry: Entry) -> Verdict:
+    async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
         state = self._state(entry.page_id)
         if state is not State.ABSENT:
             if after(state, Event.CLAIM) is not state:
@@ -92,14 +94,32 @@ class LocalIndex(Index):
         filed = dict(islice(candidates, MAX_COMPARED))
         if any(other.page_id == entry.page_id for other in filed.values()):
             return Verdict.same()
-        found = nearest(self._matches(entry, filed), self.detector.min_resemblance)
-        if found is not None:
+        near = [
+            match
+            for match in self._matches(entry, filed)
+            if match.resemblance >= self.detector.min_resemblance
+        ]
+        weighed = self._weighed(entry, page, [filed[match.number] for match in near])
+        enough = {
+            match: evidence for match, (suffices, evidence) in zip(near, weighed, strict=True) if suffices
+        }
+        if enough:
+            found = min(enough, key=lambda match: match.order)
             of = filed[found.number]
-            return self._duplicate(entry, of, found.resemblance, done=self._state_of(of).is_done)
+            done = self._state_of(of).is_done
+            return self._duplicate(entry, of, found.resemblance, done=done, evidence=enough[found])
         live = _Live(entry, self._tables.add(keys), after(state, Event.CLAIM))
         self._live[entry.page_id] = self._by_number[live.number] = live
         self._rows.append(0)
-        return Verdict.new()
+        if not near:
+            return Verdict.new()
+        nearest, (_, evidence) = min(zip(near, weighed, strict=True), key=lambda pair: pair[0].order)
+        return Verdict.new(Near(filed[nearest.number].url, evidence))
+
+    def _weighed(self, entry: Entry, page: Fingerprint, kept: list[Entry]) -> list[Weighed]:
+        if self.hosts is None:
+            return [Weighed(True, None) for _ in kept]
+        return self.hosts.weigh(page, entry.url, kept)
 
     def _filed(self, entry: Entry, numbers: list[int]) -> Iterator[tuple[int, Entry]]:
         """The pages that cast a shadow, of those with these numbers and in the scope of an entry."""
@@ -160,11 +180,21 @@ class LocalIndex(Index):
 
     async def _write(self, batch: list[_Live]) -> None:
         """Writes to the file, in another thread; meanwhile the pages are still looked up here."""
-        assert self._store is not None
-        rows = await asyncio.to_thread(self._store.add, [live.entry for live in batch])
+        rows = await self._save([live.entry for live in batch], self.hosts)
         for live, row in zip(batch, rows, strict=True):
             self._rows[live.number] = row
             del self._live[live.entry.page_id], self._by_number[live.number]
+
+    async def _save(self, entries: list[Entry], hosts: Hosts | None) -> list[int]:
+        """Writes entries, and at once what was learned of hosts, so that no table is older than a page."""
+        assert self._store is not None
+        if hosts is None:
+            return await asyncio.to_thread(self._store.add, entries, {})
+        with hosts.saving() as tables:
+            return await asyncio.to_thread(self._store.add, entries, tables)
+
+    def _load_host(self, name: str) -> bytes | None:
+        return self._store.host(name) if self._store else None
 
     async def _release(self, page_id: str) -> None:
         self._reclaim(page_id, Event.RELEASE)
@@ -190,7 +220,7 @@ class LocalIndex(Index):
         for entry in entries:
             if self._state(entry.page_id) is State.ABSENT:
                 fresh.setdefault(entry.page_id, entry)
-        rows = self._store.add([*fresh.values()]) if self._store else [0] * len(fresh)
+        rows = self._store.add([*fresh.values()], {}) if self._store else [0] * len(fresh)
         for entry, row in zip(fresh.values(), rows, strict=True):
             number = self._tables.add(entry.keys)
             self._rows.append(row)
@@ -198,6 +228,12 @@ class LocalIndex(Index):
                 live = _Live(entry, number, after(State.ABSENT, Event.ADD))
                 self._live[entry.page_id] = self._by_number[number] = live
         return len(fresh)
+
+    async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
+        hosts = self.hosts or self._new_hosts()
+        hosts.merge(tables)
+        if self._store is not None:
+            await self._save([], hosts)
 
     async def _forget(self, page_ids: Sequence[str]) -> int:
         for page_id in page_ids:
@@ -232,6 +268,8 @@ class LocalIndex(Index):
         self._opened = False
         try:
             await self._confirmations.close()
+            if self._store is not None and self.hosts is not None:
+                await self._save([], self.hosts)  # what was learned of pages that were dropped
             if self._store is not None and finished:
                 own = [
                     name

@@ -10,7 +10,7 @@ import os
 import sqlite3
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,23 @@ from dedup.errors import (
 )
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
-from dedup.index.local.file import APPLICATION_ID, COLUMNS, IndexFile, checksum, entry_of
+from dedup.index.hosts import packed
+from dedup.index.local.file import (
+    APPLICATION_ID,
+    COLUMNS,
+    HOST_COLUMNS,
+    IndexFile,
+    checksum,
+    entry_of,
+    table_of,
+)
 from dedup.index.parameters import FORMAT
 from dedup.printing import printable
 
-__all__ = ["Store"]
+__all__ = ["MAX_SAVED", "Store"]
+
+#: How many tables of hosts a file holds; beyond them, those that were saved the longest ago are forgotten.
+MAX_SAVED = 10_000
 
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
@@ -47,7 +59,14 @@ CREATE TABLE pages (
     sketch BLOB NOT NULL,
     filed INTEGER NOT NULL,         -- when it was claimed, in seconds since 1970
     run TEXT NOT NULL,              -- by which run
-    checksum BLOB NOT NULL          -- XXH3 of the nine columns above, 8 bytes, big-endian
+    called BLOB NOT NULL,           -- heading, names and place, 8 bytes each, big-endian
+    checksum BLOB NOT NULL          -- XXH3 of the ten columns above, 8 bytes, big-endian
+);
+CREATE TABLE hosts (
+    number INTEGER PRIMARY KEY,     -- in the order of saving
+    name TEXT NOT NULL UNIQUE,
+    chrome BLOB NOT NULL,           -- its table, compressed
+    checksum BLOB NOT NULL          -- XXH3 of the two columns above, 8 bytes, big-endian
 );
 """
 
@@ -57,7 +76,16 @@ def _row(entry: Entry) -> tuple[object, ...]:
     keys = (entry.simhash, entry.scope, entry.digest)
     blobs = [key.to_bytes(8, "big") for key in keys]
     bands = b"".join(band.to_bytes(8, "big") for band in entry.bands)
-    return (entry.page_id, entry.url, *blobs, bands, entry.sketch, entry.filed, entry.run)
+    return (
+        entry.page_id,
+        entry.url,
+        *blobs,
+        bands,
+        entry.sketch,
+        entry.filed,
+        entry.run,
+        entry.called.to_bytes(),
+    )
 
 
 class Store(IndexFile):
@@ -185,10 +213,20 @@ class Store(IndexFile):
             found = self._reader.execute("SELECT number FROM pages WHERE page_id = ?", (page_id,)).fetchone()
         return None if found is None else self.entry(*found)
 
-    def add(self, entries: list[Entry]) -> list[int]:
-        """Writes entries in one transaction, and returns their rows."""
-        insert = f"INSERT INTO pages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    def host(self, name: str) -> bytes | None:
+        """The table of a host; None if there is none, or if it is not as it was written."""
+        with self._errors():
+            query = f"SELECT {HOST_COLUMNS} FROM hosts WHERE name = ?"
+            found = self._reader.execute(query, (name,)).fetchone()
+        with suppress(ValueError):
+            return None if found is None else table_of(found)[1]
+        return None
+
+    def add(self, entries: list[Entry], tables: Mapping[str, bytes]) -> list[int]:
+        """Writes entries and tables of hosts in one transaction, and returns the rows of the entries."""
+        insert = f"INSERT INTO pages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         rows = [(*row, checksum(row)) for row in map(_row, entries)]
+        hosts = [(*row, checksum(row)) for row in ((name, packed(table)) for name, table in tables.items())]
         with self._errors():
             if self._identify() != self._identity:
                 raise IndexMismatchError(
@@ -196,6 +234,11 @@ class Store(IndexFile):
                     "what this crawl files is lost when it ends"
                 )
         with self._errors(), self._writer:
+            self._writer.executemany(f"REPLACE INTO hosts ({HOST_COLUMNS}) VALUES (?, ?, ?)", hosts)
+            (count,) = self._writer.execute("SELECT count(*) FROM hosts").fetchone()
+            oldest = "DELETE FROM hosts WHERE number IN (SELECT number FROM hosts ORDER BY number LIMIT ?)"
+            if count > MAX_SAVED:
+                self._writer.execute(oldest, (count - MAX_SAVED,))
             return [self._writer.execute(insert, row).lastrowid or 0 for row in rows]
 
     def forget(self, page_ids: Iterable[str]) -> set[int]:

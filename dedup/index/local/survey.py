@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from dedup.errors import IndexCorruptError
+from dedup.fingerprint.chrome import Chrome
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
-from dedup.index.local.file import COLUMNS, IndexFile, entry_of
+from dedup.index.local.file import COLUMNS, HOST_COLUMNS, IndexFile, entry_of, table_of
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
-from dedup.index.survey import BATCH, Filed, Finding, Survey, unsound
+from dedup.index.survey import BATCH, Filed, Finding, KnownHost, Survey, damaged_host, unsound
 
 __all__ = ["FileSurvey", "survey_file"]
 
@@ -45,7 +46,8 @@ class _Readable(IndexFile):
         self.connection.isolation_level = None
         try:
             self.query("BEGIN")
-            self.query(f"SELECT {COLUMNS} FROM pages LIMIT 0")  # raises if they are not there
+            for columns, table in ((COLUMNS, "pages"), (HOST_COLUMNS, "hosts")):
+                self.query(f"SELECT {columns} FROM {table} LIMIT 0")  # raises if they are not there
             self.parameters = adopt(self.header)
         except BaseException:
             self.connection.close()
@@ -71,6 +73,27 @@ class _Readable(IndexFile):
                     yield from self._row(f"{statement} = ?", number)
                 at += BATCH
                 left -= BATCH
+
+    def hosts(self) -> Iterator[KnownHost]:
+        """Every host, one by one."""
+        try:
+            numbers = self.connection.execute("SELECT number FROM hosts").fetchall()
+        except sqlite3.DatabaseError:  # SQLite's own check tells of it
+            return
+        for (number,) in numbers:
+            found = None
+            try:
+                query = f"SELECT {HOST_COLUMNS} FROM hosts WHERE number = ?"
+                for found in self.connection.execute(query, (number,)):
+                    yield self._host(found)
+            except (sqlite3.DatabaseError, ValueError):
+                name = found and found[0]
+                yield KnownHost(name if type(name) is str else f"row {number}", None)
+
+    def _host(self, columns: Sequence[Any]) -> KnownHost:
+        name, octets = table_of(columns)
+        name.encode()  # raises for surrogates, which stand for bytes that are not UTF-8
+        return KnownHost(name, Chrome.from_bytes(octets, self.parameters.detector.sketcher.slots))
 
     def _row(self, statement: str, number: int) -> Iterator[Row]:
         try:
@@ -112,6 +135,10 @@ class FileSurvey(Survey):
         for _, entry in self._file.rows():
             yield self.readable(entry, State.DONE)
 
+    async def hosts(self) -> AsyncIterator[KnownHost]:
+        for host in self._file.hosts():
+            yield host
+
     async def findings(self) -> AsyncIterator[Finding]:
         for broken in self._sqlite():
             yield broken
@@ -130,6 +157,9 @@ class FileSurvey(Survey):
         except AssertionError as error:
             repair = "report it: it is a fault of this program"
             yield Finding("tables built from the file", str(error), repair)
+        async for host in self.hosts():
+            if host.table is None:
+                yield damaged_host(host.name)
 
     def _sqlite(self) -> Iterator[Finding]:
         """What SQLite finds, and page ids that it should not have let pass."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from dedup.fingerprint.plans import DIGESTS
 from dedup.index.parameters import Parameters
+from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.keys import BUCKET, KINDS, PAGE
 from dedup.index.redis.reading import Numbers, Reading, batches
 from dedup.index.redis.record import header_digest, key_at, whole
@@ -100,7 +101,7 @@ class Invariants:
         prefix = len(self.key.prefix)
         async for keys in self.server.scan(self.key.prefix):
             kinds = [next((kind for name, kind in KINDS if name.fullmatch(key, prefix)), b"") for key in keys]
-            parts, ids = [], []
+            parts, ids, hosts = [], [], []
             sizes = await self.server.run("kinds", keys, kinds) if keys else []
             for key, kind, size, expires in zip(keys, kinds, sizes[::2], sizes[1::2], strict=True):
                 bucket = BUCKET.fullmatch(key, prefix)
@@ -118,7 +119,9 @@ class Invariants:
                     parts += [_Part(key, *place, first, min(size - first, MEMBERS)) for first in firsts]
                 elif key[prefix : prefix + 2] == b"i:":
                     ids.append(key)
-            for findings in (self._members(parts, numbers, seen), self._ids(ids)):
+                elif key.startswith(self.key.tables):
+                    hosts.append(key)
+            for findings in (self._members(parts, numbers, seen), self._ids(ids), self._hosts(hosts)):
                 async for finding in findings:
                     yield finding
 
@@ -167,6 +170,24 @@ class Invariants:
                 if again == value and not self._leads_to(key, record):
                     what = f"{shown(key)} to {shown(page)}"
                     yield Finding("page ids that do not lead to their pages", what)
+
+    async def _hosts(self, keys: list[bytes]) -> AsyncIterator[Finding]:
+        """Whether the tables of hosts can be read, and are counted."""
+        for key in keys:
+            commands = [("GET", key), ("ZSCORE", self.key.hosts, key[len(self.key.tables) :])]
+            octets, written = await self.server.ask(commands, together=True)
+            if octets is None:
+                continue  # taken out meanwhile
+            try:
+                name, _ = unpack_table(octets, self.parameters.detector.sketcher.slots)
+            except ValueError:
+                name = ""
+            if self.key.host(name) != key:
+                repair = "delete them: what is known of those hosts will be learned anew"
+                yield Finding("unreadable tables of hosts", shown(key), repair)
+            if written is None:
+                repair = "delete them, else they are never taken out; they will be learned anew"
+                yield Finding("tables of hosts that are not listed", shown(key), repair)
 
     def _leads_to(self, key: bytes, record: bytes | None) -> bool:
         entry = whole(record or b"")

@@ -13,6 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.fingerprint import chrome
 from dedup.index import contract
 from dedup.index.redis.record import layout
 from dedup.printing import printable, redact
@@ -29,12 +30,18 @@ DEADLINE = 4.0
 #: Keys asked for by one SCAN.
 SCAN = 1000
 #: The scripts, each in a file under lua/.  Before the text of each stands what it needs: the layout of a
-#: record, the limits of a claim, and known.lua, which tells whether the index is still the one that was opened.
+#: record, the limits of a claim, and known.lua, which tells whether the index is still the one that was opened;
+#: lanes.lua and evidence.lua compare sketches, and what is a page's own.
 VERBS = {
     **dict.fromkeys(("open", "kinds"), ()),
     "members": ("layout",),
-    **dict.fromkeys(("confirm", "release", "renew", "state", "add", "forget"), ("layout", "known")),
-    "claim": ("layout", "limits", "known"),
+    **dict.fromkeys(("confirm", "release", "renew", "state", "add", "forget", "learn"), ("layout", "known")),
+    "claim": ("layout", "limits", "known", "lanes", "evidence"),
+}
+#: Numbers that the scripts have from here, by the modules that define them.
+LIMITS = {
+    contract: ("MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT"),
+    chrome: ("FEW", "NOISE", "NOISE_NAMED", "NOISE_SHARE", "PARAGRAPH", "STRICT", "STRICTEST", "UNTOLD"),
 }
 #: What Redis says of a key that holds something else than an index does.
 DAMAGE = re.compile(r"WRONGTYPE|not an integer|attempt to |bad argument|too short")
@@ -147,9 +154,10 @@ class Server:
 
 
 def limits() -> str:
-    """The limits of a claim as Lua; the same as those of the other stores."""
-    names = ("MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT")
-    return "".join(f"local {name} = {getattr(contract, name):d}\n" for name in names)
+    """The limits of a claim, and what its evidence has to be, as Lua; the same as in the other stores."""
+    return "".join(
+        f"local {name} = {getattr(module, name)!r}\n" for module, names in LIMITS.items() for name in names
+    )
 
 
 def source(verb: str) -> bytes:

@@ -7,14 +7,17 @@ drops parts of the tables without a word; it should have appendonly on, else a c
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.chrome import Chrome, weigh
+from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.batching import Confirmations
 from dedup.index.contract import Index, Verdict
@@ -22,10 +25,12 @@ from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.bulk import Bulk
 from dedup.index.redis.client import Server
+from dedup.index.redis.hosts import Brought, SharedHosts
 from dedup.index.redis.keys import Keys, Tables
 from dedup.index.redis.record import header_digest, pack, unpack
 from dedup.index.redis.survey import survey_redis
 from dedup.index.survey import Survey
+from dedup.page.urls import host
 from dedup.printing import octets as shown
 
 __all__ = ["RedisIndex"]
@@ -36,6 +41,8 @@ logger = logging.getLogger(__name__)
 BUCKET_PAGES = 64
 #: A run whose lease is not renewed for this long is dead (see `dedup.index.lifecycle`), in ms.
 LEASE_MS = 60_000
+#: How many hosts a claim may ask for at once, and how often; then others are looked at as the page's own host is.
+ASKED, ROUNDS = 32, 4
 #: Pages that one call of a script confirms, or tells the states of.
 PAGES = 500
 
@@ -54,6 +61,12 @@ class RedisIndex(Index):
         self._seen = 0  # the highest number that the server has said it gave out
         self._refusal: IndexMismatchError | None = None
         self._confirmations = Confirmations(self._write)
+        self._hosts: SharedHosts | None = None
+        if self.hosts is not None:
+            self._hosts = SharedHosts(
+                detector.sketcher, self.hosts.min_own, self._server, self._keys, self._call
+            )
+            self.hosts = self._hosts
 
     @property
     def where(self) -> str:
@@ -76,6 +89,8 @@ class RedisIndex(Index):
         self._bulk = Bulk(self._server, self._tables, self._call)
         await self._call("renew", [], [LEASE_MS])
         self._lease = asyncio.create_task(self._keep_lease())
+        if self._hosts is not None:
+            self._hosts.start()
 
     async def _open_header(self) -> dict[str, str]:
         bits = math.ceil(math.log2(max(1, self.expected_pages / BUCKET_PAGES)))
@@ -99,7 +114,7 @@ class RedisIndex(Index):
             )
         return stored
 
-    async def _claim(self, entry: Entry) -> Verdict:
+    async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
         probes = list(self._tables.probes(entry))
         keys = [self._keys.page_id(entry.page_id), *(probe.bucket for probe in probes)]
         detector = self.detector
@@ -113,17 +128,45 @@ class RedisIndex(Index):
         ]
         for _, low, high, own in probes:
             arguments += (low, high, own)
-        match await self._call("claim", keys, arguments):
-            case [b"new" | b"same" as word]:
-                if entry.page_id not in self._confirmations:
-                    self._pending.setdefault(entry.page_id, entry)
-                return Verdict.new() if word == b"new" else Verdict.same()
-            case [b"duplicate", int(either), int(both), int(equal), int(done), bytes(record)]:
-                with self._server.errors():
-                    of = unpack(record)
-                alike = detector.sketcher.estimate(either, both, equal)
-                return self._duplicate(entry, of, alike, done=bool(done))
+        home, views = host(entry.url), dict[str, Brought]()
+        weighs = self._hosts is not None and page.own is not None
+        if self._hosts is not None and weighs:
+            views = await self._hosts.views(page, home)
+        for asked in (ASKED,) * ROUNDS + (0,):
+            brought = self._brought(page, home, views, asked) if weighs else []
+            match await self._call("claim", keys, arguments + brought):
+                case [b"new" | b"same" as word]:
+                    if entry.page_id not in self._confirmations:
+                        self._pending.setdefault(entry.page_id, entry)
+                    return Verdict.new() if word == b"new" else Verdict.same()
+                case [b"duplicate", int(either), int(both), int(equal), int(done), bytes(record), *counts]:
+                    with self._server.errors():
+                        of = unpack(record)
+                    alike = detector.sketcher.estimate(either, both, equal)
+                    beside = [views[name] for name in (host(of.url), home) if name in views]
+                    view = max(beside, key=lambda brought: brought.pages).view if beside else None
+                    evidence = (
+                        weigh(detector.sketcher, page, counts, of.called, view) if counts and view else None
+                    )
+                    return self._duplicate(entry, of, alike, done=bool(done), evidence=evidence)
+                case [b"hosts", *names] if self._hosts is not None and asked:
+                    others = [bytes(name).decode() for name in names]
+                    views |= await self._hosts.more_views(page, home, others)
+                case _:
+                    break
         raise self._no_answer()
+
+    def _brought(self, page: Fingerprint, own: str, views: Mapping[str, Brought], asked: int) -> list[Any]:
+        """What a claim is told of a page's own, and of hosts; see claim.lua."""
+        assert self.hosts is not None
+        assert page.own is not None
+        main = next((view.main for _, view in views.values() if view), b"")
+        brought = [repr(float(self.hosts.min_own)), page.own.shingles, int(np.count_nonzero(page.own.filled))]
+        brought += [page.said.to_bytes(8, "big"), main, own, asked]
+        for name, (pages, view) in views.items():
+            masks = (view.own_if_equal, view.own_if_new, int(view.heading_tells)) if view else (b"", b"", 0)
+            brought += (name, pages, *masks)
+        return brought
 
     async def _confirm(self, page_id: str) -> None:
         if self._pending.pop(page_id, None) is None:
@@ -174,6 +217,11 @@ class RedisIndex(Index):
     async def _add(self, entries: Sequence[Entry]) -> int:
         return await self._bulk.add(entries)
 
+    async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
+        if self._hosts is not None:
+            self._hosts.merge(tables)
+            await self._hosts.flush()
+
     async def _forget(self, page_ids: Sequence[str]) -> int:
         await self._confirmations.flush()
         for page_id in page_ids:
@@ -205,6 +253,8 @@ class RedisIndex(Index):
                 self._releasing |= self._pending
                 self._pending.clear()
                 await self._release_all()
+                if self._hosts is not None:
+                    await self._hosts.close()
                 await self._call("renew", [], ["finished" if finished else 0])
         finally:
             self._opened = False

@@ -16,6 +16,10 @@ t:TABLE:BUCKET      sorted set  pages whose permuted keys XOR scope have the sam
 sequence            counter     the last number given out; never missing, never set back
 released            counter     how many of the numbers were taken back
 pending             hash        number -> run, of every claim that is not confirmed
+h:BLAKE2b           string      the table of a host, of whose name these are 16 bytes: see
+                                `dedup.index.redis.hosts`
+hosts               sorted set  those bytes -> when that table was written last, in ms of the
+                                server's clock; of more than 10,000, the oldest is taken out
 runs                sorted set  run -> when its lease ends, in ms of the server's clock; a run that
                                 has finished is not among them
 ==================  ==========  ====================================================================
@@ -32,7 +36,7 @@ from dedup.index.entry import Entry
 
 __all__ = ["BUCKET", "KINDS", "PAGE", "Keys", "Probe", "Tables"]
 
-#: Bytes of the digest that stands for a page id.
+#: Bytes of the digest that stands for a page id, or for a host.
 ID_OCTETS = 16
 #: The name of a page's record, after the prefix, and in it the number.
 PAGE = re.compile(rb"p:([1-9][0-9]{0,14})")
@@ -42,8 +46,9 @@ BUCKET = re.compile(rb"t:(0|[1-9][0-9]{0,3}):(0|[1-9a-f][0-9a-f]{0,15})")
 KINDS = (
     (re.compile(rb"header|pending"), b"hash"),
     (re.compile(rb"sequence|released"), b"string"),
-    (re.compile(rb"runs"), b"zset"),
+    (re.compile(rb"runs|hosts"), b"zset"),
     (re.compile(rb"i:.{%d}" % ID_OCTETS, re.DOTALL), b"string"),
+    (re.compile(rb"h:.{%d}" % ID_OCTETS, re.DOTALL), b"string"),
     (PAGE, b"string"),
     (BUCKET, b"zset"),
 )
@@ -66,6 +71,8 @@ class Keys:
         self.runs = self.prefix + b"runs"
         self.pages = self.prefix + b"p:"  #: what the names of all records start with
         self.ids = self.prefix + b"i:"
+        self.hosts = self.prefix + b"hosts"
+        self.tables = self.prefix + b"h:"  #: what the names of all tables of hosts start with
 
     def page(self, number: int) -> bytes:
         """The key of a record."""
@@ -74,6 +81,10 @@ class Keys:
     def page_id(self, page_id: str) -> bytes:
         """The key that leads from a page id to its page."""
         return self.ids + hashlib.blake2b(page_id.encode(), digest_size=ID_OCTETS).digest()
+
+    def host(self, name: str) -> bytes:
+        """The key of a host's table."""
+        return self.tables + hashlib.blake2b(name.encode(), digest_size=ID_OCTETS).digest()
 
     def bucket(self, table: int, bucket: int) -> bytes:
         """The key of a part of a table."""

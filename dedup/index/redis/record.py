@@ -3,8 +3,8 @@
 =========  ==========================================================  ===========
 Bytes      What they are                                               Type
 =========  ==========================================================  ===========
-0 to 44    the fixed fields: see `FIELDS`                              big-endian
-45 ...     the bands, as many as the last of those fields says         8 bytes each
+0 to 68    the fixed fields: see `FIELDS`                              big-endian
+69 ...     the bands, as many as the last of those fields says         8 bytes each
 then       the sketch                                                  after its length, 2 bytes
 then       the page id, UTF-8                                          after its length, 4 bytes
 the rest   the URL, UTF-8
@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
+from dedup.fingerprint.fingerprint import Called
 from dedup.index.entry import Entry
 
 __all__ = ["header_digest", "key_at", "layout", "pack", "unpack", "whole"]
@@ -38,6 +39,9 @@ FIELDS = (
     Field("digest", "Q"),
     Field("filed", "I"),  # seconds since 1970
     Field("run", "16s"),
+    Field("heading", "Q"),  # these three: what the page is called
+    Field("names", "Q"),
+    Field("place", "Q"),
     Field("band_count", "B"),
 )
 #: Bytes of a band, of the length of a sketch, of the length of a page id.
@@ -68,7 +72,7 @@ def key_at(column: int, *, banded: bool) -> int:
     """Where in a record the key of a table's column begins, counted from 0.
 
     >>> key_at(0, banded=True), key_at(1, banded=False), key_at(2, banded=True)
-    (16, 0, 53)
+    (16, 0, 77)
     """
     if column == 0:
         return PLACES["digest"]
@@ -86,7 +90,7 @@ def pack(entry: Entry) -> bytes:
     numbers = entry.simhash, entry.scope, entry.digest, entry.filed
     return b"".join(
         (
-            _HEAD.pack(*numbers, bytes.fromhex(entry.run), len(entry.bands)),
+            _HEAD.pack(*numbers, bytes.fromhex(entry.run), *entry.called, len(entry.bands)),
             b"".join(band.to_bytes(BAND, "big") for band in entry.bands),
             len(entry.sketch).to_bytes(SKETCH_LENGTH, "big") + entry.sketch,
             len(page_id).to_bytes(ID_LENGTH, "big") + page_id,
@@ -97,7 +101,7 @@ def pack(entry: Entry) -> bytes:
 
 def unpack(record: bytes) -> Entry:
     """The entry of a record.  Raises `struct.error` for one that is cut short."""
-    simhash, scope, digest, filed, run, count = _HEAD.unpack_from(record)
+    simhash, scope, digest, filed, run, *called, count = _HEAD.unpack_from(record)
     bands = struct.unpack_from(f">{count}Q", record, _HEAD.size)
     at = _HEAD.size + BAND * count
     sketch = _counted(record, at, SKETCH_LENGTH)
@@ -105,7 +109,7 @@ def unpack(record: bytes) -> Entry:
     page_id = _counted(record, at, ID_LENGTH)
     url = record[at + ID_LENGTH + len(page_id) :]
     texts = page_id.decode(errors="replace"), url.decode(errors="replace")
-    return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex())
+    return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex(), Called(*called))
 
 
 def whole(record: bytes) -> Entry | None:

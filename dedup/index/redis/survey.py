@@ -9,10 +9,11 @@ from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 from dedup.index.redis.check import Invariants
 from dedup.index.redis.client import Server
+from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.keys import Keys, Tables
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import whole
-from dedup.index.survey import Filed, Finding, Survey
+from dedup.index.survey import Filed, Finding, KnownHost, Survey
 from dedup.printing import octets as shown
 
 __all__ = ["RedisSurvey", "survey_redis"]
@@ -74,6 +75,16 @@ class RedisSurvey(Survey):
                 claimed = State.PENDING if owner in alive else State.DEAD
                 state = State.DONE if owner is None else claimed
                 yield self.readable(whole(record or b""), state)
+
+    async def hosts(self) -> AsyncIterator[KnownHost]:
+        slots = self.parameters.detector.sketcher.slots
+        async for keys in self._reading.server.scan(self._keys.tables):
+            (found,) = await self._ask([("MGET", *keys)]) if keys else [[]]
+            for octets in filter(None, found or ()):
+                try:
+                    yield KnownHost(*unpack_table(octets, slots))
+                except ValueError:
+                    yield KnownHost("", None)
 
     def findings(self) -> AsyncIterator[Finding]:
         return Invariants(self._reading, self.parameters, self.header).findings()

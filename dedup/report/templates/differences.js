@@ -7,64 +7,91 @@ const HUNKS = 200;
 
 /**
  * Gathers differences that are near each other in blocks; each block becomes a row of the table.
- * edits: [start, end, "tokens that replace them", ...]; a block: {from, to, edits: [[start, end, text], ...]}.
+ * edits: [start, end, "tokens that replace them", ...]; a block: {from, to, ahead, edits: [[start, end, text], ...]},
+ * where `ahead` is how much farther on its words are in the dropped page.
  */
 function blocks(edits, length) {
   const made = [];
+  let ahead = 0;
   for (let at = 0; at < edits.length; at += 3) {
-    const [start, end] = edits.slice(at, at + 2);
+    const [start, end, text] = edits.slice(at, at + 3);
     const last = made.at(-1);
     if (last && start - CONTEXT <= last.to) {
       last.edits.push(edits.slice(at, at + 3));
       last.to = Math.min(length, end + CONTEXT);
     } else {
-      made.push({ from: Math.max(0, start - CONTEXT), to: Math.min(length, end + CONTEXT),
+      made.push({ from: Math.max(0, start - CONTEXT), to: Math.min(length, end + CONTEXT), ahead,
         edits: [edits.slice(at, at + 3)] });
     }
+    ahead += text.split(" ").filter(Boolean).length - (end - start);
   }
   return made;
 }
 
+/** The bounds of runs of marked chrome, from those that are stored, each as its distance from the one before. */
+function boundsOf(distances) {
+  let at = 0;
+  return distances.map((distance) => (at += distance));
+}
+
+/** Words of a page, of which the first is its word number `at`; those in marked chrome are grey. */
+function* greyed(tokens, at, bounds) {
+  // Bounds are in order: the number of those up to a word is odd if the word is in chrome.
+  let next = bounds.findIndex((bound) => bound > at);
+  if (next < 0) next = bounds.length;
+  for (let from = 0; from < tokens.length; next++) {
+    const to = Math.min(tokens.length, (bounds[next] ?? Infinity) - at);
+    const words = visible(tokens.slice(from, to).join(" "));
+    if (from) yield " ";
+    yield next % 2 ? element("span", { class: "chrome" }, words) : words;
+    from = to;
+  }
+}
+
 /** The kept or the dropped page's side of a block; the words that only this side has are marked. */
-function side(tokens, block, name, mark) {
+function side(tokens, block, name, mark, bounds) {
   const cell = element("td", { "data-page": name });
-  let at = block.from;
+  const isKept = mark === "del";
+  // How much farther on words are in this page than in the kept one.
+  let at = block.from, ahead = isKept ? 0 : block.ahead;
   for (const [start, end, text] of block.edits) {
-    const own = mark === "del" ? tokens.slice(start, end).join(" ") : text;
-    cell.append(visible(tokens.slice(at, start).join(" ")), " ");
-    if (own) cell.append(element(mark, {}, visible(own)), " ");
+    const own = isKept ? tokens.slice(start, end) : text.split(" ").filter(Boolean);
+    cell.append(...greyed(tokens.slice(at, start), at + ahead, bounds), " ");
+    if (own.length) cell.append(element(mark, {}, ...greyed(own, start + ahead, bounds)), " ");
+    if (!isKept) ahead += own.length - (end - start);
     at = end;
   }
-  cell.append(visible(tokens.slice(at, block.to).join(" ")));
+  cell.append(...greyed(tokens.slice(at, block.to), at + ahead, bounds));
   return cell;
 }
 
 /** A row that stands for equal words, and shows them when it is opened. */
-function equalRow(tokens) {
+function equalRow(tokens, at, bounds) {
   const cell = element("td", { colspan: "2" });
   const shown = many(tokens.length, "equal word");
   cell.append(element("details", { class: "equal", ontoggle: (event) => {
     const folded = event.target;
-    if (folded.open && !folded.querySelector("p")) folded.append(element("p", {}, visible(tokens.join(" "))));
+    if (folded.open && !folded.querySelector("p")) folded.append(element("p", {}, ...greyed(tokens, at, bounds)));
   } }, element("summary", {}, shown)));
   return element("tr", { class: "equal" }, cell);
 }
 
 /** The words of both pages, as a table; and the number of blocks that differ. */
-function differenceTable(text, edits) {
+function differenceTable([text, keptChrome], droppedChrome, edits) {
   const tokens = text.split(" ");
+  const kept = boundsOf(keptChrome), dropped = boundsOf(droppedChrome);
   const found = blocks(edits, tokens.length);
   const body = element("tbody");
   let at = 0, next = 0;
   const fill = (limit) => {
     for (; next < Math.min(limit, found.length); next++) {
       const block = found[next];
-      if (block.from > at) body.append(equalRow(tokens.slice(at, block.from)));
+      if (block.from > at) body.append(equalRow(tokens.slice(at, block.from), at, kept));
       body.append(element("tr", { class: "block", tabindex: "-1" },
-        side(tokens, block, "kept", "del"), side(tokens, block, "dropped", "ins")));
+        side(tokens, block, "kept", "del", kept), side(tokens, block, "dropped", "ins", dropped)));
       at = block.to;
     }
-    if (next === found.length && at < tokens.length) body.append(equalRow(tokens.slice(at)));
+    if (next === found.length && at < tokens.length) body.append(equalRow(tokens.slice(at), at, kept));
   };
   fill(HUNKS);
   const shown = element("div", {}, element("table", { class: "words" },
@@ -104,6 +131,8 @@ function facts(pair, urls) {
     row("URL", link(urls[pair.duplicate_of]), link(urls[pair.url])),
     row("Simhash", bits(pair.duplicate_of_simhash, pair.simhash), bits(pair.simhash, pair.duplicate_of_simhash)),
     row("Apart", `${many(pair.distance, "bit")} of 64 differ; resemblance ${pair.resemblance.toFixed(4)}`),
+    pair.own === null ? "" : row("Its own", `${many(pair.own, "shingle")} that the host's other pages have not: `
+      + `${number(pair.matching)} match, ${number(pair.new)} new`),
     row("Dropped", `${many(pair.tokens, "word")}, ${many(pair.links, "link")}${size}; `
       + `${{ drop: "dropped", nofollow: "not followed", mark: "only marked" }[pair.action]} at `
       + `${pair.time.slice(0, 19).replace("T", " ")} UTC by the rule ${visible(pair.rule)}`),
@@ -125,10 +154,11 @@ function compare(pair, data) {
   if (pair.words === null) {
     place.replaceChildren(element("p", { class: "note" }, noWords(data)));
   } else {
-    const [text, ...edits] = pair.words;
-    const made = differenceTable(data.texts[text], edits);
+    const [text, chrome, ...edits] = pair.words;
+    const made = differenceTable(data.texts[text], chrome, edits);
     count = made.count;
-    place.replaceChildren(element("p", { class: "note" }, wordsNote(count, data)), made.shown);
+    const grey = chrome.length || data.texts[text][1].length;
+    place.replaceChildren(element("p", { class: "note" }, wordsNote(count, data, grey)), made.shown);
   }
   byId("steps").hidden = count < 2;
   byId("position").textContent = "";
@@ -144,10 +174,11 @@ function noWords(data) {
   return `The words of these pages were not stored. ${data.to_see_words}`;
 }
 
-function wordsNote(count, data) {
+function wordsNote(count, data, grey) {
   const kind = "The words are shown as they were compared: folded to lower case, links as URLs, without markup. ";
   const when = data.words === "fetched" ? "Both pages were fetched again, and may have changed since. " : "";
-  return kind + when + (count ? `They differ in ${many(count, "place")}.` : "All of them are equal.");
+  const marked = grey ? "Grey words are in menus, headers, footers and the like: that they are equal proves nothing. " : "";
+  return kind + marked + when + (count ? `They differ in ${many(count, "place")}.` : "All of them are equal.");
 }
 
 /** Goes forward or back by some differences. */

@@ -1,83 +1,57 @@
 -- claim(KEYS = {..., page id, bucket of table 0, 1, 2, ...},
 --       ARGV = {..., radius, min resemblance, bits of a slot, different values of a filled slot,
---               prefix of pages, record, then per table: lowest score, highest score, own score})
---   -> 'new' | 'same' | 'duplicate', either, both, equal, 1 if it is done or else 0, record of the page
--- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.
+--               prefix of pages, record, then per table: lowest score, highest score, own score,
+--               then, where what is a page's own has to match: min own, shingles, filled slots,
+--               what its heading and its address say, mask of slots outside marked chrome, own host,
+--               how many hosts may be asked for, then per host: name, pages, mask of slots that are own if
+--               they are equal, and if they are not ('' if it is not known), 1 if the heading tells or else 0})
+--   -> 'new' | 'same' | 'duplicate', either, both, equal, 1 if it is done or else 0, record of the page, and
+--      the five counts of its own slots | 'hosts', name, name, ...
+-- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.  If the
+-- verdict depends on hosts that the caller didn't bring, it names them, and nothing is judged or written.
 -- What comes first in KEYS, ARGV and the answer: see known.lua.  MAX_COMPARED, MAX_EQUAL and PROBE_LIMIT bound
 -- the time that a flood of pages alike can take (dedup/index/contract.py).
 local page_id, radius, min_resemblance = KEYS[5], tonumber(ARGV[5]), tonumber(ARGV[6])
-local width, values, pages, record = tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9], ARGV[10]
-local band, bor, bxor, rshift = bit.band, bit.bor, bit.bxor, bit.rshift
-local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT = 6, 3, 11
-
-local function popcount(x)
-  x = x - band(rshift(x, 1), 0x55555555)
-  x = band(x, 0x33333333) + band(rshift(x, 2), 0x33333333)
-  x = band(x + rshift(x, 4), 0x0f0f0f0f)
-  x = x + rshift(x, 8)
-  return band(x + rshift(x, 16), 0x3f)
-end
-
-local function differing_bits(a, b) -- of two whole numbers below 2^53
-  local a_low, b_low = a % 4294967296, b % 4294967296
-  return popcount(bxor(a_low, b_low)) + popcount(bxor((a - a_low) / 4294967296, (b - b_low) / 4294967296))
-end
-
--- 1 in every lane of `width` bits that is not 0; see dedup.fingerprint.sketch
-local lanes = ({
-  [2] = function(x) return band(bor(x, rshift(x, 1)), 0x55555555) end,
-  [4] = function(x)
-    x = bor(x, rshift(x, 1))
-    return band(bor(x, rshift(x, 2)), 0x11111111)
-  end,
-  [8] = function(x)
-    x = bor(x, rshift(x, 1))
-    x = bor(x, rshift(x, 2))
-    return band(bor(x, rshift(x, 4)), 0x01010101)
-  end,
-})[width]
+local values, pages, record = tonumber(ARGV[8]), ARGV[9], ARGV[10]
+local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT, OF_OWN, PER_HOST = 6, 3, 11, 7, 5
 
 local function sketch_of(stored) -- and where what follows it begins
   local length, at = struct.unpack(SKETCH_LENGTH, stored, BANDS_AT + BAND * stored:byte(BAND_COUNT_AT))
   return stored:sub(at, at + length - 1), at + length
 end
 
-local function id_of(stored)
+local function id_of(stored) -- and where what follows it begins, the URL
   local _, behind = sketch_of(stored)
   local length, at = struct.unpack(ID_LENGTH, stored, behind)
-  return stored:sub(at, at + length - 1)
+  return stored:sub(at, at + length - 1), at + length
 end
 
-local function sum_of_pairs(x) -- of the sixteen 2-bit fields of a word
-  x = band(x, 0x33333333) + band(rshift(x, 2), 0x33333333)
-  x = band(x, 0x0f0f0f0f) + band(rshift(x, 4), 0x0f0f0f0f)
-  x = x + rshift(x, 8)
-  return band(x + rshift(x, 16), 0xff)
+local function url_of(stored)
+  local _, behind = id_of(stored)
+  return stored:sub(behind)
 end
 
 local own_id, own_scope = id_of(record), record:sub(SCOPE_AT, SCOPE_END)
 local own_sketch = sketch_of(record)
-local own_words, own_lanes = {}, {}
-local function match_counts(sketch) -- slots filled on either side, on both, on both and equal
-  if sketch == own_sketch then return 1, 1, 1 end
-  if #own_words == 0 then
-    for i = 1, #own_sketch / 4 do
-      own_words[i] = struct.unpack('<I4', own_sketch, 4 * i - 3)
-      own_lanes[i] = lanes(own_words[i])
-    end
-  end
-  local either, both, differ = 0, 0, 0
+local own_words, own_lanes
+local function match(sketch) -- slots filled on either side, on both, on both and equal; lanes: filled there, equal
+  if not own_words then own_words, own_lanes = in_lanes(own_sketch) end
+  if sketch == own_sketch then return 1, 1, 1, own_lanes, own_lanes end
+  local words = {struct.unpack('<' .. string.rep('I4', #own_words), sketch)}
+  local either, both, equal, there, alike = 0, 0, 0, {}, {}
   for first = 1, #own_words, 3 do
-    local e, f, d = 0, 0, 0 -- lanes of three words add up within 2 bits
+    local e, f, s = 0, 0, 0 -- lanes of three words add up within 2 bits
     for i = first, math.min(first + 2, #own_words) do
-      local theirs = struct.unpack('<I4', sketch, 4 * i - 3)
+      local theirs = words[i]
       local a, b = lanes(theirs), own_lanes[i]
       local filled = band(a, b)
-      e, f, d = e + bor(a, b), f + filled, d + band(filled, lanes(bxor(theirs, own_words[i])))
+      local same = filled - band(filled, lanes(bxor(theirs, own_words[i]))) -- of lanes, faster than bnot
+      e, f, s = e + a + b - filled, f + filled, s + same
+      there[i], alike[i] = a, same
     end
-    either, both, differ = either + sum_of_pairs(e), both + sum_of_pairs(f), differ + sum_of_pairs(d)
+    either, both, equal = either + sum_of_pairs(e), both + sum_of_pairs(f), equal + sum_of_pairs(s)
   end
-  return either, both, both - differ
+  return either, both, equal, there, alike
 end
 
 local number = redis.call('GET', page_id)
@@ -111,9 +85,9 @@ local function probe(table) -- members and scores that share the prefix, and the
   return near, tonumber(ARGV[at + 2])
 end
 
-local function duplicate(candidate, either, both, equal, stored)
+local function duplicate(candidate, either, both, equal, stored, counts)
   local done = 1 - redis.call('HEXISTS', pending, candidate)
-  return answer('duplicate', either, both, equal, done, stored)
+  return answer('duplicate', either, both, equal, done, stored, unpack(counts or {}))
 end
 
 local equal_digests = probe(0)
@@ -145,6 +119,39 @@ table.sort(found, function(a, b)
   return a[2] < b[2]
 end)
 
+local OWN = FIRST_ARGUMENT + PER_TABLE * (#KEYS - FIRST_TABLE + 1)
+local own, views, asked, lacking
+if ARGV[OWN] then -- what was brought of the page's own and of hosts
+  own, views, asked, lacking = called(record), {}, {}, {}
+  own.min, own.shingles, own.filled = tonumber(ARGV[OWN]), tonumber(ARGV[OWN + 1]), tonumber(ARGV[OWN + 2])
+  own.said, own.host, own.asks = ARGV[OWN + 3], ARGV[OWN + 5], tonumber(ARGV[OWN + 6])
+  for at = OWN + OF_OWN, #ARGV, PER_HOST do views[ARGV[at]] = at end
+end
+
+local function view_beside(host) -- by the table of that host or the own one, which has met more pages; nil if unknown
+  local at, others = views[own.host], views[host]
+  if others and tonumber(ARGV[others + 1]) >= tonumber(ARGV[at + 1]) then at = others end
+  if #ARGV[at + 2] == 0 then return nil end
+  own.main = own.main or words_of(ARGV[OWN + 4])
+  own[at] = own[at] or {if_equal = words_of(ARGV[at + 2]), if_new = words_of(ARGV[at + 3]),
+                        heading_tells = ARGV[at + 4] == '1'}
+  return own[at]
+end
+
+local function is_near(stored, names, filled, same) -- whether the page's own matches, too, and the counts
+  if not own then return true end
+  local host = host_of(url_of(stored))
+  if not views[host] and own.asks > 0 then
+    if not asked[host] and #lacking < own.asks then asked[host], lacking[#lacking + 1] = true, host end
+    return false
+  end
+  local view = view_beside(host)
+  if not view then return host ~= own.host and is_mirror(own, names) end
+  if is_other_name(own, names) then return false end
+  local counts = own_counts(own, filled, same, view)
+  return suffices(own, names, counts, view, values), counts
+end
+
 local best
 for i = 1, math.min(#found, MAX_COMPARED) do
   local distance, candidate = found[i][1], found[i][2]
@@ -152,15 +159,19 @@ for i = 1, math.min(#found, MAX_COMPARED) do
   local stored = candidate_record(found[i][3])
   if stored then
     if id_of(stored) == own_id then return answer('same') end
-    local either, both, equal = match_counts(sketch_of(stored))
+    local either, both, equal, filled, same = match((sketch_of(stored)))
     local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
     if resemblance >= min_resemblance and (not best or resemblance > best.resemblance
         or (resemblance == best.resemblance and candidate < best.candidate)) then
-      best = {distance = distance, resemblance = resemblance, candidate = candidate,
-              reply = duplicate(found[i][3], either, both, equal, stored)}
+      local near, counts = is_near(stored, own and called(stored), filled, same)
+      if near then
+        best = {distance = distance, resemblance = resemblance, candidate = candidate,
+                reply = duplicate(found[i][3], either, both, equal, stored, counts)}
+      end
     end
   end
 end
+if lacking and #lacking > 0 then return answer('hosts', unpack(lacking)) end
 if best then return best.reply end
 
 number = redis.call('INCR', sequence) -- row claim absent

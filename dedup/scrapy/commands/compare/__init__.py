@@ -19,8 +19,10 @@ class Command(base.Command):
     description = (
         "A and B are a URL or a path each. The command shows tokens, distance, resemblance (Jaccard; estimated and "
         "exact), containment, Dice, resemblance by characters, what samples of the shingles say (0 mod m, "
-        "winnowing), the verdict by the project's settings and the rule that decides, and the tokens that only one "
-        "page has. Exit status: 0 near-duplicates, 1 different, 2 a page can't be read or a setting is wrong."
+        "winnowing), what the pages are called, how much of them is marked as chrome and how much of what is B's "
+        "own is in A, the verdict by the project's settings and the rule that decides, and the tokens that only one "
+        "page has. A verdict that depends on what is chrome of the host, which a crawl learns, can't be repeated. "
+        "Exit status: 0 near-duplicates, 1 different, 2 a page can't be read or a setting is wrong."
     )
 
     def work(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> int:

@@ -19,9 +19,11 @@ from dedup.fingerprint.signatures import Signature, signature
 from dedup.lab.labelled import read_page
 from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
 from dedup.lab.papers.signatures import agreement
-from dedup.page.html import Page, decode, is_url
+from dedup.page.html import Page, decode
 from dedup.page.read import read
-from dedup.printing import printable
+from dedup.page.words import is_url
+from dedup.printing import many, printable
+from dedup.scrapy.commands.compare.own import describe, evidence, objection
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["run"]
@@ -46,7 +48,8 @@ class _Side(NamedTuple):
 def run(a: str, b: str, settings: Settings) -> int:
     """Compares two pages, given as a path or a URL each, and returns the exit status."""
     settings.set("DEDUP_INDEX", "memory:", "cmdline")
-    detector = read_settings(settings).detector
+    options = read_settings(settings)
+    detector = options.detector
     pages = [_load("A", a, detector), _load("B", b, detector)]
     fingerprints = [side.fingerprint for side in pages]
     compared = detector.compare(*fingerprints)
@@ -57,10 +60,33 @@ def run(a: str, b: str, settings: Settings) -> int:
         _print_distance(detector, fingerprints, compared.distance)
         for name, text in _measures(detector, [side.page for side in pages], compared):
             print(f"{name:12} {text}")
+    objection = ""
+    if options.index.hosts is not None:
+        objection = _print_own(detector, pages, options.index.hosts.min_own)
+    if compared.duplicate and objection:
+        compared = replace(compared, duplicate=False)
+        rule = f"{detector.finder.found_by} and resemblance both say that they are near-duplicates, but {objection}"
+    else:
+        rule = _rule(detector, fingerprints, compared)
     verdict = "near-duplicates" if compared.duplicate else "different"
-    print(f"verdict      {verdict}: {_rule(detector, fingerprints, compared)}")
+    print(f"verdict      {verdict}: {rule}")
     _print_differences(pages)
     return 0 if compared.duplicate else 1
+
+
+def _print_own(detector: Detector, pages: Sequence[_Side], min_own: float) -> str:
+    """Prints what is each page's own, and returns what that says against their being near-duplicates."""
+    for side in pages:
+        for name, text in describe(side.name, side.page):
+            print(f"{name:12} {text}")
+    a, b = (side.fingerprint for side in pages)
+    found = evidence(detector, a, b)
+    if found is None or a.digest == b.digest:
+        return ""
+    matching, new = f"{found.matching:,.0f} are in A", f"{found.new:,.0f} are new"
+    print(f"own          of {many(round(found.own), 'shingle')} that are B's own {matching}, {new}")
+    print("             (as far as two pages tell: a crawl also knows what many pages of the host share)")
+    return objection(found, min_own)
 
 
 def _load(name: str, source: str, detector: Detector) -> _Side:
@@ -69,6 +95,8 @@ def _load(name: str, source: str, detector: Detector) -> _Side:
         raise SettingsError(f"{name} is {source!r}, which is not a file; allowed: a path, or a http(s) URL")
     html, url = read_page(source, Path())
     page = read(decode(html), url, detector.keep_urls)
+    if url != source:  # the name of a file says nothing of the address that the page had
+        page = page._replace(names=(), address=(), place="")
     return _Side(name, source, page, detector.fingerprint_page(page))
 
 

@@ -9,6 +9,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.settings import Settings
 from twisted.python.failure import Failure
 
+from dedup.droplog.texts import Text
 from dedup.page.limits import UNREADABLE
 from dedup.page.read import read
 
@@ -36,7 +37,7 @@ class _Refetch(Spider):
     name = "duplicates"
     urls: Collection[str]
     keep_urls: bool
-    words: dict[str, list[str]]
+    words: dict[str, Text]
     done: Callable[[], object]
 
     async def start(self) -> AsyncIterator[Request]:
@@ -49,7 +50,7 @@ class _Refetch(Spider):
         if isinstance(response, HtmlResponse):
             page = read(response.text, response.url, self.keep_urls, lambda _: response.selector.root)
             if page.reason not in UNREADABLE:
-                self.words[response.meta["asked"]] = page.tokens
+                self.words[response.meta["asked"]] = Text(page.tokens, page.chrome)
 
     def _failed(self, failure: Failure) -> None:
         self.done()
@@ -57,13 +58,13 @@ class _Refetch(Spider):
 
 def refetch(
     urls: Collection[str], settings: Settings, keep_urls: bool, done: Callable[[], object]
-) -> dict[str, list[str]]:
-    """The tokens of pages as they are now, by URL, without the pages that can't be fetched or read.
+) -> dict[str, Text]:
+    """The texts of pages as they are now, by URL, without the pages that can't be fetched or read.
 
     ``done`` is called after each page.  The project's DOWNLOAD_DELAY holds if it is longer than `DELAY`; its
     timeout and size hold if they are below `TIMEOUT` and `SIZE`.  robots.txt is obeyed if the project obeys it.
     """
-    words: dict[str, list[str]] = {}
+    words: dict[str, Text] = {}
     own = settings.copy()
     own.setdict(
         _SETTINGS

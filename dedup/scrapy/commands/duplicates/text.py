@@ -32,9 +32,11 @@ BAR, URL = 30, 200
 def as_line(record: Record) -> str:
     """A record as a line for people."""
     url, of = inert(record["url"], URL), inert(record["duplicate_of"], URL)
+    own, new = record.get("own"), record.get("new")
+    told = "" if own is None or new is None else f"{new:,} of {own:,} own shingles new, "
     return (
         f"{clock(record['time'], seconds=True)} {record['action']} {url} of {of} (distance {record['distance']}, "
-        f"resemblance {record['resemblance']:.2f}, {record['links']:,} links)"
+        f"resemblance {record['resemblance']:.2f}, {told}{record['links']:,} links)"
     )
 
 
@@ -47,7 +49,7 @@ def as_csv(record: Record) -> str:
     r"""A record as a row under `CSV_HEADING`.  No spreadsheet takes a cell for a formula (OWASP, CSV injection).
 
     >>> print(as_csv({"url": "=1+1", "duplicate_of": "a,b", "distance": 0}))
-    ,'=1+1,"a,b",0,,,,,,,,,,
+    ,'=1+1,"a,b",0,,,,,,,,,,,,,
     """
     row = io.StringIO()
     csv.writer(row, lineterminator="").writerow([_cell(record.get(name)) for name in FIELDS])
@@ -125,6 +127,10 @@ def print_clusters(drops: Drops, as_objects: bool) -> None:
             print()
         print(f"{many(cluster.drops, 'near-duplicate')} of {inert(cluster.duplicate_of, URL)}")
         print(f"  {'seen':8}  {_span(cluster.first, cluster.last)}")
+        if cluster.new is not None:
+            print(
+                f"  {'new':8}  at most {many(cluster.new, 'shingle')} of their own that the kept page has not"
+            )
         for name, groups in parts.items():
             for at, (part, count) in enumerate(islice(groups, PARTS)):
                 print(f"  {'' if at else name:8}  {count:,} {inert(part, URL) or '(none)'}")

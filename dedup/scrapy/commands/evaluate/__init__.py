@@ -20,7 +20,8 @@ class Command(base.Command):
     description = (
         "INPUT is a file of labelled pairs (.jsonl or .csv with the fields a, b, label; a and b are a path, "
         "URL, HTML or text each), or a collection NAME.pairs.tsv.gz (a, b, resemblance; beside it "
-        "NAME.docs.txt.gz; its pages are below --root), or, with --from-log, the drop log of a crawl with "
+        "NAME.docs.txt.gz; its pages are below --root), or NAME.same.pairs.tsv.gz, the same with the resemblance "
+        "of main texts, and in NAME.same.docs.txt.gz the name of each page (versions share it), or, with --from-log, the drop log of a crawl with "
         "DEDUP_ACTION=mark. The thresholds are the project's settings: vary them by -s, and the features by "
         "--features."
     )
@@ -34,7 +35,7 @@ class Command(base.Command):
         add("--from-log", action="store_true", help=other)
         add("--features", default="", metavar="NAME=VALUE,...", help="e.g. weights=log,sketch_urls=False")
         add("--seed", type=int, default=42, help="chooses the order of a collection's pages (default: 42)")
-        through = "also feed a collection to the index that DEDUP_INDEX names, and compare the verdicts"
+        through = "also measure what the index that DEDUP_INDEX names does with a collection"
         add("--through-index", action="store_true", help=through)
         exact = "also compare the resemblance that a collection's sketches estimate with the exact one"
         add("--sketch", action="store_true", help=exact)

@@ -1,25 +1,22 @@
 """The inline measure of the filter on a collection of pages whose resemblance is known."""
 
 import argparse
-import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.shingles import Hashes
-from dedup.index import open_index
 from dedup.intervals import wilson
 from dedup.lab.evaluation import Stream, Truth, measure, sketch_error
 from dedup.lab.figures import draw_collection
-from dedup.lab.labelled import read_collection, read_page
+from dedup.lab.labelled import read_collection, read_html
 from dedup.page.html import decode
 from dedup.page.read import read
+from dedup.scrapy.commands.evaluate.replay import Replay
 from dedup.scrapy.commands.terminal import each, interval, print_table
 
 __all__ = ["evaluate_collection"]
@@ -31,6 +28,7 @@ SKETCH_PAIRS = 20_000
 class _Pages(NamedTuple):
     """The pages of a collection in the order of a crawl."""
 
+    urls: list[str]
     fingerprints: list[Fingerprint]
     shingles: list[Hashes]  #: empty if they were not asked for
     truth: Truth  #: by position
@@ -38,15 +36,12 @@ class _Pages(NamedTuple):
 
 def evaluate_collection(
     path: Path,
-    detector: Detector,
+    replay: Replay,
     thresholds: Sequence[tuple[int, float]],
     opts: argparse.Namespace,
-    address: str,
 ) -> dict[str, Any]:
-    """Prints the figures for a collection and what else is asked for, draws them, and returns them.
-
-    ``address`` is that of the index to be compared with.
-    """
+    """Prints the figures for a collection and what else is asked for, draws them, and returns them."""
+    detector = replay.detector
     pages = _read_pages(path, detector, opts.root, opts.seed, opts.sketch)
     stream = Stream(pages.fingerprints, detector)
     unjudged = int((~stream.judged).sum())
@@ -56,9 +51,7 @@ def evaluate_collection(
     if opts.sketch:
         _print_sketch_error(pages, detector, opts.seed)
     if opts.through_index:
-        of = asyncio.run(_through_index(pages.fingerprints, detector, address))
-        alike = (of == stream.filter(detector.max_distance, detector.min_resemblance)).all()
-        print(f"through the index {address}: {'the same verdicts' if alike else 'OTHER VERDICTS'}")
+        rows.append(_print_through_index(pages, stream, replay))
     if opts.figure:
         name = path.name.removesuffix(".pairs.tsv.gz")
         draw_collection(opts.figure, rows, stream, pages.truth, detector, name)
@@ -76,12 +69,11 @@ def _read_pages(path: Path, detector: Detector, root: Path, seed: int, with_shin
         position[number]: {position[other]: alike for other, alike in others.items()}
         for number, others in collection.truth.items()
     }
-    pages = _Pages([], [], truth)
+    pages = _Pages([], [], [], truth)
     for number in each(order, "Fingerprints"):
         name = collection.paths[number]
-        if not (root / name).is_file():
-            raise SettingsError(f"{root / name} is missing; --root is the folder that the paths start from")
-        html, url = read_page(name, root)
+        html, url = read_html(name, root)
+        pages.urls.append(url)
         page = read(decode(html), url, detector.keep_urls)
         pages.fingerprints.append(detector.fingerprint_page(page))
         if with_shingles:
@@ -127,15 +119,24 @@ def _print_sketch_error(pages: _Pages, detector: Detector, seed: int) -> None:
     )
 
 
-async def _through_index(
-    fingerprints: Sequence[Fingerprint], detector: Detector, address: str
-) -> npt.NDArray[np.int64]:
-    """What an index does with each page: the position of the page that it duplicates, or -1."""
-    namespace = f"evaluate-{random.SystemRandom().getrandbits(48):x}"
-    index = open_index(address, detector, namespace=namespace)
-    of = []
-    for at, fingerprint in enumerate(fingerprints):
-        verdict = await index.claim(str(at), str(at), fingerprint)
-        of.append(int(verdict.of) if verdict.of is not None else -1)
-    await index.close()  # releases the pending claims, so that nothing stays in the index
-    return np.array(of)
+def _print_through_index(pages: _Pages, stream: Stream, replay: Replay) -> dict[str, Any]:
+    """Prints what an index does with the pages, and returns the figures.
+
+    Without the rule of own content, an index gives the verdicts of the brute-force search.
+    """
+    of = np.array(replay(pages.fingerprints, pages.urls, range(stream.size)))
+    inline = measure(of, pages.truth)
+    detector = replay.detector
+    others = int((of != stream.filter(detector.max_distance, detector.min_resemblance)).sum())
+    print(
+        f"through the index {replay.address}: {inline.drops:,} drops, {inline.false} false "
+        f"({100 * inline.false_rate:.2f} %), recall {inline.recall:.4f}: "
+        + ("the same verdicts" if others == 0 else f"{others:,} OTHER VERDICTS")
+        + (", with the rule of own content" if replay.has_chrome else "")
+    )
+    return {
+        "index": replay.address,
+        **inline._asdict(),
+        "false_rate": inline.false_rate,
+        "recall": inline.recall,
+    }

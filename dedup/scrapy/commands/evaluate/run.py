@@ -11,8 +11,10 @@ from scrapy.settings import Settings
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector, Features
 from dedup.scrapy.commands.evaluate.collection import evaluate_collection
+from dedup.scrapy.commands.evaluate.identity import evaluate_identity
 from dedup.scrapy.commands.evaluate.log import evaluate_log
 from dedup.scrapy.commands.evaluate.pairs import evaluate_pairs
+from dedup.scrapy.commands.evaluate.replay import Replay
 from dedup.scrapy.commands.terminal import print_table
 from dedup.scrapy.settings import read_settings
 
@@ -22,13 +24,17 @@ __all__ = ["run"]
 def run(path: Path, opts: argparse.Namespace, settings: Settings) -> int:
     """Evaluates an input, and returns the exit status."""
     settings.set("DEDUP_INDEX", settings.get("DEDUP_INDEX") or "memory:", "cmdline")
-    detector = replace(read_settings(settings).detector, features=_features(opts.features))
+    options = read_settings(settings)
+    detector = replace(options.detector, features=_features(opts.features))
+    replay = Replay(settings["DEDUP_INDEX"], detector, options.index)
     if opts.from_log:
         figures = evaluate_log(path, detector)
+    elif path.name.endswith(".same.pairs.tsv.gz"):
+        figures = evaluate_identity(path, replay, opts)
     elif path.name.endswith(".pairs.tsv.gz"):
         own = [(detector.max_distance, detector.min_resemblance)]
         thresholds = own if opts.quick else _thresholds(detector)
-        figures = evaluate_collection(path, detector, thresholds, opts, settings["DEDUP_INDEX"])
+        figures = evaluate_collection(path, replay, thresholds, opts)
     else:
         figures = evaluate_pairs(path, detector, _thresholds(detector), opts)
     if opts.json:

@@ -1,4 +1,4 @@
-"""`scrapy index export` and `import`: write every page of an index as JSON Lines, and read them back."""
+"""`scrapy index export` and `import`: write an index as JSON Lines, and read them back."""
 
 import os
 import sys
@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, SettingsError
+from dedup.fingerprint.chrome import Chrome
 from dedup.index import Entry, Index
-from dedup.index.export import header_line, page_line, read_header, read_page
+from dedup.index.export import header_line, host_line, page_line, read_header, read_line
 from dedup.index.survey import BATCH
 from dedup.printing import inert, many
 from dedup.scrapy.commands.index.access import surveyed
@@ -20,14 +21,22 @@ __all__ = ["export_pages", "import_pages"]
 
 #: The length, in bytes, that no line of an export reaches.
 MAX_LINE = 1 << 24
+#: Tables of hosts that are merged at once.
+HOSTS = 50
 
 
 async def export_pages(index: Index, name: str) -> int:
     """Writes every page that is done and can be read, and returns the exit status."""
-    written = pending = unreadable = 0
+    written = pending = unreadable = hosts = damaged = 0
     async with surveyed(index) as survey:
         with _target(name) as file, counting("Exporting", await survey.count()) as advance:
             file.write(header_line(index) + "\n")
+            async for host, table in survey.hosts():
+                if table is None:
+                    damaged += 1
+                else:
+                    file.write(host_line(host, table) + "\n")
+                    hosts += 1
             async for entry, state in survey.pages():
                 advance()
                 if entry is None:
@@ -38,11 +47,16 @@ async def export_pages(index: Index, name: str) -> int:
                     file.write(page_line(entry) + "\n")
                     written += 1
     left = [f"{count:,} {why}" for count, why in ((pending, "pending"), (unreadable, "unreadable")) if count]
+    left += [many(damaged, "damaged table") + " of hosts"] if damaged else []
     print(
-        f"exported {many(written, 'page')} of {index.where}{', left out ' if left else ''}{' and '.join(left)}",
+        f"exported {_counts(written, hosts)} of {index.where}{', left out ' if left else ''}{' and '.join(left)}",
         file=sys.stderr,
     )
-    return IndexCorruptError.exit_status if unreadable else 0
+    return IndexCorruptError.exit_status if unreadable or damaged else 0
+
+
+def _counts(pages: int, hosts: int) -> str:
+    return f"{many(pages, 'page')} and {many(hosts, 'host')}" if hosts else many(pages, "page")
 
 
 @contextmanager
@@ -77,14 +91,15 @@ async def import_pages(index: Index, name: str) -> int:
                 pages.read(line)
                 if pages.lines == 1:
                     await index.open()
+                if len(pages.hosts) == HOSTS:
+                    await pages.add_hosts()
                 if len(pages.batch) == BATCH:
-                    added += await index.add(pages.batch)
-                    pages.batch.clear()
+                    added += await pages.add()
         if not pages.lines:
             raise IndexMismatchError(f"{pages.what} is empty")
-        added += await index.add(pages.batch)
+        added += await pages.add()
     except IndexCorruptError:
-        added += await index.add(pages.batch)  # what was read before
+        added += await pages.add()  # what was read before
         print(f"imported {many(added, 'page')} before that", file=sys.stderr)
         raise
     except (DedupError, CancelledError, KeyboardInterrupt):
@@ -95,19 +110,20 @@ async def import_pages(index: Index, name: str) -> int:
         await index.close()
     there = f", {pages.count - added:,} were there" if pages.count > added else ""
     torn = ", left out a torn last line" if pages.torn else ""
-    print(f"imported {many(added, 'page')} into {index.where}{there}{torn}")
+    print(f"imported {_counts(added, pages.merged)} into {index.where}{there}{torn}")
     return 1 if pages.torn else 0
 
 
 class _Pages:
-    """The pages of an export, line by line."""
+    """The pages and hosts of an export, line by line."""
 
     def __init__(self, index: Index, what: str) -> None:
         self.index = index
         self.what = what
-        self.lines = self.count = 0
+        self.lines = self.count = self.merged = 0
         self.torn = False
         self.batch: list[Entry] = []
+        self.hosts: dict[str, Chrome] = {}
 
     def read(self, line: bytes) -> None:
         """Reads the next line.  Raises `IndexMismatchError` or `IndexCorruptError`."""
@@ -116,13 +132,30 @@ class _Pages:
             if self.lines == 1:
                 read_header(line, self.index, self.what)
             elif not line.isspace():
-                self.batch.append(read_page(line, self.index))
-                self.count += 1
+                found = read_line(line, self.index)
+                if isinstance(found, Entry):
+                    self.batch.append(found)
+                    self.count += 1
+                else:
+                    name, self.hosts[name] = found
         except ValueError as error:
             self.torn = self.lines > 1 and not line.endswith(b"\n") and len(line) < MAX_LINE
             if not self.torn:
                 kind = IndexMismatchError if self.lines == 1 else IndexCorruptError
                 raise kind(f"{self.what}, line {self.lines}: {error}") from None
+
+    async def add_hosts(self) -> None:
+        """Merges the tables of hosts that were read."""
+        hosts, self.hosts = self.hosts, {}
+        await self.index.add_hosts(hosts)
+        self.merged += len(hosts)
+
+    async def add(self) -> int:
+        """Files the pages that were read, after what is known of their hosts; how many were not filed yet."""
+        if self.hosts:
+            await self.add_hosts()
+        batch, self.batch = self.batch, []
+        return await self.index.add(batch)
 
 
 @contextmanager

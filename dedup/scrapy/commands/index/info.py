@@ -10,16 +10,17 @@ import numpy as np
 from rich.filesize import decimal
 
 from dedup.errors import SettingsError
+from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.index import Entry, Index
 from dedup.index.contract import PROBE_LIMIT
 from dedup.index.lifecycle import State
-from dedup.index.survey import Survey
+from dedup.index.survey import KnownHost, Survey
 from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits, skew
 from dedup.lab.figures import draw_distributions, plots
-from dedup.printing import clock
-from dedup.scrapy.commands.index.access import surveyed
+from dedup.printing import clock, inert
+from dedup.scrapy.commands.index.access import WIDTH, surveyed
 from dedup.scrapy.commands.terminal import counting, print_table
 
 __all__ = ["print_info"]
@@ -49,8 +50,20 @@ class _Census:
     states: Counter[State] = field(default_factory=Counter)
     unreadable: int = 0
     runs: dict[str, _Run] = field(default_factory=dict)
+    hosts: int = 0
+    known: int = 0
+    damaged: int = 0
+    largest: tuple[int, str] = 0, ""  #: of the hosts: the pages that were kept of it, and its name
     simhashes: "array[int]" = field(default_factory=lambda: array("Q"))
     keys: "array[int]" = field(default_factory=lambda: array("Q"))
+
+    def add_host(self, host: KnownHost) -> None:
+        if host.table is None:
+            self.damaged += 1
+            return
+        self.hosts += 1
+        self.known += host.table.is_known
+        self.largest = max(self.largest, (host.table.pages, host.name))
 
     def add(self, entry: Entry | None, state: State) -> None:
         if entry is None:
@@ -73,6 +86,8 @@ async def print_info(index: Index, plot: Path | None) -> int:
             async for entry, state in survey.pages():
                 advance()
                 census.add(entry, state)
+            async for host in survey.hosts():
+                census.add_host(host)
         stored = await survey.stored()
     simhashes = np.asarray(census.simhashes, np.uint64)
     _print_facts(index, survey, census, stored)
@@ -105,6 +120,14 @@ def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[in
         first = min(run.first for run in census.runs.values())
         last = max(run.last for run in census.runs.values())
         print(f"  filed       {clock(first)} to {clock(last)} UTC")
+    if census.hosts or census.damaged:
+        pages, name = census.largest
+        hosts = [f"{census.hosts:,}: {census.known:,} of {KNOWN} kept pages or more"]
+        if census.hosts:
+            hosts.append(f"the largest is {inert(name, WIDTH) or 'the one without a name'} of {pages:,}")
+        if census.damaged:
+            hosts.append(f"and {census.damaged:,} that can't be read (see scrapy index check)")
+        print(f"  hosts       {', '.join(hosts)}")
     octets, of = stored
     if octets is not None:
         print(f"  stored      {decimal(octets)}, {octets / max(1, total):,.0f} bytes a page ({of})")

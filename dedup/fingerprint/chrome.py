@@ -1,0 +1,275 @@
+"""What is a page's own, and what is the chrome of its host: the menus, sidebars and footers around many pages.
+
+Two pages in the same large chrome resemble each other, whatever they are about.  So resemblance is not enough:
+what is a page's own has to match, too.  A shingle is the chrome of a host if many pages that were kept there
+have it.  Each slot of the sketch keeps one shingle of a page, and a table for each host counts, slot by slot, on
+how many kept pages it met that shingle; nothing more than the sketch is stored of a page.
+
+>>> from dedup.fingerprint.detector import Detector
+>>> detector, chrome = Detector(min_tokens=5), Chrome(512)
+>>> menu = "".join(f"<li>menu item {n} of this shop" for n in range(50))
+>>> def product(n):
+...     text = " ".join(f"fact{n}x{k}" for k in range(40))
+...     return detector.fingerprint(f"<title>Product</title>{menu}<p>{text}")
+>>> pages = [product(n) for n in range(20)]
+>>> for page in pages[:10]:
+...     chrome.add(page)
+>>> a, b = pages[10:12]
+>>> view, sketcher = chrome.view(a, detector.sketcher), detector.sketcher
+>>> counts = match_counts(sketcher, sketcher.words([b.sketch]), a, view)[:, 0]
+>>> detector.compare(a, b).duplicate, weigh(sketcher, a, counts.tolist(), b.called, view).suffices(0.5)
+(True, False)
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.fingerprint.fingerprint import Called, Fingerprint
+from dedup.fingerprint.shingles import Hashes
+from dedup.fingerprint.sketch import Sketcher
+
+__all__ = ["KNOWN", "Chrome", "Evidence", "View", "is_mirror", "match_counts", "weigh"]
+
+#: Shingles that a slot of a table counts; beyond them, the one that was met once the longest ago is forgotten.
+DEPTH = 16
+#: A shingle is chrome if this share of the kept pages has it, but at least and at most this many of them.
+SHARE, LEAST, MOST = 0.05, 2.0, 8.0
+#: And a heading that more than this share of the kept pages has tells nothing.
+HEADING_SHARE, HEADING_LEAST = 0.1, 4.0
+#: Kept pages from which on the chrome of a host is known.
+KNOWN = 8
+#: New shingles that are taken for noise (a counter, a date) where the heading says that it is the same page, and
+#: where it doesn't tell; and their share of a page at most.
+NOISE_NAMED, NOISE, NOISE_SHARE = 24.0, 16.0, 0.03
+#: Where the heading tells nothing, this share of a page's own has to match.
+UNTOLD = 0.7
+#: Under another heading, the page must have this many own slots, and of its own, the first share has to match; the
+#: second one if more than this many shingles are new, since a section's menu may well be four fifths of them.
+FEW, STRICT, STRICTEST, PARAGRAPH = 8, 0.8, 0.9, 48.0
+#: A drop with more new shingles is doubtful.  Some of them are learned for each kept page, as if they had been kept:
+#: so the chrome of a section is met, although all pages but its first are dropped.
+DOUBTFUL = 30.0
+
+Bools = npt.NDArray[np.bool_]
+_PLACES = np.arange(DEPTH, dtype=np.uint8)[:, np.newaxis]
+
+
+class View(NamedTuple):
+    """Which slots of one page are its own, by what a host's table says: masks as sketches are laid out."""
+
+    own_if_equal: bytes  #: of slots that are equal in a kept page, which the table has counted, too
+    own_if_new: bytes  #: of slots that are not
+    main: bytes  #: of slots outside marked chrome
+    heading_tells: bool  #: whether an equal heading is rare enough to say that it is the same page
+
+
+class Chrome:
+    """How often the shingles of a host's kept pages were met, by the slots of their sketches."""
+
+    def __init__(self, slots: int) -> None:
+        self.pages = 0  #: that were kept
+        # A column for each slot, and the last for the headings; so numpy goes along many slots at once.
+        self._ids = np.zeros((DEPTH, slots + 1), np.uint16)
+        self._counts = np.zeros((DEPTH, slots + 1), np.uint8)
+        self._next = np.zeros(slots + 1, np.uint8)  # the place after the newest
+
+    @property
+    def is_known(self) -> bool:
+        """Whether enough pages were kept to tell chrome from content."""
+        return self.pages >= KNOWN
+
+    @property
+    def few(self) -> float:
+        """A shingle that is on this many other kept pages is chrome."""
+        return max(LEAST, min(MOST, SHARE * self.pages))
+
+    def add(self, page: Fingerprint, *, kept: bool = True) -> None:
+        """Counts the shingles of a page.  O(slots)."""
+        ids, filled = _ids(page)
+        self.pages += kept
+        met = (self._ids == ids) & (self._counts > 0) & filled
+        np.add(self._counts, 1, out=self._counts, where=met & (self._counts < 255))
+        fresh = np.flatnonzero(filled & ~met.any(axis=0))
+        if not len(fresh):
+            return
+        # Newcomers go round: from the newest on, the first that was met once is the oldest of those.
+        counts = np.maximum(self._counts[:, fresh], 1)
+        age = (_PLACES - self._next[fresh]) % np.uint8(DEPTH)
+        first = (counts * np.uint16(DEPTH) + age).min(axis=0)
+        place = (self._next[fresh] + first % DEPTH) % DEPTH
+        free = first < 2 * DEPTH
+        places, slots = place[free], fresh[free]
+        self._ids[places, slots] = ids[slots]
+        self._counts[places, slots] = 1
+        self._next[slots] = (places + 1) % DEPTH
+        self._counts[place[~free], fresh[~free]] -= 1
+
+    def view(self, page: Fingerprint, sketcher: Sketcher) -> View:
+        """Which slots of a page are its own.  O(slots)."""
+        assert page.own is not None
+        ids, filled = _ids(page)
+        met = ((self._ids == ids) * self._counts).max(axis=0)
+        if_equal, if_new, main = sketcher.masks(
+            np.array(
+                [filled & (met < self.few + 1), filled & (met < self.few), np.append(page.own.main, False)]
+            )[:, :-1]
+        )
+        rare = max(HEADING_LEAST, HEADING_SHARE * self.pages)
+        return View(if_equal, if_new, main, bool(filled[-1] and met[-1] < rare + 1))
+
+    def to_bytes(self) -> bytes:
+        """The table, to be stored; 25 kB for 512 slots."""
+        return b"".join(
+            (
+                self.pages.to_bytes(4, "big"),
+                self._ids.T.astype(">u2").tobytes(),
+                self._counts.T.tobytes(),
+                self._next.tobytes(),
+            )
+        )
+
+    @classmethod
+    def from_bytes(cls, octets: bytes, slots: int) -> Self:
+        """The table that was stored.  Raises ValueError if it is not one for that number of slots."""
+        chrome, cells = cls(slots), (slots + 1) * DEPTH
+        if len(octets) != 4 + 3 * cells + slots + 1:
+            raise ValueError(
+                f"a table of {slots} slots has {4 + 3 * cells + slots + 1} bytes, not {len(octets)}"
+            )
+        chrome.pages = int.from_bytes(octets[:4], "big")
+        chrome._ids[:] = np.frombuffer(octets, ">u2", cells, 4).reshape(-1, DEPTH).T
+        chrome._counts[:] = np.frombuffer(octets, np.uint8, cells, 4 + 2 * cells).reshape(-1, DEPTH).T
+        chrome._next[:] = np.frombuffer(octets, np.uint8, slots + 1, 4 + 3 * cells) % DEPTH
+        return chrome
+
+    def merge(self, other: "Chrome") -> None:
+        """Takes over what another worker has counted of the same host: the higher count of each shingle.
+
+        To merge a table again changes nothing.  O(slots).
+        """
+        self.pages = max(self.pages, other.pages)
+        if not self._counts.any():
+            self._ids[:], self._counts[:], self._next[:] = other._ids, other._counts, other._next
+            return
+        same = (self._ids[:, np.newaxis] == other._ids) & (other._counts > 0)
+        theirs = np.where(same, other._counts, 0).max(axis=1)
+        np.maximum(self._counts, np.where(self._counts > 0, theirs, 0), out=self._counts)
+        met = (same & (self._counts > 0)[:, np.newaxis]).any(axis=0)
+        # Of what only one of the two has met, the highest counts stay; those of this table at equal counts.
+        ids = np.concatenate((self._ids, other._ids))
+        counts = np.concatenate((self._counts, np.where(met, 0, other._counts).astype(np.uint8)))
+        best = np.sort((-counts.astype(np.intp)).argsort(axis=0, kind="stable")[:DEPTH], axis=0)
+        self._ids[:] = np.take_along_axis(ids, best, axis=0)
+        self._counts[:] = np.take_along_axis(counts, best, axis=0)
+
+
+def _ids(page: Fingerprint) -> tuple[npt.NDArray[np.uint16], Bools]:
+    """What the rows of a table count of a page, and which of them have something to count."""
+    assert page.own is not None
+    ids = np.append(page.own.ids, np.uint16(page.called.heading & 0xFFFF))
+    return ids, np.append(page.own.filled, page.called.heading != 0)
+
+
+class Evidence(NamedTuple):
+    """What speaks for and against a page's being a near-duplicate of a kept one, in shingles."""
+
+    own: float  #: of the page's own shingles that count
+    matching: float  #: of them, those that the kept page has
+    new: float  #: of them, those that it has not
+    slots: int  #: own slots that this rests on
+    shingles: int  #: of the whole page
+    heading: bool | None  #: whether the headings are equal; None: that tells nothing
+    other_name: bool  #: each page is called, in heading and address, by a word that the other is not
+
+    def suffices(self, min_own: float) -> bool:
+        """Whether it is a near-duplicate, if the whole pages resemble each other enough."""
+        if self.other_name:
+            return False
+        if self.heading is False:
+            least = STRICT if self.new <= PARAGRAPH else STRICTEST
+            return self.slots >= FEW and self.matching >= least * self.own
+        noise, least = (NOISE_NAMED, min_own) if self.heading else (NOISE, max(min_own, UNTOLD))
+        return self.new <= min(noise, NOISE_SHARE * self.shingles) or self.matching >= least * self.own
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a drop by this evidence is to be learned from."""
+        return self.new > DOUBTFUL
+
+
+def match_counts(sketcher: Sketcher, stored: Hashes, page: Fingerprint, view: View) -> npt.NDArray[np.int64]:
+    """How a page's own slots compare with n sketches, of shape (n, w): int64, shape (5, n).
+
+    Own ones outside marked chrome, those of them filled in the other, those equal; own ones inside marked
+    chrome, those of them not equal.  claim.lua counts the same five.
+    """
+    assert page.own is not None
+    query, if_equal, if_new, main = (np.frombuffer(octets, np.uint64) for octets in (page.sketch, *view[:3]))
+    filled = sketcher.lanes(stored)
+    equal = sketcher.lanes(query) & filled & ~sketcher.lanes(stored ^ query)
+    own = (if_equal & equal) | (if_new & ~equal)
+    outside, inside = own & main, own & ~main
+    counts = [
+        np.bitwise_count(lanes).sum(axis=-1, dtype=np.int64)
+        for lanes in (outside, outside & filled, outside & equal, inside, inside & ~equal)
+    ]
+    return np.array(counts, np.int64)
+
+
+def weigh(sketcher: Sketcher, page: Fingerprint, counts: Sequence[int], kept: Called, view: View) -> Evidence:
+    """The evidence that the five counts of `match_counts` give, and what both pages are called.
+
+    Slots of different shingles are equal by chance once in c = 2^bits - 1.  Equality inside marked chrome proves
+    nothing; what is new there is new.
+    """
+    assert page.own is not None
+    outside, both, equal, inside, inside_new = counts
+    values = sketcher.values
+    match = max(0.0, (values * equal - both) / (values - 1))
+    own = outside + min(inside, inside_new * values / (values - 1))
+    scale = page.own.shingles / max(1, int(np.count_nonzero(page.own.filled)))
+    return Evidence(
+        own * scale,
+        match * scale,
+        (own - match) * scale,
+        outside + inside,
+        page.own.shingles,
+        is_same_heading(page, kept, view),
+        is_other_name(page, kept),
+    )
+
+
+def is_mirror(page: Fingerprint, kept: Called) -> bool:
+    """Whether a page that resembles one of another host is called the same, where neither host is known."""
+    own = page.called
+    differs = own.heading and kept.heading and own.heading != kept.heading
+    return not differs and not is_other_name(page, kept)
+
+
+def is_same_heading(page: Fingerprint, kept: Called, view: View) -> bool | None:
+    """Whether the heading says that a page is the same as the kept one; None if it doesn't tell.
+
+    An equal heading tells if it is rare on the host, or if the addresses agree.
+    """
+    own = page.called
+    if not (own.heading and kept.heading):
+        return None
+    if own.heading != kept.heading:
+        return False
+    named = kept.names and kept.names == own.names
+    placed = kept.place and kept.place == own.place
+    return True if view.heading_tells or named or placed else None
+
+
+def is_other_name(page: Fingerprint, kept: Called) -> bool:
+    """Whether a page is called by a name that the kept one doesn't say, and the other way round.
+
+    One of the two may have no name by which both its heading and its address call it.
+    """
+    names = page.called.names
+    own = not names or names & ~(kept.heading | kept.names)
+    other = not kept.names or kept.names & ~page.said
+    return bool(own and other and (names | kept.names))

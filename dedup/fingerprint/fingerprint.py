@@ -1,0 +1,85 @@
+"""What is kept of a page, and what two of those say of each other."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["UNCALLED", "Called", "Comparison", "Fingerprint", "Own"]
+
+
+class Called(NamedTuple):
+    """What a page is called, in 24 bytes."""
+
+    heading: int = 0  #: a Bloom filter, 64 bits, of the words of title and first h1, numbers left out
+    names: int = 0  #: the same, of the words by which heading and address both call the page
+    place: int = 0  #: 64 bits of BLAKE2b of its path, which mirrors and other versions share; 0: unknown
+
+    def to_bytes(self) -> bytes:
+        """The three numbers, big-endian."""
+        return b"".join(number.to_bytes(8, "big") for number in self)
+
+    @classmethod
+    def from_bytes(cls, octets: bytes) -> Self:
+        """What `to_bytes` gave."""
+        return cls(*(int.from_bytes(octets[at : at + 8], "big") for at in (0, 8, 16)))
+
+
+#: What a page without a title, a heading and an address is called.
+UNCALLED = Called()
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The shingles that a page's sketch holds, slot by slot, as far as they are told apart."""
+
+    ids: npt.NDArray[np.uint16]  #: 16 bits of each slot's shingle, shape (slots,)
+    filled: npt.NDArray[np.bool_]  #: whether a slot has one, shape (slots,)
+    main: npt.NDArray[np.bool_]  #: whether it is outside marked chrome, shape (slots,)
+    shingles: int  #: different shingles of the page
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What is kept of a page in order to judge it and others against it."""
+
+    simhash: int | None  #: 64 bits; None when nothing could be made of the page
+    sketch: bytes  #: ``slots * bits / 8`` bytes; empty when simhash is None
+    tokens: int  #: words and URLs that were found
+    links: int  #: different URLs among its HREFs
+    reason: str | None = None  #: why it can't be judged: "short", or one of the reasons of `Page`
+    digest: int = 0  #: 64 bits of BLAKE2b of the tokens; equal pages have equal digests
+    bands: tuple[int, ...] = ()  #: 64 bits each: bands, or megashingles, where the method has them
+    called: Called = UNCALLED  #: what it is called
+    said: int = field(default=0, compare=False)  #: the same, of all words of heading and address; not stored
+    #: What tells its own shingles from the chrome of its host; only a page that was just read has it.
+    own: Own | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def unjudged(cls, reason: str, tokens: int = 0, links: int = 0) -> "Fingerprint":
+        """The fingerprint of a page of which nothing could be made.
+
+        >>> Fingerprint.unjudged("binary")
+        Fingerprint(simhash=None, sketch=b'', tokens=0, links=0, reason='binary', digest=0, bands=(), called=Called(heading=0, names=0, place=0), said=0)
+        """
+        return cls(None, b"", tokens, links, reason)
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """What the page is filed under beside its digest: the keys of the method, or else the simhash."""
+        return self.bands if self.bands or self.simhash is None else (self.simhash,)
+
+    @property
+    def hex(self) -> str | None:
+        """The simhash as 16 hex digits."""
+        return None if self.simhash is None else f"{self.simhash:016x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How near two pages are, and whether that makes them duplicates."""
+
+    distance: int | None  #: bits in which the simhashes differ; None if a page has none
+    resemblance: float | None  #: estimated share of common shingles, 0..1
+    duplicate: bool

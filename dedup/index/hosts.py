@@ -1,0 +1,169 @@
+"""The chrome of hosts, as an index knows it: what a claim is weighed by, and what it leaves to be learned.
+
+A table for each host counts the shingles of its kept pages (`dedup.fingerprint.chrome`).  The tables are saved with
+the index, and those that were used last are in memory.
+
+A table should never be older than the pages that are filed: a menu that it has not met counts as a page's own, and
+makes duplicates of pages that are none, until some of those have been learned from.  So what a page has taught is
+stored with it, or before it.  A table that counts more pages than are filed only leads to keeping more.
+"""
+
+import zlib
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from dedup.fingerprint.chrome import Chrome, Evidence, View, is_mirror, match_counts, weigh
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.fingerprint.sketch import Sketcher
+from dedup.index.entry import Entry
+from dedup.page.heading import place
+from dedup.page.urls import host
+
+__all__ = ["MAX_HOSTS", "Hosts", "Weighed", "packed", "unpacked"]
+
+#: How many tables are held in memory, of 25 kB each.
+MAX_HOSTS = 1000
+#: How many doubtful versions of a page are learned: each more would make what they share chrome.
+VERSIONS = 2
+#: No table has more bytes than this.
+MAX_TABLE = 1 << 20
+
+
+class Weighed(NamedTuple):
+    """What is made of a candidate whose whole page resembles the claimed one enough."""
+
+    suffices: bool  #: whether it is a near-duplicate
+    evidence: Evidence | None  #: None where nothing is known of the hosts
+
+
+def packed(table: bytes) -> bytes:
+    """The bytes of a table, compressed: 2 kB for a host of one page, 17 kB for one of many."""
+    return zlib.compress(table, 1)
+
+
+def unpacked(octets: bytes) -> bytes:
+    """What was `packed`.  Raises ValueError if nothing was.
+
+    >>> unpacked(packed(b"table"))
+    b'table'
+    """
+    try:
+        return zlib.decompressobj().decompress(octets, MAX_TABLE)
+    except zlib.error:
+        raise ValueError("a table is not as it was written") from None
+
+
+class Hosts:
+    """The tables of hosts, by name."""
+
+    def __init__(
+        self, sketcher: Sketcher, min_own: float, load: Callable[[str], bytes | None] | None = None
+    ) -> None:
+        """``min_own`` is the share of a page's own shingles that has to match.
+
+        ``load`` gets a table that was saved; without it, no table is.
+        """
+        self._sketcher = sketcher
+        self.min_own = min_own
+        self._load = load
+        self._tables: OrderedDict[str, Chrome] = OrderedDict()
+        self._changed: dict[str, Chrome] = {}
+        self._saving: dict[str, Chrome] = {}
+        self._learned: Counter[str] = Counter()  # by the page id of the kept page
+
+    def table(self, name: str) -> Chrome:
+        """The table of a host; an empty one if nothing was kept there, or if what is saved is damaged."""
+        table = self._tables.pop(name, None) or self._changed.get(name) or self._saving.get(name)
+        if table is None:
+            table = Chrome(self._sketcher.slots)
+            if self._load and (octets := self._load(name)):
+                with suppress(ValueError):
+                    table = Chrome.from_bytes(octets, self._sketcher.slots)
+        self._tables[name] = table  # now the last to be forgotten
+        if len(self._tables) > MAX_HOSTS:
+            self._tables.popitem(last=False)
+        return table
+
+    def view(self, page: Fingerprint, own: str, other: str) -> View | None:
+        """How a page of host ``own`` is looked at beside one of host ``other``: by the table that has met more pages.
+
+        None if neither is known.
+        """
+        table = max(self.table(other), self.table(own), key=lambda table: table.pages)
+        return table.view(page, self._sketcher) if table.is_known else None
+
+    def weigh(self, page: Fingerprint, url: str, kept: Sequence[Entry]) -> list[Weighed]:
+        """What is made of each of some candidates."""
+        if page.own is None:  # it was made by hand: nothing is known of its own shingles
+            return [Weighed(True, None) for _ in kept]
+        own, by_host = host(url), defaultdict[str, list[int]](list)
+        for number, entry in enumerate(kept):
+            by_host[host(entry.url)].append(number)
+        found: dict[int, Weighed] = {}
+        for other, numbers in by_host.items():
+            view = self.view(page, own, other)
+            if view is None:
+                for number in numbers:
+                    found[number] = Weighed(own != other and is_mirror(page, kept[number].called), None)
+                continue
+            stored = self._sketcher.words(kept[number].sketch for number in numbers)
+            counts = match_counts(self._sketcher, stored, page, view)
+            for number, five in zip(numbers, counts.T.tolist(), strict=True):
+                evidence = weigh(self._sketcher, page, five, kept[number].called, view)
+                found[number] = Weighed(evidence.suffices(self.min_own), evidence)
+        return [found[number] for number in range(len(kept))]
+
+    def learn_kept(self, page: Fingerprint, url: str) -> None:
+        """A page was kept."""
+        self._learn(page, host(url), kept=True)
+
+    def learn_dropped(
+        self, page: Fingerprint, url: str, of_url: str, of_id: str, evidence: Evidence | None
+    ) -> None:
+        """A page was dropped, and not for being equal: some are learned from, too.
+
+        Of a host that is not yet known, all are, as if they had been kept: so it becomes known even if a page of
+        another host resembles all its pages.  Of a host that is known, doubtful ones are, until what they share is
+        chrome.  Twice as many as should suffice may be learned: the table may not count the kept page, and not
+        every page has all of the chrome in its sketch.  Other versions of the kept page are not a section.
+        """
+        name = host(url)
+        table = self.table(name)
+        is_version = place(url) != "" and place(url) == place(of_url)
+        if evidence is None:
+            self._learn(page, name, kept=not table.is_known)
+        elif evidence.is_doubtful and self._learned[of_id] < (VERSIONS if is_version else 2 * table.few):
+            self._learned[of_id] += 1
+            self._learn(page, name, kept=False)
+
+    def merge(self, tables: Mapping[str, Chrome]) -> None:
+        """Takes over what was counted elsewhere."""
+        for name, other in tables.items():
+            self.table(name).merge(other)
+            self._mark(name)
+
+    def _learn(self, page: Fingerprint, name: str, *, kept: bool) -> None:
+        if page.own is not None:
+            self.table(name).add(page, kept=kept)
+            self._mark(name)
+
+    def _mark(self, name: str) -> None:
+        if self._load:
+            self._changed[name] = self._tables[name]
+
+    @contextmanager
+    def saving(self) -> Iterator[dict[str, bytes]]:
+        """The tables that were changed since this was asked last, to be saved; they stay changed if that fails.
+
+        Meanwhile they are looked up here.  10 us a table.
+        """
+        self._saving, self._changed = self._changed, {}
+        try:
+            yield {name: table.to_bytes() for name, table in self._saving.items()}
+        except BaseException:
+            self._changed = self._saving | self._changed
+            raise
+        finally:
+            self._saving = {}

@@ -1,0 +1,273 @@
+"""The tables of hosts that the crawlers of an index in Redis share.
+
+Each crawler holds the tables of the hosts that it met last.  A table is read when a host is met first, and again
+half a minute later; it is written when it has grown by an eighth, or half a minute later.  A table that another
+crawler has written meanwhile is taken over, and what was learned here since is counted into it: so nothing that
+any crawler has learned is lost, or counted twice.
+
+==========  ======================================================  =========================
+Bytes       What they are                                           Type
+==========  ======================================================  =========================
+0 to 7      the version: random, another one whenever it is written
+8 ...       the name of the host, UTF-8                             after its length, 4 bytes
+the rest    the table, as `Chrome.to_bytes` gives it                zlib
+==========  ======================================================  =========================
+"""
+
+import asyncio
+import logging
+import math
+import os
+import time
+import zlib
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from dedup.errors import DedupError
+from dedup.fingerprint.chrome import Chrome, View
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.fingerprint.sketch import Sketcher
+from dedup.index.hosts import MAX_HOSTS, Hosts
+from dedup.index.redis.client import DEADLINE, Server
+from dedup.index.redis.keys import Keys
+
+__all__ = ["MAX_TABLES", "Brought", "SharedHosts", "pack_table", "unpack_table"]
+
+logger = logging.getLogger(__name__)
+
+#: How many tables are stored; then the one that was written the longest ago is forgotten.
+MAX_TABLES = 10_000
+#: Seconds after which a table is read again, and after which what was learned is written at the latest.
+REFRESH = 30.0
+#: A table is written at once when it has grown by this share.
+GROWTH = 1 / 8
+#: How often a table is written again at once because others have written it meanwhile.
+ATTEMPTS = 8
+#: Of how many hosts beside its own a claim brings the views at once: those that were asked for last.
+BESIDE = 4
+#: Bytes of a version, and of the length of a name.
+VERSION, NAME_LENGTH = 8, 4
+
+
+def pack_table(version: bytes, name: str, table: Chrome) -> bytes:
+    """What is stored of a host."""
+    host = name.encode()
+    return b"".join(
+        (version, len(host).to_bytes(NAME_LENGTH, "big"), host, zlib.compress(table.to_bytes(), 1))
+    )
+
+
+def unpack_table(octets: bytes, slots: int) -> tuple[str, Chrome]:
+    """The name of a host and its table.  Raises ValueError if `pack_table` makes no such bytes.
+
+    >>> table = unpack_table(pack_table(b"version ", "example.org", Chrome(64)), 64)
+    >>> table[0], table[1].pages
+    ('example.org', 0)
+    """
+    start = VERSION + NAME_LENGTH
+    end = start + int.from_bytes(octets[VERSION:start], "big")
+    unpacker = zlib.decompressobj()
+    try:
+        unpacked = unpacker.decompress(octets[end:], len(Chrome(slots).to_bytes()) + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not unpacker.eof or unpacker.unused_data:
+        raise ValueError("a table is torn")
+    return octets[start:end].decode(), Chrome.from_bytes(unpacked, slots)
+
+
+class Brought(NamedTuple):
+    """What a claim brings of a host."""
+
+    pages: int  #: that were kept there
+    view: View | None  #: None if it is not known
+
+
+@dataclass(slots=True)
+class _Shared:
+    """What others know of a host, too."""
+
+    version: bytes = b""  # of the table that was read or written last; empty if none was there
+    read: float = -math.inf  # when that was, by the monotonic clock
+    changes: list[Callable[[Chrome], object]] = field(default_factory=list)  # to the table since then
+    tried: tuple[bytes, int] = (
+        b"",
+        0,
+    )  # the version that was to be written last, and how many changes it has
+
+
+class SharedHosts(Hosts):
+    """The tables of hosts, by name; ``call`` runs a script of the index."""
+
+    def __init__(
+        self,
+        sketcher: Sketcher,
+        min_own: float,
+        server: Server,
+        keys: Keys,
+        call: Callable[..., Awaitable[list[Any]]],
+    ) -> None:
+        super().__init__(sketcher, min_own)
+        self._server = server
+        self._keys = keys
+        self._call = call
+        self._shared: dict[str, _Shared] = {}
+        self._beside: OrderedDict[str, tuple[str, ...]] = (
+            OrderedDict()
+        )  # which others a host's claims asked for
+        self._due: dict[str, None] = {}  # hosts to be written now, in this order
+        self._grown = asyncio.Event()
+        self._lock = asyncio.Lock()
+        self._writing: str | None = None
+        self._writer: asyncio.Task[None] | None = None
+        self._closing = False
+        self._told = ""
+
+    def start(self) -> None:
+        """Has tables written from now on."""
+        self._closing = False
+        self._writer = asyncio.create_task(self._keep_writing())
+
+    async def close(self) -> None:
+        """Writes what was learned, for the last time."""
+        self._closing = True
+        self._grown.set()
+        if self._writer is not None:
+            # It is not cancelled: the client may swallow that while it connects.
+            await asyncio.wait([self._writer])
+        await self.flush()
+
+    # --- What a claim brings
+
+    async def views(self, page: Fingerprint, own: str) -> dict[str, Brought]:
+        """How a page of host ``own`` is looked at as one of it, and of the hosts that were asked for last."""
+        return await self._views(page, (own, *self._beside.get(own, ())))
+
+    async def more_views(self, page: Fingerprint, own: str, names: Sequence[str]) -> dict[str, Brought]:
+        """The same for other hosts, which the next claims of that host bring, too."""
+        beside = self._beside.pop(own, ())
+        self._beside[own] = tuple(dict.fromkeys((*names, *beside)))[:BESIDE]
+        if len(self._beside) > MAX_HOSTS:
+            self._beside.popitem(last=False)
+        return await self._views(page, names)
+
+    async def _views(self, page: Fingerprint, names: Sequence[str]) -> dict[str, Brought]:
+        await self._read(names)
+        tables = {name: self.table(name) for name in names}
+        return {
+            name: Brought(table.pages, table.view(page, self._sketcher) if table.is_known else None)
+            for name, table in tables.items()
+        }
+
+    # --- What is stored
+
+    async def _read(self, names: Iterable[str]) -> None:
+        """Reads the tables that are not here, or not fresh: of a host that is not yet known, every time."""
+        stale = time.monotonic() - REFRESH
+        old = [name for name in names if self._about(name).read <= stale or not self.table(name).is_known]
+        if old:
+            with self._server.errors():
+                async with asyncio.timeout(DEADLINE):
+                    found = await self._server.client.mget([*map(self._keys.host, old)])
+            for name, octets in zip(old, found, strict=True):
+                if name != self._writing:  # else the answer says what is stored
+                    self._take_over(name, octets)
+
+    def _about(self, name: str) -> _Shared:
+        """What is known of a host's being stored; nothing if its table is no longer here."""
+        if name not in self._tables and name not in self._changed:
+            self._shared.pop(name, None)
+        if len(self._shared) > 2 * MAX_HOSTS:
+            for gone in self._shared.keys() - self._tables.keys() - self._changed.keys():
+                del self._shared[gone]
+        return self._shared.setdefault(name, _Shared())
+
+    def _take_over(self, name: str, octets: bytes | None) -> None:
+        """Takes over a stored table, and changes it as the one here was changed since then."""
+        shared, table = self._about(name), self.table(name)
+        version = (octets or b"")[:VERSION]
+        if version == shared.tried[0]:  # it was written, but nobody heard of it
+            del shared.changes[: shared.tried[1]]
+            shared.tried = b"", 0
+        elif octets and version != shared.version:
+            with suppress(ValueError):  # a damaged one will be written over
+                stored, table = unpack_table(octets, self._sketcher.slots)
+                for change in shared.changes if stored == name else ():
+                    change(table)
+        shared.version, shared.read = version, time.monotonic()
+        self._tables[name] = table
+        if name in self._changed:
+            self._changed[name] = table
+
+    async def flush(self) -> None:
+        """Writes every table that was changed."""
+        self._due |= dict.fromkeys(self._changed)
+        await self._write_due()
+
+    async def _keep_writing(self) -> None:
+        loop = asyncio.get_running_loop()
+        sweep = loop.time() + REFRESH
+        while not self._closing:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(sweep):
+                    await self._grown.wait()
+            self._grown.clear()
+            if loop.time() >= sweep:
+                sweep = loop.time() + REFRESH
+                self._due |= dict.fromkeys(self._changed)
+            try:
+                await self._write_due()
+                self._told = ""
+            except DedupError as error:
+                if str(error) != self._told:  # a trouble is told once
+                    self._told = str(error)
+                    logger.warning(
+                        "What was learned of hosts can't be written yet; it will be tried again: %s", error
+                    )
+
+    async def _write_due(self) -> None:
+        async with self._lock:
+            while self._due:
+                self._writing = next(iter(self._due))
+                try:
+                    await self._write(self._writing)
+                    self._due.pop(self._writing)
+                finally:
+                    self._writing = None
+
+    async def _write(self, name: str) -> None:
+        """Writes a table; if others write it all the time, it is left for the next time."""
+        shared, key = self._about(name), self._keys.host(name)
+        for _ in range(ATTEMPTS if shared.changes else 0):
+            shared.tried = os.urandom(VERSION), len(shared.changes)
+            version, octets = shared.tried[0], pack_table(shared.tried[0], name, self.table(name))
+            arguments = [self._keys.tables, key[len(self._keys.tables) :], shared.version, version]
+            (stored,) = await self._call("learn", [self._keys.hosts, key], [*arguments, MAX_TABLES, octets])
+            self._take_over(name, stored)
+            if shared.version == version:
+                break
+        if not shared.changes:
+            self._changed.pop(name, None)
+
+    # --- What is learned
+
+    def _learn(self, page: Fingerprint, name: str, *, kept: bool) -> None:
+        if page.own is not None:
+            self._change(name, partial(Chrome.add, page=page, kept=kept))
+
+    def merge(self, tables: Mapping[str, Chrome]) -> None:
+        for name, other in tables.items():
+            self._change(name, partial(Chrome.merge, other=other))
+
+    def _change(self, name: str, change: Callable[[Chrome], object]) -> None:
+        shared, table = self._about(name), self.table(name)
+        change(table)
+        shared.changes.append(change)
+        self._changed[name] = table
+        if len(shared.changes) >= GROWTH * table.pages:
+            self._due[name] = None
+            self._grown.set()

@@ -1,0 +1,170 @@
+"""The specification of the verdict by own content: what is kept and dropped of generated sites, through an index."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import pytest
+
+from dedup import Detector, Fingerprint, open_index
+from tests.support.pages.lists import lists, trap
+from tests.support.pages.shops import ShopPage, shops
+
+DETECTOR = Detector()
+#: Shops of a short run: little and much chrome, little and much own text.
+FEW_SHOPS = (0, 4, 12, 20)
+
+
+class Claimed(NamedTuple):
+    """A page, and whether it was kept."""
+
+    page: ShopPage
+    kept: bool
+
+
+class Order(Protocol):
+    """An order in which a crawl meets pages."""
+
+    def __call__(self, pages: Iterable[int], /) -> list[int]: ...
+
+
+def in_order(pages: Iterable[int]) -> list[int]:
+    """As the site has them: all products, then the copies."""
+    return list(pages)
+
+
+def shuffled(pages: Iterable[int]) -> list[int]:
+    numbers = list(pages)
+    random.Random(7).shuffle(numbers)
+    return numbers
+
+
+ORDERS = {"shuffled": shuffled, "in order": in_order}
+ANY_ORDER = pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+
+
+def fingerprints(pages: Sequence[ShopPage]) -> list[Fingerprint]:
+    return [DETECTOR.fingerprint(page.html, page.url) for page in pages]
+
+
+def claim(
+    pages: Sequence[ShopPage], of: Sequence[Fingerprint], order: Order, chrome: bool = True
+) -> list[Claimed]:
+    """What an index keeps, of pages in some order."""
+
+    async def claims() -> list[Claimed]:
+        index = open_index("memory:", DETECTOR, chrome=chrome)
+        claimed = []
+        for number in order(range(len(pages))):
+            verdict = await index.claim(str(number), pages[number].url, of[number])
+            await index.confirm(str(number))
+            claimed.append(Claimed(pages[number], verdict.status == "new"))
+        await index.close()
+        return claimed
+
+    return asyncio.run(claims())
+
+
+class Figures(NamedTuple):
+    """What became of the pages of some sites."""
+
+    contents: int
+    lost: int  #: contents of which no page was kept
+    copies: Counter[int]  #: pages whose content was kept before, by the length of the own text
+    dropped: Counter[int]  #: those of them that were dropped
+
+    def recall(self, least: int = 0) -> float:
+        """Share of the true copies of pages of some own text that was dropped."""
+        copies = sum(count for own, count in self.copies.items() if own >= least)
+        return sum(count for own, count in self.dropped.items() if own >= least) / copies
+
+
+def figures(sites: Iterable[Sequence[Claimed]]) -> Figures:
+    """The figures of sites, in the order in which their pages were claimed."""
+    contents = lost = 0
+    copies, dropped = Counter[int](), Counter[int]()
+    for site in sites:
+        kept: set[str] = set()
+        for page, is_kept in site:
+            if page.content in kept:
+                copies[page.own] += 1
+                dropped[page.own] += not is_kept
+            if is_kept:
+                kept.add(page.content)
+        all_contents = {claimed.page.content for claimed in site}
+        contents += len(all_contents)
+        lost += len(all_contents - kept)
+    return Figures(contents, lost, copies, dropped)
+
+
+def few_shops() -> Iterator[list[ShopPage]]:
+    for number in FEW_SHOPS:
+        yield from shops(1, range(number, number + 1))
+
+
+def kept(claimed: Sequence[Claimed]) -> int:
+    return sum(one.kept for one in claimed)
+
+
+@pytest.fixture(scope="module")
+def sites() -> list[tuple[list[ShopPage], list[Fingerprint]]]:
+    return [(pages, fingerprints(pages)) for pages in few_shops()]
+
+
+@ANY_ORDER
+def test_products_in_the_chrome_of_a_shop_are_kept_and_their_copies_dropped(
+    sites: list[tuple[list[ShopPage], list[Fingerprint]]], order: Order
+) -> None:
+    found = figures(claim(*site, order) for site in sites)
+    assert found.lost <= 0.015 * found.contents
+    assert found.recall() >= 0.6
+    assert found.recall(least=100) >= 0.9
+
+
+def test_by_resemblance_alone_products_are_lost(
+    sites: list[tuple[list[ShopPage], list[Fingerprint]]],
+) -> None:
+    found = figures(claim(*site, shuffled, chrome=False) for site in sites)
+    assert found.lost > 0.25 * found.contents
+
+
+@ANY_ORDER
+def test_lists_in_the_chrome_of_a_site_are_kept(order: Order) -> None:
+    pages = lists(random.Random(1))
+    assert kept(claim(pages, fingerprints(pages), order)) == 30
+
+
+@ANY_ORDER
+@pytest.mark.parametrize(("chrome", "own"), [(300, 150), (600, 60)])
+@pytest.mark.parametrize("kind", ["counter", "pool"])
+def test_the_copies_of_one_page_that_differ_in_noise_are_dropped(
+    kind: str, chrome: int, own: int, order: Order
+) -> None:
+    pages = trap(kind, random.Random(2), chrome=chrome, own=own)
+    claimed = claim(pages, fingerprints(pages), order)
+    assert len({one.page.content for one in claimed if one.kept}) == 30
+    assert kept(claimed) <= 30 + 20
+
+
+def test_copies_with_new_words_each_time_may_be_kept() -> None:
+    """Thirty words that nobody has seen before are a product somewhere: they are not told from it."""
+    pages = trap("new words", random.Random(2))
+    claimed = claim(pages, fingerprints(pages), in_order)
+    assert len({one.page.content for one in claimed if one.kept}) == 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_products_of_25_shops_are_kept_and_their_copies_dropped(seed: int) -> None:
+    sites = [(pages, fingerprints(pages)) for pages in shops(seed)]
+    for name, order in ORDERS.items():
+        found = figures(claim(*site, order) for site in sites)
+        print(
+            f"seed {seed}, {name}: lost {found.lost} of {found.contents}, recall {found.recall():.3f}, "
+            f"of pages of 100 own words and more {found.recall(least=100):.3f}"
+        )
+        assert found.lost <= 0.015 * found.contents
+        assert found.recall() >= 0.6
+        assert found.recall(least=100) >= 0.9

@@ -1,0 +1,416 @@
+"""What is learned of hosts outlives a crawl: it is stored with the pages that taught it, never after them."""
+
+import asyncio
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dedup.errors import IndexUnavailableError
+from dedup.fingerprint.chrome import KNOWN, Chrome
+from dedup.fingerprint.detector import Detector
+from dedup.index import Index, Verdict, open_index
+from dedup.index.hosts import Hosts
+from dedup.index.local import sqlite
+from dedup.scrapy.commands.index.check import print_findings
+from dedup.scrapy.commands.index.exchange import export_pages, import_pages
+from dedup.scrapy.commands.index.info import print_info
+from tests.support import ROOT
+from tests.support.coroutines import driven
+from tests.support.fingerprints import Claim
+from tests.support.stores import PERSISTENT, opened_at
+from tests.support.surveys import surveyed, unopened
+
+DETECTOR = Detector()
+MENU = "".join(f"<li>menu item {n} of this shop" for n in range(100))
+
+HOST = "shop.example"
+
+
+def product(number: int, host: str = HOST, words: int = 60) -> Claim:
+    """A page of a shop: a large menu, and a few words of its own."""
+    text = " ".join(f"fact{number}x{word}" for word in range(words))
+    page = DETECTOR.fingerprint(f"<title>Product</title>{MENU}<p>{text}")
+    url = f"http://{host}/{number}"
+    return url, url, page
+
+
+def copy_of(number: int) -> Claim:
+    """The same page elsewhere on its host."""
+    url, _, page = product(number)
+    return f"{url}/copy", f"{url}/copy", page
+
+
+async def crawl(index: Index, claims: list[Claim]) -> list[Verdict]:
+    """Claims pages, and confirms those that are new."""
+    verdicts = []
+    for claim in claims:
+        verdicts.append(await index.claim(*claim))
+        await index.confirm(claim[0])
+    return verdicts
+
+
+async def known(index: Index) -> dict[str, Chrome | None]:
+    """The tables that are stored."""
+    survey = await index.survey()
+    assert survey is not None
+    try:
+        return {name: table async for name, table in survey.hosts()}
+    finally:
+        await survey.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "index.sqlite"
+
+
+# --- From one crawl to the next --------------------------------------------------------------------------
+
+
+@PERSISTENT
+@driven
+async def test_a_crawl_in_parts_gives_the_verdicts_of_one(address: str, namespace: str) -> None:
+    """And with no chrome at all, or nothing learned, it would not."""
+    claims = [product(number) for number in range(30)] + [copy_of(number) for number in range(30)]
+    random.Random(3).shuffle(claims)
+    async with opened_at("memory:", DETECTOR) as index:
+        whole = await crawl(index, claims)
+    parts = []
+    for start in range(0, len(claims), 7):
+        async with opened_at(address, DETECTOR, namespace=namespace) as index:
+            parts += await crawl(index, claims[start : start + 7])
+    assert parts == whole
+    assert [verdict.evidence for verdict in parts] == [verdict.evidence for verdict in whole]
+    assert [verdict.status for verdict in whole].count("new") == 30
+
+
+@PERSISTENT
+@driven
+async def test_a_table_counts_the_pages_of_all_crawls(address: str, namespace: str) -> None:
+    for start in range(0, 12, 4):
+        async with opened_at(address, DETECTOR, namespace=namespace) as index:
+            await crawl(index, [product(number) for number in range(start, start + 4)])
+    async with unopened(address, DETECTOR, namespace=namespace) as index:
+        (table,) = (await known(index)).values()
+    assert table
+    assert table.pages == 12
+
+
+@PERSISTENT
+@driven
+async def test_what_a_page_was_called_is_filed(address: str, namespace: str) -> None:
+    url, _, page = product(1)
+    async with opened_at(address, DETECTOR, namespace=namespace) as index:
+        await crawl(index, [(url, url, page)])
+    async with opened_at(address, DETECTOR, namespace=namespace) as index:
+        entry = await index.find(url)
+    assert entry
+    assert entry.called == page.called
+    assert any(entry.called)
+
+
+@PERSISTENT
+@driven
+async def test_without_its_table_a_host_is_unknown(address: str, namespace: str) -> None:
+    async with opened_at(address, DETECTOR, namespace=namespace, chrome=False) as index:
+        verdicts = await crawl(index, [product(number, words=3) for number in range(KNOWN)])
+        assert [verdict.status for verdict in verdicts].count("duplicate") == KNOWN - 1  # as it was once
+    async with opened_at(address, DETECTOR, namespace=namespace) as index:
+        near, equal = await crawl(index, [product(KNOWN, words=3), (*copy_of(0)[:2], product(0, words=3)[2])])
+    assert (near.status, equal.status) == ("new", "duplicate")
+
+
+# --- Stored with the pages ------------------------------------------------------------------------------
+
+#: Files products until it is killed; each host has a product in turn.
+CRAWLER = """
+import asyncio, sys
+from dedup.index import open_index
+from tests.test_known_hosts import DETECTOR, product
+
+async def main(address):
+    index = open_index(address, DETECTOR)
+    for number in range(100_000):
+        claim = product(number, f"{number % 3}.example", words=300)
+        await index.claim(*claim)
+        await index.confirm(claim[0])
+        await asyncio.sleep(0)
+        if number == 30:
+            print("begun", flush=True)
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_a_kill_no_table_is_older_than_the_pages(path: Path, seed: int) -> None:
+    """Else the menu of a page that is filed would count as its own, and make duplicates of its neighbours."""
+    with subprocess.Popen(
+        [sys.executable, "-c", CRAWLER, f"file:{path}"], cwd=ROOT, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"begun\n"
+        while not in_file(path):
+            assert process.poll() is None
+        asyncio.run(asyncio.sleep(random.Random(seed).random()))
+        process.send_signal(signal.SIGKILL)
+    pages, findings, tables = asyncio.run(_contents(path))
+    assert findings == []
+    assert set(tables) == {"0.example", "1.example", "2.example"}
+    for host, table in tables.items():
+        assert table
+        assert table.pages >= sum(f"//{host}/" in url for url in pages) > 0
+
+
+def in_file(path: Path) -> int:
+    """How many pages are in a file that may not be there yet."""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+            (count,) = connection.execute("SELECT count(*) FROM pages").fetchone()
+    except sqlite3.Error:
+        return 0
+    return int(count)
+
+
+async def _contents(path: Path) -> tuple[list[str], object, dict[str, Chrome | None]]:
+    async with unopened(f"file:{path}", DETECTOR) as index:
+        pages, findings = await surveyed(index)
+        return [entry.url for entry, _ in pages if entry], findings, await known(index)
+
+
+@driven
+async def test_what_was_learned_of_dropped_pages_is_saved_at_the_end(path: Path) -> None:
+    async with opened_at(f"file:{path}", DETECTOR) as index:
+        await crawl(index, [product(number) for number in range(KNOWN)])
+        await asyncio.sleep(1)  # all of that is written
+        assert index.hosts is not None
+        index.hosts.table(HOST).add(product(99)[2], kept=False)
+        index.hosts.merge({HOST: index.hosts.table(HOST)})
+        saved = index.hosts.table(HOST).to_bytes()
+    async with unopened(f"file:{path}", DETECTOR) as index:
+        (table,) = (await known(index)).values()
+    assert table
+    assert table.to_bytes() == saved
+
+
+@driven
+async def test_a_file_keeps_the_tables_that_were_saved_last(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "MAX_SAVED", 3)
+    async with opened_at(f"file:{path}", DETECTOR) as index:
+        for host in ("a", "b", "a", "c", "a", "d", "e"):
+            await index.add_hosts({host: Chrome(512)})
+    async with unopened(f"file:{path}", DETECTOR) as index:
+        assert set(await known(index)) == {"a", "d", "e"}
+
+
+@pytest.fixture
+def hosts() -> Hosts:
+    """Tables that are saved somewhere, from where nothing is loaded."""
+    return Hosts(DETECTOR.sketcher, 0.5, lambda name: None)
+
+
+def test_tables_that_could_not_be_saved_are_saved_the_next_time(hosts: Hosts) -> None:
+    hosts.merge({"a": Chrome(512)})
+
+    def fail() -> None:
+        with hosts.saving() as tables:
+            assert set(tables) == {"a"}
+            hosts.merge({"b": Chrome(512)})
+            raise IndexUnavailableError
+
+    with pytest.raises(IndexUnavailableError):
+        fail()
+    with hosts.saving() as tables:
+        assert set(tables) == {"a", "b"}
+    with hosts.saving() as tables:
+        assert tables == {}
+
+
+def test_a_table_is_not_lost_while_it_is_saved(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.index.hosts.MAX_HOSTS", 1)
+    hosts.learn_kept(product(1)[2], product(1)[1])
+    hosts.table("another host")  # of the two only this one is held
+    with hosts.saving():
+        hosts.table("another host")
+        hosts.learn_kept(product(2)[2], product(2)[1])
+    with hosts.saving() as tables:
+        assert Chrome.from_bytes(tables[HOST], 512).pages == 2
+
+
+def test_in_memory_nothing_is_held_to_be_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.index.hosts.MAX_HOSTS", 3)
+    index = open_index("memory:", DETECTOR)
+    for number in range(10):
+        asyncio.run(index.claim(*product(number, f"{number}.example")))
+    assert index.hosts is not None
+    with index.hosts.saving() as tables:
+        assert tables == {}
+
+
+# --- Damaged tables -------------------------------------------------------------------------------------
+
+DAMAGES = {
+    "a bit": "UPDATE hosts SET checksum = x'00'",
+    "no bytes": "UPDATE hosts SET chrome = x''",
+    "a number": "UPDATE hosts SET chrome = 7",
+    "another host's": "UPDATE hosts SET name = 'other.example'",
+    "a name of bytes": "UPDATE hosts SET name = x'ff'",
+    "a name that is not UTF-8": "UPDATE hosts SET name = CAST(x'ff' AS TEXT)",
+}
+
+
+@pytest.fixture(params=[*DAMAGES, "too short, with its checksum", "not packed, with its checksum"])
+def damaged(request: pytest.FixtureRequest, path: Path) -> Path:
+    """A file that knows one host, whose table is damaged."""
+
+    async def fill() -> None:
+        async with opened_at(f"file:{path}", DETECTOR) as index:
+            await crawl(index, [product(number) for number in range(20)])
+
+    asyncio.run(fill())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        if request.param in DAMAGES:
+            connection.execute(DAMAGES[request.param])
+        else:
+            octets = sqlite.packed(b"short") if "short" in request.param else b"not packed"
+            connection.execute(
+                "UPDATE hosts SET chrome = ?, checksum = ?", (octets, sqlite.checksum((HOST, octets)))
+            )
+    return path
+
+
+def test_a_damaged_table_is_named_with_a_remedy(damaged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = damaged.read_bytes()
+    assert asyncio.run(print_findings(open_index(f"file:{damaged}", DETECTOR))) == 5
+    shown = capsys.readouterr().out
+    assert "damaged tables of hosts: 1\n" in shown
+    assert "nothing has to be done" in shown
+    assert damaged.read_bytes() == before
+
+
+def test_a_host_of_a_damaged_table_is_unknown_and_learned_anew(damaged: Path) -> None:
+    async def again() -> tuple[list[Verdict], Chrome | None]:
+        async with opened_at(f"file:{damaged}", DETECTOR) as index:
+            verdicts = await crawl(index, [product(number) for number in range(20, 20 + KNOWN)])
+        async with unopened(f"file:{damaged}", DETECTOR) as index:
+            return verdicts, (await known(index))[HOST]
+
+    verdicts, table = asyncio.run(again())
+    assert {verdict.status for verdict in verdicts} == {"new"}
+    assert table
+    assert table.pages == KNOWN
+
+
+def test_an_export_leaves_a_damaged_table_out_and_says_so(
+    damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asyncio.run(export_pages(open_index(f"file:{damaged}", DETECTOR), str(tmp_path / "x"))) == 5
+    assert "exported 20 pages of " in (shown := capsys.readouterr().err)
+    assert shown.endswith(", left out 1 damaged table of hosts\n")
+
+
+# --- The commands ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def make(path: Path) -> Callable[[], Index]:
+    """Makes the index of a file that knows two hosts."""
+
+    async def fill() -> None:
+        async with opened_at(f"file:{path}", DETECTOR) as index:
+            await crawl(index, [product(number) for number in range(KNOWN)])
+            await crawl(index, [product(99, "other.example")])
+
+    asyncio.run(fill())
+    return lambda: open_index(f"file:{path}", DETECTOR)
+
+
+def test_info_tells_how_many_hosts_are_known(
+    make: Callable[[], Index], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asyncio.run(print_info(make(), None)) == 0
+    assert (
+        f"\n  hosts       2: 1 of 8 kept pages or more, the largest is {HOST} of 8\n"
+        in capsys.readouterr().out
+    )
+
+
+def test_an_export_carries_the_tables_and_an_import_merges_them(
+    make: Callable[[], Index], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def other() -> Index:
+        return open_index(f"file:{tmp_path / 'other'}", DETECTOR)
+
+    async def tables(index: Index) -> dict[str, bytes]:
+        return {name: table.to_bytes() for name, table in (await known(index)).items() if table}
+
+    export = tmp_path / "pages.jsonl"
+    assert asyncio.run(export_pages(make(), str(export))) == 0
+    for _ in range(2):  # the second one changes nothing
+        assert asyncio.run(import_pages(other(), str(export))) == 0
+        assert asyncio.run(tables(other())) == asyncio.run(tables(make()))
+    shown = capsys.readouterr()
+    assert shown.err == f"exported 9 pages and 2 hosts of {make().where}\n"
+    assert shown.out.startswith(f"imported 9 pages and 2 hosts into {other().where}\n")
+
+    async def merge() -> dict[str, Chrome | None]:
+        async with opened_at(f"file:{tmp_path / 'other'}", DETECTOR) as index:
+            fresh = Chrome(512)
+            for number in range(20):
+                fresh.add(product(number)[2])
+            await index.add_hosts({HOST: fresh, "third.example": Chrome(512)})
+        async with unopened(f"file:{tmp_path / 'other'}", DETECTOR) as index:
+            return await known(index)
+
+    merged = asyncio.run(merge())
+    assert {name: table and table.pages for name, table in merged.items()} == {
+        HOST: 20,
+        "other.example": 1,
+        "third.example": 0,
+    }
+
+
+def test_to_forget_pages_leaves_the_tables(make: Callable[[], Index], path: Path) -> None:
+    async def forget() -> dict[str, Chrome | None]:
+        async with opened_at(f"file:{path}", DETECTOR) as index:
+            assert await index.forget([product(number)[0] for number in range(KNOWN)]) == KNOWN
+        async with unopened(f"file:{path}", DETECTOR) as index:
+            return await known(index)
+
+    table = asyncio.run(forget())[HOST]
+    assert table
+    assert table.pages == KNOWN
+
+
+@pytest.mark.parametrize("store", ["memory"])
+@pytest.mark.parametrize("counted", [True, False], ids=["counted", "its table is older"])
+@pytest.mark.parametrize("known_pages", [10, 200])
+@driven
+async def test_a_new_section_costs_some_pages_not_all(address: str, known_pages: int, counted: bool) -> None:
+    def article(number: int) -> Claim:
+        sidebar = "".join(f"<li>entry {n} in the annex" for n in range(150))
+        text = " ".join(f"note{number}x{word}" for word in range(60))
+        url = f"http://{HOST}/annex/{number}"
+        return url, url, DETECTOR.fingerprint(f"<title>Annex</title>{sidebar}<p>{text}")
+
+    async with opened_at(address, DETECTOR) as index:
+        assert index.hosts is not None
+        table = index.hosts.table(HOST)
+        for number in range(known_pages):
+            table.add(product(number)[2])
+        before = table.to_bytes()
+        await crawl(index, [article(0)])
+        if not counted:  # as after a loss
+            index.hosts._tables[HOST] = Chrome.from_bytes(before, 512)
+        verdicts = await crawl(index, [article(number) for number in range(1, 60)])
+    assert [verdict.status for verdict in verdicts].count("duplicate") <= 25
+    assert {verdict.status for verdict in verdicts[-20:]} == {"new"}

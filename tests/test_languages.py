@@ -1,0 +1,100 @@
+"""Copies are found and translations are not taken for copies, whatever the script, with spaces and without.
+
+``python -m tests.test_languages`` prints the figures that docs/quality.md tells.
+"""
+
+from itertools import permutations
+from statistics import mean
+
+import pytest
+
+from dedup import Detector
+from dedup.fingerprint.shingles import resemblance
+from dedup.page.read import read
+from tests.support.pages.languages import LANGUAGES, edited, page, paragraphs, translated
+
+DETECTOR = Detector()
+PAIRS = list(permutations(LANGUAGES, 2))
+SEEDS = range(10)
+
+
+def compared(a: list[str], b: list[str]) -> tuple[float, float, bool]:
+    """The resemblance of two pages, its estimate, and whether they are near-duplicates."""
+    one, other = (read(page(texts), "http://example.org/en/page") for texts in (a, b))
+    exact = resemblance(DETECTOR.shingles(one), DETECTOR.shingles(other))
+    found = DETECTOR.compare(DETECTOR.fingerprint_page(one), DETECTOR.fingerprint_page(other))
+    return exact, found.resemblance or 0.0, found.duplicate
+
+
+def copies(language: str) -> list[tuple[float, float, bool]]:
+    texts = [paragraphs(language, seed) for seed in SEEDS]
+    return [compared(text, edited(language, text, seed)) for seed, text in enumerate(texts)]
+
+
+def translations(
+    language: str, other: str, share: float, seeds: range = SEEDS
+) -> list[tuple[float, float, bool]]:
+    return [
+        compared(text, translated(text, other, seed, share))
+        for seed, text in ((seed, paragraphs(language, seed)) for seed in seeds)
+    ]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_word_or_letter_is_a_token(language: str) -> None:
+    [text] = paragraphs(language, 1, count=1)
+    space = LANGUAGES[language][1]
+    assert read(f"<p>{text}").tokens == (text.split() if space else list(text))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_copy_with_small_changes_is_a_near_duplicate(language: str) -> None:
+    assert [duplicate for _, _, duplicate in copies(language)] == [True] * len(SEEDS)
+
+
+@pytest.mark.parametrize(("language", "other"), PAIRS)
+def test_a_translation_is_never_a_near_duplicate(language: str, other: str) -> None:
+    """Although its links, images and numbers are the same."""
+    for exact, estimate, duplicate in translations(language, other, 1, range(3)):
+        assert not duplicate
+        assert exact < 0.1
+        assert estimate < 0.2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_page_that_is_translated_in_part_is_judged_by_its_resemblance(language: str) -> None:
+    for other in LANGUAGES.keys() - {language}:
+        for share, expected in ((0.1, True), (0.5, False)):
+            [(exact, estimate, duplicate)] = translations(language, other, share, range(1))
+            assert estimate == pytest.approx(exact, abs=0.12)
+            assert (exact >= 0.75) == expected or exact >= 0.7
+            assert not duplicate or exact >= 0.65
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_other_pages_of_a_language_are_no_near_duplicates(language: str) -> None:
+    texts = [paragraphs(language, seed) for seed in SEEDS]
+    assert not any(compared(a, b)[2] for a, b in permutations(texts[:4], 2))
+
+
+def row(language: str) -> str:
+    """The figures of a language: of copies, and of pages translated into each of the others."""
+    others = [other for other in LANGUAGES if other != language]
+    cells = []
+    for share in (0.1, 0.5, 1):
+        found = [each for other in others for each in translations(language, other, share)]
+        cells.append(
+            f"{mean(exact for exact, _, _ in found):.2f}, {mean(duplicate for _, _, duplicate in found):.0%}"
+        )
+    found = copies(language)
+    cells.insert(
+        0, f"{mean(exact for exact, _, _ in found):.2f}, {mean(duplicate for _, _, duplicate in found):.0%}"
+    )
+    tokens = mean(len(read(page(paragraphs(language, seed))).tokens) for seed in SEEDS)
+    return " | ".join((language, f"{tokens:,.0f}", *cells))
+
+
+if __name__ == "__main__":
+    print("script | tokens | copies | 10 % translated | 50 % | all")
+    for name in LANGUAGES:
+        print(row(name), flush=True)

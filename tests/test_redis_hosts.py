@@ -1,0 +1,230 @@
+"""The index in Redis judges by what is a page's own as the one in memory does, and crawlers share what they learn."""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dedup.fingerprint.chrome import KNOWN, Chrome, Evidence
+from dedup.fingerprint.detector import Detector, Features, Fingerprint
+from dedup.fingerprint.fingerprint import Called, Own
+from dedup.index import Index, Verdict
+from dedup.index.redis import hosts as shared
+from dedup.index.redis.hosts import pack_table, unpack_table
+from dedup.index.redis.index import RedisIndex
+from tests.support.coroutines import driven
+from tests.support.fingerprints import Claim
+from tests.support.pages.prose import Prose
+from tests.support.redis import Server
+from tests.support.stores import opened, opened_at
+from tests.support.waiting import until
+
+
+def shop(name: str, seed: int, products: int = 40) -> Iterator[tuple[str, str]]:
+    """Addresses and HTML of products in large chrome; some come again with another counter, some from a mirror."""
+    rng = random.Random(seed)
+    prose = Prose(rng)
+    menu = f"<nav>{prose.text(150)}</nav>" if seed % 2 else f"<div>{prose.text(150)}</div>"
+    for product in range(products):
+        title, text = prose.text(3), prose.text(rng.choice((10, 40, 120)))
+        word = "".join(rng.choices("abcdefgh", k=6))
+        for copy in range(1 + product % 3):
+            host = f"mirror.{name}" if product % 7 == 6 else name
+            named = f"{word}.html" if product % 2 else f"{product}"
+            yield (
+                f"http://{host}/p/{named}?{copy}" if copy else f"http://{host}/p/{named}",
+                f"<title>{title} {word if product % 4 else ''}</title>{menu}<p>{text}<p>seen {rng.randrange(9999)} times",
+            )
+
+
+def claims_of_shops(detector: Detector) -> list[Claim]:
+    found = [page for seed in range(4) for page in shop(f"shop{seed}.example", seed)]
+    random.Random(5).shuffle(found)
+    return [(f"{n}", url, detector.fingerprint(html, url)) for n, (url, html) in enumerate(found)]
+
+
+def told(verdict: Verdict) -> tuple[object, ...]:
+    """A verdict with what takes no part in its being equal to another."""
+    return verdict, verdict.of_id, verdict.evidence
+
+
+async def judged(index: Index, claims: list[Claim]) -> list[tuple[object, ...]]:
+    return [told(await index.claim(*claim)) for claim in claims]
+
+
+@pytest.mark.parametrize("method", ["simhash", "minhash"])
+@driven
+async def test_redis_judges_shops_as_memory_does(server: Server, method: str) -> None:
+    detector = Detector(method=method)
+    claims = claims_of_shops(detector)
+    async with opened_at("memory:", detector) as memory, opened(server.address, detector=detector) as shop:
+        expected = await judged(memory, claims)
+        assert await judged(shop, claims) == expected
+    assert {told[0].status for told in expected} == {"new", "duplicate"}  # type: ignore[attr-defined]
+
+
+def random_claims(detector: Detector, seed: int, number: int) -> list[Claim]:
+    """Claims of fingerprints whose every part is drawn: slots, chrome, names, headings, places, hosts."""
+    rng, slots = np.random.default_rng(seed), detector.sketcher.slots
+    common = rng.integers(0, 2**63, slots, np.uint64)
+    families = [
+        np.where(rng.random(slots) < 0.7, common, rng.integers(0, 2**63, slots, np.uint64)) for _ in range(30)
+    ]
+    main = rng.random(slots) < 0.7
+    choose = random.Random(seed).choice
+    found = []
+    for n in range(number):
+        least = choose((common, choose(families), choose(families))).copy()
+        changed = rng.random(slots) < choose((0.0, 0.004, 0.02, 0.05, 0.1, 0.15))
+        least[changed] = rng.integers(0, 2**63, int(changed.sum()), np.uint64)
+        least[rng.random(slots) < choose((0.0, 0.0, 0.1))] = np.uint64(2**64 - 1)
+        filled = least != np.uint64(2**64 - 1)
+        own = Own((least >> np.uint64(32)).astype(np.uint16), filled, main, choose((40, 300, 2000)))
+        names = choose((0, 0, 1, 2, 1 << 40))
+        called = Called(choose((0, 3, 3, 1 << 40 | 1, 12)), names, choose((0, 5, 6)))
+        page = Fingerprint(
+            choose((0, 1, 3)), detector.sketcher.pack(least), 100, 0, digest=n, called=called, own=own,
+            said=called.heading | names | choose((0, 2, 1 << 40)),
+        )  # fmt: skip
+        url = choose(
+            (
+                "http://a.example/",
+                "HTTP://u:p@A.example/",
+                "http://b.example:80/",
+                "http://c.example?",
+                "/x",
+                "",
+            )
+        )
+        found.append((f"{n}", url, page))
+    return found
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("seed", range(4))
+@driven
+async def test_redis_judges_whatever_it_is_told_as_memory_does(
+    server: Server, bits: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every way to decide is taken by each seed."""
+    taken = set()
+    decide = Evidence.suffices
+
+    def suffices(evidence: Evidence, min_own: float) -> bool:
+        taken.add((evidence.other_name or evidence.heading, decide(evidence, min_own)))
+        return decide(evidence, min_own)
+
+    monkeypatch.setattr(Evidence, "suffices", suffices)
+    detector = Detector(features=Features(slots=256, bits=bits))
+    claims = random_claims(detector, seed, 250)
+    options = {"detector": detector, "min_own": (0.3, 0.5, 0.9)[seed % 3]}
+    async with opened_at("memory:", **options) as memory, opened(server.address, **options) as index:  # type: ignore[arg-type]
+        expected = await judged(memory, claims)
+        assert await judged(index, claims) == expected
+    assert taken >= {(heading, outcome) for heading in (True, False, None) for outcome in (True, False)}
+
+
+@driven
+async def test_without_the_rule_redis_judges_as_memory_does(server: Server) -> None:
+    detector = Detector()
+    claims = random_claims(detector, 9, 100)
+    async with opened_at("memory:", detector, chrome=False) as memory:
+        expected = await judged(memory, claims)
+    async with opened(server.address, detector=detector, chrome=False) as index:
+        assert await judged(index, claims) == expected
+    assert server.client.exists("shingleback:{test}:hosts") == 0
+    bare = [(page_id, url, replace(page, own=None)) for page_id, url, page in claims]
+    async with opened(server.address, "bare", detector) as index:
+        assert await judged(index, bare) == expected
+
+
+@driven
+async def test_what_is_learned_of_a_host_outlives_the_run_and_reaches_other_crawlers(server: Server) -> None:
+    detector = Detector()
+    pages = [claim for claim in claims_of_shops(detector) if claim[1].startswith("http://shop1.example")]
+    async with (
+        opened(server.address, detector=detector) as one,
+        opened(server.address, detector=detector) as other,
+    ):
+        assert isinstance(one, RedisIndex)
+        kept = [claim for claim in pages if (await one.claim(*claim)).status == "new"]
+        assert len(kept) > 2 * KNOWN
+        await one.claim(*pages[0])
+
+        async def known() -> bool:
+            return server.client.zcard("shingleback:{test}:hosts") == 1
+
+        await until(known)
+        verdict = await other.claim("copy", "http://shop1.example/copy", replace(kept[0][2], digest=1))
+        assert (verdict.status, verdict.evidence is not None) == ("duplicate", True)
+    async with opened(server.address, detector=detector) as third:
+        survey = await third.survey()
+        assert survey is not None
+        hosts = [found async for found in survey.hosts()]
+        assert {name: table.pages for name, table in hosts if table} == {"shop1.example": len(kept)}
+        assert [finding async for finding in survey.findings()] == []
+
+
+@driven
+async def test_what_two_crawlers_learn_at_once_is_counted_once_each(server: Server) -> None:
+    detector = Detector()
+    claims = random_claims(detector, 3, 60)
+    claims = [
+        (f"{n}", "http://a.example/", replace(page, simhash=n * 2**40 * 977))
+        for n, (_, _, page) in enumerate(claims)
+    ]
+    async with (
+        opened(server.address, detector=detector) as one,
+        opened(server.address, detector=detector) as other,
+    ):
+        for number, claim in enumerate(claims):
+            await (one, other)[number % 2].claim(*claim)
+    new = server.client.get("shingleback:{test}:sequence")
+    (key,) = server.client.keys("shingleback:{test}:h:*")
+    name, table = unpack_table(server.client.get(key), detector.sketcher.slots)
+    assert (name, table.pages) == ("a.example", int(new))
+
+
+@driven
+async def test_of_too_many_tables_the_oldest_is_forgotten(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared, "MAX_TABLES", 3)
+    detector = Detector()
+    for number, (page_id, _, page) in enumerate(random_claims(detector, 3, 5)):
+        async with opened(server.address, detector=detector) as index:
+            far = replace(page, simhash=number * 0x1111111111111111)
+            await index.claim(page_id, f"http://{number}.example/", far)
+        await asyncio.sleep(0.002)  # the clock of the server counts milliseconds
+    tables = [unpack_table(server.client.get(key), 512)[0] for key in server.client.keys("*:h:*")]
+    assert sorted(tables) == ["2.example", "3.example", "4.example"]
+    assert server.client.zcard("shingleback:{test}:hosts") == 3
+
+
+def test_a_table_that_is_torn_is_none() -> None:
+    octets = pack_table(b"version ", "example.org", Chrome(64))
+    torn = [(octets[:cut], 64) for cut in range(len(octets))]
+    for stored, slots in [*torn, (octets + b"x", 64), (octets, 128)]:
+        with pytest.raises(ValueError, match=r"table|stream|header|decompress|incomplete"):
+            unpack_table(stored, slots)
+
+
+@driven
+async def test_the_check_names_tables_that_can_not_be_read(server: Server) -> None:
+    detector = Detector()
+    async with opened(server.address, detector=detector) as index:
+        for page_id, url, page in random_claims(detector, 3, 20):
+            await index.claim(page_id, url, page)
+    one, another, *_ = sorted(server.client.keys("shingleback:{test}:h:*"))
+    octets = server.client.get(one)
+    server.client.set(one, octets[:-5])
+    server.client.zrem("shingleback:{test}:hosts", another.removeprefix(b"shingleback:{test}:h:"))
+    async with opened(server.address, detector=detector) as index:
+        survey = await index.survey()
+        assert survey is not None
+        kinds = sorted([finding.kind async for finding in survey.findings()])
+        assert kinds == ["tables of hosts that are not listed", "unreadable tables of hosts"]
+        assert None in [found.table async for found in survey.hosts()]

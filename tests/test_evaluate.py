@@ -16,6 +16,7 @@ from crawler.spiders.site import SiteSpider
 from dedup import Detector, Fingerprint, SettingsError, open_index
 from dedup.intervals import wilson
 from dedup.lab.evaluation import Stream, measure, score_pairs
+from dedup.lab.identity import measure_identity
 from dedup.lab.labelled import read_collection, read_page, read_pairs
 from tests.support.logs import record
 from tests.support.pages.lookalikes import NEGATIVES
@@ -156,6 +157,48 @@ def test_a_collection_is_evaluated_and_every_index_agrees(collection: Path, redi
     assert "the same verdicts" in done.stdout
     (own,) = [line.split() for line in done.stdout.splitlines() if line.startswith("*")]
     assert (own[1], own[2], own[4], own[-2]) == ("6", "0.750", "0", "1.0000")
+
+
+def test_an_index_is_measured_with_the_rule_of_own_content(collection: Path) -> None:
+    done = evaluate(collection, "--root", collection.parent, "--quick", "--through-index")
+    assert done.returncode == 0, done.stderr
+    assert ", 0 false (0.00 %), recall " in done.stdout
+    assert "with the rule of own content" in done.stdout
+
+
+def test_the_measure_by_identity_tells_pages_by_their_names() -> None:
+    names, alike = (
+        ["a", "a", "b", "b"],
+        {0: {1: 0.95, 2: 0.92}, 1: {0: 0.95}, 2: {0: 0.92, 3: 1.0}, 3: {2: 1.0}},
+    )
+    judged = [True] * 4
+
+    def found(*of: int) -> tuple[int, ...]:
+        return measure_identity(of, range(4), names, alike, judged)[1:]
+
+    assert found(-1, 0, -1, 2) == (2, 0, 0, 2, 0)  # drops, false, far, could, missed
+    assert found(-1, -1, -1, -1) == (0, 0, 0, 2, 2)
+    assert found(-1, 0, 0, -1) == (2, 1, 0, 1, 0)  # b was not kept before: it could not be found
+    assert found(-1, 0, 1, 1) == (3, 2, 2, 1, 0)
+    assert (
+        measure_identity([-1, -1], [1, 0], ["a", "a"], {0: {1: 1.0}, 1: {0: 1.0}}, [True, False]).could == 0
+    )
+
+
+def test_a_collection_is_evaluated_by_identity(collection: Path, tmp_path: Path) -> None:
+    with gzip.open(collection.with_name("demo.docs.txt.gz"), "rt") as lines:
+        paths = [line.strip() for line in lines]
+    truth = Site().truth
+    with gzip.open(tmp_path / "demo.same.docs.txt.gz", "wt") as docs:
+        docs.writelines(f"{path}\t{truth[path.removeprefix('demo')]}\n" for path in paths)
+    same = tmp_path / "demo.same.pairs.tsv.gz"
+    same.write_bytes(collection.read_bytes())
+    figures = tmp_path / "figures.json"
+    done = evaluate(same, "--root", collection.parent, "--json", figures)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(figures.read_text())["rows"]
+    assert [row["seed"] for row in rows] == [42, 43, 44, 45, 46, None]
+    assert all(row["false"] == 0 < row["drops"] and row["recall"] > 0.6 for row in rows)
 
 
 def test_a_method_with_bands_is_evaluated_by_resemblance(collection: Path, redis_socket: Path) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from dedup import Detector, Fingerprint, open_index
+from tests.support.pages.apps import APPS, app, changing
 from tests.support.pages.lists import lists, trap
 from tests.support.pages.shops import ShopPage, shops
 
@@ -146,6 +147,22 @@ def test_the_copies_of_one_page_that_differ_in_noise_are_dropped(
     claimed = claim(pages, fingerprints(pages), order)
     assert len({one.page.content for one in claimed if one.kept}) == 30
     assert kept(claimed) <= 30 + 20
+
+
+@pytest.mark.parametrize("kind", APPS)
+def test_pages_whose_content_is_data_in_a_script_are_kept(kind: str) -> None:
+    rng = random.Random(4)
+    pages = [
+        ShopPage(f"http://app.example/{number}", app(kind, number, rng), f"{number}", 20, "")
+        for number in range(50)
+    ]
+    assert kept(claim(pages, fingerprints(pages), in_order)) == 50
+
+
+def test_a_page_with_new_tokens_and_times_in_its_data_is_one_page() -> None:
+    rng = random.Random(4)
+    pages = [ShopPage(f"http://app.example/{number}", changing(rng), "one", 20, "") for number in range(50)]
+    assert kept(claim(pages, fingerprints(pages), in_order)) == 1
 
 
 def test_copies_with_new_words_each_time_may_be_kept() -> None:

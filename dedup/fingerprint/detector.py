@@ -289,9 +289,13 @@ def _digest(octets: bytes, key: bytes) -> int:
 
 
 def _bloom(words: Iterable[str], key: bytes) -> int:
-    """Two bits of 64 for each word: a set that can be asked, by bits alone, what another lacks."""
+    """Four bits of 64 for each word: a set that can be asked, by bits alone, what another lacks.
+
+    Of ten words, it holds another one by chance in 5 % of cases, of three in .1 %.
+    """
     bits = 0
     for word in words:
         digest = _digest(word.encode(), key)
-        bits |= 1 << (digest & 63) | 1 << (digest >> 6 & 63)
+        for shift in (0, 6, 12, 18):
+            bits |= 1 << (digest >> shift & 63)
     return bits

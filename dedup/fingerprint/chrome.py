@@ -183,6 +183,7 @@ class Evidence(NamedTuple):
     shingles: int  #: of the whole page
     heading: bool | None  #: whether the headings are equal; None: that tells nothing
     other_name: bool  #: each page is called, in heading and address, by a word that the other is not
+    same_name: bool = False  #: both are called the same, by heading and address, or by the path of their addresses
 
     def suffices(self, min_own: float) -> bool:
         """Whether it is a near-duplicate, if the whole pages resemble each other enough."""
@@ -239,6 +240,7 @@ def weigh(sketcher: Sketcher, page: Fingerprint, counts: Sequence[int], kept: Ca
         page.own.shingles,
         is_same_heading(page, kept, view),
         is_other_name(page, kept),
+        is_same_name(page, kept),
     )
 
 
@@ -259,9 +261,13 @@ def is_same_heading(page: Fingerprint, kept: Called, view: View) -> bool | None:
         return None
     if own.heading != kept.heading:
         return False
-    named = kept.names and kept.names == own.names
-    placed = kept.place and kept.place == own.place
-    return True if view.heading_tells or named or placed else None
+    return True if view.heading_tells or is_same_name(page, kept) else None
+
+
+def is_same_name(page: Fingerprint, kept: Called) -> bool:
+    """Whether two pages are called the same by heading and address, or have the same place in their sites."""
+    own = page.called
+    return bool((kept.names and kept.names == own.names) or (kept.place and kept.place == own.place))
 
 
 def is_other_name(page: Fingerprint, kept: Called) -> bool:

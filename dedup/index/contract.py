@@ -195,9 +195,7 @@ class Index(ABC):
         if self.hosts is not None and verdict.status == "new":
             self.hosts.learn_kept(fingerprint, url)
         elif self.hosts is not None and verdict.status == "duplicate" and verdict.rule != "exact":
-            self.hosts.learn_dropped(
-                fingerprint, url, verdict.of or "", verdict.of_id or "", verdict.evidence
-            )
+            self.hosts.learn_dropped(fingerprint, url, verdict.of_id or "", verdict.evidence)
         return verdict
 
     async def confirm(self, page_id: str) -> None:

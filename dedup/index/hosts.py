@@ -18,15 +18,14 @@ from dedup.fingerprint.chrome import Chrome, Evidence, View, is_mirror, match_co
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.entry import Entry
-from dedup.page.heading import place
 from dedup.page.urls import host
 
 __all__ = ["MAX_HOSTS", "Hosts", "Weighed", "packed", "unpacked"]
 
 #: How many tables are held in memory, of 25 kB each.
 MAX_HOSTS = 1000
-#: How many doubtful versions of a page are learned: each more would make what they share chrome.
-VERSIONS = 2
+#: How many doubtful versions of a page are learned: one more would make what they share chrome.
+VERSIONS = 1
 #: No table has more bytes than this.
 MAX_TABLE = 1 << 20
 
@@ -119,22 +118,22 @@ class Hosts:
         """A page was kept."""
         self._learn(page, host(url), kept=True)
 
-    def learn_dropped(
-        self, page: Fingerprint, url: str, of_url: str, of_id: str, evidence: Evidence | None
-    ) -> None:
+    def learn_dropped(self, page: Fingerprint, url: str, of_id: str, evidence: Evidence | None) -> None:
         """A page was dropped, and not for being equal: some are learned from, too.
 
         Of a host that is not yet known, all are, as if they had been kept: so it becomes known even if a page of
         another host resembles all its pages.  Of a host that is known, doubtful ones are, until what they share is
         chrome.  Twice as many as should suffice may be learned: the table may not count the kept page, and not
-        every page has all of the chrome in its sketch.  Other versions of the kept page are not a section.
+        every page has all of the chrome in its sketch.  Other versions of the kept page, which are called the
+        same, are not a section.
         """
         name = host(url)
         table = self.table(name)
-        is_version = place(url) != "" and place(url) == place(of_url)
         if evidence is None:
             self._learn(page, name, kept=not table.is_known)
-        elif evidence.is_doubtful and self._learned[of_id] < (VERSIONS if is_version else 2 * table.few):
+        elif evidence.is_doubtful and self._learned[of_id] < (
+            VERSIONS if evidence.same_name else 2 * table.few
+        ):
             self._learned[of_id] += 1
             self._learn(page, name, kept=False)
 

@@ -609,19 +609,6 @@ def test_a_page_on_which_the_spider_failed_shadows_no_other(
     assert done.dropped == []
 
 
-@pytest.mark.parametrize("store", ["file", "redis"], indirect=True)
-def test_a_page_that_no_callback_was_given_shadows_no_other(crawl: Run, address: str, namespace: str) -> None:
-    class FetchesInline(Walker):
-        async def parse(self, response: Any) -> Any:
-            inline = await self.crawler.engine.download_async(Request(self.url + "/a"))
-            yield self.note(inline)
-
-    settings = {"DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace}
-    assert crawl(TWINS, FetchesInline, **settings).verdicts == {"/a": "new"}
-    later = crawl({"/": TWINS["/"], "/b": TWINS["/b"]}, **settings)
-    assert later.verdicts == {"/": "same", "/b": "new"}
-
-
 def test_an_errback_that_fails_is_the_only_thing_in_the_log(crawl: Run) -> None:
     class FailsInErrback(Walker):
         def failed(self, failure: Failure) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Container
 from contextlib import suppress
 
 from scrapy import Request, Spider
@@ -19,6 +20,7 @@ from dedup.filter.stats import count
 from dedup.printing import inert
 from dedup.scrapy.component import Component
 from dedup.scrapy.engine import Engine
+from dedup.scrapy.inline import Scheduled
 from dedup.scrapy.judgement import FLAG, NearDuplicate, remember
 from dedup.scrapy.settings import Options, read_settings
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
@@ -41,6 +43,7 @@ class NearDuplicateMiddleware(Component):
         super().__init__(crawler)
         self.filter: Filter | None = None  # while the spider is open
         self._types: Types = "html"
+        self._scheduled: Container[Request] = ()
         self._logger = logger_for(crawler, __name__)
         self._tasks: set[asyncio.Task[None]] = set()  # else they might be collected while running
 
@@ -54,6 +57,7 @@ class NearDuplicateMiddleware(Component):
                 )
             options = read_settings(self.crawler.settings)
             self._types = options.types
+            self._scheduled = Scheduled(self.crawler)
             self.filter = await self._open(options, DropLog(options.log, spider.name))
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
@@ -88,7 +92,10 @@ class NearDuplicateMiddleware(Component):
         """Passes the page on, or raises `NearDuplicate`."""
         if self.filter is None:
             return response
-        if why := reason_to_skip(request, response, self._types):
+        why = reason_to_skip(request, response, self._types)
+        if why is None and request not in self._scheduled:
+            why = "inline"
+        if why is not None:
             count(self.crawler.stats, "skipped", why)
             return response
         keep_urls = self.filter.index.detector.keep_urls

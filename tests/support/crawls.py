@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
@@ -151,6 +151,7 @@ class Crawl:
     requests: list[str]  # the paths that the site was asked for
     records: list[dict[str, Any]]  # of the drop log
     messages: list[logging.LogRecord]
+    items: list[Any]
 
     @property
     def verdicts(self) -> dict[str, str | None]:
@@ -205,11 +206,17 @@ def crawl(site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
         caplog.set_level(logging.INFO)
         crawler = get_crawler(spider, defaults | settings)
         site.stats = crawler.stats.get_stats()
+        items: list[Any] = []
+
+        def scraped(item: Any) -> None:
+            items.append(item)
+
+        crawler.signals.connect(scraped, signals.item_scraped)
         asyncio.run(crawler.crawl_async(url=site.url))
         lines = log.read_text("ascii").splitlines() if log.exists() else []
         records = [json.loads(line) for line in lines if line.endswith("}")]
         messages = [message for message in caplog.records if message.name.startswith(("dedup", "scrapy"))]
-        return Crawl(crawler.spider, crawler.stats.get_stats(), site.requests, records, messages)
+        return Crawl(crawler.spider, crawler.stats.get_stats(), site.requests, records, messages, items)
 
     return run
 

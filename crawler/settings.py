@@ -87,6 +87,9 @@ DEDUP_ON_INDEX_FAILURE = "keep"
 # A host may have this many near-duplicates of one page; more look like a login wall, give a warning, and
 # are kept. 0 allows any number.
 DEDUP_MAX_CLUSTER = 1_000
+# If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any other,
+# as lists of URLs may want it.
+DEDUP_KEEP_START = True
 # This share of the drops is checked again by exact resemblance, which takes one more download each.  The
 # rate of wrong drops is in the stats (dedup/audit/).
 DEDUP_AUDIT = 0.0

@@ -77,6 +77,9 @@ _SETTINGS = (
     Setting("max_cluster", Number(0, _MANY), 1_000,
             "A host may have this many near-duplicates of one page; more look like a login wall, give a "
             "warning, and are kept. 0 allows any number."),
+    Setting("keep_start", Flag(), True,
+            "If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any "
+            "other, as lists of URLs may want it."),
     Setting("audit", Number(0.0, 1.0), 0.0,
             "This share of the drops is checked again by exact resemblance, which takes one more download "
             "each."),

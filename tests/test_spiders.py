@@ -5,23 +5,140 @@ docs/spiders.md are among those that crawl here.
 """
 
 import re
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
-from scrapy import Request, Spider
+import pytest
+from scrapy import Request, Spider, signals
+from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import DontCloseSpider
+from twisted.python.failure import Failure
 
 from tests.support import ROOT
-from tests.support.crawls import Run, Site, Walker, html, page, words
+from tests.support.crawls import TWINS, Run, Site, Walker, html, page, words
+
+Documented = Callable[[str], type[Spider]]
 
 
-def documented(heading: str, site: Site) -> type[Spider]:
-    """The spider that docs/spiders.md shows under a heading, let loose on the site of the test."""
-    text = (ROOT / "docs" / "spiders.md").read_text()
-    [section] = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    [block] = re.findall(r"^```python\n(import scrapy\n.*?)^```", section, re.MULTILINE | re.DOTALL)
-    names: dict[str, Any] = {"__name__": "documented"}
-    exec(block.replace("https://example.org", site.url), names)  # noqa: S102
-    [spider] = [each for each in names.values() if isinstance(each, type) and issubclass(each, Spider)]
-    return spider
+@pytest.fixture
+def documented(site: Site, tmp_path: Path) -> Documented:
+    """Gives the spider that docs/spiders.md shows under a heading, let loose on the site of the test."""
+
+    def load(heading: str) -> type[Spider]:
+        text = (ROOT / "docs" / "spiders.md").read_text()
+        [section] = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+        [block] = re.findall(r"^```python\n(import scrapy\n.*?)^```", section, re.MULTILINE | re.DOTALL)
+        path = tmp_path / "documented.py"  # Scrapy looks at the source of callbacks
+        path.write_text(block.replace("https://example.org", site.url))
+        names: dict[str, Any] = {"__name__": "documented"}
+        exec(compile(path.read_text(), path, "exec"), names)  # noqa: S102
+        [spider] = [each for each in names.values() if isinstance(each, type) and issubclass(each, Spider)]
+        return spider
+
+    return load
+
+
+# --- Errbacks ---------------------------------------------------------------------------------------
+
+#: What an errback may send again: a copy of the request, a retry of it, and a request of its own.
+SENDS = {
+    "copy": lambda failed: failed.request.replace(dont_filter=True),
+    "retry": lambda failed: get_retry_request(
+        failed.request, spider=failed.request.callback.__self__, reason=failed.value
+    ),
+    "new": lambda failed: Request(
+        failed.request.url, failed.request.callback, errback=failed.request.errback, dont_filter=True
+    ),
+}
+
+
+@pytest.mark.parametrize("keep_start", [True, False])
+@pytest.mark.parametrize("send", SENDS.values(), ids=SENDS.keys())
+def test_an_errback_that_sends_the_request_again_gets_the_page(
+    crawl: Run, send: Callable[[Any], Request], keep_start: bool
+) -> None:
+    class Insists(Walker):
+        def failed(self, failure: Failure) -> Any:
+            super().failed(failure)
+            yield send(failure)
+
+    done = crawl(TWINS, Insists, DEDUP_KEEP_START=keep_start, CLOSESPIDER_PAGECOUNT=20)
+    assert done.dropped == ["/b"]
+    assert done.requests == ["/", "/a", "/b", "/behind-a", "/b", "/behind-b"]
+    assert done.verdicts.keys() == {"/", "/a", "/b", "/behind-a", "/behind-b"}
+    assert done.figures.get("skipped/sent_again") == 1 or done.figures["marked"] == 1
+    assert done.mishaps == []
+
+
+def test_other_pages_that_have_the_meta_of_a_dropped_one_are_judged(crawl: Run) -> None:
+    class CopiesMeta(Walker):
+        def failed(self, failure: Failure) -> Any:
+            super().failed(failure)
+            yield self.request("/c", meta=failure.request.meta)  # type: ignore[attr-defined]
+
+    assert crawl(TWINS | {"/c": page("story", more="c")}, CopiesMeta).dropped == ["/b", "/c"]
+
+
+def test_the_documented_errback_notes_copies(crawl: Run, site: Site, documented: Documented) -> None:
+    done = crawl(TWINS, documented("Errbacks"))
+    assert [item for item in done.items if "copy_of" in item] == [
+        {"url": site.url + "/b", "copy_of": site.url + "/a"}
+    ]
+    assert done.requests == ["/", "/a", "/b", "/behind-a"]
+
+
+# --- Lists of URLs ----------------------------------------------------------------------------------
+
+LIST = {"/1": page("story"), "/2": page("story", more="2"), "/3": page("another")}
+
+
+class Fed(Walker):
+    """Is given its URLs as scrapy-redis and scrapyrt do: when it is idle, and past its start."""
+
+    async def start(self) -> AsyncIterator[Request]:
+        return
+        yield
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        queue = list(LIST)
+
+        def feed() -> None:
+            if queue:
+                crawler.engine.crawl(spider.request(queue.pop(0)))
+                raise DontCloseSpider
+
+        crawler.signals.connect(feed, signals.spider_idle, weak=False)
+        return spider
+
+
+class Listed(Walker):
+    starts = tuple(LIST)
+
+
+@pytest.mark.parametrize("spider", [Listed, Fed])
+def test_whether_the_urls_of_a_list_are_kept_is_a_setting(crawl: Run, spider: type[Walker]) -> None:
+    done = crawl(LIST, spider)
+    assert (list(done.verdicts), done.dropped) == (["/1", "/2", "/3"], [])
+    assert [record["action"] for record in done.records] == ["mark"]
+    assert crawl(LIST, spider, DEDUP_KEEP_START=False).dropped == ["/2"]
+
+
+def test_what_a_callback_yields_is_no_start(crawl: Run) -> None:
+    class Resets(Walker):
+        def request(self, path: str, **options: Any) -> Request:
+            return super().request(path, meta={"depth_reset": True}, **options)
+
+    assert crawl(TWINS, Resets).dropped == ["/b"]
+    no_depth = {"scrapy.spidermiddlewares.depth.DepthMiddleware": None}
+    assert crawl(TWINS, SPIDER_MIDDLEWARES=no_depth).dropped == ["/b"]
+
+
+def test_the_documented_list_has_each_content_once(crawl: Run, site: Site, documented: Documented) -> None:
+    done = crawl(LIST, documented("Lists of URLs"))
+    assert [item["url"].removeprefix(site.url) for item in done.items] == ["/1", "/3"]
 
 
 # --- Inline requests --------------------------------------------------------------------------------
@@ -42,10 +159,12 @@ def test_pages_that_a_callback_fetches_inline_are_not_judged(crawl: Run) -> None
     assert done.mishaps == []
 
 
-def test_the_documented_spider_gets_what_it_fetches_inline(crawl: Run, site: Site) -> None:
+def test_the_documented_spider_gets_what_it_fetches_inline(
+    crawl: Run, site: Site, documented: Documented
+) -> None:
     pages = {"/": page("home", "/a", "/b")}
     for path in ("/a", "/b"):
         pages |= {path: page(path), path + "/price": html(f"<p>{words('menu')}</p><b>{path}</b>")}
-    done = crawl(pages, documented("Inline requests", site))
+    done = crawl(pages, documented("Inline requests"))
     assert [item["price"] for item in done.items] == ["/a", "/b"]
     assert done.figures["skipped/inline"] == 2

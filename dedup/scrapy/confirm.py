@@ -8,8 +8,8 @@ from scrapy.http import Response
 
 from dedup.filter import Filter
 from dedup.scrapy.component import Component
-from dedup.scrapy.judgement import FLAG
-from dedup.scrapy.visits import is_seed, page_id
+from dedup.scrapy.judgement import outcome_of
+from dedup.scrapy.visits import page_id
 
 __all__ = ["ConfirmMiddleware"]
 
@@ -32,7 +32,8 @@ class ConfirmMiddleware(Component):
             async for output in result:
                 yield output
             return
-        nofollow = FLAG in response.flags and self.filter.action == "nofollow" and not is_seed(request)
+        outcome = outcome_of(response)
+        nofollow = outcome is not None and outcome.action == "nofollow"
         async for output in result:
             if not (nofollow and isinstance(output, Request)):
                 yield output

@@ -9,7 +9,7 @@ from dedup.errors import DedupError
 from dedup.filter import Crawl
 from dedup.page.html import Page
 from dedup.scrapy.signals import filter_failed
-from dedup.scrapy.visits import is_judged, read_response
+from dedup.scrapy.visits import DROPPED, is_judged, read_response
 from dedup.settings import Types
 
 __all__ = ["Engine"]
@@ -43,5 +43,6 @@ class Engine(Crawl):
         return read_response(response, self._keep_urls) if wanted else None
 
     def fetch_again(self, origin: Request) -> None:
-        """Gives a request to the scheduler once more."""
-        self._crawler.engine.crawl(origin.replace(dont_filter=True))
+        """Gives a request to the scheduler once more, without the traces of its drop."""
+        meta = {key: value for key, value in origin.meta.items() if key != DROPPED}
+        self._crawler.engine.crawl(origin.replace(meta=meta, dont_filter=True))

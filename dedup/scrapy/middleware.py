@@ -25,11 +25,13 @@ from dedup.scrapy.judgement import FLAG, NearDuplicate, remember
 from dedup.scrapy.settings import Options, read_settings
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.summary import summary
-from dedup.scrapy.visits import page_id, reason_to_skip, visit
+from dedup.scrapy.visits import DROPPED, page_id, reason_to_skip, visit
 from dedup.settings import Types
 
 __all__ = ["NearDuplicateMiddleware"]
 
+#: How many dropped pages are remembered that an errback may ask for with a request of its own.
+MAX_DROPPED = 10_000
 _SAID = {"drop": "Dropped", "nofollow": "Not followed:", "mark": "Marked"}
 
 
@@ -43,7 +45,9 @@ class NearDuplicateMiddleware(Component):
         super().__init__(crawler)
         self.filter: Filter | None = None  # while the spider is open
         self._types: Types = "html"
+        self._keep_start = True
         self._scheduled: Container[Request] = ()
+        self._dropped: dict[str, None] = {}  # page ids that an errback was told of, oldest first
         self._logger = logger_for(crawler, __name__)
         self._tasks: set[asyncio.Task[None]] = set()  # else they might be collected while running
 
@@ -56,7 +60,7 @@ class NearDuplicateMiddleware(Component):
                     "'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default"
                 )
             options = read_settings(self.crawler.settings)
-            self._types = options.types
+            self._types, self._keep_start = options.types, options.keep_start
             self._scheduled = Scheduled(self.crawler)
             self.filter = await self._open(options, DropLog(options.log, spider.name))
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
@@ -95,11 +99,13 @@ class NearDuplicateMiddleware(Component):
         why = reason_to_skip(request, response, self._types)
         if why is None and request not in self._scheduled:
             why = "inline"
+        if why is None and self._is_sent_again(request):
+            why = "sent_again"
         if why is not None:
             count(self.crawler.stats, "skipped", why)
             return response
-        keep_urls = self.filter.index.detector.keep_urls
-        outcome = await self.filter.judge(visit(self.crawler, request, response, keep_urls))
+        wanted = {"keep_urls": self.filter.index.detector.keep_urls, "keep_start": self._keep_start}
+        outcome = await self.filter.judge(visit(self.crawler, request, response, **wanted))
         remember(response, outcome)
         if (record := outcome.record) is None:
             return response
@@ -111,8 +117,25 @@ class NearDuplicateMiddleware(Component):
             near_duplicate, response=response, request=request, record=record, spider=self.crawler.spider
         )
         if outcome.action == "drop":
+            self._note_drop(request)
             raise NearDuplicate(*found)
         return response
+
+    def _note_drop(self, request: Request) -> None:
+        dropped = page_id(self.crawler, request)
+        request.meta[DROPPED] = dropped
+        if request.errback is not None:
+            self._dropped[dropped] = None
+            if len(self._dropped) > MAX_DROPPED:
+                del self._dropped[next(iter(self._dropped))]
+
+    def _is_sent_again(self, request: Request) -> bool:
+        """Whether the page was dropped before, and the errback insists on it: else that might go on for ever."""
+        if not self._dropped:
+            return False
+        asked = page_id(self.crawler, request)
+        is_new = "depth" not in request.meta  # no callback has yielded it
+        return request.meta.get(DROPPED) == asked or (is_new and asked in self._dropped)
 
     def spider_error(self, failure: Failure, response: Response | None, spider: Spider) -> None:
         """The spider failed on a page, or (no response) before any."""

@@ -35,6 +35,7 @@ class Options:
     log: str
     on_index_failure: str
     max_cluster: int
+    keep_start: bool
     audit: float
     keep_text: bool
 

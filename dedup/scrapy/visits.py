@@ -4,13 +4,19 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.spidermiddlewares.depth import DepthMiddleware
 
 from dedup.filter import Visit
 from dedup.page.html import Page
 from dedup.page.read import read, read_body, read_text
 from dedup.settings import Types
 
-__all__ = ["is_judged", "is_seed", "page_id", "read_response", "reason_to_skip", "visit"]
+__all__ = ["DROPPED", "SEED", "is_judged", "is_seed", "page_id", "read_response", "reason_to_skip", "visit"]
+
+#: In the meta of a seed that its callback has sent again: its page id.
+SEED = "dedup_seed"
+#: In the meta of a request whose page was dropped, and of its copies: the page id.
+DROPPED = "dedup_dropped"
 
 #: Media types of text without markup.
 TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
@@ -52,8 +58,10 @@ def _kind(response: Response) -> str | None:
     return "text" if kind in TEXTS else None
 
 
-def visit(crawler: Crawler, request: Request, response: Response, keep_urls: bool) -> Visit:
-    """A page as the filter takes it."""
+def visit(
+    crawler: Crawler, request: Request, response: Response, *, keep_urls: bool, keep_start: bool
+) -> Visit:
+    """A page as the filter takes it; the keywords are the settings of these names."""
     referer, depth = request.headers.get("Referer"), request.meta.get("depth")
     return Visit(
         page_id(crawler, request),
@@ -62,7 +70,7 @@ def visit(crawler: Crawler, request: Request, response: Response, keep_urls: boo
         referer=referer.decode("ascii", "replace") if referer else None,
         depth=depth if type(depth) is int and depth > 0 else 0,  # a spider may put anything there
         size=len(response.body),
-        is_seed=is_seed(request),
+        is_seed=keep_start and is_seed(crawler, request),
         origin=request,
     )
 
@@ -90,6 +98,15 @@ def page_id(crawler: Crawler, request: Request) -> str:
     return crawler.request_fingerprinter.fingerprint(request).hex()
 
 
-def is_seed(request: Request) -> bool:
-    """Whether a request is a start request, and not one that copied the meta of one."""
-    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
+def is_seed(crawler: Crawler, request: Request) -> bool:
+    """Whether a crawl begins with a request, on its way to the spider, so that no other page leads to it.
+
+    Start requests have a mark, which others may have copied.  Requests that a queue or an API feeds to the engine
+    have none; but they have no depth either, which Scrapy gives to all that a callback yields.
+    """
+    meta = request.meta
+    if meta.get(SEED) == page_id(crawler, request):
+        return True
+    if "is_start_request" in meta:
+        return bool(meta["is_start_request"]) and not meta.get("depth")
+    return "depth" not in meta and crawler.get_spider_middleware(DepthMiddleware) is not None

@@ -81,6 +81,9 @@ DEDUP_MEGASHINGLE_SIZE = 2
 # Near-duplicates are logged in this file, in JSON Lines; %(name)s stands for the spider, %(time)s for
 # the start of the crawl.
 DEDUP_LOG = "duplicates.jsonl"
+# If true, Scrapy's log has a line for each near-duplicate; else it has one for the first ten, and then
+# counts.
+DEDUP_SHOW_ALL = False
 # While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), or it ends
 # ("stop").
 DEDUP_ON_INDEX_FAILURE = "keep"

@@ -68,9 +68,13 @@ _SETTINGS = (
             'With method "supershingle", each of the six supershingles is made of this many min-hashes.'),
     Setting("megashingle_size", Number(1, 6), 2,
             'With method "supershingle", this many of the six supershingles must be equal.'),
-    Setting("log", Text("a path, in which %(name)s and %(time)s are filled in"), "duplicates.jsonl",
+    Setting("log", Text("a path, in which %(name)s and %(time)s are filled in, or '' for none"),
+            "duplicates.jsonl",
             "Near-duplicates are logged in this file, in JSON Lines; %(name)s stands for the spider, "
             "%(time)s for the start of the crawl."),
+    Setting("show_all", Flag(), False,
+            "If true, Scrapy's log has a line for each near-duplicate; else it has one for the first ten, and "
+            "then counts."),
     Setting("on_index_failure", Choice(("keep", "pause", "stop")), "keep",
             'While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), '
             'or it ends ("stop").'),

@@ -115,6 +115,7 @@ WRONG = {
     "MAX_CLUSTER": (["-1", "many", ""], "a whole number from 0 to"),
     "AUDIT": (["1.5", "-0.1", "some", ""], "a number from 0 to 1"),
     "KEEP_TEXT": (["sometimes", "", "2"], "True, False"),
+    "SHOW_ALL": (["sometimes", "", "2"], "True, False"),
 }
 EVERY_WRONG = [(name, value, allowed) for name, (values, allowed) in WRONG.items() for value in values]
 
@@ -137,7 +138,9 @@ def test_a_wrong_value_is_named_with_what_is_allowed(name: str, value: str, allo
     assert allowed in str(caught.value)
 
 
-@pytest.mark.parametrize("index", ["memory:here", "file:", "redis://127.0.0.1:1/0?colour=red"])
+@pytest.mark.parametrize(
+    "index", ["memory:here", "file:", "redis://127.0.0.1:1/0?colour=red", "redis://h/zero"]
+)
 def test_an_index_with_a_part_too_many_or_too_few_is_refused(crawl: Crawl, index: str) -> None:
     done = crawl(DEDUP_INDEX=index)
     assert f"DEDUP_INDEX is '{index.partition('?')[0]}'" in done.complaint
@@ -190,18 +193,32 @@ def test_a_reactor_that_can_not_wait_for_redis_is_refused(crawl: Crawl) -> None:
     assert done.status == 2
 
 
-@pytest.mark.parametrize("where", ["a directory", "below a file", "no name", "no format"])
-def test_a_log_that_can_not_be_written_is_refused(crawl: Crawl, tmp_path: Path, where: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "which can't be written: [Errno 21] Is a directory"),
+        ("file/log.jsonl", "which can't be written: [Errno "),
+        ("100%.jsonl", "in which a % stands alone: a plain one is written %%"),
+        (
+            "%(spider)s.jsonl",
+            "in which %(spider)s stands for nothing; allowed: a path, in which %(name)s and ",
+        ),
+    ],
+)
+def test_a_log_that_can_not_be_written_is_refused(crawl: Crawl, tmp_path: Path, name: str, why: str) -> None:
     (tmp_path / "file").touch()
-    log = {
-        "a directory": str(tmp_path),
-        "below a file": str(tmp_path / "file" / "log.jsonl"),
-        "no name": "",
-        "no format": str(tmp_path / "100%.jsonl"),
-    }[where]
+    log = str(tmp_path / name)
     done = crawl(DEDUP_LOG=log)
-    assert f"DEDUP_LOG is {log!r}, which can't be written" in done.complaint
+    assert f"DEDUP_LOG is {log!r}, {why}" in done.complaint
     assert done.status == 2
+
+
+def test_an_index_in_a_place_where_nothing_can_be_made_is_refused(crawl: Crawl, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = crawl(DEDUP_INDEX=f"file:{tmp_path}/file/index.sqlite")
+    assert f"{tmp_path}/file" in done.complaint
+    assert "file: it is no folder; mend that, or give the index another path" in done.complaint
+    assert done.status == 3
 
 
 # --- Arguments of the spider: exit status 2 ---------------------------------------------------------

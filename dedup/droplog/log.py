@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dedup.settings import SETTINGS
 
-__all__ = ["DropLog"]
+__all__ = ["DropLog", "fill"]
 
 #: Strangers choose the texts, so they are cut to this many characters: a line stays one small write.
 MAX_TEXT = 2_000
@@ -20,21 +20,35 @@ class DropLog:
     def __init__(self, path: str, name: str = "") -> None:
         """``path`` may hold ``%(name)s`` and ``%(time)s``, as Scrapy's feeds do; ``name`` is the spider's.
 
-        Raises `SettingsError` if it can't be written to.
+        "" writes nothing.  Raises `SettingsError` if the file can't be written to.
         """
+        time = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
+        filled = fill(path, name=name, time=time)
+        self.path = Path(filled).expanduser() if filled else None  #: None: nothing is written
+        self._file: int | None = None
+        self._before = b""
+        if self.path is None:
+            return
         try:
-            time = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
-            self.path = Path(path % {"name": name, "time": time})
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            size = os.fstat(self._file).st_size
-            torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            # Windows knows O_BINARY, and would write line ends of its own without it.
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            self._file = os.open(self.path, flags, 0o644)
+            torn = os.fstat(self._file).st_size > 0 and self._last() != b"\n"
+        except (OSError, ValueError) as error:
             raise SETTINGS["log"].refusal(path, f"which can't be written: {error}") from None
         self._before = b"\n" if torn else b""  # keeps apart what a crash left of the last line
 
+    def _last(self) -> bytes:
+        """The last byte of the file."""
+        assert self._file is not None
+        os.lseek(self._file, -1, os.SEEK_END)
+        return os.read(self._file, 1)
+
     def write(self, record: Mapping[str, object]) -> None:
         """Adds a line, ASCII only; raises OSError if it is not all in the file."""
+        if self._file is None:
+            return
         cut = {name: value[:MAX_TEXT] if isinstance(value, str) else value for name, value in record.items()}
         line = self._before + json.dumps(cut).encode("ascii") + b"\n"
         written = os.write(self._file, line)
@@ -44,9 +58,28 @@ class DropLog:
         self._before = b""
 
     def beside(self, suffix: str) -> Path | None:
-        """The path of a file beside the log; None if the log is /dev/null or the like."""
-        return Path(f"{self.path}{suffix}") if self.path.is_file() else None
+        """The path of a file beside the log; None if there is no log, or it is /dev/null or the like."""
+        return Path(f"{self.path}{suffix}") if self.path is not None and self.path.is_file() else None
 
     def close(self) -> None:
         """Lets go of the file."""
-        os.close(self._file)
+        if self._file is not None:
+            os.close(self._file)
+
+
+def fill(path: str, *, name: str, time: str) -> str:
+    """The path with name and time in the places of their marks.  Raises `SettingsError` for any other mark.
+
+    >>> fill("logs/%(name)s.jsonl", name="news", time="")
+    'logs/news.jsonl'
+    >>> fill("logs/%(spider)s.jsonl", name="news", time="")
+    Traceback (most recent call last):
+    dedup.errors.SettingsError: log is 'logs/%(spider)s.jsonl', in which %(spider)s stands for nothing; allowed: ...
+    """
+    try:
+        return path % {"name": name, "time": time}
+    except KeyError as error:
+        why = f"in which %({error.args[0]})s stands for nothing"
+    except (ValueError, TypeError):
+        why = "in which a % stands alone: a plain one is written %%"
+    raise SETTINGS["log"].refusal(path, why)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from dedup.droplog import course, texts
+from dedup.droplog.log import fill
 from dedup.droplog.record import Record, parse
 from dedup.errors import SettingsError
-from dedup.settings import SETTINGS
 
 __all__ = ["Reader", "find_beside", "find_logs"]
 
@@ -35,10 +35,7 @@ def find_logs(log: str) -> list[Path]:
 
     ``%(name)s`` and ``%(time)s`` in the path stand for any text.  Raises `SettingsError` if it holds another mark.
     """
-    try:
-        found = sorted(map(Path, glob(escape(log) % {"name": "*", "time": "*"})))
-    except (ValueError, KeyError, TypeError):
-        raise SETTINGS["log"].refusal(log) from None
+    found = sorted(map(Path, glob(fill(escape(os.path.expanduser(log)), name="*", time="*"))))
     return [path for path in found if path.suffix not in BESIDE]
 
 

@@ -22,6 +22,7 @@ from dedup.scrapy.component import Component
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.inline import Scheduled
 from dedup.scrapy.judgement import FLAG, NearDuplicate, remember
+from dedup.scrapy.lines import Lines
 from dedup.scrapy.settings import Options, read_settings
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.summary import summary
@@ -32,7 +33,6 @@ __all__ = ["NearDuplicateMiddleware"]
 
 #: How many dropped pages are remembered that an errback may ask for with a request of its own.
 MAX_DROPPED = 10_000
-_SAID = {"drop": "Dropped", "nofollow": "Not followed:", "mark": "Marked"}
 
 
 class NearDuplicateMiddleware(Component):
@@ -62,6 +62,7 @@ class NearDuplicateMiddleware(Component):
             options = read_settings(self.crawler.settings)
             self._types, self._keep_start = options.types, options.keep_start
             self._scheduled = Scheduled(self.crawler)
+            self._lines = Lines(self.crawler, options.show_all)
             self.filter = await self._open(options, DropLog(options.log, spider.name))
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
@@ -79,7 +80,7 @@ class NearDuplicateMiddleware(Component):
             with suppress(Exception):
                 await index.close()
             raise
-        facts = options.action, log.path, index.where, f"{filed:,}", index.describe()
+        facts = options.action, log.path or "none", index.where, f"{filed:,}", index.describe()
         self._logger.info("Near-duplicate filter: action %s, log %s, index %s with %s pages, %s", *facts)
         return Filter(
             index,
@@ -110,8 +111,7 @@ class NearDuplicateMiddleware(Component):
         if (record := outcome.record) is None:
             return response
         found = record["url"], record["duplicate_of"], record["distance"], record["resemblance"]
-        said = _SAID[outcome.action], *map(inert, found[:2]), *found[2:]
-        self._logger.info("%s near-duplicate %s of %s (distance %d, resemblance %.2f)", *said)
+        self._lines.add(record)
         response.flags.append(FLAG)
         self.crawler.signals.send_catch_log(
             near_duplicate, response=response, request=request, record=record, spider=self.crawler.spider
@@ -156,5 +156,5 @@ class NearDuplicateMiddleware(Component):
         if filter is not None:
             # What is left to be crawled is in the JOBDIR, if there is one; else it is lost.
             await filter.close(finished=reason == "finished" or bool(self.crawler.settings.get("JOBDIR")))
-            text = summary(self.crawler.stats.get_stats(), str(filter.log.path))
+            text = summary(self.crawler.stats.get_stats(), str(filter.log.path or ""))
             self._logger.info("Near-duplicate filter: %s", text)

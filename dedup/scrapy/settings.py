@@ -6,10 +6,12 @@
 import difflib
 import re
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
+from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import data_path
 
 from dedup.errors import DedupError, IndexMismatchError, SettingsError
@@ -38,6 +40,7 @@ class Options:
     keep_start: bool
     audit: float
     keep_text: bool
+    show_all: bool
 
 
 def _spell(name: str) -> str:
@@ -100,6 +103,10 @@ def _options(values: dict[str, Any], bot_name: str | None) -> Options:
     namespace = values["namespace"] or bot_name or "dedup"
     file_name = re.sub(r"[^A-Za-z0-9._-]", "_", namespace)
     address = values["index"] or f"file:{_folder()}/{file_name}.sqlite"
+    scheme, _, path = address.partition(":")
+    if scheme == "file" and path:
+        address = f"file:{_in_project(path)}"
+    values["log"] = _in_project(values["log"]) if values["log"] else ""
     detector = Detector(**_choose(values, Detector))
     planned = {name: values[name] for name in ("scope", "expected_pages", "tables", "chrome", "min_own")}
     index = open_index(address, detector, namespace=namespace, **planned)
@@ -109,6 +116,15 @@ def _options(values: dict[str, Any], bot_name: str | None) -> Options:
 def _choose(values: dict[str, Any], kind: type) -> dict[str, Any]:
     """The values that are fields of a dataclass."""
     return {field.name: values[field.name] for field in fields(kind) if field.name in values}
+
+
+def _in_project(path: str) -> str:
+    """A path as the whole project means it: a relative one is below the folder of scrapy.cfg, if there is one."""
+    found = closest_scrapy_cfg()
+    root = Path(found).parent if found else Path()
+    if root.resolve() == Path.cwd() or Path(path).expanduser().is_absolute():
+        return path
+    return str(root / path)
 
 
 def _folder() -> str:

@@ -10,6 +10,8 @@ __all__ = ["summary"]
 def summary(stats: Mapping[str, Any], log: str, scrapy: str = "scrapy") -> str:
     """A block of lines made from a crawl's stats; ``scrapy`` is the command that people call it by here.
 
+    ``log`` is the path of the drop log, "" if there is none.
+
     >>> print(summary({"dedup/pages": 12, "dedup/new": 7, "dedup/duplicate": 4, "dedup/dropped": 4,
     ...     "dedup/unjudged": 1, "dedup/unjudged/short": 1, "dedup/links_not_followed": 90}, "drops.jsonl"))
     12 pages fetched and judged
@@ -34,12 +36,12 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
 
     skipped = f", {parts('skipped')}" if count("skipped") else ""
     yield f"{count('pages'):,} pages fetched and judged{skipped}"
-    passed = count("duplicate") - count("dropped")
     kept = [
         f"{count('new'):,} new",
         *([f"{count('same'):,} seen before at the same URL"] if count("same") else []),
         *([parts("unjudged")] if count("unjudged") else []),
-        *([f"{passed:,} near-duplicates"] if passed else []),
+        *([f"{count('not_followed'):,} near-duplicates, not followed"] if count("not_followed") else []),
+        *([f"{count('marked'):,} marked as near-duplicates"] if count("marked") else []),
     ]
     yield f"  kept      {count('pages') - count('dropped'):,}: {', '.join(kept)}"
     if count("own_content"):
@@ -67,6 +69,6 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
     if trap := stats.get("dedup/trap"):
         yield f"  TRAP?     {trap}"
-    yield f"  drop log  {log}"
-    if count("duplicate"):
+    yield f"  drop log  {log or 'none'}"
+    if log and count("duplicate"):
         yield f"  to see    {scrapy} duplicates {shlex.quote(log)} --html report.html"

@@ -117,4 +117,14 @@ class IndexFile:
         except UnicodeDecodeError as error:
             raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
         except (OSError, ValueError) as error:
-            raise IndexUnavailableError(f"the index file:{self.name} can't be opened: {error!r}") from None
+            raise self._unopened(error) from None
+
+    def _unopened(self, error: Exception) -> IndexUnavailableError:
+        """Says what stands in the way of a file, and where."""
+        why = getattr(error, "strerror", None) or str(error)
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            why = "it is no folder"
+        where = printable(str(getattr(error, "filename", None) or self.name))
+        return IndexUnavailableError(
+            f"the index file:{self.name} can't be opened: {where}: {why}; mend that, or give the index another path"
+        )

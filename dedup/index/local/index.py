@@ -48,6 +48,7 @@ class LocalIndex(Index):
             raise SETTINGS["index"].refusal(address, "which names a path in memory")
         if scheme == "file" and not path:
             raise SETTINGS["index"].refusal(address, "which names no path")
+        path = os.path.expanduser(path)
         self.persistent = bool(path)
         super().__init__(detector, **options)
         if path and os.path.isdir(path):

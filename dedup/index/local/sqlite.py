@@ -108,7 +108,7 @@ class Store(IndexFile):
                 "wait for it, or use a redis:// index, which crawls can share"
             ) from None
         except (OSError, ValueError) as error:
-            raise IndexUnavailableError(f"the index file:{self.name} can't be opened: {error!r}") from None
+            raise self._unopened(error) from None
         try:
             with self._errors():
                 if not self.path.exists():

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import Any
+from urllib.parse import urlsplit
 
 import redis.asyncio as aioredis
 from redis import exceptions
@@ -67,10 +68,13 @@ class Server:
             )
             if self._pool.connection_kwargs.get("decode_responses"):
                 raise ValueError
+            database = "" if address.startswith("unix:") else urlsplit(address).path.strip("/")
             self._pool.make_connection()  # type: ignore[no-untyped-call]  # checks the options that the address names
         except (ValueError, TypeError, exceptions.RedisError):  # whose text may hold the password
             refusal = SETTINGS["index"].refusal
             raise refusal(redact(address), "which is malformed or has an unknown option") from None
+        if database and not database.isdecimal():  # the client would take the database 0
+            raise SETTINGS["index"].refusal(redact(address), "whose database is not a number")
         self.where = redact(address)
         self.client: Any = aioredis.Redis(connection_pool=self._pool)
         self._scripts = {verb: self.client.register_script(source(verb)) for verb in VERBS}

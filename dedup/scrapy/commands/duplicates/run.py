@@ -79,4 +79,6 @@ def _logs(args: list[str], settings: Settings) -> tuple[Callable[[], list[Path]]
         missing = [f"LOG is {name!r}" for name in args if not os.path.exists(name)]
         return lambda: [Path(name) for name in args], "".join(missing[:1])
     log = read_settings(settings).log
+    if not log:
+        raise SettingsError("no drop log: DEDUP_LOG is '', so that crawls write none; name a LOG")
     return lambda: find_logs(log), "" if find_logs(log) else f"DEDUP_LOG is {log!r}"

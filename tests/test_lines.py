@@ -1,0 +1,103 @@
+"""What Scrapy's log says of near-duplicates, and where a project's files are."""
+
+import logging
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from dedup.droplog.log import DropLog
+from dedup.scrapy.lines import FIRST, LOGGER, Lines
+from dedup.scrapy.settings import read_settings
+from tests.support.crawls import TWINS, Run, page
+from tests.support.logs import record
+
+
+def told(caplog: pytest.LogCaptureFixture, count: int, *, show_all: bool = False) -> list[str]:
+    """The lines about so many near-duplicates."""
+    caplog.set_level(logging.INFO)
+    crawler: Any = SimpleNamespace(spider=None)
+    lines = Lines(crawler, show_all)
+    for number in range(count):
+        lines.add(record(f"http://a.example/{number}"))  # type: ignore[arg-type]
+    return [message.getMessage() for message in caplog.records if message.name == LOGGER]
+
+
+def test_the_first_near_duplicates_have_a_line_each_and_then_they_are_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    *first, hint, hundred, thousand = told(caplog, 1_500)
+    assert len(first) == FIRST
+    assert first[3] == (
+        "Dropped near-duplicate http://a.example/3 of http://a.example/ (distance 2, resemblance 0.90)"
+    )
+    assert "set DEDUP_SHOW_ALL" in hint
+    assert [hundred, thousand] == ["100 near-duplicates so far", "1,000 near-duplicates so far"]
+
+
+def test_all_of_them_have_a_line_if_that_is_asked_for(caplog: pytest.LogCaptureFixture) -> None:
+    assert len(told(caplog, 150, show_all=True)) == 150
+
+
+def test_a_crawl_shows_as_many_as_it_is_told_to(crawl: Run) -> None:
+    pages = {"/": page("home", *(f"/{number}" for number in range(13)))}
+    pages |= {f"/{number}": page("twin", more=str(number)) for number in range(13)}
+    for show_all, shown in ((False, FIRST), (True, 12)):
+        done = crawl(pages, DEDUP_SHOW_ALL=show_all)
+        lines = [m for m in done.messages if m.getMessage().startswith("Dropped near-duplicate")]
+        assert (len(lines), done.figures["dropped"]) == (shown, 12)
+        assert {message.name for message in lines} == {"dedup.drops"}
+
+
+def test_a_crawl_may_have_no_drop_log(crawl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = crawl(TWINS, DEDUP_LOG="")
+    assert (done.dropped, done.records, done.mishaps) == (["/b"], [], [])
+    [text] = [text for m in done.messages if "pages fetched" in (text := m.getMessage())]
+    assert text.endswith("  drop log  none")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_log_and_index_are_the_projects_wherever_in_it_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project" / "spiders").mkdir(parents=True)
+    (tmp_path / "project" / "scrapy.cfg").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    def places(folder: str, **settings: str) -> tuple[str, ...]:
+        monkeypatch.chdir(tmp_path / folder)
+        options = read_settings(Settings({"BOT_NAME": "bot"} | settings))
+        index = options.index.where.removeprefix("file:")
+        return tuple(os.path.relpath(os.path.abspath(path), tmp_path) for path in (options.log, index))
+
+    inside = "project/duplicates.jsonl", "project/.scrapy/dedup/bot.sqlite"
+    assert places("project") == places("project/spiders") == inside
+    assert places(".") == ("duplicates.jsonl", ".scrapy/dedup/bot.sqlite")
+    named = {"DEDUP_LOG": "logs/drops.jsonl", "DEDUP_INDEX": "file:kept.sqlite"}
+    assert places("project/spiders", **named) == ("project/logs/drops.jsonl", "project/kept.sqlite")
+    at_home = {"DEDUP_LOG": str(tmp_path / "drops.jsonl"), "DEDUP_INDEX": "file:~/kept.sqlite"}
+    assert places("project/spiders", **at_home) == ("drops.jsonl", "home/kept.sqlite")
+
+
+def test_the_tilde_is_the_home_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    DropLog("~/logs/%(name)s.jsonl", "news").close()
+    assert (tmp_path / "logs" / "news.jsonl").exists()
+
+
+def test_the_drop_log_needs_nothing_that_windows_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pread", "pwrite", "O_CLOEXEC", "O_NOFOLLOW", "O_DIRECTORY", "fork", "getuid"):
+        monkeypatch.delattr(os, name, raising=False)
+    log = tmp_path / "drops.jsonl"
+    log.write_bytes(b'{"torn')
+    for _ in range(2):
+        writer = DropLog(str(log))
+        writer.write({"url": "http://a.example/"})
+        writer.close()
+    assert log.read_bytes() == b'{"torn\n' + 2 * b'{"url": "http://a.example/"}\n'

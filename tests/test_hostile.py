@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -267,7 +268,15 @@ def test_no_damaged_page_takes_long_or_raises(number: int) -> None:
 
 Answer = tuple[dict[str, str], bytes]
 HTML = {"Content-Type": "text/html; charset=utf-8"}
-GZIP, DEFLATE = HTML | {"Content-Encoding": "gzip"}, HTML | {"Content-Encoding": "deflate"}
+GZIP, DEFLATE, BROTLI, ZSTD = (
+    HTML | {"Content-Encoding": name} for name in ("gzip", "deflate", "br", "zstd")
+)
+#: What packs a body, by its encoding: of the newer ones, those that this Scrapy reads.
+PACK: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
+with suppress(ImportError):
+    PACK["br"] = import_module("brotli").compress
+with suppress(ImportError):
+    PACK["zstd"] = import_module("backports.zstd").compress
 
 
 @contextmanager
@@ -312,21 +321,25 @@ def test_a_crawl_keeps_every_bomb_and_hangs_on_none(tmp_path: Path) -> None:
         if reason in {"hostile", "large", "binary"} or name in {"open elements", "end tags within elements"}
     }
     labels = {f"/charset-{label}": label for label in ("zlib", "rot13", "idna", "undefined", "punycode")}
-    cut = {"/cut-gzip": GZIP, "/cut-deflate": DEFLATE}
+    how = {
+        name: headers
+        for headers in (GZIP, DEFLATE, BROTLI, ZSTD)
+        if (name := headers["Content-Encoding"]) in PACK
+    }
+    cut = {f"/cut-{name}": name for name in how}
     kept_out = {"/gzip-bomb": GZIP, "/deflate-bomb": DEFLATE, "/17-mb": HTML}
-    pack = {GZIP["Content-Encoding"]: gzip.compress, DEFLATE["Content-Encoding"]: zlib.compress}
     answers: dict[str, Answer] = {
         **{path: (HTML, BOMBS[name][1]().encode("utf-8")) for path, (name, _) in bombs.items()},
         **{
             path: ({"Content-Type": f"text/html; charset={label}"}, text(path))
             for path, label in labels.items()
         },
-        **{path: (how, pack[how["Content-Encoding"]](text(path) * 9)[:-300]) for path, how in cut.items()},
+        **{path: (how[name], PACK[name](text(path) * 9)[:-300]) for path, name in cut.items()},
         "/gzip-bomb": (GZIP, gzip.compress(bytes(32 << 20))),
         "/deflate-bomb": (DEFLATE, zlib.compress(bytes(32 << 20))),
         "/17-mb": (HTML, bytes(17 << 20)),
         "/page": (HTML, text("/page")),
-        "/compressed": (GZIP, gzip.compress(text("/compressed"))),
+        **{f"/whole-{name}": (how[name], PACK[name](text(f"/whole-{name}"))) for name in how},
     }
     answers["/"] = (HTML, text("/") + "".join(f"<a href='{path}'>x</a>" for path in answers).encode())
     pages = tmp_path / "pages.jsonl"
@@ -347,8 +360,9 @@ def test_a_crawl_keeps_every_bomb_and_hangs_on_none(tmp_path: Path) -> None:
     for path in labels.keys() | {"/", "/page"}:
         fingerprint = Detector().fingerprint(answers[path][1].decode(), url + path)
         assert (items[path]["title"], items[path]["fingerprint"]) == (path, fingerprint.hex)
-    assert items["/compressed"]["title"] == "/compressed"
-    assert items["/compressed"]["fingerprint"]
+    for path in (f"/whole-{name}" for name in how):
+        assert items[path]["title"] == path
+        assert items[path]["fingerprint"]
     for path, (_, reason) in {**bombs, **dict.fromkeys(cut, ("", "partial"))}.items():
         assert (items[path]["fingerprint"] is None) == (reason is not None), path
     stats = dict(re.findall(r"^[ {]'(.*?)': '?([\w.]+)", output, re.MULTILINE))

@@ -32,11 +32,12 @@ DEDUP_ENABLED = True
 # A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following its links
 # ("nofollow"), or only logged ("mark").  With "mark", thresholds can be tried without risk.
 DEDUP_ACTION = "drop"
-# Kept pages are filed here; by default in a file of the project, .scrapy/dedup/NAMESPACE.sqlite.
+# Kept pages are filed here; by default in a file of the spider, .scrapy/dedup/PROJECT/SPIDER.sqlite.
 # It can be "file:PATH", "memory:" (forgotten at the end) or, shared by several crawlers,
 # "redis://HOST:PORT/DB", "rediss://..." (TLS) or "unix:///SOCKET".
 DEDUP_INDEX = os.environ.get("DEDUP_INDEX")
-# One Redis can hold several indexes, which this name tells apart; by default it is the name of the bot.
+# Pages are compared with those of the same namespace; by default it is PROJECT/SPIDER, so that each spider
+# has an index of its own.
 DEDUP_NAMESPACE = None
 # Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value finds
 # more candidates and needs more tables.  It may be 0 to 7; the second stage still has to agree.

@@ -27,10 +27,10 @@ _SETTINGS = (
             'A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following '
             'its links ("nofollow"), or only logged ("mark").'),
     Setting("index", Text("'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"), None,
-            "Kept pages are filed here; by default in a file of the project, .scrapy/dedup/NAMESPACE.sqlite."),
+            "Kept pages are filed here; by default in a file of the spider, .scrapy/dedup/PROJECT/SPIDER.sqlite."),
     Setting("namespace", Text("printable text without braces"), None,
-            "One Redis can hold several indexes, which this name tells apart; by default it is the name of "
-            "the bot."),
+            "Pages are compared with those of the same namespace; by default it is PROJECT/SPIDER, so that each "
+            "spider has an index of its own."),
     Setting("max_distance", Number(0, 7), 6,  # at 8, chance alone begins to find matches
             "Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value "
             "finds more candidates and needs more tables."),

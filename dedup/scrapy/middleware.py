@@ -35,13 +35,20 @@ __all__ = ["NearDuplicateMiddleware"]
 MAX_DROPPED = 10_000
 
 
+def is_tried_out(spider: Spider | None) -> bool:
+    """Whether a spider does not crawl, but answers a command: check, shell, fetch, view or parse."""
+    if spider is None or isinstance(spider, DefaultSpider) or os.environ.get("SCRAPY_CHECK"):
+        return True  # the shell makes its spider later
+    return getattr(spider.start, "__module__", "").startswith("scrapy.commands.")  # put there by the command
+
+
 class NearDuplicateMiddleware(Component):
     """Drops, or marks, near-duplicates in the downloader.  Nothing but `NearDuplicate` is raised into the crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         """Everything is opened when the spider is."""
-        if os.environ.get("SCRAPY_CHECK") or isinstance(crawler.spider, DefaultSpider):
-            raise NotConfigured("scrapy check, shell and fetch are not to write to the index")
+        if is_tried_out(crawler.spider):
+            raise NotConfigured("scrapy check, shell, fetch and parse are not to write to the index")
         super().__init__(crawler)
         self.filter: Filter | None = None  # while the spider is open
         self._types: Types = "html"
@@ -59,7 +66,7 @@ class NearDuplicateMiddleware(Component):
                     f"TWISTED_REACTOR is {self.crawler.settings['TWISTED_REACTOR']!r}; the filter needs "
                     "'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default"
                 )
-            options = read_settings(self.crawler.settings)
+            options = read_settings(self.crawler.settings, spider.name)
             self._types, self._keep_start = options.types, options.keep_start
             self._scheduled = Scheduled(self.crawler)
             self._lines = Lines(self.crawler, options.show_all)

@@ -4,10 +4,12 @@
 """
 
 import difflib
+import hashlib
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
     from dedup.fingerprint.detector import Detector
     from dedup.index import Index
 
-__all__ = ["PREFIX", "Options", "is_enabled", "read_settings", "spelled"]
+__all__ = ["PREFIX", "Options", "default_namespace", "file_of", "is_enabled", "read_settings", "spelled"]
 
 PREFIX = "DEDUP_"
+#: What a name keeps as a part of a namespace.
+_SAFE = "".join(map(chr, range(32, 127))).translate(str.maketrans("", "", "{}%/"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +78,16 @@ def is_enabled(settings: BaseSettings) -> bool:
         return True
 
 
-def read_settings(settings: BaseSettings) -> Options:
-    """The options of a crawl.
+def read_settings(settings: BaseSettings, spider: str = "") -> Options:
+    """The options of a crawl; by default the index is that of a spider of the project.
 
     Raises `SettingsError`: one line that names the setting, its value and what is allowed.
     """
     try:
         _check_names(settings)
-        return _options({name: _read(settings, name) for name in SETTINGS}, settings.get("BOT_NAME"))
+        values = {name: _read(settings, name) for name in SETTINGS}
+        values["namespace"] = values["namespace"] or default_namespace(settings.get("BOT_NAME"), spider)
+        return _options(values)
     except SettingsError as error:
         raise spelled(error) from None
 
@@ -95,14 +101,42 @@ def _check_names(settings: BaseSettings) -> None:
             raise SettingsError(f"{name} is not a setting; {hint}")
 
 
-def _options(values: dict[str, Any], bot_name: str | None) -> Options:
+def default_namespace(bot_name: str | None, spider: str) -> str:
+    """The namespace of a spider of a project: no other spider, and no other project, has it.
+
+    >>> default_namespace("shop", "books"), default_namespace("shop", "{all}")
+    ('shop/books', 'shop/%7Ball%7D')
+    """
+    names = [quote(name, _SAFE) for name in (bot_name or "scrapybot", spider) if name]
+    return "/".join(names)
+
+
+def file_of(namespace: str) -> str:
+    """The path of a namespace's default index, below the folder of all: no other namespace has it.
+
+    On file systems that do not tell capitals from small letters, too, and for names that no file can have:
+
+    >>> file_of("shop/books.example"), file_of("shop/Books")
+    ('shop/books.example.sqlite', 'shop/books~cb5e2e5f01809020.sqlite')
+    """
+    *folders, name = map(_file_name, namespace.split("/"))
+    return "/".join((*folders, f"{name}.sqlite"))
+
+
+def _file_name(part: str) -> str:
+    if re.fullmatch(r"[a-z0-9_][a-z0-9_.-]{0,99}(?<!\.)(?<!\.sqlite)", part):
+        return part
+    digest = hashlib.blake2b(part.encode(errors="replace"), digest_size=8).hexdigest()
+    return re.sub("[^a-z0-9_-]", "_", part.lower())[:100] + f"~{digest}"
+
+
+def _options(values: dict[str, Any]) -> Options:
     # Not above: they bring numpy and more, which a command that only lists the spiders does without.
     from dedup.fingerprint.detector import Detector
     from dedup.index import open_index
 
-    namespace = values["namespace"] or bot_name or "dedup"
-    file_name = re.sub(r"[^A-Za-z0-9._-]", "_", namespace)
-    address = values["index"] or f"file:{_folder()}/{file_name}.sqlite"
+    namespace = values["namespace"]
+    address = values["index"] or f"file:{_folder()}/{file_of(namespace)}"
     scheme, _, path = address.partition(":")
     if scheme == "file" and path:
         address = f"file:{_in_project(path)}"

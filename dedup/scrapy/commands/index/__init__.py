@@ -67,6 +67,8 @@ class Command(base.Command):
             for verb, text in HELP.items()
         )
         parser.add_argument_group("exit status", EXIT_STATUS)
+        whose = "the index of this spider; only needed where the project has several, each with an index of its own"
+        parser.add_argument("--spider", default="", metavar="NAME", help=whose)
         drawn = "draw the figures (.png, .svg; needs matplotlib)"
         info.add_argument("--plot", type=Path, metavar="FILE", help=drawn)
         which = forget.add_argument

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 from scrapy.settings import Settings
+from scrapy.spiderloader import get_spider_loader
 
 from dedup.errors import SettingsError
 from dedup.scrapy.commands.index.check import print_findings
@@ -16,13 +17,32 @@ from dedup.scrapy.commands.index.info import print_info
 from dedup.scrapy.commands.index.moved import print_places
 from dedup.scrapy.settings import Options, read_settings
 
-__all__ = ["run"]
+__all__ = ["run", "spider_meant"]
 
 
 def run(verb: str, rest: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     """Does what a verb says with the index that the settings name, and returns the exit status."""
     signal.signal(signal.SIGINT, _interrupt)
-    return asyncio.run(_work(verb, rest, opts, read_settings(settings)))
+    spider = spider_meant(settings, opts.spider)
+    return asyncio.run(_work(verb, rest, opts, read_settings(settings, spider)))
+
+
+def spider_meant(settings: Settings, name: str) -> str:
+    """The spider whose index is meant, of which the settings now are; "" if they name an index without it."""
+    spiders = get_spider_loader(settings.frozencopy())
+    names = sorted(spiders.list())
+    named = settings.get("DEDUP_NAMESPACE") or str(settings.get("DEDUP_INDEX")).startswith("file:")
+    if not name and (named or len(names) < 2):
+        name = names[0] if len(names) == 1 else ""
+    elif name not in names:
+        raise SettingsError(
+            f"--spider is {name!r}; allowed: one of {', '.join(names) or 'none, as there is no project here'}"
+            if name
+            else "each spider has an index of its own; say which is meant by --spider: " + ", ".join(names)
+        )
+    if name:
+        spiders.load(name).update_settings(settings)
+    return name
 
 
 def _interrupt(*_: object) -> None:

@@ -705,7 +705,7 @@ def test_one_line_installs_it_in_a_foreign_project(crawl: Run, site: Site, tmp_p
     assert {record["url"], record["duplicate_of"]} == twins
     assert len(items) == 3
     assert record["url"] not in items
-    assert filed(project / ".scrapy" / "dedup" / "foreign.sqlite") == 3
+    assert filed(project / ".scrapy" / "dedup" / "foreign" / "tale.sqlite") == 3
     assert "4 pages fetched and judged" in done.stderr
     assert "Traceback" not in done.stderr
 

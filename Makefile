@@ -1,6 +1,7 @@
 # make crawl [URL=https://example.org/]   crawls a site; without URL, a demo site on this machine
 # make test [TESTS=...] [SYSTEM=no]       runs the test suite; SYSTEM=no installs no system packages for it
 # make check                              checks lint, format, types and the directions of imports
+# make plugin                             runs the tests of the add-on on the oldest Scrapy and on the newest
 # make docs                               builds the documentation as a site, in docs/_build
 # make clean                              removes everything that these have made
 # make help                               shows these lines
@@ -9,7 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: crawl test check docs system clean help
+.PHONY: crawl test check plugin docs system clean help
 
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
@@ -22,6 +23,12 @@ check: $(VENV)/test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# On the oldest, every dependency is at its floor in pyproject.toml.
+plugin: .venvs/oldest/done .venvs/newest/done
+	for each in oldest newest; do \
+		.venvs/$$each/bin/python -m pytest -q -m plugins -W ignore -p no:cacheprovider tests/plugins || exit; \
+	done
 
 # Every warning is an error, so no link is dead.
 docs: $(VENV)/docs
@@ -43,6 +50,17 @@ $(VENV)/docs: $(VENV)/crawl
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
+.venvs/oldest/done: pyproject.toml tests/plugins/floors.py
+	$(PYTHON) -m venv --clear .venvs/oldest
+	$(PYTHON) tests/plugins/floors.py > .venvs/oldest/floors.txt
+	.venvs/oldest/bin/python -m pip install -q --disable-pip-version-check -c .venvs/oldest/floors.txt -e . pytest hypothesis
+	@touch $@
+
+.venvs/newest/done: pyproject.toml
+	$(PYTHON) -m venv --clear .venvs/newest
+	.venvs/newest/bin/python -m pip install -q --disable-pip-version-check -e . pytest hypothesis
+	@touch $@
+
 # The tests of the Redis index need a redis-server, those of the report a chromium.
 system:
 	@any() { for program; do command -v "$$program" >/dev/null && return; done; false; }; \
@@ -60,7 +78,7 @@ system:
 	fi
 
 clean:
-	rm -rf $(VENV) demo docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venvs demo docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 help:
 	@sed '/^$$/,$$d; s/^# //' Makefile

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from shutil import which
 
-from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.utils.project import get_project_settings
 
 from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy.commands.crawl import ExitStatus
+from dedup.scrapy.compat import crawler_process
 from dedup.scrapy.summary import summary
 
 #: Where the demo's files go; each run starts with empty ones.
@@ -34,7 +34,7 @@ def main(url: str) -> int:
             url = stack.enter_context(serve(Site()))
         settings.set("FEEDS", {str(items): {"format": "jsonlines"}}, priority="cmdline")
         wanted = stack.enter_context(ExitStatus())
-        process = AsyncCrawlerProcess(settings)
+        process = crawler_process(settings)
         crawler = process.create_crawler(SiteSpider)
         process.crawl(crawler, start=url)
         process.start()

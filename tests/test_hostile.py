@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -28,6 +27,7 @@ from crawler.demo import Site
 from crawler.spiders.site import SiteSpider
 from dedup import Detector
 from dedup.page.limits import MAX_ATTRIBUTES, MAX_CHARACTERS, MAX_TAGS
+from tests.support.packing import PACK
 from tests.support.pages.lookalikes import NEGATIVES
 from tests.support.pages.mutations import MUTATIONS
 from tests.support.pages.tagsoup import SOUP, SURE, numbered, until
@@ -271,12 +271,6 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 GZIP, DEFLATE, BROTLI, ZSTD = (
     HTML | {"Content-Encoding": name} for name in ("gzip", "deflate", "br", "zstd")
 )
-#: What packs a body, by its encoding: of the newer ones, those that this Scrapy reads.
-PACK: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
-with suppress(ImportError):
-    PACK["br"] = import_module("brotli").compress
-with suppress(ImportError):
-    PACK["zstd"] = import_module("backports.zstd").compress
 
 
 @contextmanager

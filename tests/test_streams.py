@@ -5,7 +5,7 @@ import time
 import pytest
 
 from dedup.scrapy.streams import ENOUGH, is_whole
-from tests.test_hostile import PACK
+from tests.support.packing import PACK
 
 
 @pytest.mark.parametrize("name", PACK)

@@ -56,7 +56,7 @@ class SiteSpider(Spider):
     def opened(self) -> None:
         """Stops a crawl with wrong arguments before it begins."""
         if self.wrong:
-            raise refuse(self.crawler, self.wrong)
+            refuse(self.crawler, self.wrong)
 
     async def start(self) -> AsyncIterator[Request]:
         """Requests the start URLs.  Unlike with Scrapy's default, a link to one of them doesn't fetch it again."""

@@ -6,6 +6,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from dedup.scrapy.compat import accept_spider
 from dedup.scrapy.settings import is_enabled
 from dedup.scrapy.signals import filter_opened, near_duplicate
 
@@ -19,6 +20,9 @@ HEARD = _OWN | {name: getattr(signals, name) for name in _SCRAPYS}
 
 class Component:
     """A part of the filter that Scrapy makes."""
+
+    def __init_subclass__(cls) -> None:
+        accept_spider(cls)
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler

@@ -8,6 +8,7 @@ from scrapy.crawler import Crawler
 from dedup.errors import DedupError
 from dedup.filter import Crawl
 from dedup.page.html import Page
+from dedup.scrapy import compat
 from dedup.scrapy.signals import filter_failed
 from dedup.scrapy.visits import DROPPED, is_judged, read_response
 from dedup.settings import Types
@@ -27,7 +28,7 @@ class Engine(Crawl):
     def stop(self, error: DedupError) -> None:
         """Closes the spider."""
         self._crawler.signals.send_catch_log(filter_failed, error=error)
-        self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=error.reason))
+        self._closing = asyncio.ensure_future(compat.close(self._crawler, error.reason))
 
     def is_closing(self) -> bool:
         """Whether the spider is being closed."""
@@ -38,7 +39,7 @@ class Engine(Crawl):
     async def fetch(self, url: str) -> Page | None:
         """Fetches a page past the filter."""
         request = Request(url, meta={"dedup": False}, dont_filter=True)
-        response = await self._crawler.engine.download_async(request)
+        response = await compat.download(self._crawler, request)
         wanted = is_judged(response, self._types) and response.status == 200
         return read_response(response, self._keep_urls) if wanted else None
 

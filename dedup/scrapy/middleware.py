@@ -9,7 +9,6 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.http import Response
-from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.spider import DefaultSpider
 from twisted.python.failure import Failure
 
@@ -18,6 +17,7 @@ from dedup.errors import DedupError, SettingsError
 from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.printing import inert
+from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.inline import Scheduled
@@ -74,7 +74,8 @@ class NearDuplicateMiddleware(Component):
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
                 error = DedupError(f"the filter can't start: {type(error).__name__}: {inert(str(error))}")
-            raise refuse(self.crawler, error) from None
+            refuse(self.crawler, error)
+            return
         self.crawler.signals.send_catch_log(filter_opened, filter=self.filter, options=options, spider=spider)
 
     async def _open(self, options: Options, log: DropLog) -> Filter:

@@ -3,9 +3,9 @@
 import logging
 
 from scrapy.crawler import Crawler
-from scrapy.exceptions import CloseSpider
 
 from dedup.errors import DedupError
+from dedup.scrapy.compat import stop_at_start
 from dedup.scrapy.settings import spelled
 
 __all__ = ["filter_failed", "filter_opened", "logger_for", "near_duplicate", "refuse"]
@@ -22,12 +22,15 @@ near_duplicate = object()
 filter_failed = object()
 
 
-def refuse(crawler: Crawler, error: DedupError) -> CloseSpider:
-    """Says in one line why a crawl can't go on; gives what a ``spider_opened`` handler then raises."""
+def refuse(crawler: Crawler, error: DedupError) -> None:
+    """Says in one line why a crawl can't go on, and stops it before its first page.
+
+    It is the last thing that a handler of ``spider_opened`` does, and may raise `CloseSpider`.
+    """
     error = spelled(error)
     logger_for(crawler, __name__).error("Crawl refused: %s", error)
     crawler.signals.send_catch_log(filter_failed, error=error)
-    return CloseSpider(error.reason)
+    stop_at_start(crawler, error.reason)
 
 
 def logger_for(crawler: Crawler, name: str) -> logging.LoggerAdapter[logging.Logger]:

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any
 
 from scrapy import Request, Spider
-from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http import HtmlResponse, Response
 from scrapy.settings import Settings
 from twisted.python.failure import Failure
@@ -12,6 +11,7 @@ from twisted.python.failure import Failure
 from dedup.droplog.texts import Text
 from dedup.page.limits import UNREADABLE
 from dedup.page.read import read
+from dedup.scrapy.compat import crawler_process
 
 __all__ = ["refetch"]
 
@@ -75,7 +75,7 @@ def refetch(
         },
         priority="cmdline",
     )
-    process = AsyncCrawlerProcess(own)
+    process = crawler_process(own)
     process.crawl(_Refetch, urls=urls, keep_urls=keep_urls, words=words, done=done)
     process.start()
     return words

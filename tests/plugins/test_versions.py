@@ -1,0 +1,119 @@
+"""The add-on in a stranger's project, on whichever Scrapy is installed: the oldest that is allowed, and the newest."""
+
+from tests.support.crawls import TWINS, page
+from tests.support.projects import Project
+
+KEPT = ["/", "/a", "/behind-a"]
+
+
+def test_a_near_duplicate_is_dropped_and_the_second_crawl_knows_the_first(project: Project) -> None:
+    project.site.pages = TWINS
+    done = project.crawl()
+    assert (done.status, done.mishaps) == (0, [])
+    assert project.paths(done) == KEPT
+    assert done.stats["dedup/dropped"] == 1
+    assert "4 pages fetched and judged" in done.output
+    again = project.crawl()
+    assert (again.stats["dedup/same"], again.mishaps) == (3, [])
+    assert [path.name for path in (project.folder / ".scrapy" / "dedup").glob("*.sqlite")] != []
+
+
+def test_without_the_filter_every_page_is_parsed(project: Project) -> None:
+    project.site.pages = TWINS
+    assert len(project.crawl(DEDUP_ENABLED=False).items) == 5
+    assert len(project.crawl(DEDUP_ACTION="mark").items) == 5
+
+
+def test_a_refused_crawl_fetches_nothing_and_has_its_status(project: Project) -> None:
+    project.site.pages = TWINS
+    done = project.crawl(DEDUP_MAX_DISTANCE=12)
+    assert (done.status, done.stats["finish_reason"]) == (2, "dedup_settings")
+    assert (project.site.requests, done.items) == ([], [])
+    assert len(done.mishaps) == 1
+    assert "Crawl refused: DEDUP_MAX_DISTANCE is 12; allowed: a whole number from 0 to 7" in done.mishaps[0]
+    assert project.crawl(DEDUP_INDEX="redis://127.0.0.1:1/0").status == 3
+    assert project.site.requests == []
+
+
+def test_another_reactor_is_refused(project: Project) -> None:
+    project.site.pages = TWINS
+    done = project.crawl(TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor")
+    assert (done.status, project.site.requests) == (2, [])
+    assert "AsyncioSelectorReactor" in "".join(done.mishaps)
+
+
+def test_the_audit_fetches_kept_pages_past_the_spider(project: Project) -> None:
+    project.site.pages = TWINS
+    done = project.crawl(DEDUP_AUDIT=1.0)
+    assert (done.stats["dedup/audit/checked"], done.mishaps) == (1, [])
+    assert project.paths(done) == KEPT
+
+
+def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(project: Project) -> None:
+    project.site.pages = {"/": page("home", "/a", "/b"), "/a": page("story"), "/b": page("story", more="b")}
+    project.write(
+        "spiders",
+        """
+        import asyncio
+        import scrapy
+
+        class Fails(scrapy.Spider):
+            name = "fails"
+
+            async def start(self):
+                yield scrapy.Request(self.url)
+
+            async def parse(self, response):
+                yield {"url": response.url}
+                for request in response.follow_all(css="a"):
+                    yield request
+                if response.url.endswith("/a"):
+                    await asyncio.sleep(1)  # /b is dropped meanwhile
+                    raise ValueError("this page breaks the spider")
+        """,
+    )
+    done = project.crawl("fails", CONCURRENT_REQUESTS=4)
+    assert "/b" in project.paths(done)
+    assert done.stats["dedup/fetched_again"] == 1
+
+
+def test_an_index_that_is_lost_ends_the_crawl_if_it_is_told_to(project: Project) -> None:
+    project.site.pages = TWINS
+    project.write(
+        "broken",
+        """
+        from dedup import IndexUnavailableError
+        from dedup.index.local.index import LocalIndex
+
+        async def claim(self, entry, page):
+            raise IndexUnavailableError("it is away")
+
+        class Breaks:
+            def __init__(self):
+                LocalIndex._claim = claim
+        """,
+    )
+    done = project.crawl(
+        DEDUP_ON_INDEX_FAILURE="stop", EXTENSIONS=project.settings["EXTENSIONS"] | {"theirs.broken.Breaks": 1}
+    )
+    assert (done.status, done.stats["finish_reason"]) == (3, "dedup_index_unavailable")
+
+
+def test_scrapys_other_commands_work_in_the_project(project: Project) -> None:
+    project.site.pages = TWINS
+    assert project.crawl().status == 0
+    assert "walker" in project.scrapy("list").output
+    fetched = project.scrapy("fetch", "--nolog", f"{project.site.url}/a")
+    assert (fetched.status, "word" in fetched.output) == (0, True)
+    assert "1 near-duplicate" in project.scrapy("duplicates").output
+    assert "pages 3: 3 done" in " ".join(project.scrapy("index", "info").output.split())
+    assert project.scrapy("index", "check").status == 0
+    assert project.scrapy("compare", f"{project.site.url}/a", f"{project.site.url}/b").status in {0, 2}
+
+
+def test_a_report_fetches_pages_again(project: Project) -> None:
+    project.site.pages = TWINS
+    project.crawl()
+    done = project.scrapy("duplicates", "--html", "report.html", "--fetch")
+    assert (done.status, done.mishaps) == (0, [])
+    assert project.site.requests[-2:] in (["/a", "/b"], ["/b", "/a"])

@@ -32,6 +32,8 @@ DEDUP_ENABLED = True
 # A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following its links
 # ("nofollow"), or only logged ("mark").  With "mark", thresholds can be tried without risk.
 DEDUP_ACTION = "drop"
+# Near-duplicates that are fewer links than this from the start are only logged, and never dropped.
+DEDUP_MIN_DEPTH = 0
 # Kept pages are filed here; by default in a file of the spider, .scrapy/dedup/PROJECT/SPIDER.sqlite.
 # It can be "file:PATH", "memory:" (forgotten at the end) or, shared by several crawlers,
 # "redis://HOST:PORT/DB", "rediss://..." (TLS) or "unix:///SOCKET".

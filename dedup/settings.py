@@ -26,6 +26,8 @@ _SETTINGS = (
     Setting("action", Choice(get_args(Action)), "drop",
             'A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following '
             'its links ("nofollow"), or only logged ("mark").'),
+    Setting("min_depth", Number(0, _MANY), 0,
+            "Near-duplicates that are fewer links than this from the start are only logged, and never dropped."),
     Setting("index", Text("'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"), None,
             "Kept pages are filed here; by default in a file of the spider, .scrapy/dedup/PROJECT/SPIDER.sqlite."),
     Setting("namespace", Text("printable text without braces"), None,

@@ -115,6 +115,7 @@ WRONG = {
     "MAX_CLUSTER": (["-1", "many", ""], "a whole number from 0 to"),
     "AUDIT": (["1.5", "-0.1", "some", ""], "a number from 0 to 1"),
     "KEEP_TEXT": (["sometimes", "", "2"], "True, False"),
+    "MIN_DEPTH": (["-1", "deep", ""], "a whole number from 0 to"),
     "SHOW_ALL": (["sometimes", "", "2"], "True, False"),
 }
 EVERY_WRONG = [(name, value, allowed) for name, (values, allowed) in WRONG.items() for value in values]

@@ -51,6 +51,7 @@ class Visit:
     depth: int = 0  #: links from a seed
     size: int = 0  #: bytes of its body
     is_seed: bool = False  #: the crawl begins with it, and reaches everything from there: never dropped
+    action: Action | None = None  #: what is to be done with it if it is a near-duplicate; None: as ever
     origin: Any = None  #: what `Crawl.fetch_again` takes; None: the page can't be fetched again
 
 
@@ -96,6 +97,7 @@ class Filter:
         log: DropLog,
         *,
         action: Action = "drop",
+        min_depth: int = 0,
         on_index_failure: str = "keep",
         max_cluster: int = 1_000,
         audit: float = 0.0,
@@ -107,12 +109,14 @@ class Filter:
         Raises `SettingsError` for a value that is not allowed.
         """
         SETTINGS["action"].check(action)
+        SETTINGS["min_depth"].check(min_depth)
         SETTINGS["on_index_failure"].check(on_index_failure)
         SETTINGS["max_cluster"].check(max_cluster)
         SETTINGS["audit"].check(audit)
         self.index = index
         self.log = log
         self.action = action
+        self.min_depth = min_depth
         self.stats = stats if stats is not None else Counts()
         crawl = crawl or Crawl()
         self._alarm = Alarm(max_cluster, self.stats)
@@ -154,7 +158,7 @@ class Filter:
         verdict, fingerprint = found.verdict, found.fingerprint
         if self._alarm.rings(visit.url, verdict.of or ""):
             return replace(found, verdict=Verdict("unjudged", reason="alarm"))
-        action: Action = "mark" if visit.is_seed else self.action
+        action = self.action_for(visit)
         try:
             record = make_record(visit, fingerprint, verdict, action)
             self.log.write(record)
@@ -162,6 +166,12 @@ class Filter:
             logger.error("Kept %s: the drop log can't be written: %s", inert(visit.url), error)
             return replace(found, verdict=Verdict("unjudged", reason="log"))
         return replace(found, action=action, record=record)
+
+    def action_for(self, visit: Visit) -> Action:
+        """What is done with a page if it is a near-duplicate."""
+        if visit.action is not None:
+            return visit.action
+        return "mark" if visit.is_seed or visit.depth < self.min_depth else self.action
 
     def _follow_up(self, visit: Visit, outcome: Outcome, record: Record) -> None:
         """Counts a near-duplicate; if it is dropped, sees to the page that it was dropped for."""

@@ -94,6 +94,7 @@ class NearDuplicateMiddleware(Component):
             index,
             log,
             action=options.action,
+            min_depth=options.min_depth,
             on_index_failure=options.on_index_failure,
             max_cluster=options.max_cluster,
             audit=options.audit,

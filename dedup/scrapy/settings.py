@@ -37,6 +37,7 @@ class Options:
     detector: "Detector"
     index: "Index"
     action: Action
+    min_depth: int
     types: Types
     log: str
     on_index_failure: str

@@ -1,5 +1,9 @@
 """Responses of Scrapy as visits of the filter: which are judged at all, and what is read of them."""
 
+import logging
+from functools import lru_cache
+from typing import cast, get_args
+
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse
@@ -9,9 +13,21 @@ from scrapy.spidermiddlewares.depth import DepthMiddleware
 from dedup.filter import Visit
 from dedup.page.html import Page
 from dedup.page.read import read, read_body, read_text
-from dedup.settings import Types
+from dedup.settings import Action, Types
 
-__all__ = ["DROPPED", "SEED", "is_judged", "is_seed", "page_id", "read_response", "reason_to_skip", "visit"]
+__all__ = [
+    "DROPPED",
+    "SEED",
+    "asked",
+    "is_judged",
+    "is_seed",
+    "page_id",
+    "read_response",
+    "reason_to_skip",
+    "visit",
+]
+
+logger = logging.getLogger(__name__)
 
 #: In the meta of a seed that its callback has sent again: its page id.
 SEED = "dedup_seed"
@@ -71,8 +87,26 @@ def visit(
         depth=depth if type(depth) is int and depth > 0 else 0,  # a spider may put anything there
         size=len(response.body),
         is_seed=keep_start and is_seed(crawler, request),
+        action=asked(request),
         origin=request,
     )
+
+
+def asked(request: Request) -> Action | None:
+    """What a request wants to be done with its page if it is a near-duplicate; None if it doesn't say."""
+    wanted = request.meta.get("dedup")
+    if wanted is None or wanted is True:
+        return None
+    if wanted in get_args(Action):
+        return cast(Action, wanted)
+    _warn(repr(wanted)[:100])
+    return None
+
+
+@lru_cache(maxsize=100)  # so it is said once
+def _warn(wanted: str) -> None:
+    allowed = ", ".join(map(repr, (False, *get_args(Action))))
+    logger.warning("meta['dedup'] is %s, and is not heeded; allowed: %s", wanted, allowed)
 
 
 def read_response(response: Response, keep_urls: bool) -> Page:

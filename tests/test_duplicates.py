@@ -288,7 +288,7 @@ def test_a_record_that_lacks_a_field_is_unreadable(log: Path, name: str) -> None
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *((name, value) for name in FIELDS for value in ([], {}, True)),
+        *((name, value) for name in FIELDS for value in ([], {}, 1.5 if name == "agrees" else True)),
         *((name, "1") for name in ("time", "distance", "resemblance", "links", "action")),
         *((name, -1) for name in ("time", "distance", "resemblance", "links", "action")),
         *((name, 2**63) for name in ("url", "distance", "resemblance", "bytes", "depth")),

@@ -186,6 +186,8 @@ async def test_a_record_says_what_was_dropped_and_why(run: Filtering, tmp_path: 
         "rule": "simhash",
         "action": "drop",
         "referer": "http://example.org/",
+        "canonical": None,
+        "agrees": None,
         "depth": 3,
     }
     assert outcome.verdict.rule == "simhash"

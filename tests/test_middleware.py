@@ -79,6 +79,8 @@ def test_the_record_of_a_drop_has_every_field(crawl: Run, site: Site) -> None:
         "rule": "simhash",
         "action": "drop",
         "referer": site.url + "/",
+        "canonical": None,
+        "agrees": None,
         "depth": 1,
     }
 

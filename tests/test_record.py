@@ -31,6 +31,8 @@ VALUES: dict[str, tuple[Any, list[Any]]] = {
     "rule": ("exact", [None, 7]),
     "action": ("mark", [None, "", "keep", ["drop"]]),
     "referer": ("http://a.example/", [7, []]),
+    "canonical": ("http://a.example/", [7, []]),
+    "agrees": (False, [0, 1, "true"]),
     "depth": (0, [None, -1, False]),
 }
 
@@ -68,7 +70,7 @@ def test_only_the_bytes_and_what_older_logs_lack_may_be_missing(name: str) -> No
             make(**others)
         with pytest.raises(ValueError, match=f"^{name} is missing"):
             parse(json.dumps(others))
-    assert {"bytes", "own", "matching", "new"} == OPTIONAL
+    assert {"bytes", "own", "matching", "new", "canonical", "agrees"} == OPTIONAL
 
 
 def test_no_other_field_is_written() -> None:
@@ -86,7 +88,7 @@ def test_another_line_is_no_record(line: str | bytes) -> None:
 
 
 def test_columns_have_the_types_of_their_fields() -> None:
-    types = {str: "TEXT", int: "INTEGER", float: "REAL"}
+    types = {str: "TEXT", int: "INTEGER", bool: "INTEGER", float: "REAL"}
     for name, hint in get_type_hints(Record).items():
         kind = next(iter(get_args(hint)), hint)  # of str | None: str, of a choice: its first
         assert FIELDS[name].column == types[kind if isinstance(kind, type) else type(kind)], name

@@ -200,6 +200,14 @@ def test_the_summary_tells_what_the_log_and_the_crawl_tell(crawl: Crawl, real: P
     assert page.title() == "drops.jsonl: near-duplicates"
 
 
+def test_the_summary_tells_how_often_the_sites_agree(tmp_path: Path, opened: Open) -> None:
+    said = (True, True, False, None)
+    page = opened(made(tmp_path, *(record(agrees=agrees) for agrees in said)))
+    assert "confirmed by the sites\n66.7 %\n2 of 3 name the kept page's URL as canonical" in page.locator(
+        "#summary"
+    ).inner_text().replace("\n\n", "\n")
+
+
 def test_charts_are_drawn_and_say_in_words_what_they_show(crawl: Crawl, real: Path, opened: Open) -> None:
     page = opened(real)
     for name in ("distance", "resemblance", "timeline"):

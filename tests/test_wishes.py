@@ -1,10 +1,13 @@
 """What users may ask for page by page: what is done with one, how deep, and what of it doesn't count."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.crawls import Run, Walker, page
+from dedup.page.read import read
+from tests.support.crawls import Answer, Run, Site, Walker, page
+from tests.support.processes import scrapy
 
 #: /a and /b are near-duplicates, and so are /deep-a and /deep-b below them.
 TREE = {
@@ -58,3 +61,54 @@ def test_nothing_is_dropped_that_is_not_deep_enough(crawl: Run) -> None:
     assert done.dropped == ["/deep-b"]
     assert [record["action"] for record in done.records] == ["mark", "drop"]
     assert "/behind-b" in done.requests
+
+
+# --- The site's own word: canonical URLs -------------------------------------------------------------
+
+
+def named(seed: str, canonical: str, *links: str, more: str = "") -> Answer:
+    """A page that names a canonical URL."""
+    status, headers, body = page(seed, *links, more=more)
+    return status, headers, b'<link rel="Alternate Canonical" href="%s">' % canonical.encode() + body
+
+
+def test_the_log_tells_canonical_urls_and_how_often_they_agree_with_the_verdict(
+    crawl: Run, site: Site, tmp_path: Path
+) -> None:
+    pages = {
+        "/": page("home", "/lamp?sort=1", "/lamp?sort=2", "/print/lamp", "/copy", "/third", "/plain"),
+        "/lamp?sort=1": named("lamp", "/lamp"),
+        "/lamp?sort=2": named("lamp", "lamp#top", more="two"),
+        "/print/lamp": named("lamp", "../lamp?sort=1", more="print"),
+        "/copy": named("lamp", "/copy", more="copy"),
+        "/third": named("lamp", "http://elsewhere.example/", more="third"),
+        "/plain": page("lamp", more="plain"),
+    }
+    done = crawl(pages)
+    told = {record["url"].removeprefix(site.url): record for record in done.records}
+    assert {path: record["agrees"] for path, record in told.items()} == {
+        "/lamp?sort=2": True,
+        "/print/lamp": True,
+        "/copy": False,
+        "/third": None,
+        "/plain": None,
+    }
+    assert told["/print/lamp"]["canonical"] == site.url + "/lamp?sort=1"
+    assert told["/plain"]["canonical"] is None
+    figures = {name: n for name, n in done.figures.items() if name.startswith("canonical")}
+    assert figures == {"canonical": 4, "canonical/agrees": 2, "canonical/own": 1, "canonical/other": 1}
+    [text] = [text for m in done.messages if "pages fetched" in (text := m.getMessage())]
+    assert (
+        "  site      4 of the near-duplicates name a canonical URL: on 2 that of the kept page, on 1 their own, "
+        "on 1 that of a third page\n"
+    ) in text
+    shown = scrapy("duplicates", tmp_path / "duplicates.jsonl").stdout
+    assert "2 of 3 that name a canonical URL, that of the kept page or their own, name that" in shown
+
+
+@pytest.mark.parametrize("href", ["", "javascript:alert(1)", "/" + "x" * 3_000, "ftp://a/b"])
+def test_a_canonical_url_that_is_none_is_not_noted(href: str) -> None:
+    assert read(f'<link rel=canonical href="{href}"><p>A page', "http://a.org/").canonical in {
+        "",
+        "http://a.org/",
+    }

@@ -22,7 +22,8 @@ _TOTALS = """
 SELECT count(*), count(DISTINCT url), count(DISTINCT duplicate_of), count(DISTINCT host),
     coalesce(min(time), ''), coalesce(max(time), ''),
     coalesce(sum(action = 'drop'), 0), coalesce(sum(action = 'nofollow'), 0), coalesce(sum(action = 'mark'), 0),
-    coalesce(sum(links * (action != 'mark')), 0), coalesce(sum(links * (action = 'mark')), 0), sum(bytes)
+    coalesce(sum(links * (action != 'mark')), 0), coalesce(sum(links * (action = 'mark')), 0), sum(bytes),
+    coalesce(sum(agrees), 0), coalesce(sum(agrees = 0), 0)
 FROM drops
 """
 _HOSTS = "SELECT host, count(*), sum(links), sum(bytes) FROM drops GROUP BY host ORDER BY 2 DESC, 1"
@@ -85,6 +86,8 @@ class Totals(NamedTuple):
     links: int  # not followed
     marked_links: int  # on the pages that were only marked
     bytes: int | None  # of the pages; None if no record tells it
+    agrees: int  # pages whose canonical URL is that of the kept page
+    differs: int  # pages whose canonical URL is their own
 
 
 class Host(NamedTuple):

@@ -112,6 +112,24 @@ class Record(TypedDict):
         str | None,
         Field(_or_none(_text), "TEXT", "the URL of the page that linked to it, or null", is_url=True),
     ]
+    canonical: Annotated[
+        NotRequired[str | None],
+        Field(
+            _or_none(_text),
+            "TEXT",
+            "the canonical URL that the page names, or null; may be missing",
+            is_url=True,
+        ),
+    ]
+    agrees: Annotated[
+        NotRequired[bool | None],
+        Field(
+            _or_none(_as_it_is(lambda value: type(value) is bool)),
+            "INTEGER",
+            "whether that URL says the same as the verdict: true if it is the kept page's, false if it is the page's "
+            "own, else null; may be missing",
+        ),
+    ]
     depth: Annotated[int, _COUNT("how many links lie between the page and the start")]
 
 

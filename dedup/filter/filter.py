@@ -17,6 +17,7 @@ from dedup.droplog.record import Record, make
 from dedup.errors import DedupError
 from dedup.filter.alarm import Alarm
 from dedup.filter.audit import Audit
+from dedup.filter.canonical import Canonicals
 from dedup.filter.claims import Claimant
 from dedup.filter.doubts import Watch
 from dedup.filter.stats import Counts, Stats, count, spend
@@ -121,6 +122,7 @@ class Filter:
         crawl = crawl or Crawl()
         self._alarm = Alarm(max_cluster, self.stats)
         self._traps = Traps(self.stats)
+        self._canonicals = Canonicals()
         self._audit = Audit(index.detector, audit, self.stats, crawl.fetch)
         self._claimant = Claimant(index, on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._watch = Watch(index, self.stats, crawl.fetch_again)
@@ -141,7 +143,9 @@ class Filter:
         count(self.stats, outcome.verdict.status, outcome.verdict.reason)
         if verdict.near is not None:
             self._traps.add(visit.url, verdict.near)
-        if outcome.record is not None:
+        if outcome.record is None:
+            self._canonicals.keep(visit.url, page.canonical)
+        else:
             self._follow_up(visit, outcome, outcome.record)
         return outcome
 
@@ -155,12 +159,13 @@ class Filter:
 
     def _record(self, visit: Visit, found: Outcome) -> Outcome:
         """What becomes of a near-duplicate: it is kept all the same unless its record is in the log."""
-        verdict, fingerprint = found.verdict, found.fingerprint
+        verdict = found.verdict
         if self._alarm.rings(visit.url, verdict.of or ""):
             return replace(found, verdict=Verdict("unjudged", reason="alarm"))
         action = self.action_for(visit)
         try:
-            record = make_record(visit, fingerprint, verdict, action)
+            agrees = self._canonicals.agrees(visit.url, found.page.canonical, verdict.of or "")
+            record = make_record(visit, found, action, agrees)
             self.log.write(record)
         except (OSError, ValueError) as error:
             logger.error("Kept %s: the drop log can't be written: %s", inert(visit.url), error)
@@ -178,6 +183,9 @@ class Filter:
         done, links = COUNTED[outcome.action]
         count(self.stats, done)
         self.stats.inc_value(f"dedup/{links}", outcome.fingerprint.links)
+        if record["canonical"] is not None:
+            agrees = record["agrees"]
+            count(self.stats, "canonical", "other" if agrees is None else "agrees" if agrees else "own")
         if outcome.action != "drop":
             return
         verdict, of = outcome.verdict, record["duplicate_of"]
@@ -215,8 +223,9 @@ class Filter:
         self.log.close()
 
 
-def make_record(visit: Visit, fingerprint: Fingerprint, verdict: Verdict, action: Action) -> Record:
+def make_record(visit: Visit, found: Outcome, action: Action, agrees: bool | None) -> Record:
     """What the log says of a page that is a near-duplicate."""
+    verdict, fingerprint = found.verdict, found.fingerprint
     evidence = verdict.evidence
     own, matching = (round(evidence.own), round(evidence.matching)) if evidence else (None, None)
     return make(
@@ -236,5 +245,7 @@ def make_record(visit: Visit, fingerprint: Fingerprint, verdict: Verdict, action
         rule=verdict.rule or "",
         action=action,
         referer=strip_user(visit.referer) if visit.referer else None,
+        canonical=strip_user(found.page.canonical) or None,
+        agrees=agrees,
         depth=visit.depth,
     )

@@ -44,7 +44,7 @@ from lxml import etree
 from dedup.page.data import read_data
 from dedup.page.heading import address_words, place, shared
 from dedup.page.limits import MAX_TOKENS
-from dedup.page.urls import join, strip_ids, url_token, usable_base
+from dedup.page.urls import MAX_URL, join, strip_ids, url_token, usable_base
 from dedup.page.words import is_url, split_tokens
 
 __all__ = ["Page", "charset", "decode", "extract", "parse"]
@@ -91,6 +91,7 @@ _MOUNTS = cast(
     Callable[[etree._Element], list[etree._Element]],
     etree.XPath(f"(//app-root | //*[{' or '.join(f'@id={name!r}' for name in MOUNTS)}])[position() <= 4]"),
 )
+_RELATED = cast(Callable[[etree._Element], list[etree._Element]], etree.XPath("//link[@rel and @href]"))
 _WITH_ROLE = cast(Callable[[etree._Element], list[etree._Element]], etree.XPath("//*[@role]"))
 
 
@@ -122,6 +123,7 @@ class Page(NamedTuple):
     names: tuple[str, ...] = ()  #: those of them that its heading says, too
     place: str = ""  #: its path, but for hosts and versions
     data: tuple[str, ...] = ()  #: tokens of the data in its scripts
+    canonical: str = ""  #: the URL that it says it should be known by; "" if it names none
     body: bytes = b""  #: of a page that is no text: a digest of all its bytes, by which alone it is judged
 
 
@@ -271,7 +273,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
     while open_elements:
         close()
     _leave_out_ids(runs, bare)
-    page = _joined(runs, url, len(links), _is_truncated(root))
+    page = _joined(runs, url, len(links), _is_truncated(root))._replace(canonical=_canonical(root, base))
     if not scripts or page.reason == "truncated":
         return page
 
@@ -283,6 +285,15 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
     if not data and _is_shell(page, root):
         return page._replace(reason="scripted")
     return page._replace(data=data)
+
+
+def _canonical(root: etree._Element, base: str) -> str:
+    """The canonical URL that a page names, the first if there are several; "" without one."""
+    for node in _RELATED(root):
+        if "canonical" in (node.get("rel") or "").lower().split():
+            named = join(base, (node.get("href") or "").strip())
+            return named if len(named) <= MAX_URL and named.startswith(("http://", "https://")) else ""
+    return ""
 
 
 def _leave_out_ids(runs: list[tuple[_Part, list[str]]], bare: dict[str, set[str]]) -> None:

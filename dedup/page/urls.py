@@ -10,6 +10,7 @@ from itertools import takewhile
 from urllib.parse import quote, urljoin
 
 __all__ = [
+    "MAX_URL",
     "ORIGIN",
     "host",
     "is_opaque",

@@ -58,6 +58,10 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
             f"  marked    {count('marked'):,} near-duplicates; dropped, the {count('links_marked'):,} links on "
             "them would not have been followed"
         )
+    if named := count("canonical"):
+        words = {"agrees": "that of the kept page", "own": "their own", "other": "that of a third page"}
+        told = ", ".join(f"on {count(f'canonical/{how}'):,} {what}" for how, what in words.items())
+        yield f"  site      {named:,} of the near-duplicates name a canonical URL: {told}"
     if count("late/filed") or count("late/duplicate") or count("late/never"):
         yield (
             f"  outage    of the pages kept meanwhile {count('late/filed'):,} were filed later, "

@@ -30,6 +30,8 @@ def record(url: str = "http://a.example/1", of: str = "http://a.example/", **cha
         "rule": "simhash",
         "action": "drop",
         "referer": None,
+        "canonical": None,
+        "agrees": None,
         "depth": 1,
     }
     assert written.keys() == FIELDS.keys() >= changes.keys()

@@ -25,7 +25,7 @@ function summarise() {
   document.title = `${visible(names)}: near-duplicates`;
   byId("maker").textContent = data.maker;
   byId("made").textContent = `${data.made.slice(0, 19).replace("T", " ")} UTC`;
-  const judged = data.timeline.judged;
+  const judged = data.timeline.judged, told = totals.agrees + totals.differs;
   const actions = [
     [totals.dropped, "neither parsed nor followed"], [totals.not_followed, "parsed, not followed"],
     [totals.marked, "only marked"],
@@ -35,6 +35,7 @@ function summarise() {
     judged === null ? "" : tile(percent(totals.drops, judged), "of the pages judged", `${many(judged, "page")} judged`),
     tile(number(totals.clusters), "kept pages matched", `near-duplicates on ${many(totals.hosts, "host")}`),
     tile(number(totals.links), "links not followed", totals.marked_links ? `${number(totals.marked_links)} on marked pages were` : "one on two pages counts twice"),
+    told ? tile(percent(totals.agrees, told), "confirmed by the sites", `${number(totals.agrees)} of ${number(told)} name the kept page's URL as canonical, not their own`) : "",
     totals.bytes === null ? "" : tile(bytes(totals.bytes), "downloaded anyway", "a page is judged by its content"),
   );
   const notes = [];

@@ -49,7 +49,7 @@ def as_csv(record: Record) -> str:
     r"""A record as a row under `CSV_HEADING`.  No spreadsheet takes a cell for a formula (OWASP, CSV injection).
 
     >>> print(as_csv({"url": "=1+1", "duplicate_of": "a,b", "distance": 0}))
-    ,'=1+1,"a,b",0,,,,,,,,,,,,,
+    ,'=1+1,"a,b",0,,,,,,,,,,,,,,,
     """
     row = io.StringIO()
     csv.writer(row, lineterminator="").writerow([_cell(record.get(name)) for name in FIELDS])
@@ -92,6 +92,12 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
     print(f"  {'saved':12}  {many(total.links, 'link')} not followed (one on two pages counts twice)")
     size = "" if total.bytes is None else f" of {decimal(total.bytes)}, unpacked"
     print(f"  {'not saved':12}  {many(total.drops, 'download')}{size}: a page is judged by its content")
+    if total.agrees or total.differs:
+        told = total.agrees + total.differs
+        print(
+            f"  {'the site':12}  {total.agrees:,} of {told:,} that name a canonical URL, that of the kept page or their "
+            f"own, name that of the kept page ({total.agrees / told:.0%})"
+        )
     wide = max(20, screen().width - 30)
     hosts = (
         [host.drops, host.links, _size(host.bytes), inert(host.host, wide) or "(none)"]

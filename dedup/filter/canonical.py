@@ -1,0 +1,56 @@
+"""The site's own word: the canonical URL that a page names (``<link rel="canonical">``, RFC 6596).
+
+A near-duplicate whose canonical URL is that of the kept page was rightly found; one that names itself says that
+it is a page of its own.  So how often sites agree tells the precision of a crawl's verdicts, for nothing.  Nothing
+is decided by it: templates often name a wrong page.
+"""
+
+import hashlib
+from collections import OrderedDict
+
+from dedup.page.urls import strip_session, strip_user
+
+__all__ = ["Canonicals"]
+
+#: Kept pages whose canonical URLs are remembered, which are other than their own (about 150 bytes each).
+MAX_KEPT = 100_000
+
+
+class Canonicals:
+    """The canonical URLs of the pages of a crawl."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, bytes] = OrderedDict()
+
+    def keep(self, url: str, canonical: str) -> None:
+        """Takes note of a page that is kept."""
+        of, named = _key(url), _key(canonical)
+        if canonical and of != named:
+            self._kept[of] = named
+            if len(self._kept) > MAX_KEPT:
+                self._kept.popitem(last=False)
+
+    def agrees(self, url: str, canonical: str, of: str) -> bool | None:
+        """Whether a near-duplicate's canonical URL is that of the kept page; False if it is its own.
+
+        None: it has none, or it names a third page, which says nothing of these two.
+
+        >>> pages = Canonicals()
+        >>> pages.keep("http://a.org/lamp?sort=price", "http://a.org/lamp")
+        >>> [pages.agrees("http://a.org/print/lamp", named, "http://a.org/lamp?sort=price")
+        ...  for named in ("https://A.org/lamp/", "http://a.org/print/lamp", "http://a.org/", "")]
+        [True, False, None, None]
+        """
+        if not canonical:
+            return None
+        named, kept = _key(canonical), _key(of)
+        if named in {kept, self._kept.get(kept)}:
+            return True
+        return False if named == _key(url) else None
+
+
+def _key(url: str) -> bytes:
+    """A digest of a URL without what makes no page another one: scheme, user, session, fragment, a slash at its end."""
+    host, slash, rest = strip_session(strip_user(url)).partition("://")[2].partition("/")
+    plain = f"{host.lower()}{slash}{rest}".rstrip("/")
+    return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).digest()

@@ -1,7 +1,7 @@
 """What differs between the versions of Scrapy, from 2.13 on: all of it is here, and goes when they go.
 
 * Before 2.14, middleware methods are called with ``spider``, and there are no `scrapy.utils.asyncio`, no
-  ``AsyncCrawlerProcess`` and no coroutines of the engine.
+  ``AsyncCrawlerProcess``, ``get_spider_loader`` and no coroutines of the engine.
 * Before 2.18, a handler of ``spider_opened`` can't stop a crawl by raising `CloseSpider`, which is only logged.
 """
 
@@ -17,8 +17,17 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
 
-__all__ = ["accept_spider", "close", "crawler_process", "download", "is_asyncio_available", "stop_at_start"]
+__all__ = [
+    "accept_spider",
+    "close",
+    "crawler_process",
+    "download",
+    "is_asyncio_available",
+    "spider_loader",
+    "stop_at_start",
+]
 
 VERSION = scrapy.version_info[:2]
 #: Seconds between two looks whether a crawl that is to be stopped has begun.
@@ -67,6 +76,11 @@ def crawler_process(settings: Settings) -> Any:
 
     kind = "AsyncCrawlerProcess" if VERSION >= (2, 14) else "CrawlerProcess"
     return getattr(scrapy.crawler, kind)(settings)
+
+
+def spider_loader(settings: Settings) -> Any:
+    """What knows the spiders of a project."""
+    return load_object(settings["SPIDER_LOADER_CLASS"]).from_settings(settings.frozencopy())
 
 
 async def download(crawler: Crawler, request: Request) -> Response:

@@ -15,7 +15,9 @@ def test_a_near_duplicate_is_dropped_and_the_second_crawl_knows_the_first(projec
     assert "4 pages fetched and judged" in done.output
     again = project.crawl()
     assert (again.stats["dedup/same"], again.mishaps) == (3, [])
-    assert [path.name for path in (project.folder / ".scrapy" / "dedup").glob("*.sqlite")] != []
+    assert [path.name for path in (project.folder / ".scrapy" / "dedup").rglob("*.sqlite")] == [
+        "walker.sqlite"
+    ]
 
 
 def test_without_the_filter_every_page_is_parsed(project: Project) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 from scrapy.settings import Settings
-from scrapy.spiderloader import get_spider_loader
 
 from dedup.errors import SettingsError
 from dedup.scrapy.commands.index.check import print_findings
@@ -15,6 +14,7 @@ from dedup.scrapy.commands.index.exchange import export_pages, import_pages
 from dedup.scrapy.commands.index.forget import forget_pages
 from dedup.scrapy.commands.index.info import print_info
 from dedup.scrapy.commands.index.moved import print_places
+from dedup.scrapy.compat import spider_loader
 from dedup.scrapy.settings import Options, read_settings
 
 __all__ = ["run", "spider_meant"]
@@ -29,7 +29,7 @@ def run(verb: str, rest: list[str], opts: argparse.Namespace, settings: Settings
 
 def spider_meant(settings: Settings, name: str) -> str:
     """The spider whose index is meant, of which the settings now are; "" if they name an index without it."""
-    spiders = get_spider_loader(settings.frozencopy())
+    spiders = spider_loader(settings)
     names = sorted(spiders.list())
     named = settings.get("DEDUP_NAMESPACE") or str(settings.get("DEDUP_INDEX")).startswith("file:")
     if not name and (named or len(names) < 2):

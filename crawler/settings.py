@@ -90,9 +90,10 @@ DEDUP_SHOW_ALL = False
 # While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), or it ends
 # ("stop").
 DEDUP_ON_INDEX_FAILURE = "keep"
-# A host may have this many near-duplicates of one page; more look like a login wall, give a warning, and
-# are kept. 0 allows any number.
-DEDUP_MAX_CLUSTER = 1_000
+# A page may absorb near-duplicates of this many different names, the last parts of their paths, of a host;
+# one that absorbs more looks like a login wall: there is a warning, and what looks like it is kept. 0
+# allows any number.
+DEDUP_MAX_CLUSTER = 5
 # If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any other,
 # as lists of URLs may want it.
 DEDUP_KEEP_START = True

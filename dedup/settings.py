@@ -80,9 +80,10 @@ _SETTINGS = (
     Setting("on_index_failure", Choice(("keep", "pause", "stop")), "keep",
             'While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), '
             'or it ends ("stop").'),
-    Setting("max_cluster", Number(0, _MANY), 1_000,
-            "A host may have this many near-duplicates of one page; more look like a login wall, give a "
-            "warning, and are kept. 0 allows any number."),
+    Setting("max_cluster", Number(0, _MANY), 5,
+            "A page may absorb near-duplicates of this many different names, the last parts of their paths, of a host; "
+            "one that absorbs more looks like a login wall: there is a warning, and what looks like it is kept. 0 "
+            "allows any number."),
     Setting("keep_start", Flag(), True,
             "If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any "
             "other, as lists of URLs may want it."),

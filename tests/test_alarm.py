@@ -1,16 +1,22 @@
-"""The alarm for walls: a page that absorbs too many URLs of a host."""
+"""The alarm for walls: a page that absorbs pages of too many names of a host."""
 
 import pytest
 
-from dedup.filter import Counts
-from dedup.filter.alarm import Alarm
+from dedup.filter import Counts, alarm
+from dedup.filter.alarm import PATHS, Alarm
 
 WALL = "http://example.org/login"
 
 
-def test_it_rings_from_the_first_near_duplicate_beyond_the_limit_on() -> None:
-    alarm = Alarm(3, Counts())
-    assert [alarm.rings(f"http://example.org/{n}", WALL) for n in range(5)] == [False] * 3 + [True] * 2
+def rings(limit: int, *urls: str, of: str = WALL) -> list[bool]:
+    alarm = Alarm(limit, Counts())
+    return [alarm.rings(url, of) for url in urls]
+
+
+def test_it_rings_from_the_first_name_beyond_the_limit_on() -> None:
+    urls = [f"http://example.org/{n}" for n in range(5)]
+    assert rings(3, *urls) == [False] * 3 + [True] * 2
+    assert rings(3, *urls[:4], urls[0], WALL) == [False] * 3 + [True] * 3
 
 
 def test_it_is_told_and_counted_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -20,7 +26,7 @@ def test_it_is_told_and_counted_once(caplog: pytest.LogCaptureFixture) -> None:
         alarm.rings(f"http://example.org/{number}", WALL)
     assert counts == {"dedup/alarms": 1}
     [message] = [record.getMessage() for record in caplog.records]
-    assert message.startswith("Alarm: 1 near-duplicates of http://example.org/login on example.org. ")
+    assert message.startswith("Alarm: http://example.org/login looks like 2 different pages of example.org. ")
 
 
 def test_each_host_and_each_kept_page_has_its_own_count() -> None:
@@ -31,16 +37,53 @@ def test_each_host_and_each_kept_page_has_its_own_count() -> None:
     assert alarm.rings("http://example.org/b", WALL)
 
 
-def test_copies_under_session_ids_are_not_counted() -> None:
-    alarm = Alarm(1, Counts())
-    assert not any(alarm.rings(f"{WALL}?PHPSESSID={n:032x}", f"{WALL}?PHPSESSID={99:032x}") for n in range(9))
+@pytest.mark.parametrize(
+    "copies",
+    {
+        "queries": [f"{WALL}?page={n}" for n in range(3_000)],
+        "sessions": [f"{WALL};jsessionid={n}?PHPSESSID={n:032x}" for n in range(200)],
+        "sessions in the path": [f"http://example.org/s/{n:016x}a/login" for n in range(200)],
+        "versions": [f"http://example.org/{n}.0/Login" for n in range(40)],
+        "mirrors": [f"http://{n}.example.org/pub/login" for n in range(200)],
+        "forms of a name": [f"{WALL}{form}" for form in ("/", "/index.html", "/index.php?a", "#top", ";a=1")],
+    }.items(),
+    ids=lambda copies: copies[0],
+)
+def test_copies_ring_no_alarm(copies: tuple[str, list[str]]) -> None:
+    assert not any(rings(3, *copies[1]))
 
 
-def test_stories_whose_number_is_called_sid_are_counted() -> None:
-    alarm = Alarm(3, Counts())
-    assert [alarm.rings(f"{WALL}?sid={n}", f"{WALL}?sid=99") for n in range(5)] == [False] * 3 + [True] * 2
+@pytest.mark.parametrize(
+    "pages",
+    {
+        "names": [f"http://example.org/news/{n}" for n in range(4)],
+        "ids": [f"http://example.org/news/{n:016x}a" for n in range(4)],
+        "folders": [f"http://example.org/news/{n}/index.html" for n in range(4)],
+    }.items(),
+    ids=lambda pages: pages[0],
+)
+def test_different_pages_ring_it(pages: tuple[str, list[str]]) -> None:
+    assert rings(3, *pages[1]) == [False] * 3 + [True]
+
+
+def test_very_many_paths_ring_it_too() -> None:
+    reviews = [f"http://example.org/{n}/reviews" for n in range(3 * PATHS + 1)]
+    assert rings(3, *reviews, of="http://example.org/x/reviews") == [False] * 3 * PATHS + [True]
 
 
 def test_a_limit_of_zero_is_none() -> None:
-    alarm = Alarm(0, Counts())
-    assert not any(alarm.rings(f"http://example.org/{n}", WALL) for n in range(2_000))
+    assert not any(rings(0, *(f"http://example.org/{n}" for n in range(2_000))))
+
+
+def test_of_very_many_kept_pages_those_that_absorb_others_most_often_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(alarm, "MAX_COUNTED", 10)
+    counting = Alarm(1, Counts())
+    counting.rings("http://example.org/a", WALL)
+    for number in range(8):
+        counting.rings("http://example.org/a", f"http://example.org/{number}")
+    assert counting.rings("http://example.org/b", WALL)
+    for number in range(10):
+        counting.rings("http://example.org/a", f"http://example.org/{number}")
+    assert not counting.rings("http://example.org/c", WALL)

@@ -7,7 +7,7 @@ import pytest
 
 from dedup.errors import IndexUnavailableError
 from dedup.filter import Counts, doubts
-from dedup.filter.doubts import Watch
+from dedup.filter.doubts import Drop, Watch
 from tests.support.coroutines import driven
 from tests.support.filters import FailingIndex, fingerprint
 from tests.support.waiting import until
@@ -21,10 +21,11 @@ class Run:
         self.again: list[object] = []
         self.watch = Watch(self.index, self.counts, self.again.append)
 
-    async def add(self, of: str, page: str) -> None:
+    async def add(self, of: str, page: str, *, done: bool = False) -> None:
         if (await self.index.states([of])) == ["absent"]:
             await self.index.claim(of, f"http://example.org/{of}", fingerprint(of))
-        self.watch.add(of, page, f"http://example.org/{page}", f"request of {page}")
+        drop = Drop(page, f"http://example.org/{page}", f"request of {page}", 0)
+        self.watch.add(of, drop, done=done)
 
 
 @asynccontextmanager
@@ -89,13 +90,41 @@ async def test_an_index_out_of_reach_is_asked_again() -> None:
 
 
 @driven
-async def test_a_page_is_fetched_again_once() -> None:
+async def test_a_page_that_was_fetched_again_is_not_to_be_dropped_for_an_uncertain_one() -> None:
     async with watching() as run:
+        assert run.watch.may_doubt("b")
         await run.add("a", "b")
         run.watch.settle("a", processed=False)
-        await run.add("x", "b")
-        run.watch.settle("x", processed=False)
+        assert not run.watch.may_doubt("b")
+        assert run.watch.may_doubt("c")
+
+
+@driven
+async def test_what_was_dropped_for_a_page_that_turns_out_to_be_none_is_fetched_again_once() -> None:
+    async with watching() as run:
+        await run.add("a", "b")
+        run.watch.settle("a", processed=True)
+        await run.add("a", "c", done=True)
+        await run.add("x", "y", done=True)
+        assert not run.watch.is_waiting()
+        run.watch.undo("a", "it is a wall")
+        run.watch.undo("a", "it is a wall")
+        assert run.again == ["request of b", "request of c"]
+
+
+@driven
+async def test_a_page_that_is_met_with_another_content_turns_out_to_be_none() -> None:
+    async with watching() as run:
+        await run.add("a", "b")
+        for simhash in (0, 0b111):
+            run.watch.met("a", simhash, 3)
+            assert run.again == []
+        run.watch.met("a", 0b1111, 3)
         assert run.again == ["request of b"]
+        await run.add("a", "c", done=True)
+        run.watch.met("a", None, 3)
+        assert run.again == ["request of b", "request of c"]
+        assert not run.watch.is_waiting()
 
 
 @driven
@@ -110,10 +139,23 @@ async def test_a_crawl_waits_for_an_uncertain_drop_but_not_for_ever(monkeypatch:
 
 
 @driven
-async def test_so_many_drops_are_remembered_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_so_many_uncertain_drops_are_remembered_and_no_more_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(doubts, "MAX_DOUBTS", 2)
     async with watching() as run:
-        for page in "bcd":
+        for page in "bc":
+            assert run.watch.may_doubt("d")
             await run.add("a", page)
-        run.watch.settle("a", processed=False)
-        assert run.again == ["request of b", "request of c"]
+        assert not run.watch.may_doubt("d")
+
+
+@driven
+async def test_of_certain_drops_the_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doubts, "MAX_DOUBTS", 2)
+    async with watching() as run:
+        for of in "abc":
+            await run.add(of, f"copy of {of}", done=True)
+        for of in "abc":
+            run.watch.undo(of, "it is a wall")
+        assert run.again == ["request of copy of b", "request of copy of c"]

@@ -16,7 +16,7 @@ from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
 from dedup.page.html import Page
 from tests.support.coroutines import driven
-from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, open_index, text, visit
+from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, fingerprint, open_index, text, visit
 from tests.support.waiting import until
 
 Filtering = Callable[..., AbstractAsyncContextManager[Run]]
@@ -62,8 +62,8 @@ async def test_a_page_is_never_its_own_duplicate(run: Filtering) -> None:
 @driven
 async def test_of_twins_that_come_at_once_exactly_one_is_kept(run: Filtering) -> None:
     async with run() as it:
-        found = await asyncio.gather(*(it.judge(f"{number}", "story") for number in range(50)))
-        assert sorted(found) == ["drop: /0"] * 49 + ["keep: new"]
+        found = await asyncio.gather(*(it.judge(f"?{number}", "story") for number in range(50)))
+        assert sorted(found) == ["drop: /?0"] * 49 + ["keep: new"]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ async def test_what_was_handed_over_stays_filed_whatever_fails_later(run: Filter
 
 
 @driven
-async def test_what_was_dropped_for_a_page_that_failed_is_fetched_again_once(run: Filtering) -> None:
+async def test_what_was_fetched_again_is_not_dropped_for_an_uncertain_page_once_more(run: Filtering) -> None:
     async with run() as it:
         await it.judge("a", "story")
         assert await it.judge("b", "story", origin="request of b") == "drop: /a"
@@ -242,8 +242,9 @@ async def test_what_was_dropped_for_a_page_that_failed_is_fetched_again_once(run
         assert it.crawl.again == ["request of b"]
         assert not it.filter.is_waiting()
         await it.judge("c", "story")
+        assert await it.judge("b", "story", origin="request of b") == "keep: uncertain"
+        await it.filter.handed_over("c")
         assert await it.judge("b", "story", origin="request of b") == "drop: /c"
-        await it.filter.failed("c")
         assert it.crawl.again == ["request of b"]
         assert it.figures["fetched_again"] == 1
 
@@ -258,6 +259,59 @@ async def test_what_was_dropped_for_a_page_that_was_handed_over_is_certain(run: 
         await it.judge("c", "story", origin="request of c")
         assert not it.filter.is_waiting()
     assert it.crawl.again == []
+
+
+@driven
+async def test_what_its_callback_asked_for_again_is_no_page(run: Filtering) -> None:
+    async with run() as it:
+        await it.judge("a", "a ban")
+        assert await it.judge("b", "a ban", origin="request of b") == "drop: /a"
+        await it.filter.asked_again("a", fingerprint("a ban").simhash, alike=True)
+        assert it.crawl.again == ["request of b"]
+        assert await it.judge("b", "a ban") == "keep: new"
+        await it.filter.asked_again("b", fingerprint("a ban").simhash, alike=True)
+        assert await it.judge("a", "a ban") == "keep: asked_again"
+        await it.filter.handed_over("a")  # it has given up
+        assert await it.judge("c", "a ban") == "keep: new"
+        assert await it.judge("b", "story") == "keep: new"
+        assert it.figures["asked_again"] == 2
+
+
+@driven
+async def test_what_was_asked_for_again_by_another_callback_may_be_a_page(run: Filtering) -> None:
+    async with run() as it:
+        await it.judge("a", "story")
+        await it.filter.asked_again("a", fingerprint("story").simhash, alike=False)
+        assert await it.judge("a", "story") == "keep: new"
+        await it.filter.handed_over("a")
+        assert await it.judge("b", "story") == "drop: /a"
+
+
+@driven
+async def test_a_page_that_shows_something_else_now_gives_back_what_was_dropped_for_it(
+    run: Filtering,
+) -> None:
+    async with run() as it:
+        await it.judge("a", "please log in")
+        assert await it.judge("b", "please log in", origin="request of b") == "drop: /a"
+        await it.filter.handed_over("a")
+        await it.judge("a", "please log in", origin="request of a")
+        assert it.crawl.again == []
+        await it.judge("a", "story")
+        assert it.crawl.again == ["request of b"]
+
+
+@driven
+async def test_what_was_dropped_for_a_wall_is_fetched_again_and_kept(run: Filtering) -> None:
+    async with run(max_cluster=2) as it:
+        for number in range(3):
+            await it.judge(f"{number}", "please log in", origin=number)
+            await it.filter.handed_over("0")
+        assert it.crawl.again == []
+        assert await it.judge("3", "please log in", origin=3) == "keep: alarm"
+        assert it.crawl.again == [1, 2]
+        assert await it.judge("1", "please log in", origin=1) == "keep: alarm"
+        assert it.crawl.again == [1, 2]
 
 
 @driven

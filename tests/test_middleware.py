@@ -164,7 +164,7 @@ def test_mark_changes_nothing_but_flag_log_and_stats(crawl: Run) -> None:
 
 
 def test_of_twins_fetched_at_once_exactly_one_is_kept(crawl: Run, address: str, namespace: str) -> None:
-    paths = [f"/{number}" for number in range(16)]
+    paths = [f"/twin?{number}" for number in range(16)]
     pages = {"/": page("home", *paths), **{path: page("twin", more=path) for path in paths}}
     many = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
     done = crawl(pages, DEDUP_INDEX=address, DEDUP_NAMESPACE=namespace, **many)

@@ -39,6 +39,23 @@ def documented(site: Site, tmp_path: Path) -> Documented:
     return load
 
 
+# --- Bans, captchas and logins: see also test_soft_bans ----------------------------------------------
+
+
+def test_the_documented_spider_gets_past_a_captcha(crawl: Run, site: Site, documented: Documented) -> None:
+    captcha, pages = html(f"<p>Are you a robot? {words('captcha', 60)}</p>"), TWINS | {"/b": page("other")}
+    asked: list[str] = []
+
+    def on_request(path: str) -> None:
+        site.pages[path] = pages[path] if path in asked else captcha
+        asked.append(path)
+
+    site.on_request = on_request
+    done = crawl(dict(pages), documented("Bans, captchas and logins"))
+    assert {item["url"].removeprefix(site.url) for item in done.items} == {"/", "/a", "/b", "/behind-a"}
+    assert done.figures["asked_again"] == 4
+
+
 # --- Errbacks ---------------------------------------------------------------------------------------
 
 #: What an errback may send again: a copy of the request, a retry of it, and a request of its own.

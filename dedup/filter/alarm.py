@@ -1,44 +1,80 @@
-"""The alarm: a kept page that absorbs an absurd number of a host's URLs is not a page but a wall.
+"""The alarm: a kept page that absorbs pages of more than a few names of a host is not a page but a wall.
 
-Login walls, consent pages and error pages with status 200 look alike at every URL.  A content that a host
-gives for more than ``max_cluster`` URLs is not trusted any more: pages that look like it are kept.
+Login walls, captchas and error pages with status 200 look alike at every URL.  Copies do not: each page of a mirror
+or of another version is a copy of a page of its own, which has the same name, and a trap is one page under many
+queries.  So the names of what a page absorbs tell a wall from a page.  What looks like a wall is kept.
 """
 
 import logging
-from collections import Counter
+import re
 
 from dedup.filter.stats import Stats, count
-from dedup.page.urls import host, strip_session
+from dedup.page.urls import ORIGIN, host, strip_ids, strip_session
 from dedup.printing import inert
 
 __all__ = ["Alarm"]
 
 logger = logging.getLogger(__name__)
 
+#: Paths of one name count as well, such as /1/reviews, /2/reviews: as many as this for each name that is allowed.
+PATHS = 20
+#: How many kept pages are counted at most, by host; those that absorb others most often stay.
+MAX_COUNTED = 10_000
+_INDEX = re.compile(r"(?:index|default|home)\.\w+")
+
 
 class Alarm:
-    """Counts the near-duplicates of each kept page by host.  It holds one number per kept page and host."""
+    """Counts the names and the paths of the near-duplicates of each kept page, by host."""
 
     def __init__(self, limit: int, stats: Stats) -> None:
-        """``limit``: how many near-duplicates of one page a host may have; 0 allows any number."""
+        """``limit``: near-duplicates of how many names a page may have on a host; 0 allows any number."""
         self._limit = limit
         self._stats = stats
-        self._drops: Counter[tuple[str, str]] = Counter()
+        self._absorbed: dict[tuple[str, str], tuple[set[str], set[str]]] = {}  # names and paths
 
     def rings(self, url: str, of: str) -> bool:
-        """Whether a near-duplicate is one too many.  Copies that differ by their session ids are not counted."""
-        if not self._limit or strip_session(url) == strip_session(of):
+        """Whether a near-duplicate, by the URL that was asked for, is one too many."""
+        if not self._limit:
             return False
-        where = host(url)
-        self._drops[of, where] += 1
-        drops = self._drops[of, where]
-        if drops == self._limit + 1:
-            count(self._stats, "alarms")
-            logger.warning(
-                "Alarm: %s near-duplicates of %s on %s. Is that a login wall or an error page? From now on they "
-                "are kept (max_cluster); those that were dropped before are in the drop log",
-                f"{self._limit:,}",
-                inert(of),
-                inert(where),
-            )
-        return drops > self._limit
+        key, path = (of, host(url)), _path(url)
+        absorbed = self._absorbed.pop(key) if key in self._absorbed else (set(), set())
+        names, paths = self._absorbed[key] = absorbed  # now it is the last
+        if len(self._absorbed) > MAX_COUNTED:
+            del self._absorbed[next(iter(self._absorbed))]
+        if self._is_wall(names, paths):
+            return True
+        paths.add(path)
+        if (name := _name(path)) != _name(_path(of)):
+            names.add(name)
+        if not self._is_wall(names, paths):
+            return False
+        count(self._stats, "alarms")
+        logger.warning(
+            "Alarm: %s looks like %s different pages of %s. Is that a login wall, a captcha or an error page? "
+            "What was dropped for it is fetched again, and from now on what looks like it is kept (max_cluster)",
+            inert(of),
+            f"{max(len(names), len(paths)):,}",
+            inert(key[1]),
+        )
+        return True
+
+    def _is_wall(self, names: set[str], paths: set[str]) -> bool:
+        return len(names) > self._limit or len(paths) > PATHS * self._limit
+
+
+def _path(url: str) -> str:
+    """The path of a URL, without session ids, and without the index of a folder.
+
+    >>> _path("http://example.org/s/9f86d081884c7d65/news/index.html;jsessionid=1F?page=2")
+    '/s/*/news'
+    """
+    path = strip_session(url).partition("?")[0]
+    if origin := ORIGIN.match(path):
+        path = path[origin.end() :]
+    folder, _, name = path.rstrip("/").rpartition("/")
+    folder = strip_ids(folder)
+    return folder if _INDEX.fullmatch(name) else f"{folder}/{name.partition(';')[0]}"
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2].lower()

@@ -1,6 +1,8 @@
-"""Drops that are not yet certain: each was dropped for a page that was claimed but is not yet processed.
+"""Drops that may yet turn out wrong.
 
-If that page fails, or its crawler dies, it was kept nowhere.  What was dropped for it is then fetched again.
+Each was dropped for a kept page.  If that page was claimed but is not yet processed, it may fail, or its crawler may
+die, and then it was kept nowhere.  Even a page that is done may turn out to be no page, but a wall.  What was dropped
+for it is then fetched again.
 """
 
 import asyncio
@@ -12,11 +14,12 @@ from typing import Any, NamedTuple
 
 from dedup.errors import DedupError
 from dedup.filter.stats import Stats, count
+from dedup.fingerprint.simhash import distance
 from dedup.index import Index
 from dedup.index.batching import end
 from dedup.printing import inert
 
-__all__ = ["Watch"]
+__all__ = ["Drop", "Watch"]
 
 logger = logging.getLogger(__name__)
 
@@ -24,38 +27,54 @@ logger = logging.getLogger(__name__)
 INTERVAL = 1.0
 #: Seconds that a crawl, otherwise at its end, waits for pages of other crawlers: longer than a lease.
 PATIENCE = 120.0
-#: How many drops are remembered at most.
+#: How many uncertain drops are remembered at most, and how many of those that seem to be certain.
 MAX_DOUBTS = 10_000
 
 
-class _Drop(NamedTuple):
+class Drop(NamedTuple):
+    """What is remembered of a page that was dropped."""
+
     page_id: str
     url: str
-    origin: Any
+    origin: Any  #: what `Crawl.fetch_again` takes
+    of_simhash: int | None = None  #: simhash of the kept page
 
 
 class Watch:
-    """Watches the kept pages that uncertain drops of one crawl depend on."""
+    """Watches the kept pages that drops of one crawl depend on."""
 
     def __init__(self, index: Index, stats: Stats, fetch_again: Callable[[Any], None]) -> None:
-        """``fetch_again`` is called with the origin of a drop whose kept page has failed."""
+        """``fetch_again`` is called with the origin of a drop that has turned out wrong."""
         self._index = index
         self._stats = stats
         self._fetch_again = fetch_again
-        self._waiting: dict[str, list[_Drop]] = {}  # by the page id of the kept page
+        self._waiting: dict[str, list[Drop]] = {}  # by the page id of the kept page, which is not done
         self._count = 0
-        self._again: set[str] = set()  # page ids that were fetched again: once is enough
+        self._certain: dict[str, list[Drop]] = {}  # likewise, where the kept page is done
+        self._certain_count = 0
+        self._again: set[str] = set()  # page ids that were fetched again
         self._task: asyncio.Task[None] | None = None
         self._idle_since: float | None = None
 
-    def add(self, of_id: str, page_id: str, url: str, origin: Any) -> None:
-        """Remembers a drop until the kept page is done."""
-        if page_id in self._again or self._count >= MAX_DOUBTS:
+    def may_doubt(self, page_id: str) -> bool:
+        """Whether a page may be dropped for one that is not done: there is room, and it was not so before."""
+        return page_id not in self._again and self._count < MAX_DOUBTS
+
+    def add(self, of_id: str, drop: Drop, *, done: bool) -> None:
+        """Remembers a drop, and whether the kept page was ``done``."""
+        if done:
+            self._add_certain(of_id, [drop])
             return
-        self._waiting.setdefault(of_id, []).append(_Drop(page_id, url, origin))
+        self._waiting.setdefault(of_id, []).append(drop)
         self._count += 1
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look())
+
+    def _add_certain(self, of_id: str, drops: list[Drop]) -> None:
+        self._certain.setdefault(of_id, []).extend(drops)
+        self._certain_count += len(drops)
+        while self._certain_count > MAX_DOUBTS:
+            self._certain_count -= len(self._certain.pop(next(iter(self._certain))))
 
     async def _look(self) -> None:
         while self._waiting:
@@ -67,12 +86,33 @@ class Watch:
                         self.settle(page_id, processed=state.is_done)
 
     def settle(self, of_id: str, *, processed: bool) -> None:
-        """The kept page is done, or it has failed: then what was dropped for it is fetched again."""
-        dropped = self._waiting.pop(of_id, [])
-        self._count -= len(dropped)
-        for drop in dropped if not processed else []:
+        """The kept page is done, or it has failed."""
+        drops = self._waiting.pop(of_id, [])
+        self._count -= len(drops)
+        if processed and drops:
+            self._add_certain(of_id, drops)
+        elif drops:
+            self._undo(drops, "the page that it duplicates failed")
+
+    def undo(self, of_id: str, why: str) -> None:
+        """The kept page is no page, whether it is done or not: what was dropped for it is fetched again."""
+        drops = self._certain.pop(of_id, [])
+        self._certain_count -= len(drops)
+        waiting = self._waiting.pop(of_id, [])
+        self._count -= len(waiting)
+        self._undo(drops + waiting, why)
+
+    def met(self, page_id: str, simhash: int | None, max_distance: int) -> None:
+        """A page is there: if pages were dropped for it when its content was another, that is undone."""
+        drops = self._certain.get(page_id) or self._waiting.get(page_id) or []
+        old = drops[0].of_simhash if drops else None
+        if old is not None and (simhash is None or distance(simhash, old) > max_distance):
+            self.undo(page_id, "the page that it duplicated shows something else now")
+
+    def _undo(self, drops: list[Drop], why: str) -> None:
+        for drop in drops:
             self._again.add(drop.page_id)
-            logger.info("Fetched again: %s, as the page that it duplicates failed", inert(drop.url))
+            logger.info("Fetched again: %s, as %s", inert(drop.url), why)
             count(self._stats, "fetched_again")
             self._fetch_again(drop.origin)
 

@@ -16,10 +16,11 @@ from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, make
 from dedup.errors import DedupError
 from dedup.filter.alarm import Alarm
+from dedup.filter.asked import Asked
 from dedup.filter.audit import Audit
 from dedup.filter.canonical import Canonicals
 from dedup.filter.claims import Claimant
-from dedup.filter.doubts import Watch
+from dedup.filter.doubts import Drop, Watch
 from dedup.filter.stats import Counts, Stats, count, spend
 from dedup.filter.traps import Traps
 from dedup.fingerprint.detector import Fingerprint
@@ -53,6 +54,7 @@ class Visit:
     size: int = 0  #: bytes of its body
     is_seed: bool = False  #: the crawl begins with it, and reaches everything from there: never dropped
     action: Action | None = None  #: what is to be done with it if it is a near-duplicate; None: as ever
+    asked: str = ""  #: the URL that was asked for, if redirects led from there to here
     origin: Any = None  #: what `Crawl.fetch_again` takes; None: the page can't be fetched again
 
 
@@ -86,7 +88,7 @@ class Crawl:
         return None
 
     def fetch_again(self, origin: Any) -> None:
-        """A page was dropped for another that failed: it is to be fetched once more."""
+        """A page was dropped for another that failed, or is a wall: it is to be fetched once more."""
 
 
 class Filter:
@@ -100,7 +102,7 @@ class Filter:
         action: Action = "drop",
         min_depth: int = 0,
         on_index_failure: str = "keep",
-        max_cluster: int = 1_000,
+        max_cluster: int = 5,
         audit: float = 0.0,
         stats: Stats | None = None,
         crawl: Crawl | None = None,
@@ -126,6 +128,7 @@ class Filter:
         self._audit = Audit(index.detector, audit, self.stats, crawl.fetch)
         self._claimant = Claimant(index, on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._watch = Watch(index, self.stats, crawl.fetch_again)
+        self._asked = Asked(index.detector.max_distance)
         self._checks: set[asyncio.Task[None]] = set()
 
     async def judge(self, visit: Visit) -> Outcome:
@@ -133,7 +136,11 @@ class Filter:
         started = time.perf_counter()
         page, fingerprint = self._read(visit)
         read = time.perf_counter()
-        verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint)
+        self._watch.met(visit.page_id, fingerprint.simhash, self.index.detector.max_distance)
+        if self._asked.shows(visit.page_id, fingerprint.simhash):
+            verdict = Verdict("unjudged", reason="asked_again")
+        else:
+            verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint)
         spend(self.stats, "fingerprint", read - started)
         spend(self.stats, "claim", time.perf_counter() - read)
         outcome = Outcome("keep", verdict, fingerprint, page, None)
@@ -159,10 +166,12 @@ class Filter:
 
     def _record(self, visit: Visit, found: Outcome) -> Outcome:
         """What becomes of a near-duplicate: it is kept all the same unless its record is in the log."""
-        verdict = found.verdict
-        if self._alarm.rings(visit.url, verdict.of or ""):
+        verdict, action = found.verdict, self.action_for(visit)
+        if self._alarm.rings(visit.asked or visit.url, verdict.of or ""):
+            self._watch.undo(verdict.of_id or "", "what it duplicates looks like a wall")
             return replace(found, verdict=Verdict("unjudged", reason="alarm"))
-        action = self.action_for(visit)
+        if action == "drop" and not verdict.done and not self._watch.may_doubt(visit.page_id):
+            return replace(found, verdict=Verdict("unjudged", reason="uncertain"))
         try:
             agrees = self._canonicals.agrees(visit.url, found.page.canonical, verdict.of or "")
             record = make_record(visit, found, action, agrees)
@@ -189,8 +198,9 @@ class Filter:
         if outcome.action != "drop":
             return
         verdict, of = outcome.verdict, record["duplicate_of"]
-        if not verdict.done and verdict.of_id and visit.origin is not None:
-            self._watch.add(verdict.of_id, visit.page_id, visit.url, visit.origin)
+        if verdict.of_id and visit.origin is not None:
+            drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash)
+            self._watch.add(verdict.of_id, drop, done=verdict.done)
         if self._audit.picks(record["url"]):
             shingles = self.index.detector.shingles(outcome.page)
             check = asyncio.create_task(self._audit.check(inert(record["url"]), shingles, of))
@@ -206,6 +216,18 @@ class Filter:
         """A page could not be processed: its claim is taken back."""
         await self._claimant.release(page_id)
         self._watch.settle(page_id, processed=False)
+
+    async def asked_again(self, page_id: str, simhash: int | None, *, alike: bool) -> None:
+        """The callback of a page has sent the page's own request again: it could do nothing with what it got.
+
+        What it got is no page, and nothing is dropped for it.  ``alike``: the request has the same callback.  If
+        that gets the same content once more, and does not ask again, it has given up.
+        """
+        count(self.stats, "asked_again")
+        if alike:
+            self._asked.add(page_id, simhash)
+        await self._claimant.release(page_id)
+        self._watch.undo(page_id, "the spider has asked for the page that it duplicates once more")
 
     def is_waiting(self) -> bool:
         """Whether a crawl that has nothing else to do should go on, because a drop is still uncertain."""

@@ -8,8 +8,9 @@ __all__ = ["Addon"]
 #: text.
 WHOLENESS_ORDER = 595
 CHARSET_ORDER = 585
-#: It comes after retries, redirects and decompression (550 to 590), and before page objects are built (543).
-DOWNLOADER_ORDER = 545
+#: It is next to the engine, so that what it judges is what the spider will get: the middlewares of a project, at 543
+#: for example, may have taken a page for a ban, and sent its request again.
+DOWNLOADER_ORDER = 0
 #: It is next to the engine, so that it sees a page's whole output handed over.
 SPIDER_ORDER = 10
 

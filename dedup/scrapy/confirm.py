@@ -4,12 +4,13 @@ from collections.abc import AsyncIterator
 from typing import TypeVar
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from dedup.filter import Filter
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import outcome_of
-from dedup.scrapy.visits import page_id
+from dedup.scrapy.visits import SEED, is_seed, page_id
 
 __all__ = ["ConfirmMiddleware"]
 
@@ -34,8 +35,30 @@ class ConfirmMiddleware(Component):
             return
         outcome = outcome_of(response)
         nofollow = outcome is not None and outcome.action == "nofollow"
+        was_seed = is_seed(self.crawler, request)  # asked for before Scrapy gives it a depth
+        asked_again = False
         async for output in result:
-            if not (nofollow and isinstance(output, Request)):
-                yield output
+            if isinstance(output, Request) and self._is_own(output, request):
+                asked_again = True
+                if was_seed:
+                    output.meta[SEED] = page_id(self.crawler, output)
+                simhash = outcome.fingerprint.simhash if outcome else None
+                alike = _callback(output, self.crawler) == _callback(request, self.crawler)
+                await self.filter.asked_again(page_id(self.crawler, request), simhash, alike=alike)
+            elif nofollow and isinstance(output, Request):
+                continue
+            yield output
         # Not reached if the spider fails: Scrapy sends spider_error then.
-        await self.filter.handed_over(page_id(self.crawler, request))
+        if not asked_again:
+            await self.filter.handed_over(page_id(self.crawler, request))
+
+    def _is_own(self, output: Request, request: Request) -> bool:
+        """Whether a page's callback yields the page's own request once more, or that which was redirected to it."""
+        return output.dont_filter and (
+            page_id(self.crawler, output) == page_id(self.crawler, request)
+            or output.url in request.meta.get("redirect_urls", ())
+        )
+
+
+def _callback(request: Request, crawler: Crawler) -> object:
+    return request.callback or getattr(crawler.spider, "parse", None)

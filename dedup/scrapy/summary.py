@@ -68,7 +68,12 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
             f"{count('late/duplicate'):,} were near-duplicates, {count('late/never'):,} are in no index"
         )
     if count("fetched_again"):
-        yield f"  again     {count('fetched_again'):,} dropped pages were fetched again: what they duplicate failed"
+        yield (
+            f"  again     {count('fetched_again'):,} dropped pages were fetched again: what they duplicate failed, or is "
+            "no page"
+        )
+    if count("asked_again"):
+        yield f"  asked     the spider asked {count('asked_again'):,} times once more for a page: what it got shadows nothing"
     if count("alarms"):
         yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
     if trap := stats.get("dedup/trap"):

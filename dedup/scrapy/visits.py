@@ -88,6 +88,7 @@ def visit(
         size=len(response.body),
         is_seed=keep_start and is_seed(crawler, request),
         action=asked(request),
+        asked=request.meta.get("redirect_urls", [""])[0],
         origin=request,
     )
 

@@ -1,0 +1,37 @@
+"""What callbacks could do nothing with, and have asked for again: a ban, a captcha, a page whose scripts did not run.
+
+A callback may give up at last.  What it got then is the same as before, and is no page either.
+"""
+
+from dedup.fingerprint.simhash import distance
+
+__all__ = ["Asked"]
+
+#: How many pages are remembered at most.
+MAX_ASKED = 10_000
+
+
+class Asked:
+    """Remembers what pages showed when their callbacks asked for them again."""
+
+    def __init__(self, max_distance: int) -> None:
+        """Simhashes of what is the same differ in at most ``max_distance`` bits."""
+        self._max_distance = max_distance
+        self._shown: dict[str, int] = {}  # simhash by page id
+
+    def add(self, page_id: str, simhash: int | None) -> None:
+        """A page was asked for again."""
+        self._shown.pop(page_id, None)
+        if simhash is not None:
+            self._shown[page_id] = simhash
+        if len(self._shown) > MAX_ASKED:
+            del self._shown[next(iter(self._shown))]
+
+    def shows(self, page_id: str, simhash: int | None) -> bool:
+        """Whether a page still shows what it showed when it was asked for again; if not, that is forgotten."""
+        if page_id not in self._shown:
+            return False
+        if simhash is not None and distance(simhash, self._shown[page_id]) <= self._max_distance:
+            return True
+        del self._shown[page_id]
+        return False

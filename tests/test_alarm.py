@@ -44,6 +44,7 @@ def test_each_host_and_each_kept_page_has_its_own_count() -> None:
         "sessions": [f"{WALL};jsessionid={n}?PHPSESSID={n:032x}" for n in range(200)],
         "sessions in the path": [f"http://example.org/s/{n:016x}a/login" for n in range(200)],
         "versions": [f"http://example.org/{n}.0/Login" for n in range(40)],
+        "homes of versions": [f"http://example.org/{n}.0/" for n in range(40)],
         "mirrors": [f"http://{n}.example.org/pub/login" for n in range(200)],
         "forms of a name": [f"{WALL}{form}" for form in ("/", "/index.html", "/index.php?a", "#top", ";a=1")],
     }.items(),

@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 PATHS = 20
 #: How many kept pages are counted at most, by host; those that absorb others most often stay.
 MAX_COUNTED = 10_000
+_VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:-\w+)?")
 _INDEX = re.compile(r"(?:index|default|home)\.\w+")
 
 
@@ -77,4 +78,10 @@ def _path(url: str) -> str:
 
 
 def _name(path: str) -> str:
-    return path.rpartition("/")[2].lower()
+    """The last part of a path; all versions have one name.
+
+    >>> _name("/docs/News.html"), _name("/docs/2.0.1"), _name("/docs/v3.1-rc1")
+    ('news.html', '*', '*')
+    """
+    name = path.rpartition("/")[2].lower()
+    return "*" if _VERSION.fullmatch(name) else name

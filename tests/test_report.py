@@ -1,9 +1,7 @@
 """`scrapy duplicates --html`: the report of a real crawl, opened in a real browser."""
 
 import json
-import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -29,13 +27,9 @@ from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
 from dedup.droplog.texts import Text, Texts, stored
 from dedup.report.document import MARK, MAX_PAIRS, Source, check_target, report, write_report
+from tests.support.browser import ARGUMENTS, program
 from tests.support.logs import HOSTILE, lines, record
 from tests.support.processes import scrapy
-
-ARGUMENTS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
 
 # --- A crawl ----------------------------------------------------------------------------------------
 
@@ -107,14 +101,9 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A browser without a window.  Without one: skipped on a laptop, an error in CI."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("chromium is missing; the tests of the report must not be skipped in CI")
-        pytest.skip("chromium is not installed: the report is NOT tested")
+    """A browser without a window."""
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=program, args=ARGUMENTS.split())
+        found = playwright.chromium.launch(executable_path=program(), args=ARGUMENTS)
         yield found
         found.close()
 

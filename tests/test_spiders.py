@@ -4,7 +4,10 @@ Each test crawls over HTTP on loopback, mostly twice, first with the filter swit
 docs/spiders.md are among those that crawl here.
 """
 
+import json
 import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,9 @@ from scrapy.exceptions import DontCloseSpider
 from twisted.python.failure import Failure
 
 from tests.support import ROOT
-from tests.support.crawls import TWINS, Run, Site, Walker, html, page, words
+from tests.support.browser import ARGUMENTS, program
+from tests.support.crawls import ADDON, TWINS, Run, Site, Walker, html, page, words
+from tests.support.waiting import LIMIT
 
 Documented = Callable[[str], type[Spider]]
 
@@ -103,6 +108,39 @@ def test_the_documented_errback_notes_copies(crawl: Run, site: Site, documented:
         {"url": site.url + "/b", "copy_of": site.url + "/a"}
     ]
     assert done.requests == ["/", "/a", "/b", "/behind-a"]
+
+
+# --- Pages in a browser -----------------------------------------------------------------------------
+
+
+def test_the_documented_browser_never_runs_out_of_pages(
+    site: Site, documented: Documented, tmp_path: Path
+) -> None:
+    """It has two, and more are dropped; the last of its pages can only be rendered if those are closed."""
+    copies = {f"/copy?{number}": page("copy") for number in range(5)}
+    site.pages = {"/": page("home", *copies, "/last"), **copies, "/last": page("last")}
+    documented("Pages in a browser")
+    settings = {
+        "ADDONS": json.dumps(ADDON),
+        "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": program(), "args": ARGUMENTS}),
+        "PLAYWRIGHT_MAX_PAGES_PER_CONTEXT": 2,
+    }
+    options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+    command = [sys.executable, "-m", "scrapy", "runspider", "documented.py", "-O", "items.jsonl", *options]
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=True,
+    )
+    urls = [json.loads(line)["url"] for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    assert len(urls) == 3
+    assert site.url + "/last" in urls
+    assert "'dedup/dropped': 4" in done.stderr
+    assert "'finish_reason': 'finished'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 # --- Lists of URLs ----------------------------------------------------------------------------------

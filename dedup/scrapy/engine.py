@@ -10,7 +10,7 @@ from dedup.filter import Crawl
 from dedup.page.html import Page
 from dedup.scrapy import compat
 from dedup.scrapy.signals import filter_failed
-from dedup.scrapy.visits import DROPPED, is_judged, read_response
+from dedup.scrapy.visits import DROPPED, TAB, is_judged, read_response
 from dedup.settings import Types
 
 __all__ = ["Engine"]
@@ -45,5 +45,5 @@ class Engine(Crawl):
 
     def fetch_again(self, origin: Request) -> None:
         """Gives a request to the scheduler once more, without the traces of its drop."""
-        meta = {key: value for key, value in origin.meta.items() if key != DROPPED}
+        meta = {key: value for key, value in origin.meta.items() if key not in {DROPPED, TAB}}
         self._crawler.engine.crawl(origin.replace(meta=meta, dont_filter=True))

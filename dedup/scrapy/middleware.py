@@ -2,8 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Container
+from collections.abc import Container, Coroutine
 from contextlib import suppress
+from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
@@ -26,7 +27,7 @@ from dedup.scrapy.lines import Lines
 from dedup.scrapy.settings import Options, read_settings
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.summary import summary
-from dedup.scrapy.visits import DROPPED, page_id, reason_to_skip, visit
+from dedup.scrapy.visits import DROPPED, TAB, page_id, reason_to_skip, visit
 from dedup.settings import Types
 
 __all__ = ["NearDuplicateMiddleware"]
@@ -127,6 +128,7 @@ class NearDuplicateMiddleware(Component):
         )
         if outcome.action == "drop":
             self._note_drop(request)
+            self._close_tab(request)
             raise NearDuplicate(*found)
         return response
 
@@ -137,6 +139,16 @@ class NearDuplicateMiddleware(Component):
             self._dropped[dropped] = None
             if len(self._dropped) > MAX_DROPPED:
                 del self._dropped[next(iter(self._dropped))]
+
+    def _close_tab(self, request: Request) -> None:
+        """Closes the page of scrapy-playwright, which no callback will: open ones count until the browser has enough."""
+        if hasattr(page := request.meta.get(TAB), "close"):
+            self._do(_close(page))
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _is_sent_again(self, request: Request) -> bool:
         """Whether the page was dropped before, and the errback insists on it: else that might go on for ever."""
@@ -150,9 +162,7 @@ class NearDuplicateMiddleware(Component):
         """The spider failed on a page, or (no response) before any."""
         request = getattr(response, "request", None)
         if self.filter is not None and request is not None:
-            task = asyncio.create_task(self.filter.failed(page_id(self.crawler, request)))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._do(self.filter.failed(page_id(self.crawler, request)))
 
     def spider_idle(self) -> None:
         """Nothing is left to be crawled, it seems."""
@@ -167,3 +177,8 @@ class NearDuplicateMiddleware(Component):
             await filter.close(finished=reason == "finished" or bool(self.crawler.settings.get("JOBDIR")))
             text = summary(self.crawler.stats.get_stats(), str(filter.log.path or ""))
             self._logger.info("Near-duplicate filter: %s", text)
+
+
+async def _close(page: Any) -> None:
+    with suppress(Exception):  # the browser may be gone
+        await page.close()

@@ -18,6 +18,7 @@ from dedup.settings import Action, Types
 __all__ = [
     "DROPPED",
     "SEED",
+    "TAB",
     "asked",
     "is_judged",
     "is_seed",
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 SEED = "dedup_seed"
 #: In the meta of a request whose page was dropped, and of its copies: the page id.
 DROPPED = "dedup_dropped"
+#: In the meta of a request that scrapy-playwright has answered: the page in the browser, if the spider wants it.
+TAB = "playwright_page"
 
 #: Media types of text without markup.
 TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})

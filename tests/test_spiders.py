@@ -16,8 +16,11 @@ import pytest
 from scrapy import Request, Spider, signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DontCloseSpider
+from scrapy.settings import Settings
 from twisted.python.failure import Failure
 
+from dedup.scrapy import Addon
+from dedup.scrapy.middleware import NearDuplicateMiddleware
 from tests.support import ROOT
 from tests.support.browser import ARGUMENTS, program
 from tests.support.crawls import ADDON, TWINS, Run, Site, Walker, html, page, words
@@ -59,6 +62,17 @@ def test_the_documented_spider_gets_past_a_captcha(crawl: Run, site: Site, docum
     done = crawl(dict(pages), documented("Bans, captchas and logins"))
     assert {item["url"].removeprefix(site.url) for item in done.items} == {"/", "/a", "/b", "/behind-a"}
     assert done.figures["asked_again"] == 4
+
+
+def test_a_project_may_give_the_filter_another_place() -> None:
+    text = (ROOT / "docs" / "spiders.md").read_text()
+    [block] = re.findall(r"^```python\n# settings.py\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)  # noqa: S102
+    for chosen, order in (({}, 0), (names["DOWNLOADER_MIDDLEWARES"], 545)):
+        settings = Settings({"DOWNLOADER_MIDDLEWARES": chosen})
+        Addon().update_settings(settings)
+        assert settings.getdict("DOWNLOADER_MIDDLEWARES")[NearDuplicateMiddleware] == order
 
 
 # --- Errbacks ---------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
             "no page"
         )
     if count("asked_again"):
-        yield f"  asked     the spider asked {count('asked_again'):,} times once more for a page: what it got shadows nothing"
+        yield f"  asked     {count('asked_again'):,} times a callback asked for its page once more: what it had got is no page"
     if count("alarms"):
         yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
     if trap := stats.get("dedup/trap"):

@@ -183,7 +183,9 @@ class Evidence(NamedTuple):
     shingles: int  #: of the whole page
     heading: bool | None  #: whether the headings are equal; None: that tells nothing
     other_name: bool  #: each page is called, in heading and address, by a word that the other is not
-    same_name: bool = False  #: both are called the same, by heading and address, or by the path of their addresses
+    same_name: bool = (
+        False  #: both are called the same, by heading and address, or by the path of their addresses
+    )
 
     def suffices(self, min_own: float) -> bool:
         """Whether it is a near-duplicate, if the whole pages resemble each other enough."""

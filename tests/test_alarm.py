@@ -72,6 +72,13 @@ def test_very_many_paths_ring_it_too() -> None:
     assert rings(3, *reviews, of="http://example.org/x/reviews") == [False] * 3 * PATHS + [True]
 
 
+def test_a_page_that_leads_to_the_path_of_the_kept_one_rings_it_at_once() -> None:
+    counting, to = Alarm(3, Counts()), WALL + "?next=/b"
+    assert counting.rings(to, WALL + "?next=/a", asked="http://example.org/b")
+    assert not counting.rings(to, WALL + "?next=/a", asked="http://example.org/s/login")
+    assert not counting.rings("http://example.org/new", WALL, asked="http://example.org/old")
+
+
 def test_a_limit_of_zero_is_none() -> None:
     assert not any(rings(0, *(f"http://example.org/{n}" for n in range(2_000))))
 

@@ -33,10 +33,16 @@ class Alarm:
         self._stats = stats
         self._absorbed: dict[tuple[str, str], tuple[set[str], set[str]]] = {}  # names and paths
 
-    def rings(self, url: str, of: str) -> bool:
-        """Whether a near-duplicate, by the URL that was asked for, is one too many."""
+    def rings(self, url: str, of: str, asked: str = "") -> bool:
+        """Whether a near-duplicate is one too many; ``asked`` is the URL that was redirected to it, if one was.
+
+        Where another page was asked for, one that leads to the path of the kept page is one too many: so is one
+        sent to log in.
+        """
         if not self._limit:
             return False
+        if asked and _path(url) == _path(of) and _name(_path(asked)) != _name(_path(url)):
+            return True
         key, path = (of, host(url)), _path(url)
         absorbed = self._absorbed.pop(key) if key in self._absorbed else (set(), set())
         names, paths = self._absorbed[key] = absorbed  # now it is the last

@@ -167,7 +167,7 @@ class Filter:
     def _record(self, visit: Visit, found: Outcome) -> Outcome:
         """What becomes of a near-duplicate: it is kept all the same unless its record is in the log."""
         verdict, action = found.verdict, self.action_for(visit)
-        if self._alarm.rings(visit.asked or visit.url, verdict.of or ""):
+        if self._alarm.rings(visit.url, verdict.of or "", visit.asked):
             self._watch.undo(verdict.of_id or "", "what it duplicates looks like a wall")
             return replace(found, verdict=Verdict("unjudged", reason="alarm"))
         if action == "drop" and not verdict.done and not self._watch.may_doubt(visit.page_id):

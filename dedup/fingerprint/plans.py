@@ -92,6 +92,39 @@ class Plan:
             for order, prefix in _orders(every_bit, self.max_distance, self.levels)
         )
 
+    @cached_property
+    def nearest_first(self) -> tuple[tuple[int, int], ...]:
+        """The tables in an order in which near fingerprints are met early: of each, its place and its reach.
+
+        When a table has been read, and those before it, every fingerprint within its reach has been met.  Within d
+        bits of a query, at most d blocks differ; so tables are read until, whichever d blocks those are, the prefix
+        of one table has none of them.  Four of 28 tables reach 3 bits, eight reach 4:
+
+        >>> reaches = [reach for _, reach in plan_for(28, max_distance=6).nearest_first]
+        >>> reaches[:12], reaches[-1]
+        ([0, 1, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5], 6)
+        """
+        last, rest = self.size - 1, range(self.size)
+        if len(self.levels) > 1 or self.columns > 1:
+            return tuple((place, self.max_distance if place == last else -1) for place in rest)
+        blocks = range(self.levels[0])
+        prefixes = [set(chosen) for chosen in combinations(blocks, len(blocks) - self.max_distance)]
+        order: dict[int, int] = {}
+        for reach in range(self.max_distance + 1):
+            missed = [
+                differing
+                for differing in combinations(blocks, reach)
+                if not any(prefixes[place].isdisjoint(differing) for place in order)
+            ]
+            while missed:
+                best = max(
+                    (place for place in rest if place not in order),
+                    key=lambda place: sum(map(prefixes[place].isdisjoint, missed)),
+                )
+                missed = [differing for differing in missed if not prefixes[best].isdisjoint(differing)]
+                order[best] = reach - 1 if missed else reach
+        return tuple(order.items())
+
     @property
     def size(self) -> int:
         """Number of tables: the product of C(r, k) over the levels, for each column."""

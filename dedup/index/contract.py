@@ -27,13 +27,15 @@ from dedup.index.parameters import Parameters
 from dedup.index.survey import Survey
 from dedup.settings import SETTINGS
 
-__all__ = ["MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT", "Index", "Near", "Status", "Verdict"]
+__all__ = ["MAX_COMPARED", "MAX_EQUAL", "MAX_NEAR", "PROBE_LIMIT", "Index", "Near", "Status", "Verdict"]
 
 #: How many candidates' sketches are compared per page, at most and the nearest first.  This bounds the cost
 #: of a flood of pages alike.
 MAX_COMPARED = 500
 #: How many pages of one digest are looked at: only crashes and forgers leave more than one.
 MAX_EQUAL = 16
+#: Of a new page, one of this many nearest candidates is told, if it resembles the page enough.
+MAX_NEAR = 10
 #: How many entries of one table, pages that share a prefix, a claim in Redis reads.
 PROBE_LIMIT = 1000
 

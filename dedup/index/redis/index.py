@@ -16,11 +16,11 @@ from uuid import uuid4
 import numpy as np
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.fingerprint.chrome import Chrome, weigh
+from dedup.fingerprint.chrome import Chrome, Evidence, weigh
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.batching import Confirmations
-from dedup.index.contract import Index, Verdict
+from dedup.index.contract import Index, Near, Verdict
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.bulk import Bulk
@@ -115,8 +115,10 @@ class RedisIndex(Index):
         return stored
 
     async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
-        probes = list(self._tables.probes(entry))
-        keys = [self._keys.page_id(entry.page_id), *(probe.bucket for probe in probes)]
+        digests, *others = self._tables.probes(entry)
+        order = self.plan.nearest_first
+        probes = [(digests, -1), *((others[place], reach) for place, reach in order)]
+        keys = [self._keys.page_id(entry.page_id), *(probe.bucket for probe, _ in probes)]
         detector = self.detector
         arguments: list[Any] = [
             detector.radius,
@@ -126,8 +128,8 @@ class RedisIndex(Index):
             self._keys.pages,
             pack(entry),
         ]
-        for _, low, high, own in probes:
-            arguments += (low, high, own)
+        for (_, low, high, own), reach in probes:
+            arguments += (low, high, own, reach)
         home, views = host(entry.url), dict[str, Brought]()
         weighs = self._hosts is not None and page.own is not None
         if self._hosts is not None and weighs:
@@ -135,26 +137,38 @@ class RedisIndex(Index):
         for asked in (ASKED,) * ROUNDS + (0,):
             brought = self._brought(page, home, views, asked) if weighs else []
             match await self._call("claim", keys, arguments + brought):
-                case [b"new" | b"same" as word]:
+                case [b"new" | b"same" as word, *found]:
                     if entry.page_id not in self._confirmations:
                         self._pending.setdefault(entry.page_id, entry)
-                    return Verdict.new() if word == b"new" else Verdict.same()
-                case [b"duplicate", int(either), int(both), int(equal), int(done), bytes(record), *counts]:
-                    with self._server.errors():
-                        of = unpack(record)
+                    if word == b"same":
+                        return Verdict.same()
+                    if not found:
+                        return Verdict.new()
+                    near, evidence = self._weighed(page, home, views, found)
+                    return Verdict.new(Near(near.url, evidence))
+                case [b"duplicate", int(either), int(both), int(equal), int(done), *found]:
+                    of, evidence = self._weighed(page, home, views, found)
                     alike = detector.sketcher.estimate(either, both, equal)
-                    beside = [views[name] for name in (host(of.url), home) if name in views]
-                    view = max(beside, key=lambda brought: brought.pages).view if beside else None
-                    evidence = (
-                        weigh(detector.sketcher, page, counts, of.called, view) if counts and view else None
-                    )
                     return self._duplicate(entry, of, alike, done=bool(done), evidence=evidence)
                 case [b"hosts", *names] if self._hosts is not None and asked:
-                    others = [bytes(name).decode() for name in names]
-                    views |= await self._hosts.more_views(page, home, others)
+                    lacking = [bytes(name).decode() for name in names]
+                    views |= await self._hosts.more_views(page, home, lacking)
                 case _:
                     break
         raise self._no_answer()
+
+    def _weighed(
+        self, page: Fingerprint, home: str, views: Mapping[str, Brought], found: Sequence[Any]
+    ) -> tuple[Entry, Evidence | None]:
+        """A page whose record the server gave, and the evidence that the counts behind the record are."""
+        with self._server.errors():
+            record, *counts = found
+            of = unpack(record)
+        beside = [views[name] for name in (host(of.url), home) if name in views]
+        view = max(beside, key=lambda brought: brought.pages).view if beside else None
+        if not counts or view is None:
+            return of, None
+        return of, weigh(self.detector.sketcher, page, counts, of.called, view)
 
     def _brought(self, page: Fingerprint, own: str, views: Mapping[str, Brought], asked: int) -> list[Any]:
         """What a claim is told of a page's own, and of hosts; see claim.lua."""

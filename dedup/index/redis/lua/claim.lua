@@ -1,44 +1,54 @@
 -- claim(KEYS = {..., page id, bucket of table 0, 1, 2, ...},
 --       ARGV = {..., radius, min resemblance, bits of a slot, different values of a filled slot,
---               prefix of pages, record, then per table: lowest score, highest score, own score,
+--               prefix of pages, record, then per table: lowest score, highest score, own score, reach,
 --               then, where what is a page's own has to match: min own, shingles, filled slots,
 --               what its heading and its address say, mask of slots outside marked chrome, own host,
 --               how many hosts may be asked for, then per host: name, pages, mask of slots that are own if
 --               they are equal, and if they are not ('' if it is not known), 1 if the heading tells or else 0})
---   -> 'new' | 'same' | 'duplicate', either, both, equal, 1 if it is done or else 0, record of the page, and
---      the five counts of its own slots | 'hosts', name, name, ...
+--   -> 'new' | 'new', record of a near page, and the five counts of the own slots beside it | 'same'
+--      | 'duplicate', either, both, equal, 1 if it is done or else 0, record of the page, and the five counts
+--      | 'hosts', name, name, ...
 -- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.  If the
 -- verdict depends on hosts that the caller didn't bring, it names them, and nothing is judged or written.
+-- Tables come in an order in which near pages are met early: when a table has been read, all pages within its reach
+-- have been met, or no more than before if it is -1.  So what is far is only read if nothing near suffices.
 -- What comes first in KEYS, ARGV and the answer: see known.lua.  MAX_COMPARED, MAX_EQUAL and PROBE_LIMIT bound
 -- the time that a flood of pages alike can take (dedup/index/contract.py).
 local page_id, radius, min_resemblance = KEYS[5], tonumber(ARGV[5]), tonumber(ARGV[6])
 local values, pages, record = tonumber(ARGV[8]), ARGV[9], ARGV[10]
-local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT, OF_OWN, PER_HOST = 6, 3, 11, 7, 5
+local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT, OF_OWN, PER_HOST = 6, 4, 11, 7, 5
+local BATCH = 100 -- records that are read at once
 
-local function sketch_of(stored) -- and where what follows it begins
-  local length, at = struct.unpack(SKETCH_LENGTH, stored, BANDS_AT + BAND * stored:byte(BAND_COUNT_AT))
-  return stored:sub(at, at + length - 1), at + length
+local function places_of(stored) -- where in a record its sketch, its page id and its URL begin, and the last of the id
+  local length, sketch_at = struct.unpack(SKETCH_LENGTH, stored, BANDS_AT + BAND * stored:byte(BAND_COUNT_AT))
+  local id_length, id_at = struct.unpack(ID_LENGTH, stored, sketch_at + length)
+  return sketch_at, id_at, id_at + id_length, sketch_at + length - 1
 end
 
-local function id_of(stored) -- and where what follows it begins, the URL
-  local _, behind = sketch_of(stored)
-  local length, at = struct.unpack(ID_LENGTH, stored, behind)
-  return stored:sub(at, at + length - 1), at + length
+local own_scope = record:sub(SCOPE_AT, SCOPE_END)
+local own_sketch_at, own_id_at, own_url_at, own_sketch_end = places_of(record)
+local own_sketch, own_id = record:sub(own_sketch_at, own_sketch_end), record:sub(own_id_at, own_url_at - 1)
+local own_high, own_low = struct.unpack('>I4I4', record, SIMHASH_AT)
+local own_words, own_lanes = in_lanes(own_sketch)
+local slots = 8 * #own_sketch / width
+local WORDS = '<' .. string.rep('I4', #own_words)
+
+local function sketch_of(stored)
+  local first, _, _, last = places_of(stored)
+  return stored:sub(first, last)
 end
 
-local function url_of(stored)
-  local _, behind = id_of(stored)
-  return stored:sub(behind)
+local function id_of(stored)
+  local _, first, behind = places_of(stored)
+  return stored:sub(first, behind - 1)
 end
 
-local own_id, own_scope = id_of(record), record:sub(SCOPE_AT, SCOPE_END)
-local own_sketch = sketch_of(record)
-local own_words, own_lanes
-local function match(sketch) -- slots filled on either side, on both, on both and equal; lanes: filled there, equal
-  if not own_words then own_words, own_lanes = in_lanes(own_sketch) end
-  if sketch == own_sketch then return 1, 1, 1, own_lanes, own_lanes end
-  local words = {struct.unpack('<' .. string.rep('I4', #own_words), sketch)}
+-- Slots filled on either side, on both, on both and equal; lanes: filled there, equal.  Nil as soon as the resemblance
+-- is too low, even if all other slots were equal.
+local function match(stored, sketch_at)
+  local words = {struct.unpack(WORDS, stored, sketch_at)}
   local either, both, equal, there, alike = 0, 0, 0, {}, {}
+  local least = min_resemblance > 0 and (values - 1) * min_resemblance - 1e-9 or -math.huge
   for first = 1, #own_words, 3 do
     local e, f, s = 0, 0, 0 -- lanes of three words add up within 2 bits
     for i = first, math.min(first + 2, #own_words) do
@@ -50,6 +60,8 @@ local function match(sketch) -- slots filled on either side, on both, on both an
       there[i], alike[i] = a, same
     end
     either, both, equal = either + sum_of_pairs(e), both + sum_of_pairs(f), equal + sum_of_pairs(s)
+    local rest = math.max(0, slots - (first + 2) * 32 / width)
+    if values * equal - both + (values - 1) * rest < least * (either + rest) then return nil end
   end
   return either, both, equal, there, alike
 end
@@ -73,16 +85,9 @@ local function casts_shadow(candidate, stored) -- it is pending, reclaimed, done
   return not others or not is_dead(as_text(stored:sub(RUN_AT, RUN_END)))
 end
 
-local function candidate_record(candidate) -- of a page that casts a shadow, in this scope
-  local stored = redis.call('GET', pages .. candidate)
-  return stored and stored:sub(SCOPE_AT, SCOPE_END) == own_scope and casts_shadow(candidate, stored) and stored
-end
-
-local function probe(table) -- members and scores that share the prefix, and the own score
+local function probe(table) -- the numbers of pages that share the prefix
   local at = FIRST_ARGUMENT + PER_TABLE * table
-  local near = redis.call('ZRANGEBYSCORE', KEYS[FIRST_TABLE + table], ARGV[at], ARGV[at + 1],
-                          'WITHSCORES', 'LIMIT', 0, PROBE_LIMIT)
-  return near, tonumber(ARGV[at + 2])
+  return redis.call('ZRANGEBYSCORE', KEYS[FIRST_TABLE + table], ARGV[at], ARGV[at + 1], 'LIMIT', 0, PROBE_LIMIT)
 end
 
 local function duplicate(candidate, either, both, equal, stored, counts)
@@ -91,40 +96,22 @@ local function duplicate(candidate, either, both, equal, stored, counts)
 end
 
 local equal_digests = probe(0)
-for i = 1, math.min(#equal_digests, 2 * MAX_EQUAL), 2 do
-  local stored = candidate_record(equal_digests[i])
-  if stored and id_of(stored) == own_id then return answer('same') end
-  if stored and sketch_of(stored) == own_sketch then return duplicate(equal_digests[i], 1, 1, 1, stored) end
-end
-
-local shared, found = {}, {} -- shared: in how many tables a candidate was met
-for table = 1, #KEYS - FIRST_TABLE do
-  local near, own = probe(table)
-  for i = 1, #near, 2 do
-    local candidate = near[i]
-    if shared[candidate] then
-      shared[candidate] = shared[candidate] + 1
-    else
-      local distance = differing_bits(own, tonumber(near[i + 1]))
-      if distance <= radius then
-        shared[candidate] = 1
-        found[#found + 1] = {distance, tonumber(candidate), candidate}
-      end
-    end
+for i = 1, math.min(#equal_digests, MAX_EQUAL) do
+  local stored = redis.call('GET', pages .. equal_digests[i])
+  if stored and stored:sub(SCOPE_AT, SCOPE_END) == own_scope and casts_shadow(equal_digests[i], stored) then
+    if id_of(stored) == own_id then return answer('same') end
+    if sketch_of(stored) == own_sketch then return duplicate(equal_digests[i], 1, 1, 1, stored) end
   end
 end
-table.sort(found, function(a, b)
-  if a[1] ~= b[1] then return a[1] < b[1] end
-  if radius == 0 and shared[a[3]] ~= shared[b[3]] then return shared[a[3]] > shared[b[3]] end
-  return a[2] < b[2]
-end)
 
 local OWN = FIRST_ARGUMENT + PER_TABLE * (#KEYS - FIRST_TABLE + 1)
 local own, views, asked, lacking
 if ARGV[OWN] then -- what was brought of the page's own and of hosts
   own, views, asked, lacking = called(record), {}, {}, {}
   own.min, own.shingles, own.filled = tonumber(ARGV[OWN]), tonumber(ARGV[OWN + 1]), tonumber(ARGV[OWN + 2])
-  own.said, own.host, own.asks = ARGV[OWN + 3], ARGV[OWN + 5], tonumber(ARGV[OWN + 6])
+  own.said, own.host = {struct.unpack('<I4I4', ARGV[OWN + 3])}, ARGV[OWN + 5]
+  own.asks, own.words = tonumber(ARGV[OWN + 6]), own_words
+  own.front = record:match('^%a[%w+.%-]*://[^/?#]*/', own_url_at) -- whatever begins so is of the same host
   for at = OWN + OF_OWN, #ARGV, PER_HOST do views[ARGV[at]] = at end
 end
 
@@ -133,47 +120,109 @@ local function view_beside(host) -- by the table of that host or the own one, wh
   if others and tonumber(ARGV[others + 1]) >= tonumber(ARGV[at + 1]) then at = others end
   if #ARGV[at + 2] == 0 then return nil end
   own.main = own.main or words_of(ARGV[OWN + 4])
-  own[at] = own[at] or {if_equal = words_of(ARGV[at + 2]), if_new = words_of(ARGV[at + 3]),
-                        heading_tells = ARGV[at + 4] == '1'}
+  own[at] = own[at] or view_of(own, ARGV[at + 2], ARGV[at + 3], ARGV[at + 4] == '1')
   return own[at]
 end
 
-local function is_near(stored, names, filled, same) -- whether the page's own matches, too, and the counts
-  if not own then return true end
-  local host = host_of(url_of(stored))
-  if not views[host] and own.asks > 0 then
-    if not asked[host] and #lacking < own.asks then asked[host], lacking[#lacking + 1] = true, host end
-    return false
-  end
-  local view = view_beside(host)
-  if not view then return host ~= own.host and is_mirror(own, names) end
-  if is_other_name(own, names) then return false end
-  local counts = own_counts(own, filled, same, view)
-  return suffices(own, names, counts, view, values), counts
-end
+-- Candidates, by their distances; their records, and in how many tables they were met.
+local met, records, shared = {}, {}, {}
+for distance = 0, radius do met[distance] = {} end
 
-local best
-for i = 1, math.min(#found, MAX_COMPARED) do
-  local distance, candidate = found[i][1], found[i][2]
-  if best and best.distance < distance then break end
-  local stored = candidate_record(found[i][3])
-  if stored then
-    if id_of(stored) == own_id then return answer('same') end
-    local either, both, equal, filled, same = match((sketch_of(stored)))
-    local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
-    if resemblance >= min_resemblance and (not best or resemblance > best.resemblance
-        or (resemblance == best.resemblance and candidate < best.candidate)) then
-      local near, counts = is_near(stored, own and called(stored), filled, same)
-      if near then
-        best = {distance = distance, resemblance = resemblance, candidate = candidate,
-                reply = duplicate(found[i][3], either, both, equal, stored, counts)}
+local function meet(candidates) -- reads their records
+  for first = 1, #candidates, BATCH do
+    local keys, last = {}, math.min(first + BATCH - 1, #candidates)
+    for i = first, last do keys[#keys + 1] = pages .. candidates[i] end
+    local found = redis.call('MGET', unpack(keys))
+    for i = 1, #keys do
+      local stored, distance = found[i], 0 -- 0 if a whole key is shared
+      if stored then
+        if radius > 0 then
+          local high, low = struct.unpack('>I4I4', stored, SIMHASH_AT)
+          distance = differing_bits(high, low, own_high, own_low)
+        end
+        if distance <= radius and stored:sub(SCOPE_AT, SCOPE_END) == own_scope then
+          local candidate, those = tonumber(candidates[first + i - 1]), met[distance]
+          records[candidate], those[#those + 1] = stored, candidate
+          shared[candidate] = shared[candidates[first + i - 1]]
+        end
       end
     end
   end
 end
+
+local best, near, tried = nil, nil, 0 -- near: the first that resembles the page enough, if it is among the nearest
+local function suffices_beside(host, view, kept, filled, same) -- whether the page's own matches, too, and the counts
+  if not own then return true end
+  if not view then return host ~= own.host and is_mirror(own, kept) end
+  local counts = own_counts(own, filled, same, view)
+  return not is_other_name(own, kept) and suffices(own, kept, counts, view, values), counts
+end
+
+local function compare(candidate, stored) -- true if it is the page itself
+  local sketch_at, id_at, url_at, sketch_end = places_of(stored)
+  if sketch_end - sketch_at + 1 ~= #own_sketch then error('a sketch is too short, or too long') end
+  local kept, host, view = called(stored)
+  if own then
+    local is_same_front = own.front and stored:sub(url_at, url_at + #own.front - 1) == own.front
+    host = is_same_front and own.host or host_of(stored, url_at)
+    view = (views[host] or own.asks == 0) and view_beside(host)
+    tried = tried + 1
+    if (near or tried > MAX_NEAR) and view and is_hopeless(own, kept, view, stored, sketch_at) then return false end
+  end
+  local either, both, equal, filled, same = match(stored, sketch_at)
+  if not either then return false end
+  local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
+  if resemblance < min_resemblance or not casts_shadow(candidate, stored) then return false end
+  if stored:sub(id_at, url_at - 1) == own_id then return true end
+  if view == false then -- its host was not brought
+    if not asked[host] and #lacking < own.asks then asked[host], lacking[#lacking + 1] = true, host end
+    return false
+  end
+  local enough, counts = suffices_beside(host, view, kept, filled, same)
+  if tried <= MAX_NEAR then near = near or {stored, unpack(counts or {})} end
+  if enough and (not best or resemblance > best.resemblance
+      or (resemblance == best.resemblance and candidate < best.number)) then
+    best = {resemblance = resemblance, number = candidate,
+            reply = duplicate(candidate, either, both, equal, stored, counts)}
+  end
+  return false
+end
+
+local fresh, read, compared, nearest = {}, 0, 0, 0 -- nearest: the distance to go on with
+local function is_earlier(a, b) -- of candidates that share whole keys
+  if shared[a] ~= shared[b] then return shared[a] > shared[b] end
+  return a < b
+end
+
+repeat
+  read = read + 1
+  local found = probe(read)
+  for i = 1, #found do
+    local candidate = found[i]
+    if not shared[candidate] then
+      shared[candidate], fresh[#fresh + 1] = 1, candidate
+    elseif radius == 0 then
+      shared[candidate] = shared[candidate] + 1
+    end
+  end
+  local reach = tonumber(ARGV[FIRST_ARGUMENT + PER_TABLE * read + 3])
+  if reach >= nearest then
+    meet(fresh)
+    fresh = {}
+  end
+  while nearest <= reach and not best and compared < MAX_COMPARED do
+    local those = met[nearest]
+    if radius > 0 then table.sort(those) else table.sort(those, is_earlier) end
+    for i = 1, math.min(#those, MAX_COMPARED - compared) do
+      if compare(those[i], records[those[i]]) then return answer('same') end
+    end
+    compared, nearest = compared + #those, nearest + 1
+  end
+until best or compared >= MAX_COMPARED or read == #KEYS - FIRST_TABLE
 if lacking and #lacking > 0 then return answer('hosts', unpack(lacking)) end
 if best then return best.reply end
 
+for i = FIRST_TABLE + read + 1, #KEYS do redis.call('ZCARD', KEYS[i]) end -- only for their types
 number = redis.call('INCR', sequence) -- row claim absent
 last = number
 redis.call('SET', page_id, number)
@@ -182,4 +231,4 @@ redis.call('HSET', pending, number, run)
 for table = 0, #KEYS - FIRST_TABLE do
   redis.call('ZADD', KEYS[FIRST_TABLE + table], ARGV[FIRST_ARGUMENT + PER_TABLE * table + 2], number)
 end
-return answer('new')
+return answer('new', unpack(near or {}))

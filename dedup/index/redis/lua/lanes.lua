@@ -3,17 +3,17 @@
 local band, bor, bxor, bnot, rshift = bit.band, bit.bor, bit.bxor, bit.bnot, bit.rshift
 local width = tonumber(ARGV[7])
 
-local function popcount(x)
+local function bits_of_nibbles(x) -- how many bits of each four are set
   x = x - band(rshift(x, 1), 0x55555555)
-  x = band(x, 0x33333333) + band(rshift(x, 2), 0x33333333)
-  x = band(x + rshift(x, 4), 0x0f0f0f0f)
-  x = x + rshift(x, 8)
-  return band(x + rshift(x, 16), 0x3f)
+  return band(x, 0x33333333) + band(rshift(x, 2), 0x33333333)
 end
 
-local function differing_bits(a, b) -- of two whole numbers below 2^53
-  local a_low, b_low = a % 4294967296, b % 4294967296
-  return popcount(bxor(a_low, b_low)) + popcount(bxor((a - a_low) / 4294967296, (b - b_low) / 4294967296))
+local function sum_of_nibbles(x)
+  return (band(x, 0x0f0f0f0f) + band(rshift(x, 4), 0x0f0f0f0f)) % 255 -- the bytes, since 256 is 1 more than 255
+end
+
+local function differing_bits(a, b, c, d) -- of a, b and c, d: two words each
+  return sum_of_nibbles(bits_of_nibbles(bxor(a, c)) + bits_of_nibbles(bxor(b, d)))
 end
 
 -- 1 in every lane of `width` bits that is not 0; a bit for each slot that is filled
@@ -31,10 +31,7 @@ local lanes = ({
 })[width]
 
 local function sum_of_pairs(x) -- of the sixteen 2-bit fields of a word
-  x = band(x, 0x33333333) + band(rshift(x, 2), 0x33333333)
-  x = band(x, 0x0f0f0f0f) + band(rshift(x, 4), 0x0f0f0f0f)
-  x = x + rshift(x, 8)
-  return band(x + rshift(x, 16), 0xff)
+  return sum_of_nibbles(band(x, 0x33333333) + band(rshift(x, 2), 0x33333333))
 end
 
 local function words_of(octets) -- all at once: a call for each word would take longer than what is done with it

@@ -59,6 +59,10 @@ DEDUP_SHINGLE_SIZE = 6
 DEDUP_MIN_TOKENS = 30
 # If true, the URLs of links and images count as part of a page.
 DEDUP_KEEP_URLS = True
+# Elements that these CSS selectors find don't count, nor does what is in them.
+DEDUP_IGNORE = ()
+# Text that these regular expressions find doesn't count.
+DEDUP_IGNORE_TEXT = ()
 # Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such
 # as PDFs and images, which are duplicates only if they are equal.
 DEDUP_TYPES = "html"

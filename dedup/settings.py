@@ -8,7 +8,7 @@ a line here, its use, and its paragraphs in those two files.
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from dedup.values import Choice, Flag, Number, Setting, Text
+from dedup.values import Choice, Flag, Number, Setting, Text, Texts
 
 __all__ = ["SETTINGS", "Action", "Types"]
 
@@ -49,6 +49,11 @@ _SETTINGS = (
     Setting("min_tokens", Number(0, 1_000_000), 30,
             "Pages of fewer words are never judged, and are always kept."),
     Setting("keep_urls", Flag(), True, "If true, the URLs of links and images count as part of a page."),
+    Setting("ignore", Texts("a tuple of CSS selectors, of tags, #ids, .classes, [attributes] and :not(), joined by spaces, "
+                            "> and commas"), (),
+            "Elements that these CSS selectors find don't count, nor does what is in them."),
+    Setting("ignore_text", Texts("a tuple of regular expressions"), (),
+            "Text that these regular expressions find doesn't count."),
     Setting("types", Choice(get_args(Types)), "html",
             'Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such '
             "as PDFs and images, which are duplicates only if they are equal."),

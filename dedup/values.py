@@ -13,7 +13,7 @@ from typing import Any
 
 from dedup.errors import SettingsError
 
-__all__ = ["Choice", "Flag", "Kind", "Number", "Setting", "Text", "check"]
+__all__ = ["Choice", "Flag", "Kind", "Number", "Setting", "Text", "Texts", "check"]
 
 
 class Kind(ABC):
@@ -99,6 +99,28 @@ class Text(Kind):
     def admits(self, value: object) -> bool:
         # A secret is hashed, which lone surrogates can't be.
         return isinstance(value, str) and not (self.secret and re.search("[\ud800-\udfff]", value))
+
+    def __str__(self) -> str:
+        return self.form
+
+
+@dataclass(frozen=True)
+class Texts(Kind):
+    """Any number of texts, in the order given; a text alone is one of them, and "" is none.
+
+    >>> Texts("words").read("one"), Texts("words").read(["one", "two"]), Texts("words").admits((1,))
+    (('one',), ('one', 'two'), False)
+    """
+
+    form: str
+
+    def read(self, value: object) -> object:
+        if isinstance(value, str):
+            return (value,) if value else ()
+        return tuple(value) if isinstance(value, list) else value
+
+    def admits(self, value: object) -> bool:
+        return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
 
     def __str__(self) -> str:
         return self.form

@@ -114,6 +114,8 @@ WRONG = {
     "ON_INDEX_FAILURE": (["panic", ""], "'keep', 'pause', 'stop'"),
     "MAX_CLUSTER": (["-1", "many", ""], "a whole number from 0 to"),
     "AUDIT": (["1.5", "-0.1", "some", ""], "a number from 0 to 1"),
+    "IGNORE": (["a >> b", "p:first-child", "a + b", "a::text", "a:not(b c)"], "a tuple of CSS selectors"),
+    "IGNORE_TEXT": (["(", "[a-"], "a tuple of regular expressions"),
     "KEEP_TEXT": (["sometimes", "", "2"], "True, False"),
     "MIN_DEPTH": (["-1", "deep", ""], "a whole number from 0 to"),
     "SHOW_ALL": (["sometimes", "", "2"], "True, False"),

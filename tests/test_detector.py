@@ -42,6 +42,8 @@ def page(seed: int, words: int = 200, changed: int = 0) -> str:
         ("shingle_size", {"shingle_size": 9}),
         ("min_tokens", {"min_tokens": 7}),
         ("keep_urls", {"keep_urls": False}),
+        ("ignore", {"ignore": (".banner",)}),
+        ("ignore_text", {"ignore_text": (r"\d+",)}),
         ("hash_key", {"hash_key": SECRET}),
         ("features.simhash_size", {"features": Features(simhash_size=9)}),
         ("features.simhash_urls", {"features": Features(simhash_urls=True)}),
@@ -60,7 +62,14 @@ def test_a_setting_changes_its_own_parameter_and_no_other(entry: str, changed: d
 def test_every_setting_is_a_parameter() -> None:
     assert set(Detector().parameters) == {
         *("scheme", "method", "max_distance", "min_resemblance", "shingle_size", "min_tokens", "keep_urls"),
-        *("hash_key", "features.simhash_size", "features.simhash_urls", "features.weights"),
+        *(
+            "ignore",
+            "ignore_text",
+            "hash_key",
+            "features.simhash_size",
+            "features.simhash_urls",
+            "features.weights",
+        ),
         *("features.sketch_urls", "features.slots", "features.bits"),
     }
 

@@ -1,12 +1,15 @@
 """What users may ask for page by page: what is done with one, how deep, and what of it doesn't count."""
 
+import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dedup import Detector, IndexMismatchError, open_index
 from dedup.page.read import read
-from tests.support.crawls import Answer, Run, Site, Walker, page
+from tests.support.crawls import Answer, Run, Site, Walker, html, page, words
 from tests.support.processes import scrapy
 
 #: /a and /b are near-duplicates, and so are /deep-a and /deep-b below them.
@@ -112,3 +115,68 @@ def test_a_canonical_url_that_is_none_is_not_noted(href: str) -> None:
         "",
         "http://a.org/",
     }
+
+
+# --- What doesn't count: elements and text ------------------------------------------------------------
+
+
+def tokens(html: str, *selectors: str, text: tuple[str, ...] = ()) -> str:
+    return " ".join(Detector(ignore=selectors, ignore_text=text).read(html, "http://a.org/").tokens)
+
+
+PAGE = """<body><div id=banner class="Cookies big"><p>We <b>like</b></p> cookies</div>one
+<section><aside data-kind=ad><a href=/ad>Buy</a></aside> two <p><span class=ad>now</span> three</section> four"""
+
+
+@pytest.mark.parametrize(
+    ("selector", "left"),
+    [
+        ("#banner", "one /ad buy two now three four"),
+        (".Cookies, [data-kind=ad]", "one two now three four"),
+        (".cookies", "we like cookies one /ad buy two now three four"),
+        ("div > p", "cookies one /ad buy two now three four"),
+        ("section .ad", "we like cookies one /ad buy two three four"),
+        ("body section > aside a", "we like cookies one two now three four"),
+        ("section *:not(p):not(.ad)", "we like cookies one two now three four"),
+        ("body", ""),
+    ],
+)
+def test_elements_that_a_selector_finds_do_not_count(selector: str, left: str) -> None:
+    assert tokens(PAGE, selector) == left
+
+
+def test_text_that_an_expression_finds_does_not_count() -> None:
+    html = "<h1>12/05/2026 News</h1><p>Read 1,024 times<a href=/2026/05>May 2026</a>"
+    assert tokens(html, text=(r"\d+/\d+/20\d\d", r"(?i)read [\d,]+ times")) == "news /2026/05 may 2026"
+    plain = Detector(ignore_text=(r"\d+",)).read_text("in 2026 or\nin 2027")
+    assert plain.tokens == ["in", "or", "in"]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div class=a>" * 1_900 + "<div class=a>x</div>" * 38_000,
+        ("<div class=a>" * 250 + "x" + "</div>" * 250) * 150,
+        "<p>" + "ab " * 1_000_000,
+        "<p>" + "a" * 3_000_000,
+    ],
+)
+def test_no_page_makes_what_is_ignored_take_long(html: str) -> None:
+    started = time.monotonic()
+    tokens(html, ".a .a .b", "div > div div > p", "div:not(.b) .c", text=(r"\s+$", r"a*b"))
+    assert time.monotonic() - started < 20
+
+
+def test_a_crawl_with_a_banner_drops_what_is_alike_without_it(crawl: Run, tmp_path: Path) -> None:
+    pages = {"/": page("home", "/a", "/b")} | {
+        path: html(f"<p>{words('story', 60)}<div class=banner>{words(path, 300)}</div> seen {n} times")
+        for n, path in enumerate(("/a", "/b"))
+    }
+    index = {"DEDUP_INDEX": f"file:{tmp_path}/index.sqlite"}
+    assert crawl(pages).dropped == []
+    ignoring = {"DEDUP_IGNORE": [".banner"], "DEDUP_IGNORE_TEXT": [r"seen \d+ times"]}
+    done = crawl(pages, **index, **ignoring)
+    assert [(record["url"], record["rule"]) for record in done.records] == [(f"{done.spider.url}/b", "exact")]
+    other = open_index(index["DEDUP_INDEX"], Detector(ignore=(".banner",)), chrome=False)
+    with pytest.raises(IndexMismatchError, match=r"ignore_text is '\[\"seen .* there and '\[\]' here"):
+        asyncio.run(other.open())

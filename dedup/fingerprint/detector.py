@@ -8,8 +8,9 @@ pages that share a megashingle (`dedup.fingerprint.methods`).
 """
 
 import hashlib
+import json
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import repeat
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from lxml import etree
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.features import Features
@@ -26,7 +28,8 @@ from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes, count_different, hash_tokens
 from dedup.fingerprint.simhash import distance
 from dedup.fingerprint.sketch import EMPTY, Sketcher
-from dedup.page.html import Page, decode
+from dedup.page.html import Page, decode, parse
+from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
 from dedup.settings import SETTINGS
 
@@ -62,6 +65,8 @@ class Detector:
     shingle_size: int = 6  #: w, tokens per shingle of the sketch
     min_tokens: int = 30  #: words that a page must have to be judged
     keep_urls: bool = True  #: whether the URLs of HREFs and IMGs are tokens
+    ignore: tuple[str, ...] = ()  #: CSS selectors of elements that don't count
+    ignore_text: tuple[str, ...] = ()  #: regular expressions of text that doesn't count
     hash_key: str = field(default="", repr=False)  #: a secret that makes fingerprints unforgeable
     method: str = "simhash"  #: "simhash", "minhash" or "supershingle"
     recall: float = 0.99  #: of method "minhash": share of pages of min_resemblance that the bands must find
@@ -75,13 +80,18 @@ class Detector:
                 SETTINGS[each.name].check(getattr(self, each.name))
         if not isinstance(self.features, Features):
             raise SettingsError(name="features", value=self.features, allowed="a dedup.Features")
-        _ = self.finder  # raises if it can't be made from these settings
+        _ = self.finder, self.ignored  # which raise if they can't be made from these settings
 
     @cached_property
     def finder(self) -> Method:
         """The method that ``method`` names, by which candidates are found."""
         make, settings = METHODS[self.method]
         return make(*(getattr(self, name) for name in settings))
+
+    @cached_property
+    def ignored(self) -> Ignore:
+        """What of a page doesn't count."""
+        return Ignore(self.ignore, self.ignore_text)
 
     @cached_property
     def sketcher(self) -> Sketcher:
@@ -122,16 +132,30 @@ class Detector:
             "shingle_size": self.shingle_size,
             "min_tokens": self.min_tokens,
             "keep_urls": self.keep_urls,
+            "ignore": json.dumps(sorted(set(self.ignore))),  # in any order, they mean the same
+            "ignore_text": json.dumps(self.ignore_text),
             "hash_key": f"{self._secrets['check']:016x}",
             **{f"features.{name}": value for name, value in asdict(self.features).items()},
         }
         values |= self.finder.parameters
         return {name: str(value) for name, value in values.items()}
 
+    def read(self, text: str, url: str = "", tree: Callable[[str], etree._Element] = parse) -> Page:
+        """The tokens of a page's decoded text, as `dedup.page.read.read` gives them, without what doesn't count.
+
+        >>> Detector(ignore=(".cookies",)).read("<p>A story<p class=cookies>We like cookies").tokens
+        ['a', 'story']
+        """
+        return read(text, url, self.keep_urls, tree, self.ignored)
+
+    def read_text(self, text: str, url: str = "", *, is_json: bool = False) -> Page:
+        """The tokens of plain text or JSON, likewise."""
+        return read_text(text, url, is_json=is_json, ignore=self.ignored)
+
     def fingerprint(self, html: bytes | str, url: str = "", encoding: str | None = None) -> Fingerprint:
         """The fingerprint of a page's HTML; ``encoding`` is what its server said of it."""
         _check("html", html, (bytes, str), "bytes or str")
-        return self.fingerprint_page(read(decode(html, encoding), url, self.keep_urls))
+        return self.fingerprint_page(self.read(decode(html, encoding), url))
 
     def fingerprint_text(self, text: str, url: str = "") -> Fingerprint:
         """The fingerprint of plain text or Markdown, of which nothing is taken for markup.
@@ -140,7 +164,7 @@ class Detector:
         3
         """
         _check("text", text, (str,), "str")
-        return self.fingerprint_page(read_text(decode(text), url))
+        return self.fingerprint_page(self.read_text(decode(text), url))
 
     def fingerprint_tokens(self, tokens: Iterable[str]) -> Fingerprint:
         """The fingerprint of words in their order, which are taken as they are; one that begins with "/" is a URL.

@@ -15,6 +15,9 @@ __all__ = ["FORMAT", "Parameters", "check_format", "check_parameters"]
 #: Changes whenever stored entries would be read differently.
 FORMAT = 4
 
+#: What an index was built with that was made before these could be set.
+UNSAID = {"ignore": "[]", "ignore_text": "[]"}
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -83,6 +86,7 @@ def check_format(where: str, stored: object) -> None:
 
 def check_parameters(what: str, stored: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     """Raises `IndexMismatchError`, naming the first parameter that is not as wanted."""
+    stored = UNSAID | dict(stored)
     for name, value in wanted.items():
         if stored.get(name) != value:
             there = repr(stored[name]) if name in stored else "not stored"

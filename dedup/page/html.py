@@ -43,6 +43,7 @@ from lxml import etree
 
 from dedup.page.data import read_data
 from dedup.page.heading import address_words, place, shared
+from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.urls import MAX_URL, join, strip_ids, url_token, usable_base
 from dedup.page.words import is_url, split_tokens
@@ -197,10 +198,10 @@ def _parse(text: str) -> etree._Element:
     return root if root is not None else etree.fromstring(b"<html/>", parser)
 
 
-def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page:
+def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore: Ignore = NOTHING) -> Page:
     """The tokens of a parsed page, whose tree is left as it is.  O(size of the tree).
 
-    ``url`` is the page's own address, against which its links are resolved.
+    ``url`` is the page's own address, against which its links are resolved; ``ignore`` finds what doesn't count.
 
     >>> page = extract(parse("<title>Storm 2.0</title><nav>Home</nav><h1>Bolts</h1><p>A bolt"))
     >>> page.tokens, page.chrome, page.heading
@@ -212,6 +213,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
     scripts: list[etree._Element] = []
     url = base = usable_base(url)
     with_role = frozenset(node for node in _WITH_ROLE(root) if _has_chrome_role(node))
+    ignored, strip = ignore.elements(root), ignore.reader()
     open_elements: list[etree._Element] = []
     # How many elements were open when one of the kind opened, itself included; 0: none is open.
     dropping = chrome = content = named = 0
@@ -232,7 +234,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
             )
             part = _Part.NAME if named else _Part.CHROME if chrome else _Part.TEXT
         if tail and not dropping and not tail.isspace():
-            add(tail.replace("/", " "))
+            add(strip(tail).replace("/", " "))
 
     # iter() and our own stack: iterwalk and itertext take quadratic time on runs of comments.
     for node in root.iter():
@@ -243,9 +245,9 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
         tag = node.tag
         if dropping or not isinstance(tag, str):  # a comment: only what follows it counts
             continue
-        if tag in DROPPED:
+        if tag in DROPPED or node in ignored:
             dropping = len(open_elements)
-            if tag == "script":
+            if tag == "script" and node not in ignored:
                 scripts.append(node)
             continue
         if tag in _STRUCTURE or node in with_role:
@@ -269,7 +271,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True) -> Page
             base = usable_base(join(url, value)) or url
         text = node.text
         if text and not text.isspace():
-            add(text.replace("/", " "))
+            add(strip(text).replace("/", " "))
     while open_elements:
         close()
     _leave_out_ids(runs, bare)

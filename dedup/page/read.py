@@ -11,6 +11,7 @@ from lxml import etree
 from dedup.page.data import read_json
 from dedup.page.heading import address_words, place
 from dedup.page.html import Page, extract, parse
+from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS, no_text, unreadable
 from dedup.page.words import split_tokens
 
@@ -18,13 +19,17 @@ __all__ = ["read", "read_body", "read_text", "tokens_as_page"]
 
 
 def read(
-    text: str, url: str = "", keep_urls: bool = True, tree: Callable[[str], etree._Element] = parse
+    text: str,
+    url: str = "",
+    keep_urls: bool = True,
+    tree: Callable[[str], etree._Element] = parse,
+    ignore: Ignore = NOTHING,
 ) -> Page:
     """The tokens of a page's decoded text, or the reason why there are none.  O(characters).
 
     ``url`` is the page's own address, against which its links are resolved.  ``tree`` parses the text: a
     caller that has a tree already, as Scrapy does, hands it over and saves that work.  It is not called for a
-    text that `dedup.page.limits` refuses, and its tree is left as it is.
+    text that `dedup.page.limits` refuses, and its tree is left as it is.  ``ignore`` finds what doesn't count.
 
     >>> page = read("<title>Storm</title><p>reads <a href='/docs/'>all</a>")
     >>> page.tokens, page.links, page.reason
@@ -34,14 +39,14 @@ def read(
     """
     if reason := unreadable(text):
         return Page([], 0, reason)
-    return extract(tree(text), url, keep_urls)
+    return extract(tree(text), url, keep_urls, ignore)
 
 
-def read_text(text: str, url: str = "", *, is_json: bool = False) -> Page:
+def read_text(text: str, url: str = "", *, is_json: bool = False, ignore: Ignore = NOTHING) -> Page:
     """The tokens of plain text, Markdown or JSON, or the reason why there are none.  O(characters).
 
     Nothing is taken for markup.  Of JSON, its strings and numbers are read as those of `dedup.page.data`; JSON that
-    can't be parsed is text.
+    can't be parsed is text.  Only text is given to ``ignore``.
 
     >>> read_text("if a < b and c > d: see /docs").tokens
     ['if', 'a', 'b', 'and', 'c', 'd', 'see', 'docs']
@@ -51,7 +56,10 @@ def read_text(text: str, url: str = "", *, is_json: bool = False) -> Page:
     if reason := no_text(text):
         return Page([], 0, reason)
     found = read_json(text, MAX_TOKENS) if is_json else None
-    return tokens_as_page(split_tokens(text.replace("/", " ")) if found is None else found, url)
+    if found is None:
+        lines = map(ignore.reader(), text.splitlines(keepends=True))
+        found = split_tokens("".join(lines).replace("/", " "))
+    return tokens_as_page(found, url)
 
 
 def read_body(body: bytes) -> Page:

@@ -7,6 +7,7 @@ from scrapy.crawler import Crawler
 
 from dedup.errors import DedupError
 from dedup.filter import Crawl
+from dedup.fingerprint.detector import Detector
 from dedup.page.html import Page
 from dedup.scrapy import compat
 from dedup.scrapy.signals import filter_failed
@@ -19,9 +20,9 @@ __all__ = ["Engine"]
 class Engine(Crawl):
     """The crawl that a filter works for."""
 
-    def __init__(self, crawler: Crawler, keep_urls: bool, types: Types) -> None:
+    def __init__(self, crawler: Crawler, detector: Detector, types: Types) -> None:
         self._crawler = crawler
-        self._keep_urls = keep_urls
+        self._detector = detector
         self._types = types
         self._closing: asyncio.Task[None] | None = None
 
@@ -41,7 +42,7 @@ class Engine(Crawl):
         request = Request(url, meta={"dedup": False}, dont_filter=True)
         response = await compat.download(self._crawler, request)
         wanted = is_judged(response, self._types) and response.status == 200
-        return read_response(response, self._keep_urls) if wanted else None
+        return read_response(response, self._detector) if wanted else None
 
     def fetch_again(self, origin: Request) -> None:
         """Gives a request to the scheduler once more, without the traces of its drop."""

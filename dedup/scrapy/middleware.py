@@ -100,7 +100,7 @@ class NearDuplicateMiddleware(Component):
             max_cluster=options.max_cluster,
             audit=options.audit,
             stats=self.crawler.stats,
-            crawl=Engine(self.crawler, index.detector.keep_urls, options.types),
+            crawl=Engine(self.crawler, index.detector, options.types),
         )
 
     async def process_response(self, request: Request, response: Response) -> Response:
@@ -115,8 +115,9 @@ class NearDuplicateMiddleware(Component):
         if why is not None:
             count(self.crawler.stats, "skipped", why)
             return response
-        wanted = {"keep_urls": self.filter.index.detector.keep_urls, "keep_start": self._keep_start}
-        outcome = await self.filter.judge(visit(self.crawler, request, response, **wanted))
+        detector = self.filter.index.detector
+        page = visit(self.crawler, request, response, detector=detector, keep_start=self._keep_start)
+        outcome = await self.filter.judge(page)
         remember(response, outcome)
         if (record := outcome.record) is None:
             return response

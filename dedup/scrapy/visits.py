@@ -11,8 +11,9 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.spidermiddlewares.depth import DepthMiddleware
 
 from dedup.filter import Visit
+from dedup.fingerprint.detector import Detector
 from dedup.page.html import Page
-from dedup.page.read import read, read_body, read_text
+from dedup.page.read import read_body
 from dedup.settings import Action, Types
 
 __all__ = [
@@ -78,14 +79,14 @@ def _kind(response: Response) -> str | None:
 
 
 def visit(
-    crawler: Crawler, request: Request, response: Response, *, keep_urls: bool, keep_start: bool
+    crawler: Crawler, request: Request, response: Response, *, detector: Detector, keep_start: bool
 ) -> Visit:
     """A page as the filter takes it; the keywords are the settings of these names."""
     referer, depth = request.headers.get("Referer"), request.meta.get("depth")
     return Visit(
         page_id(crawler, request),
         response.url,
-        lambda: read_response(response, keep_urls),
+        lambda: read_response(response, detector),
         referer=referer.decode("ascii", "replace") if referer else None,
         depth=depth if type(depth) is int and depth > 0 else 0,  # a spider may put anything there
         size=len(response.body),
@@ -113,7 +114,7 @@ def _warn(wanted: str) -> None:
     logger.warning("meta['dedup'] is %s, and is not heeded; allowed: %s", wanted, allowed)
 
 
-def read_response(response: Response, keep_urls: bool) -> Page:
+def read_response(response: Response, detector: Detector) -> Page:
     """The tokens of a page, or the reason why there are none."""
     # The flag "partial" only says that the server gave no length.
     if {"dataloss", "download_stopped"} & set(response.flags):
@@ -126,8 +127,8 @@ def read_response(response: Response, keep_urls: bool) -> Page:
     except (LookupError, ValueError):  # a charset label that is no character set
         return Page([], 0, "undecodable")
     if kind == "html":
-        return read(text, response.url, keep_urls, lambda _: response.selector.root)
-    return read_text(text, response.url, is_json=kind == "json")
+        return detector.read(text, response.url, lambda _: response.selector.root)
+    return detector.read_text(text, response.url, is_json=kind == "json")
 
 
 def page_id(crawler: Crawler, request: Request) -> str:

@@ -20,7 +20,6 @@ from dedup.lab.labelled import read_page
 from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
 from dedup.lab.papers.signatures import agreement
 from dedup.page.html import Page, decode
-from dedup.page.read import read
 from dedup.page.words import is_url
 from dedup.printing import many, printable
 from dedup.scrapy.commands.compare.own import describe, evidence, objection
@@ -94,7 +93,7 @@ def _load(name: str, source: str, detector: Detector) -> _Side:
     if not source.startswith(("http://", "https://")) and not os.path.isfile(source):
         raise SettingsError(f"{name} is {source!r}, which is not a file; allowed: a path, or a http(s) URL")
     html, url = read_page(source, Path())
-    page = read(decode(html), url, detector.keep_urls)
+    page = detector.read(decode(html), url)
     if url != source:  # the name of a file says nothing of the address that the page had
         page = page._replace(names=(), address=(), place="")
     return _Side(name, source, page, detector.fingerprint_page(page))

@@ -68,5 +68,5 @@ def _fetch(drops: Drops, settings: Settings) -> texts.Find:
     urls = dict.fromkeys(url for pair in pairs for url in (pair["duplicate_of"], pair["url"]))
     usable = [url for url in urls if url.startswith(("http://", "https://")) and len(url) < texts.MAX_URL]
     with counting("Fetching", len(usable), least=0) as advance:
-        words = refetch(usable, settings, read_settings(settings).detector.keep_urls, advance)
+        words = refetch(usable, settings, read_settings(settings).detector, advance)
     return lambda url, simhash: words.get(url)

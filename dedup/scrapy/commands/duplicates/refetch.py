@@ -9,8 +9,8 @@ from scrapy.settings import Settings
 from twisted.python.failure import Failure
 
 from dedup.droplog.texts import Text
+from dedup.fingerprint.detector import Detector
 from dedup.page.limits import UNREADABLE
-from dedup.page.read import read
 from dedup.scrapy.compat import crawler_process
 
 __all__ = ["refetch"]
@@ -36,7 +36,7 @@ class _Refetch(Spider):
 
     name = "duplicates"
     urls: Collection[str]
-    keep_urls: bool
+    detector: Detector
     words: dict[str, Text]
     done: Callable[[], object]
 
@@ -48,7 +48,7 @@ class _Refetch(Spider):
         """Keeps the words of a page."""
         self.done()
         if isinstance(response, HtmlResponse):
-            page = read(response.text, response.url, self.keep_urls, lambda _: response.selector.root)
+            page = self.detector.read(response.text, response.url, lambda _: response.selector.root)
             if page.reason not in UNREADABLE:
                 self.words[response.meta["asked"]] = Text(page.tokens, page.chrome)
 
@@ -57,7 +57,7 @@ class _Refetch(Spider):
 
 
 def refetch(
-    urls: Collection[str], settings: Settings, keep_urls: bool, done: Callable[[], object]
+    urls: Collection[str], settings: Settings, detector: Detector, done: Callable[[], object]
 ) -> dict[str, Text]:
     """The texts of pages as they are now, by URL, without the pages that can't be fetched or read.
 
@@ -76,6 +76,6 @@ def refetch(
         priority="cmdline",
     )
     process = crawler_process(own)
-    process.crawl(_Refetch, urls=urls, keep_urls=keep_urls, words=words, done=done)
+    process.crawl(_Refetch, urls=urls, detector=detector, words=words, done=done)
     process.start()
     return words

@@ -15,7 +15,6 @@ from dedup.lab.evaluation import Stream, Truth, measure, sketch_error
 from dedup.lab.figures import draw_collection
 from dedup.lab.labelled import read_collection, read_html
 from dedup.page.html import decode
-from dedup.page.read import read
 from dedup.scrapy.commands.evaluate.replay import Replay
 from dedup.scrapy.commands.terminal import each, interval, print_table
 
@@ -74,7 +73,7 @@ def _read_pages(path: Path, detector: Detector, root: Path, seed: int, with_shin
         name = collection.paths[number]
         html, url = read_html(name, root)
         pages.urls.append(url)
-        page = read(decode(html), url, detector.keep_urls)
+        page = detector.read(decode(html), url)
         pages.fingerprints.append(detector.fingerprint_page(page))
         if with_shingles:
             pages.shingles.append(detector.shingles(page))

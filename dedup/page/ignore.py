@@ -1,0 +1,138 @@
+"""What of a page doesn't count, by the user's own word: elements by CSS selectors, text by regular expressions.
+
+Pages are hostile, so that what a selector costs has to be linear in the size of a page.  Selectors of siblings and
+places (``a + b``, ``:nth-child``) are not, and are refused.  The cost of a regular expression is its author's: it
+is given the text between two tags, at most `SEGMENT` characters at a time, and `MAX_TEXT` of a page.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+from cssselect import HTMLTranslator, SelectorError
+from cssselect import parse as parse_selectors
+from cssselect.parser import Attrib, Class, CombinedSelector, Element, Hash, Negation, Tree
+from lxml import etree
+
+from dedup.settings import SETTINGS
+
+__all__ = ["NOTHING", "Ignore"]
+
+#: Characters that a regular expression is given at a time, and of a page; what is beyond counts as it is.
+SEGMENT, MAX_TEXT = 1_000, 200_000
+
+_SEGMENTS = re.compile(rf".{{1,{SEGMENT}}}(?:\s|$)|.{{{SEGMENT}}}", re.DOTALL)
+_Find = Callable[[etree._Element], list[etree._Element]]
+
+
+class Ignore:
+    """Elements and text that are left out when a page is read.
+
+    >>> ignore = Ignore(["#banner, .cookies > p"], [r"\\d+ readers"])
+    >>> root = etree.HTML("<div id=banner><p>x</div><div class=cookies><p>y</div><p>z")
+    >>> sorted(node.tag for node in ignore.elements(root))
+    ['div', 'p']
+    >>> ignore.reader()("The story of 1024 readers")
+    'The story of  '
+    """
+
+    def __init__(self, selectors: Sequence[str] = (), patterns: Sequence[str] = ()) -> None:
+        """Raises `SettingsError` for what is no selector or no regular expression."""
+        self._selectors = [tree for selector in selectors for tree in _parsed(selector)]
+        self._finds = {id(part): _find(part) for tree in self._selectors for part in _parts(tree)}
+        self._patterns = [_compiled(pattern) for pattern in patterns]
+
+    def elements(self, root: etree._Element) -> frozenset[etree._Element]:
+        """The elements that don't count, with all that is in them."""
+        found: set[etree._Element] = set()
+        for tree in self._selectors:
+            found |= self._matches(tree, root)
+        return frozenset(found)
+
+    def _matches(self, tree: Tree, root: etree._Element) -> set[etree._Element]:
+        if not isinstance(tree, CombinedSelector):
+            return set(self._finds[id(tree)](root))
+        outer, inner = self._matches(tree.selector, root), set(self._finds[id(tree.subselector)](root))
+        if tree.combinator == ">":
+            return {node for node in inner if node.getparent() in outer}
+        below: set[etree._Element] = set()
+        for (
+            node
+        ) in root.iter():  # in the order of the document, so that no element is met in two of the outer ones
+            if node in outer and node not in below:
+                below.update(node.iterdescendants())
+        return inner & below
+
+    def reader(self) -> Callable[[str], str]:
+        """A function that gives the texts of one page without what doesn't count."""
+        left = MAX_TEXT
+
+        def read(text: str) -> str:
+            nonlocal left
+            if len(text) > left:
+                return text
+            left -= len(text)
+            segments = [text] if len(text) <= SEGMENT else _SEGMENTS.findall(text)
+            for pattern in self._patterns:
+                segments = [pattern.sub(" ", segment) for segment in segments]
+            return "".join(segments)
+
+        return read if self._patterns else lambda text: text
+
+
+def _parsed(selector: str) -> list[Tree]:
+    """The selectors of a group."""
+    try:
+        trees = [each.parsed_tree for each in parse_selectors(selector) if each.pseudo_element is None]
+    except SelectorError as error:
+        raise SETTINGS["ignore"].refusal((selector,), f"which is no CSS selector: {error}") from None
+    if not trees or not all(map(_is_cheap, trees)):
+        raise SETTINGS["ignore"].refusal((selector,), "of which a part is not to be had here")
+    return trees
+
+
+def _is_cheap(tree: Tree) -> bool:
+    """Whether it takes linear time to find what a selector means."""
+    if isinstance(tree, CombinedSelector):
+        simple = not isinstance(tree.subselector, CombinedSelector)
+        return (
+            tree.combinator in {" ", ">"}
+            and simple
+            and _is_cheap(tree.selector)
+            and _is_cheap(tree.subselector)
+        )
+    if isinstance(tree, Negation):
+        return (
+            _is_cheap(tree.selector)
+            and _is_cheap(tree.subselector)
+            and not isinstance(tree.subselector, CombinedSelector)
+        )
+    if isinstance(tree, Attrib | Class | Hash):
+        return _is_cheap(tree.selector)
+    return isinstance(tree, Element)
+
+
+def _parts(tree: Tree) -> Iterator[Tree]:
+    """The parts of a selector between which there are combinators."""
+    if isinstance(tree, CombinedSelector):
+        yield from _parts(tree.selector)
+        yield tree.subselector
+    else:
+        yield tree
+
+
+def _find(part: Tree) -> _Find:
+    return cast(_Find, etree.XPath(f"descendant-or-self::{HTMLTranslator().xpath(part)}"))
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise SETTINGS["ignore_text"].refusal(
+            (pattern,), f"which is no regular expression: {error}"
+        ) from None
+
+
+#: Everything counts.
+NOTHING = Ignore()

@@ -43,8 +43,8 @@ def test_all_of_them_have_a_line_if_that_is_asked_for(caplog: pytest.LogCaptureF
 
 
 def test_a_crawl_shows_as_many_as_it_is_told_to(crawl: Run) -> None:
-    pages = {"/": page("home", *(f"/{number}" for number in range(13)))}
-    pages |= {f"/{number}": page("twin", more=str(number)) for number in range(13)}
+    pages = {"/": page("home", *(f"/?page={number}" for number in range(13)))}
+    pages |= {f"/?page={number}": page("twin", more=str(number)) for number in range(13)}
     for show_all, shown in ((False, FIRST), (True, 12)):
         done = crawl(pages, DEDUP_SHOW_ALL=show_all)
         lines = [m for m in done.messages if m.getMessage().startswith("Dropped near-duplicate")]

@@ -41,6 +41,9 @@ DEDUP_INDEX = os.environ.get("DEDUP_INDEX")
 # Pages are compared with those of the same namespace; by default it is PROJECT/SPIDER, so that each spider
 # has an index of its own.
 DEDUP_NAMESPACE = None
+# If true, only what is new or has changed since earlier crawls is handed over: of a page that is as it was, the
+# items are left out, and the links are followed all the same.
+DEDUP_INCREMENTAL = False
 # Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value finds
 # more candidates and needs more tables.  It may be 0 to 7; the second stage still has to agree.
 DEDUP_MAX_DISTANCE = 6

@@ -9,7 +9,14 @@ their place (`SettingsError.renamed`): the Scrapy adapter does so for every erro
 
 from collections.abc import Callable, Mapping
 
-__all__ = ["DedupError", "IndexCorruptError", "IndexMismatchError", "IndexUnavailableError", "SettingsError"]
+__all__ = [
+    "DedupError",
+    "IndexCorruptError",
+    "IndexInUseError",
+    "IndexMismatchError",
+    "IndexUnavailableError",
+    "SettingsError",
+]
 
 
 class DedupError(Exception):
@@ -79,10 +86,22 @@ class SettingsError(DedupError, ValueError):
 
 
 class IndexUnavailableError(DedupError):
-    """The index can't be reached, or another crawl holds it."""
+    """The index can't be reached."""
 
     exit_status = 3
     reason = "dedup_index_unavailable"
+
+
+class IndexInUseError(IndexUnavailableError):
+    """Another process holds the file of the index."""
+
+    exit_status = 6
+    reason = "dedup_index_in_use"
+
+    def __init__(self, text: str, *, settings: tuple[str, ...] = ()) -> None:
+        """``settings``: names of those by which a user can mend it."""
+        self.settings = settings
+        super().__init__(text)
 
 
 class IndexMismatchError(DedupError):

@@ -33,6 +33,9 @@ _SETTINGS = (
     Setting("namespace", Text("printable text without braces"), None,
             "Pages are compared with those of the same namespace; by default it is PROJECT/SPIDER, so that each "
             "spider has an index of its own."),
+    Setting("incremental", Flag(), False,
+            "If true, only what is new or has changed since earlier crawls is handed over: of a page that is as it "
+            "was, the items are left out, and the links are followed all the same."),
     Setting("max_distance", Number(0, 7), 6,  # at 8, chance alone begins to find matches
             "Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value "
             "finds more candidates and needs more tables."),

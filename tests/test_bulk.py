@@ -23,11 +23,12 @@ async def test_added_pages_are_done_as_if_they_had_been_claimed(address: str, na
             assert await index.find(filed.page_id) == filed
             page_id, url, fingerprint = claim_of(filed)
             assert await index.claim(page_id, url, fingerprint) == Verdict("same")
+            assert await index.states([page_id]) == ["reclaimed"], "added pages are those of an earlier run"
             verdict = await index.claim(f"twin of {page_id}", "http://twin/", fingerprint)
             assert (verdict.status, verdict.of, verdict.rule) == ("duplicate", url, "exact")
             near = replace(fingerprint, simhash=filed.simhash ^ 0b111, digest=0)
             assert (await index.claim(f"near {page_id}", "http://near/", near)).of == url
-        await index.release("id 0")  # done: it stays
+        await index.release("id 0")  # it is again what it was
         assert await index.find("id 0") is not None
 
 
@@ -80,6 +81,8 @@ async def test_a_page_forgotten_and_filed_again_is_compared_as_what_it_is_now(
         await index.add([entry(1), entry(2)])
         await index.forget(["id 2"])
         await index.add([entry(3, page_id="id 2")])
+        for filed in (entry(1), entry(3, page_id="id 2")):
+            assert (await index.claim(*claim_of(filed))).status == "same"
         assert (await index.claim("a", "http://a/", claim_of(entry(2))[2])).status == "new"
         assert (await index.claim("b", "http://b/", claim_of(entry(3))[2])).of == entry(3).url
         assert (await index.claim("c", "http://c/", claim_of(entry(1))[2])).of == entry(1).url

@@ -1,6 +1,7 @@
 """What only the index in a file has: where it may be, its lock, when it is written; and the sorted tables."""
 
 import asyncio
+import gc
 import os
 import random
 import signal
@@ -16,6 +17,7 @@ import pytest
 
 from dedup.errors import (
     DedupError,
+    IndexMismatchError,
     IndexUnavailableError,
     SettingsError,
 )
@@ -24,7 +26,16 @@ from dedup.fingerprint.simhash import distances
 from dedup.index.local.tables import SortedTables
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
-from tests.support.stores import fill, in_file, index_in, open_and_close, pages, try_to_open, twin_of
+from tests.support.stores import (
+    fill,
+    in_file,
+    index_in,
+    open_and_close,
+    opened_at,
+    pages,
+    try_to_open,
+    twin_of,
+)
 from tests.support.waiting import LIMIT
 
 
@@ -69,9 +80,7 @@ async def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     index = index_in(tmp_path / name)
     try:
         assert (await index.claim(*claim)).status == "same"
-        with pytest.raises(IndexUnavailableError) as refusal:
-            await open_and_close(tmp_path / name)
-        assert "\n" not in str(refusal.value)
+        assert "\n" not in index.where
     finally:
         await index.close()
 
@@ -176,19 +185,72 @@ def test_the_index_of_a_process_that_was_killed_is_free(path: Path) -> None:
         try_to_open(path)
 
 
+# --- Several runs in one process -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["index.sqlite", "folder/../index.sqlite", "link to folder/index.sqlite", "link"]
+)
 @driven
-async def test_an_index_can_be_open_once_only_within_a_process_too(filled: Path) -> None:
-    index = index_in(filled)
-    await index.open()
-    for _ in range(2):
-        with pytest.raises(IndexUnavailableError, match=f"process {os.getpid()}"):
-            await open_and_close(filled)
+async def test_runs_of_one_process_share_what_is_open_by_whatever_name(path: Path, name: str) -> None:
+    (path.parent / "folder").mkdir()
+    (path.parent / "link to folder").symlink_to(path.parent)
+    (path.parent / "link").symlink_to(path)
+    a, b, c = pages(3)
+    async with opened_at(f"file:{path}") as one:
+        await one.claim(*a)
+        async with opened_at(f"file:{path.parent / name}") as another:
+            assert (await another.claim(*twin_of(a))).of == a[1]
+            await another.release(a[0])
+            await another.confirm(a[0])  # it is not its own
+            assert await another.states([a[0]]) == ["pending"]
+            await another.claim(*b)
+            await another.confirm(b[0])
+            await another.claim(*c)
+        assert await one.states([a[0], b[0], c[0]]) == ["pending", "safe", "absent"]
+        assert (await one.claim(*twin_of(b))).of == b[1]
+        await one.confirm(a[0])
+    assert in_file(path) == 2
+    with holder(path):  # it was let go of
+        pass
+
+
+@driven
+async def test_a_run_that_was_never_closed_and_is_gone_is_dead(path: Path) -> None:
+    """As where a cell of a notebook is run twice."""
+    (claim,) = pages(1)
+    for _ in range(3):
+        index = index_in(path)
+        gc.collect()
+        assert (await index.claim(*claim)).status == "new"
     await index.close()
-    await open_and_close(filled)
+
+
+@driven
+async def test_what_is_known_of_hosts_is_shared_and_saved_by_each_run(path: Path) -> None:
+    async with (
+        opened_at(f"file:{path}", min_own=0.3) as one,
+        opened_at(f"file:{path}", min_own=0.8) as another,
+    ):
+        assert one.hosts
+        assert another.hosts
+        assert one.hosts.table("a.example") is another.hosts.table("a.example")
+        assert (one.hosts.min_own, another.hosts.min_own) == (0.3, 0.8)
+
+
+@driven
+async def test_a_file_that_was_replaced_while_it_is_open_is_refused(path: Path) -> None:
+    async with opened_at(f"file:{path}"):
+        os.rename(path, f"{path} elsewhere")
+        with pytest.raises(IndexMismatchError, match="deleted or replaced"):
+            await open_and_close(path)
+        os.rename(f"{path} elsewhere", path)
 
 
 @pytest.mark.parametrize("name", ["folder/../index.sqlite", "link to folder/index.sqlite", "link"])
-def test_an_index_that_is_open_is_refused_by_another_name_too(filled: Path, name: str) -> None:
+def test_an_index_that_another_process_has_open_is_refused_by_another_name_too(
+    filled: Path, name: str
+) -> None:
     (filled.parent / "folder").mkdir()
     (filled.parent / "link to folder").symlink_to(filled.parent)
     (filled.parent / "link").symlink_to(filled)

@@ -28,7 +28,7 @@ from dedup.settings import SETTINGS
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
 from tests.support.model import GROUPS, Model, crawl_of_verbs
-from tests.support.stores import DETECTOR, ODD_IDS, PERSISTENT, opened_at, until_done, until_written
+from tests.support.stores import DETECTOR, ODD_IDS, PERSISTENT, RUN, opened_at, until_done, until_written
 
 Opened = Callable[..., AbstractAsyncContextManager[Index]]
 
@@ -415,9 +415,10 @@ async def test_a_claim_left_pending_is_released_when_the_index_is_closed(opened:
 
 
 @PERSISTENT
+@pytest.mark.parametrize("finished", [True, False])
 @driven
-async def test_pages_of_a_run_that_never_finished_shadow_nothing_until_they_are_claimed_again(
-    opened: Opened,
+async def test_pages_of_an_earlier_run_shadow_nothing_until_they_are_claimed_again(
+    opened: Opened, finished: bool
 ) -> None:
     async def status(index: Index, name: str) -> str:
         return (await index.claim(name, f"http://{name}/", fingerprint_of(0))).status
@@ -425,9 +426,9 @@ async def test_pages_of_a_run_that_never_finished_shadow_nothing_until_they_are_
     async with opened() as index:
         assert await status(index, "a") == "new"
         await index.confirm("a")
-        await index.close(finished=False)
+        await index.close(finished=finished)
     async with opened() as index:
-        assert await index.states(["a"]) == ["lost"]
+        assert await index.states(["a"]) == ["earlier"]
         assert await status(index, "a") == "same"
         assert await status(index, "twin") == "duplicate"
         await index.release("a")  # the spider fails on it this time
@@ -436,20 +437,19 @@ async def test_pages_of_a_run_that_never_finished_shadow_nothing_until_they_are_
         assert await status(index, "a") == "same"
         await index.confirm("a")
     async with opened() as index:
-        assert await index.states(["a"]) == ["safe"]
-        assert await status(index, "twin") == "duplicate"
+        assert await index.states(["a"]) == ["earlier"]
         assert await index.count() == 1
 
 
 @PERSISTENT
 @driven
-async def test_confirmed_pages_judge_those_of_the_next_crawl(opened: Opened) -> None:
+async def test_confirmed_pages_judge_those_of_the_same_run_when_it_goes_on(opened: Opened) -> None:
     pages = [fingerprint_of(random.Random(number).getrandbits(64), changed=number) for number in range(100)]
-    async with opened() as index:
+    async with opened(run=RUN) as index:
         for number, fingerprint in enumerate(pages):
             assert (await index.claim(str(number), f"http://{number}/", fingerprint)).status == "new"
             await index.confirm(str(number))
-    async with opened() as index:
+    async with opened(run=RUN) as index:
         assert await index.count() == 100
         for number, fingerprint in enumerate(pages):
             near = replace(fingerprint, simhash=fingerprint.simhash ^ 1 << number % 64, digest=0)
@@ -687,7 +687,7 @@ async def test_an_index_of_other_parameters_is_refused_and_left_as_it_is(
     opened: Opened, contents: Callable[[], object], name: str
 ) -> None:
     other = changed(name, CHANGES[name])
-    async with opened() as index:
+    async with opened(run=RUN) as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
         await index.confirm("a")
     before = contents()
@@ -700,7 +700,7 @@ async def test_an_index_of_other_parameters_is_refused_and_left_as_it_is(
     assert all(part in text for part in (f" {name} ", repr(there), repr(here), index.where)), text
     assert "\n" not in text
     assert "tiptoe" not in text
-    async with opened() as index:
+    async with opened(run=RUN) as index:
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
 
 
@@ -748,7 +748,7 @@ async def test_another_guess_of_the_pages_to_come_changes_no_verdict(
     model = Model(DETECTOR)
     claims = list(planted(k=3, seed=3))
     for options, part in ((first, claims[:40]), (second, claims[40:])):
-        async with opened(**options) as index:
+        async with opened(**options, run=RUN) as index:
             for claim in part:
                 assert await index.claim(*claim) == model.claim(*claim)
                 await index.confirm(claim[0])

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import redis
+from filelock import FileLock
 from scrapy import Request
 from scrapy.cmdline import execute
 from scrapy.utils.request import fingerprint
@@ -218,16 +219,20 @@ def test_a_plot_that_cannot_be_drawn_is_refused_before_any_work(command: Command
 def test_info_tells_pending_pages_of_living_and_of_dead_runs(
     index: Make, command: Command, namespace: str, redis_socket: Path
 ) -> None:
-    filled(index, [entry(number) for number in range(5)])
+    runs = [RUN, OTHER_RUN, OTHER_RUN, RUN, RUN, RUN]
+    filled(index, [entry(number)._replace(run=run) for number, run in enumerate(runs)])
     with redis.Redis(unix_socket_path=str(redis_socket)) as client:
         prefix = f"shingleback:{{{namespace}}}:"
-        client.hset(f"{prefix}pending", mapping={"1": RUN, "2": OTHER_RUN, "3": OTHER_RUN})
+        pending = {"1": RUN, "2": OTHER_RUN, "3": OTHER_RUN}
+        client.hset(
+            f"{prefix}pending", mapping=pending | {"4": OTHER_RUN}
+        )  # the last is done: it was met again
         client.zadd(f"{prefix}runs", {RUN: 4_000_000_000_000})
-        client.set(f"{prefix}p:5", "torn")
+        client.set(f"{prefix}p:6", "torn")
     done = command("info")
     assert done.returncode == 0
     expected = (
-        "4: 1 done, 1 pending, 2 pending of runs that died, which shadow nothing, and 1 that can't be read"
+        "5: 2 done, 1 pending, 2 pending of runs that died, which shadow nothing, and 1 that can't be read"
     )
     assert expected in done.stdout
 
@@ -287,17 +292,17 @@ def test_an_index_of_other_parameters_is_refused(
 
 
 @pytest.mark.parametrize("store", ["file"])
-def test_a_file_in_use_is_shown_and_exported_but_forgets_nothing(index: Make, command: Command) -> None:
-    with asyncio.Runner() as runner:
-        held = index()
-        runner.run(held.add([entry(1), entry(2)]))
+def test_a_file_in_use_is_shown_and_exported_but_forgets_nothing(
+    index: Make, command: Command, address: str
+) -> None:
+    filled(index, [entry(1), entry(2)])
+    with FileLock(f"{address.removeprefix('file:')}.lock"):
         verbs = [("info",), ("check",), ("export", "-"), ("forget", entry(1).url), ("import", "/dev/null")]
         info, check, export, forget, imported = (command(*verb) for verb in verbs)
-        runner.run(held.close())
     assert (info.returncode, check.returncode, export.returncode) == (0, 0, 0)
     assert export.stdout.count("\n") == 3
-    assert (forget.returncode, forget.stdout) == (3, "")
-    assert "in use by another crawl" in forget.stderr
+    assert (forget.returncode, forget.stdout) == (6, "")
+    assert "in use by another process" in forget.stderr
     assert (imported.returncode, imported.stderr) == (4, "index: the export /dev/null is empty\n")
     assert entries_in(index) == [entry(1), entry(2)]
 

@@ -24,7 +24,7 @@ from dedup.scrapy.commands.index.info import print_info
 from tests.support import ROOT
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim
-from tests.support.stores import PERSISTENT, opened_at
+from tests.support.stores import PERSISTENT, RUN, opened_at
 from tests.support.surveys import surveyed, unopened
 
 DETECTOR = Detector()
@@ -84,7 +84,7 @@ async def test_a_crawl_in_parts_gives_the_verdicts_of_one(address: str, namespac
         whole = await crawl(index, claims)
     parts = []
     for start in range(0, len(claims), 7):
-        async with opened_at(address, DETECTOR, namespace=namespace) as index:
+        async with opened_at(address, DETECTOR, namespace=namespace, run=RUN) as index:
             parts += await crawl(index, claims[start : start + 7])
     assert parts == whole
     assert [verdict.evidence for verdict in parts] == [verdict.evidence for verdict in whole]
@@ -119,10 +119,10 @@ async def test_what_a_page_was_called_is_filed(address: str, namespace: str) -> 
 @PERSISTENT
 @driven
 async def test_without_its_table_a_host_is_unknown(address: str, namespace: str) -> None:
-    async with opened_at(address, DETECTOR, namespace=namespace, chrome=False) as index:
+    async with opened_at(address, DETECTOR, namespace=namespace, run=RUN, chrome=False) as index:
         verdicts = await crawl(index, [product(number, words=3) for number in range(KNOWN)])
         assert [verdict.status for verdict in verdicts].count("duplicate") == KNOWN - 1  # as it was once
-    async with opened_at(address, DETECTOR, namespace=namespace) as index:
+    async with opened_at(address, DETECTOR, namespace=namespace, run=RUN) as index:
         near, equal = await crawl(index, [product(KNOWN, words=3), (*copy_of(0)[:2], product(0, words=3)[2])])
     assert (near.status, equal.status) == ("new", "duplicate")
 

@@ -21,7 +21,7 @@ from dedup.index import Index, Verdict
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of
 from tests.support.redis import Line, Server
-from tests.support.stores import opened, until_done
+from tests.support.stores import RUN, opened, until_done
 from tests.support.waiting import LIMIT, until
 
 
@@ -234,13 +234,13 @@ async def test_a_server_that_is_killed_and_comes_back_has_kept_every_claim(serve
 async def test_confirmations_that_could_not_be_written_are_written_when_the_server_is_back(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with opened(server.address) as index:
+    async with opened(server.address, run=RUN) as index:
         await index.claim("a", "http://a/", fingerprint_of(0))
         server.kill()
         await index.confirm("a")
         await until(lambda: any(record.levelname == "WARNING" for record in caplog.records))
         server.start()
-    async with opened(server.address) as index:
+    async with opened(server.address, run=RUN) as index:
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
 
 
@@ -417,7 +417,7 @@ async def test_a_release_or_confirmation_whose_reply_was_lost_happens_once(
         proxy.replies_to_lose = 1
     async with opened(f"unix://{redis_socket}", namespace) as index:
         assert await index.count() == 1
-        assert (await index.claim("twin", "http://twin/", fingerprint_of(ALL_BITS))).of == "http://b/"
+        assert await index.states(["b"]) == ["earlier"]
 
 
 # --- Runs that live and die ----------------------------------------------------------------------------
@@ -463,15 +463,17 @@ async def test_pending_claims_of_a_killed_run_count_until_its_lease_ends_and_not
         with redis.Redis(unix_socket_path=str(redis_socket)) as client:
             changed = client.zadd(f"shingleback:{{{namespace}}}:runs", {run: 1}, xx=True, ch=True)
         assert changed == 1  # its lease ended in 1970
-        assert (await index.claim("pending", "http://pending/", fingerprint_of(0))).status == "same"
+        assert (await index.claim("pending", "http://pending/", fingerprint_of(0))).status == "new"
         await index.release("pending")
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
-        assert (await index.claim("another", "http://another/", fingerprint_of(ALL_BITS))).status == "new"
         assert (await index.claim("done", "http://done/", fingerprint_of(ALL_BITS))).status == "same"
+        assert (
+            await index.claim("another", "http://another/", fingerprint_of(ALL_BITS))
+        ).of == "http://done/"
 
 
 @driven
-async def test_a_page_left_pending_by_a_dead_run_is_the_same_when_it_is_fetched_again(
+async def test_a_page_left_pending_by_a_dead_run_is_judged_when_it_is_fetched_again(
     redis_socket: Path, address: str, namespace: str
 ) -> None:
     async with opened(address, namespace) as dead, opened(address, namespace) as index:
@@ -479,9 +481,9 @@ async def test_a_page_left_pending_by_a_dead_run_is_the_same_when_it_is_fetched_
         with redis.Redis(unix_socket_path=str(redis_socket)) as client:
             client.zadd(f"shingleback:{{{namespace}}}:runs", {dead.run: 1})
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).status == "new"
-        assert (
-            await index.claim("a", "http://a/", fingerprint_of(0))
-        ).status == "same"  # a keep too many, no drop
+        assert (await index.claim("a", "http://a/", fingerprint_of(0))).of == "http://twin/"
+        await index.release("twin")
+        assert (await index.claim("a", "http://a/", fingerprint_of(0))).status == "new"
         await index.confirm("a")
         assert (await index.claim("third", "http://third/", fingerprint_of(0))).of == "http://a/"
 
@@ -520,7 +522,7 @@ async def test_a_run_that_claims_nothing_for_longer_than_its_lease_stays_alive(
 
 
 @driven
-async def test_a_run_that_closes_leaves_nothing_pending_and_no_lease(
+async def test_a_run_that_closes_leaves_nothing_pending_and_no_lease_but_when_it_finished(
     redis_socket: Path, address: str, namespace: str
 ) -> None:
     async with opened(address, namespace) as index:
@@ -530,7 +532,9 @@ async def test_a_run_that_closes_leaves_nothing_pending_and_no_lease(
                 await index.confirm(f"{number}")
     with redis.Redis(unix_socket_path=str(redis_socket)) as client:
         assert client.exists(f"shingleback:{{{namespace}}}:pending") == 0
-        assert client.exists(f"shingleback:{{{namespace}}}:runs") == 0
+        ((run, finished),) = client.zrange(f"shingleback:{{{namespace}}}:runs", 0, -1, withscores=True)
+    assert run.decode() == index.run
+    assert finished < 0
 
 
 @driven

@@ -67,6 +67,7 @@ class Outcome:
     fingerprint: Fingerprint
     page: Page
     record: Record | None  #: what the drop log says of it; there is one for each near-duplicate
+    unchanged: bool = False  #: in an incremental crawl: an earlier one has handed over this very content
 
 
 class Crawl:
@@ -104,6 +105,7 @@ class Filter:
         on_index_failure: str = "keep",
         max_cluster: int = 5,
         audit: float = 0.0,
+        incremental: bool = False,
         stats: Stats | None = None,
         crawl: Crawl | None = None,
     ) -> None:
@@ -116,10 +118,12 @@ class Filter:
         SETTINGS["on_index_failure"].check(on_index_failure)
         SETTINGS["max_cluster"].check(max_cluster)
         SETTINGS["audit"].check(audit)
+        SETTINGS["incremental"].check(incremental)
         self.index = index
         self.log = log
         self.action = action
         self.min_depth = min_depth
+        self.incremental = incremental
         self.stats = stats if stats is not None else Counts()
         crawl = crawl or Crawl()
         self._alarm = Alarm(max_cluster, self.stats)
@@ -143,11 +147,13 @@ class Filter:
             verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint)
         spend(self.stats, "fingerprint", read - started)
         spend(self.stats, "claim", time.perf_counter() - read)
-        outcome = Outcome("keep", verdict, fingerprint, page, None)
+        outcome = Outcome("keep", verdict, fingerprint, page, None, self.incremental and verdict.known)
         if verdict.status == "duplicate":
             outcome = self._record(visit, outcome)
         count(self.stats, "pages")
         count(self.stats, outcome.verdict.status, outcome.verdict.reason)
+        if outcome.unchanged:
+            count(self.stats, "unchanged")
         if verdict.near is not None:
             self._traps.add(visit.url, verdict.near)
         if outcome.record is None:

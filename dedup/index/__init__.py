@@ -34,7 +34,8 @@ def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **
 
     ``memory:``, ``file:PATH``, ``redis://[user:password@]host[:port][/db]``, ``rediss://...`` (TLS) or
     ``unix:///path/to/socket``.  Options: ``scope``, ``expected_pages``, ``tables`` (see the settings).
-    The store is reached at the first claim, or by ``await index.open()``.
+    ``run`` is the name of an earlier run that goes on, so that its pages count as this one's: the ``run`` of its
+    index.  The store is reached at the first claim, or by ``await index.open()``.
 
     >>> import asyncio
     >>> async def twice():

@@ -3,12 +3,16 @@
 An index knows pages and their fingerprints; whether a candidate counts comes from the `Detector`.
 
 * `claim` is atomic: of two workers with the same page at once, exactly one is told "new".
-* A page is never its own duplicate: its page id again gets "same".
+* A page is never its own duplicate: its page id again gets "same", or "new" if it has other content than an
+  earlier run has filed.
+* Pages of earlier runs count once this run has met them (see `dedup.index.lifecycle`): a run keeps every content
+  once, whatever earlier ones have kept.
 * What becomes of a page after its claim is said in `dedup.index.lifecycle`, which defines the words, too.
 * The nearest page wins: least distance, then most resemblance, then the earlier page.
 """
 
 import asyncio
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from uuid import uuid4
 
+from dedup.errors import SettingsError
 from dedup.fingerprint.chrome import Chrome, Evidence
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import Plan
@@ -67,16 +72,18 @@ class Verdict:
     evidence: Evidence | None = field(default=None, compare=False)
     #: Of a new page, the nearest of those that it resembles enough; a store may not tell.
     near: Near | None = field(default=None, compare=False)
+    #: Of a page that is kept, whether an earlier run has handed over this very content.
+    known: bool = field(default=False, compare=False)
 
     @classmethod
-    def new(cls, near: Near | None = None) -> "Verdict":
+    def new(cls, near: Near | None = None, *, known: bool = False) -> "Verdict":
         """No kept page is near enough: this one is kept, and filed."""
-        return cls("new", near=near)
+        return cls("new", near=near, known=known)
 
     @classmethod
-    def same(cls) -> "Verdict":
+    def same(cls, *, known: bool = False) -> "Verdict":
         """The page itself was claimed before: it is kept."""
-        return cls("same")
+        return cls("same", known=known)
 
     @classmethod
     def unjudged(cls, reason: str | None) -> "Verdict":
@@ -95,7 +102,7 @@ class Verdict:
         evidence: Evidence | None = None,
     ) -> "Verdict":
         """The page is a near-duplicate of a kept one, which ``method`` has found."""
-        equal = (of.digest, of.sketch) == (page.digest, page.sketch)
+        equal = of.content == page.content
         return cls(
             "duplicate",
             of.url,
@@ -128,6 +135,7 @@ class Index(ABC):
         tables: int | None = None,
         chrome: bool = True,
         min_own: float = 0.5,
+        run: str | None = None,
     ) -> None:
         SETTINGS["scope"].check(scope)
         scope_mask(scope, "")  # loads what it needs now, not in the event loop
@@ -140,7 +148,10 @@ class Index(ABC):
         self.detector = detector
         self.scope = scope
         self.expected_pages = expected_pages
-        self.run = uuid4().hex
+        if run is not None and not re.fullmatch("[0-9a-f]{32}", run):
+            raise SettingsError(name="run", value=run, allowed="32 hex digits")
+        #: What this run is called.  One that has finished goes on if it is opened again by its name.
+        self.run = run or uuid4().hex
         #: What is learned of hosts; None if the chrome of a host counts like all else.
         self.hosts = self._new_hosts(min_own) if chrome else None
         self._tables_asked = tables is not None

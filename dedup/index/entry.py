@@ -32,6 +32,11 @@ class Entry(NamedTuple):
     called: Called = UNCALLED  #: what its heading and its address call it
 
     @property
+    def content(self) -> tuple[int, bytes]:
+        """What pages have in common whose tokens are equal."""
+        return self.digest, self.sketch
+
+    @property
     def keys(self) -> tuple[int, ...]:
         """What the tables hold, by column.  With the scope mixed in, pages of one scope keep their
         distances, and pages of different scopes are as far apart as unrelated ones."""

@@ -66,7 +66,7 @@ class Hosts:
         """
         self._sketcher = sketcher
         self.min_own = min_own
-        self._load = load
+        self.load = load
         self._tables: OrderedDict[str, Chrome] = OrderedDict()
         self._changed: dict[str, Chrome] = {}
         self._saving: dict[str, Chrome] = {}
@@ -77,7 +77,7 @@ class Hosts:
         table = self._tables.pop(name, None) or self._changed.get(name) or self._saving.get(name)
         if table is None:
             table = Chrome(self._sketcher.slots)
-            if self._load and (octets := self._load(name)):
+            if self.load and (octets := self.load(name)):
                 with suppress(ValueError):
                     table = Chrome.from_bytes(octets, self._sketcher.slots)
         self._tables[name] = table  # now the last to be forgotten
@@ -149,7 +149,7 @@ class Hosts:
             self._mark(name)
 
     def _mark(self, name: str) -> None:
-        if self._load:
+        if self.load:
             self._changed[name] = self._tables[name]
 
     @contextmanager
@@ -158,11 +158,14 @@ class Hosts:
 
         Meanwhile they are looked up here.  10 us a table.
         """
-        self._saving, self._changed = self._changed, {}
+        saved = dict(self._changed)
+        self._saving.update(saved)
+        self._changed.clear()
         try:
-            yield {name: table.to_bytes() for name, table in self._saving.items()}
+            yield {name: table.to_bytes() for name, table in saved.items()}
         except BaseException:
-            self._changed = self._saving | self._changed
+            for name, table in saved.items():
+                self._changed.setdefault(name, table)
             raise
         finally:
-            self._saving = {}
+            self._saving.clear()

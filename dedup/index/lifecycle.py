@@ -5,20 +5,21 @@ tests are generated from them, and docs/lifecycle.md shows them.
 
 The words:
 
-* A *run* is one index from its opening to its closing: one crawl.  It has *finished* when it was closed so, and is
-  *dead* when it ended in any other way.
+* A *run* is one index from its opening to its closing: one crawl, or, if a crawl is interrupted and goes on, all
+  its parts.  It has *finished* when it was closed so, and is *dead* when it ended in any other way.
 * While a run lives it holds a *lease*.  In Redis it renews the lease; if it falls silent, the lease runs out
-  after a minute, and the run is dead.  The lease of a run on a file is the lock of the file, and a mark in the
-  file says that the run has not finished; whoever opens a file and finds such a mark knows that its run is dead.
+  after a minute, and the run is dead.  All runs on a file are of one process, which holds the lock of the file.
   The index in memory ends with its run.
 * A *claim* asks for the verdict on a page, and files the page if it is new.  The claim is *pending*, and
   belongs to its run, until the run *confirms* that the page's output has been handed over, or *releases* the
   page, which it could not process.  A confirmed page is done.
 * A page casts a *shadow* if near-duplicates of it are duplicates, and not new.
+* What a page is, is said as one run sees it, the one that asks.
 
-The law behind the table: a page casts a shadow as long as somebody answers for it, and for what it links to.  A
-run that dies answers for nothing any more.  What its pages link to may be lost with it, so they cast no shadow until
-they are claimed again.
+The law behind the table: a page casts a shadow as long as somebody answers for it, and for what it links to: a run
+that lives, or that has finished while the one that asks was there.  Whatever is left of earlier runs may have changed,
+moved or vanished since.  So it casts no shadow until the run that asks has met it, and each crawl finds every
+content of the site, as if it were the first.
 """
 
 import re
@@ -34,10 +35,10 @@ class State(StrEnum):
     ABSENT = "absent"  #: It is not filed.
     PENDING = "pending"  #: A run that lives has claimed it, and has neither confirmed nor released it.
     DONE = "done"  #: It was confirmed by a run that still lives.
-    SAFE = "safe"  #: It is done, and its run has finished: nothing that becomes of a run can change that.
+    SAFE = "safe"  #: It is done, and its run has finished since the one that asks began.
     DEAD = "dead"  #: It was pending when its run died.  Only Redis remembers such pages.
-    LOST = "lost"  #: It was done when its run died.
-    RECLAIMED = "reclaimed"  #: It was lost, and is pending once more, for another run.
+    EARLIER = "earlier"  #: It was done by a run that had ended before the one that asks began, or that died.
+    RECLAIMED = "reclaimed"  #: It was earlier, and is pending once more: a run has met it again.
 
     @property
     def is_pending(self) -> bool:
@@ -59,13 +60,18 @@ class Event(StrEnum):
     """What can happen to a page.  Only a run that has claimed a page can confirm or release it."""
 
     CLAIM = "claim"  #: A run claims the page.
+    CHANGE = "change"  #: A run claims the page, whose content is not the one that is filed.
     CONFIRM = "confirm"  #: The run confirms it.
     RELEASE = "release"  #: The run releases it.
+    REPLACE = (
+        "replace"  #: A run confirms another page, with this one's content, that it met instead of this one.
+    )
     ADD = "add"  #: The page is filed without a verdict: it comes from another index.
     FORGET = "forget"  #: The page is taken out.
     FINISH = "finish"  #: The run of the page finishes.
     STOP = "stop"  #: The run of the page is closed before it has finished.
     DIE = "die"  #: The run of the page ends without a word.
+    BEGIN = "begin"  #: Another run begins: what the page is to that one.
 
 
 class Row(NamedTuple):
@@ -89,33 +95,38 @@ claim    absent     pending    The verdict is "new", and the page is filed, unle
 claim    pending    pending    The verdict is "same"; the claim now belongs to the run that has made it last.
 claim    done       done       The verdict is "same", and nothing changes.
 claim    safe       safe       The verdict is "same", and nothing changes.
-claim    dead       pending    The verdict is "same"; the claim now belongs to the run that lives, as if there
-                               had been no other.
-claim    lost       reclaimed  The verdict is "same"; what the page links to will be fetched again, so it
-                               casts a shadow again.
+claim    dead       pending    The verdict is that on an absent page; in a shadow, the page stays dead.
+claim    earlier    reclaimed  The verdict is "same", and the page casts a shadow again, unless it lies in
+                               one: then the verdict is "duplicate", and the page stays what it is.
 claim    reclaimed  reclaimed  The verdict is "same"; the claim now belongs to the run that has made it last.
+change   absent     pending    It is a claim like any other.
+change   dead       pending    The verdict is that on an absent page; in a shadow, the page stays dead.
+change   earlier    pending    The verdict is that on an absent page, and if it is new, it is filed anew, in one
+                               step: what it was is forgotten.  In a shadow, the page stays what it is.
 confirm  pending    done       The page's output has been handed over.
 confirm  reclaimed  done       The page's output has been handed over, and the page now belongs to the run
                                that lives.
 release  pending    absent     It is as if the page had never been claimed.
-release  reclaimed  lost       It is as if the page had not been claimed again.
-add      absent     safe       The page is filed as it is, as done.
+release  reclaimed  earlier    It is as if the page had not been claimed again.
+replace  earlier    absent     Its content is filed under the page where it was met.
+add      absent     earlier    The page is filed as it is, as one of an earlier run.
 forget   pending    absent     The page is taken out: it counts as new when it is claimed again.
 forget   done       absent     The page is taken out: it counts as new when it is claimed again.
 forget   safe       absent     The page is taken out: it counts as new when it is claimed again.
 forget   dead       absent     The page is taken out: it counts as new when it is claimed again.
-forget   lost       absent     The page is taken out: it counts as new when it is claimed again.
+forget   earlier    absent     The page is taken out: it counts as new when it is claimed again.
 forget   reclaimed  absent     The page is taken out: it counts as new when it is claimed again.
 finish   pending    absent     A run that is closed releases what it has not confirmed.
-finish   reclaimed  lost       A run that is closed releases what it has not confirmed.
+finish   reclaimed  earlier    A run that is closed releases what it has not confirmed.
 finish   done       safe       All that the page links to has been seen to.
 stop     pending    absent     A run that is closed releases what it has not confirmed.
-stop     reclaimed  lost       A run that is closed releases what it has not confirmed.
-stop     done       lost       What the page links to may not have been fetched.
+stop     reclaimed  earlier    A run that is closed releases what it has not confirmed.
+stop     done       earlier    What the page links to may not have been fetched.
 die      pending    dead       Nobody will confirm or release the claim.  In a file, which holds confirmed
                                pages only, it is gone.
-die      reclaimed  lost       Nobody will confirm or release the claim.
-die      done       lost       What the page links to may not have been fetched.
+die      reclaimed  earlier    Nobody will confirm or release the claim.
+die      done       earlier    What the page links to may not have been fetched.
+begin    safe       earlier    The run that begins has not met it: it may be gone, or be another by now.
 """
 _ROW = re.compile(r"^(\w+) +(\w+) +(\w+) +(.+(?:\n .+)*)", re.MULTILINE)
 #: Every change, and every claim.
@@ -129,7 +140,7 @@ _AFTER = {(row.before, row.event): row.after for row in ROWS}
 def after(state: State, event: Event) -> State:
     """What an event makes of a page.
 
-    >>> after(State.LOST, Event.CLAIM), after(State.SAFE, Event.DIE)
+    >>> after(State.EARLIER, Event.CLAIM), after(State.SAFE, Event.DIE)
     (<State.RECLAIMED: 'reclaimed'>, <State.SAFE: 'safe'>)
     """
     return _AFTER.get((state, event), state)

@@ -8,6 +8,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from dedup.filter import Filter
+from dedup.filter.stats import count
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import outcome_of
 from dedup.scrapy.visits import SEED, is_seed, page_id
@@ -18,7 +19,10 @@ _T = TypeVar("_T")
 
 
 class ConfirmMiddleware(Component):
-    """Tells the filter when a page's output has been handed over; keeps the links of "nofollow" pages."""
+    """Tells the filter when a page's output has been handed over.
+
+    Leaves out the links of "nofollow" pages, and the items of pages that have not changed.
+    """
 
     filter: Filter | None = None
 
@@ -35,17 +39,22 @@ class ConfirmMiddleware(Component):
             return
         outcome = outcome_of(response)
         nofollow = outcome is not None and outcome.action == "nofollow"
+        unchanged = outcome is not None and outcome.unchanged
         was_seed = is_seed(self.crawler, request)  # asked for before Scrapy gives it a depth
         asked_again = False
         async for output in result:
-            if isinstance(output, Request) and self._is_own(output, request):
+            if not isinstance(output, Request):
+                if unchanged:
+                    count(self.filter.stats, "items_left_out")
+                    continue
+            elif self._is_own(output, request):
                 asked_again = True
                 if was_seed:
                     output.meta[SEED] = page_id(self.crawler, output)
                 simhash = outcome.fingerprint.simhash if outcome else None
                 alike = _callback(output, self.crawler) == _callback(request, self.crawler)
                 await self.filter.asked_again(page_id(self.crawler, request), simhash, alike=alike)
-            elif nofollow and isinstance(output, Request):
+            elif nofollow:
                 continue
             yield output
         # Not reached if the spider fails: Scrapy sends spider_error then.

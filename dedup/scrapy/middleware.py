@@ -10,11 +10,12 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.http import Response
+from scrapy.settings import BaseSettings
 from scrapy.utils.spider import DefaultSpider
 from twisted.python.failure import Failure
 
 from dedup.droplog.log import DropLog
-from dedup.errors import DedupError, SettingsError
+from dedup.errors import DedupError, IndexInUseError, SettingsError
 from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.printing import inert
@@ -22,9 +23,10 @@ from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.inline import Scheduled
+from dedup.scrapy.jobs import leave_run, take_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, remember
 from dedup.scrapy.lines import Lines
-from dedup.scrapy.settings import Options, read_settings
+from dedup.scrapy.settings import Options, in_memory, read_settings, spelled
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.summary import summary
 from dedup.scrapy.visits import DROPPED, TAB, page_id, reason_to_skip, visit
@@ -67,17 +69,32 @@ class NearDuplicateMiddleware(Component):
                     f"TWISTED_REACTOR is {self.crawler.settings['TWISTED_REACTOR']!r}; the filter needs "
                     "'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default"
                 )
-            options = read_settings(self.crawler.settings, spider.name)
+            self.filter, options = await self._start(spider)
             self._types, self._keep_start = options.types, options.keep_start
             self._scheduled = Scheduled(self.crawler)
             self._lines = Lines(self.crawler, options.show_all)
-            self.filter = await self._open(options, DropLog(options.log, spider.name))
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
                 error = DedupError(f"the filter can't start: {type(error).__name__}: {inert(str(error))}")
             refuse(self.crawler, error)
             return
         self.crawler.signals.send_catch_log(filter_opened, filter=self.filter, options=options, spider=spider)
+
+    async def _start(self, spider: Spider) -> tuple[Filter, Options]:
+        settings: BaseSettings = self.crawler.settings
+        options = read_settings(settings, spider.name, take_run(settings))
+        try:
+            return await self._open(options, DropLog(options.log, spider.name)), options
+        except IndexInUseError as error:
+            other = in_memory(settings)
+            if other is None:
+                raise
+            self._logger.warning(
+                "%s. Until then, this crawl judges its pages by an index in memory, and files nothing",
+                spelled(error),
+            )
+            options = read_settings(other, spider.name)
+            return await self._open(options, DropLog(options.log, spider.name)), options
 
     async def _open(self, options: Options, log: DropLog) -> Filter:
         index = options.index
@@ -99,6 +116,7 @@ class NearDuplicateMiddleware(Component):
             on_index_failure=options.on_index_failure,
             max_cluster=options.max_cluster,
             audit=options.audit,
+            incremental=options.incremental,
             stats=self.crawler.stats,
             crawl=Engine(self.crawler, index.detector, options.types),
         )
@@ -176,6 +194,7 @@ class NearDuplicateMiddleware(Component):
         if filter is not None:
             # What is left to be crawled is in the JOBDIR, if there is one; else it is lost.
             await filter.close(finished=reason == "finished" or bool(self.crawler.settings.get("JOBDIR")))
+            leave_run(self.crawler.settings, filter.index.run)
             text = summary(self.crawler.stats.get_stats(), str(filter.log.path or ""))
             self._logger.info("Near-duplicate filter: %s", text)
 

@@ -16,14 +16,23 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import data_path
 
-from dedup.errors import DedupError, IndexMismatchError, SettingsError
+from dedup.errors import DedupError, IndexInUseError, IndexMismatchError, SettingsError
 from dedup.settings import SETTINGS, Action, Types
 
 if TYPE_CHECKING:
     from dedup.fingerprint.detector import Detector
     from dedup.index import Index
 
-__all__ = ["PREFIX", "Options", "default_namespace", "file_of", "is_enabled", "read_settings", "spelled"]
+__all__ = [
+    "PREFIX",
+    "Options",
+    "default_namespace",
+    "file_of",
+    "in_memory",
+    "is_enabled",
+    "read_settings",
+    "spelled",
+]
 
 PREFIX = "DEDUP_"
 #: What a name keeps as a part of a namespace.
@@ -46,6 +55,7 @@ class Options:
     audit: float
     keep_text: bool
     show_all: bool
+    incremental: bool
 
 
 def _spell(name: str) -> str:
@@ -62,8 +72,8 @@ def spelled(error: DedupError) -> DedupError:
     """
     if isinstance(error, SettingsError):
         return error.renamed(_spell)
-    if isinstance(error, IndexMismatchError) and error.settings:
-        return IndexMismatchError(f"{error} ({', '.join(map(_spell, error.settings))})")
+    if isinstance(error, IndexMismatchError | IndexInUseError) and error.settings:
+        return type(error)(f"{error} ({', '.join(map(_spell, error.settings))})")
     return error
 
 
@@ -79,18 +89,33 @@ def is_enabled(settings: BaseSettings) -> bool:
         return True
 
 
-def read_settings(settings: BaseSettings, spider: str = "") -> Options:
+def read_settings(settings: BaseSettings, spider: str = "", run: str | None = None) -> Options:
     """The options of a crawl; by default the index is that of a spider of the project.
 
+    ``run`` is the name of an earlier run that goes on.
     Raises `SettingsError`: one line that names the setting, its value and what is allowed.
     """
     try:
         _check_names(settings)
         values = {name: _read(settings, name) for name in SETTINGS}
         values["namespace"] = values["namespace"] or default_namespace(settings.get("BOT_NAME"), spider)
-        return _options(values)
+        return _options(values, run)
     except SettingsError as error:
         raise spelled(error) from None
+
+
+def in_memory(settings: BaseSettings) -> BaseSettings | None:
+    """The same settings with an index in memory; None if that can't take the place of what they ask for.
+
+    A crawl hands over every content of its own, whatever earlier ones have kept.  So it needs no file, unless that was
+    chosen, or is asked what has changed.
+    """
+    if _read(settings, "index") or _read(settings, "incremental"):
+        return None
+    copy = settings.copy()
+    copy.frozen = False
+    copy.set(_spell("index"), "memory:", "cmdline")
+    return copy
 
 
 def _check_names(settings: BaseSettings) -> None:
@@ -131,7 +156,7 @@ def _file_name(part: str) -> str:
     return re.sub("[^a-z0-9_-]", "_", part.lower())[:100] + f"~{digest}"
 
 
-def _options(values: dict[str, Any]) -> Options:
+def _options(values: dict[str, Any], run: str | None) -> Options:
     # Not above: they bring numpy and more, which a command that only lists the spiders does without.
     from dedup.fingerprint.detector import Detector
     from dedup.index import open_index
@@ -144,7 +169,10 @@ def _options(values: dict[str, Any]) -> Options:
     values["log"] = _in_project(values["log"]) if values["log"] else ""
     detector = Detector(**_choose(values, Detector))
     planned = {name: values[name] for name in ("scope", "expected_pages", "tables", "chrome", "min_own")}
-    index = open_index(address, detector, namespace=namespace, **planned)
+    index = open_index(address, detector, namespace=namespace, run=run, **planned)
+    if values["incremental"] and not index.persistent:
+        why = "which forgets all pages when its crawl ends"
+        raise SettingsError(name="incremental", value=True, others={"index": address}, why=why)
     return Options(**_choose(values, Options) | {"detector": detector, "index": index})
 
 

@@ -44,6 +44,11 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         *([f"{count('marked'):,} marked as near-duplicates"] if count("marked") else []),
     ]
     yield f"  kept      {count('pages') - count('dropped'):,}: {', '.join(kept)}"
+    if count("unchanged"):
+        yield (
+            f"  unchanged {count('unchanged'):,} of them were handed over by an earlier crawl: the "
+            f"{count('items_left_out'):,} items on them were left out, their links were followed"
+        )
     if count("own_content"):
         unknown = count("own_content/host_unknown")
         yield (

@@ -75,8 +75,8 @@ async def recover(path: Path, seen: int, killed: float) -> Kept:
     due = sum(float(line.split()[1]) < killed - 1 for line in lines if int(line.split()[0]) % 3)
     index = index_in(path)
     states = await index.states([CLAIMS[number][0] for number in confirmed])
-    kept = states.count("lost")
-    assert states == ["lost"] * kept + ["absent"] * (len(confirmed) - kept)  # in the order of confirmation
+    kept = states.count("earlier")
+    assert states == ["earlier"] * kept + ["absent"] * (len(confirmed) - kept)  # in the order of confirmation
     assert await index.count() >= seen
     for number in random.Random(1).sample(numbers, min(20, len(numbers))):
         page, twin = CLAIMS[number], twin_of(CLAIMS[number])

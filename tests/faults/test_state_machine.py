@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import tempfile
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -27,62 +27,87 @@ from tests.support.model import Model
 from tests.support.stores import DETECTOR
 
 
+def content(fingerprint: Fingerprint) -> tuple[int, bytes]:
+    return fingerprint.digest, fingerprint.sketch
+
+
 @dataclass
 class Crashing(Model):
-    """The contract, with crashes.  What a dead run had filed is there, but shadows nothing until claimed again."""
+    """The contract, run after run.  What earlier runs have done is there, but shadows nothing until it is met."""
 
-    ghosts: dict[str, tuple[str, Fingerprint]] = field(default_factory=dict)
-    processed: set[str] = field(default_factory=set)  # ghosts that were done
-    safe: set[str] = field(default_factory=set)  # of runs that have finished
+    earlier: dict[str, tuple[str, Fingerprint]] = field(default_factory=dict)
+    dead: dict[str, tuple[str, Fingerprint]] = field(default_factory=dict)  # pending when its run died
+    met: set[str] = field(default_factory=set)  # pages of earlier runs that are pending once more
+    replaceable: dict[str, set[str]] = field(
+        default_factory=dict
+    )  # earlier pages like a page that is pending
 
     def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
-        if page_id in self.ghosts:  # its own page again: it is this run's now, as it was
-            self.kept[page_id] = self.ghosts.pop(page_id)
-        return super().claim(page_id, url, fingerprint)
+        if page_id in self.kept:
+            return Verdict("same")
+        if matches := self.matches(url, fingerprint):
+            return matches[0]
+        for status, pages in (("same", self.earlier), ("new", self.dead)):
+            filed = pages.pop(page_id, None)
+            if filed and content(filed[1]) == content(fingerprint):
+                self.kept[page_id] = filed
+                if pages is self.earlier:
+                    self.met.add(page_id)
+                return Verdict(status)
+        earlier = Model(self.detector, kept=self.earlier)
+        like = {match.of for match in earlier.matches(url, fingerprint)}
+        self.replaceable[page_id] = {name for name, (url, _) in self.earlier.items() if url in like}
+        self.kept[page_id] = url, fingerprint
+        return Verdict("new")
 
     def confirm(self, page_id: str) -> None:
         super().confirm(page_id)
-        if page_id in self.done:
-            self.processed.discard(page_id)
+        self.met.discard(page_id)
 
     def release(self, page_id: str) -> None:
-        if page_id in self.kept and page_id in self.processed:
-            self.ghosts[page_id] = self.kept[page_id]
+        if page_id in self.met:
+            self.met.discard(page_id)
+            self.earlier[page_id] = self.kept[page_id]
+        self.replaceable.pop(page_id, None)
         super().release(page_id)
 
     def reopen(self, *, forget_all: bool = False) -> None:
         for page_id in list(self.kept.keys() - self.done):
             self.release(page_id)
-        super().reopen(forget_all=forget_all)
-        self.safe = set(self.kept)
+        self.earlier = {} if forget_all else self.earlier | self.kept
+        self.kept = {}
+        self.done.clear()
+        self.replaceable.clear()
 
     def add(self, page_id: str, url: str, fingerprint: Fingerprint) -> None:
         if page_id not in self.filed:
-            self.kept[page_id] = url, fingerprint
-            self.done.add(page_id)
-            self.safe.add(page_id)  # of a run that nobody knows
+            self.earlier[page_id] = url, fingerprint
 
     def forget(self, page_id: str) -> None:
-        for pages in (self.kept, self.ghosts):
+        for pages in (self.kept, self.earlier, self.dead):
             pages.pop(page_id, None)
-        for names in (self.done, self.processed, self.safe):
+        for names in (self.done, self.met):
             names.discard(page_id)
 
-    def crash(self, found: set[str]) -> None:
-        """What was confirmed may have been written, or not yet."""
-        self.safe &= found
-        self.processed |= self.done - self.safe
-        self.ghosts = {
-            page_id: filed for page_id, filed in self.filed.items() if page_id in found - self.safe
-        }
-        self.processed &= self.ghosts.keys()
-        self.done = set(self.safe)
-        self.kept = {page_id: kept for page_id, kept in self.kept.items() if page_id in self.safe}
+    def crash(self, found: dict[str, tuple[str, str, Fingerprint]]) -> None:
+        """What was confirmed may have been written, or not yet; and what was taken out, too."""
+        assert self.earlier.keys() <= found.keys(), "what earlier runs have done is lost"
+        for page_id, (state, url, fingerprint) in found.items():
+            pending = page_id in self.kept.keys() - self.done - self.met
+            assert not (
+                pending and state == "earlier" and content(fingerprint) == content(self.kept[page_id][1])
+            )
+            self.forget(page_id)
+            pages = {"earlier": self.earlier, "dead": self.dead}[state]
+            pages[page_id] = url, fingerprint
+        for page_id in self.filed.keys() - found.keys():
+            self.forget(page_id)
+        self.replaceable.clear()
 
     @property
     def filed(self) -> dict[str, tuple[str, Fingerprint]]:
         """All that can be found."""
-        return self.kept | self.ghosts
+        return self.kept | self.earlier | self.dead
 
     def state(self, page_id: str) -> str | None:
         if page_id not in self.kept:
@@ -154,6 +179,12 @@ class Crawls(RuleBasedStateMachine):
         page_id = data.draw(st.sampled_from(self.page_ids[-4:]))
         self.model.confirm(page_id)
         self.runner.run(self.index.confirm(page_id))
+        if like := self.model.replaceable.pop(page_id, set()) & self.model.earlier.keys():
+            self.runner.run(self.index._confirmations.flush())  # type: ignore[attr-defined]
+            replaced = {name for name in like if self.runner.run(self.index.find(name)) is None}
+            assert len(replaced) <= 1
+            for name in replaced:
+                self.model.forget(name)
         type(self).steps += 1
 
     @precondition(lambda self: self.page_ids)
@@ -208,7 +239,14 @@ class Crawls(RuleBasedStateMachine):
             with redis.Redis(unix_socket_path=str(self.redis_socket)) as client:
                 client.zadd(f"shingleback:{{{self.namespace}}}:runs", {self.dead[-1].run: 1}, xx=True)
         self.open()
-        found = {page_id for page_id in self.model.filed if self.runner.run(self.index.find(page_id))}
+        found = {}
+        for page_id in dict.fromkeys(self.page_ids):
+            if entry := self.runner.run(self.index.find(page_id)):
+                (state,) = self.runner.run(self.index.states([page_id]))
+                fingerprint = replace(fingerprint_of(entry.simhash), sketch=entry.sketch, digest=entry.digest)
+                found[page_id] = state.value, entry.url, fingerprint
+        if self.store == "memory":
+            self.model.earlier.clear()
         self.model.crash(found)
 
     @staticmethod

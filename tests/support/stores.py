@@ -20,6 +20,7 @@ __all__ = [
     "DETECTOR",
     "ODD_IDS",
     "PERSISTENT",
+    "RUN",
     "change",
     "fill",
     "in_file",
@@ -35,6 +36,8 @@ __all__ = [
 ]
 
 DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
+#: The name of a run that goes on whenever an index is opened by it.
+RUN = "0a1b" * 8
 #: Marks a test of the stores that outlive a process.
 PERSISTENT = pytest.mark.parametrize("store", ["file", "redis"])
 

@@ -9,7 +9,7 @@ each page is stored with its checksum.
 import os
 import sqlite3
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any
 
@@ -19,8 +19,8 @@ from filelock import FileLock, Timeout
 from dedup.errors import (
     DedupError,
     IndexCorruptError,
+    IndexInUseError,
     IndexMismatchError,
-    IndexUnavailableError,
 )
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
@@ -45,7 +45,7 @@ MAX_SAVED = 10_000
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
-CREATE TABLE header (           -- parameters, the holder, and each run that has not finished
+CREATE TABLE header (           -- parameters, and the process that holds the file
     name TEXT PRIMARY KEY, value TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE pages (
@@ -103,9 +103,10 @@ class Store(IndexFile):
             self._lock = FileLock(f"{self.path}.lock")
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise IndexUnavailableError(
-                f"the index file:{self.name} is in use by another crawl{self._holder()}; "
-                "wait for it, or use a redis:// index, which crawls can share"
+            raise IndexInUseError(
+                f"the index file:{self.name} is in use by another process{self._holder()}; wait for it, or give this "
+                "crawl another index, or let both share one in Redis",
+                settings=("namespace", "index"),
             ) from None
         except (OSError, ValueError) as error:
             raise self._unopened(error) from None
@@ -118,11 +119,8 @@ class Store(IndexFile):
             self._lock.release()
             raise
 
-    def hold(self, run: str) -> set[str]:
-        """Opens the file for writing, and marks it: which process holds it, and that the run has not finished.
-
-        Returns the runs that are dead: they are still marked so.
-        """
+    def hold(self) -> None:
+        """Opens the file for writing, and notes which process holds it."""
         with self._errors():
             self._writer = sqlite3.connect(self.path, check_same_thread=False, timeout=5)
             self._connections.append(self._writer)
@@ -132,25 +130,16 @@ class Store(IndexFile):
             self._connections.append(self._reader)
             self._identity = self._identify()
             with self._writer:
-                dead = {
-                    value
-                    for (value,) in self._writer.execute("SELECT value FROM header WHERE name LIKE 'run %'")
-                }
-                marks = [("holder", str(os.getpid())), (f"run {run}", run)]
-                self._writer.executemany("REPLACE INTO header VALUES (?, ?)", marks)
-        return dead
+                self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
 
-    def finish(self, run: str, own: Iterable[str]) -> None:
-        """Takes away the mark of a run, as it has finished; pages of dead runs that are its own now name it."""
-        with self._errors(), self._writer:
-            for page_id in own:
-                if entry := self.find(page_id):
-                    row = _row(entry._replace(run=run))
-                    self._writer.execute(
-                        "UPDATE pages SET run = ?, checksum = ? WHERE page_id = ?",
-                        (run, checksum(row), row[0]),
-                    )
-            self._writer.execute("DELETE FROM header WHERE name = ?", (f"run {run}",))
+    def check_identity(self) -> None:
+        """Raises `IndexMismatchError` if this is no longer the file of its name."""
+        with self._errors():
+            if self._identify() != self._identity:
+                raise IndexMismatchError(
+                    f"the index file:{self.name} was deleted or replaced while it was in use; "
+                    "what this crawl files is lost when it ends"
+                )
 
     def _identify(self) -> tuple[int, int] | None:
         """Identifies the file that has this name now, if there is one."""
@@ -207,11 +196,11 @@ class Store(IndexFile):
             found = self._reader.execute(f"SELECT {COLUMNS} FROM pages WHERE number = ?", (row,)).fetchone()
         return None if found is None else self._entry(found)
 
-    def find(self, page_id: str) -> Entry | None:
-        """The entry of a page; None if it is not there, which costs the least."""
+    def row(self, page_id: str) -> int:
+        """The row of a page; 0 if it is not there, which costs the least."""
         with self._errors():
             found = self._reader.execute("SELECT number FROM pages WHERE page_id = ?", (page_id,)).fetchone()
-        return None if found is None else self.entry(*found)
+        return int(found[0]) if found else 0
 
     def host(self, name: str) -> bytes | None:
         """The table of a host; None if there is none, or if it is not as it was written."""
@@ -222,35 +211,26 @@ class Store(IndexFile):
             return None if found is None else table_of(found)[1]
         return None
 
-    def add(self, entries: list[Entry], tables: Mapping[str, bytes]) -> list[int]:
-        """Writes entries and tables of hosts in one transaction, and returns the rows of the entries."""
-        insert = f"INSERT INTO pages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        rows = [(*row, checksum(row)) for row in map(_row, entries)]
+    def write(
+        self, entries: Sequence[tuple[int, Entry]], gone: Collection[int], tables: Mapping[str, bytes]
+    ) -> list[int]:
+        """Deletes rows, and writes entries and tables of hosts, in one transaction; the rows of the entries.
+
+        An entry comes with the row that it is in already, or with 0.
+        """
+        values = ", ".join("?" * (1 + len(COLUMNS.split(","))))
+        insert = f"REPLACE INTO pages (number, {COLUMNS}) VALUES ({values})"
+        rows = [(number or None, *row, checksum(row)) for number, row in ((n, _row(e)) for n, e in entries)]
         hosts = [(*row, checksum(row)) for row in ((name, packed(table)) for name, table in tables.items())]
-        with self._errors():
-            if self._identify() != self._identity:
-                raise IndexMismatchError(
-                    f"the index file:{self.name} was deleted or replaced while it was in use; "
-                    "what this crawl files is lost when it ends"
-                )
+        self.check_identity()
         with self._errors(), self._writer:
             self._writer.executemany(f"REPLACE INTO hosts ({HOST_COLUMNS}) VALUES (?, ?, ?)", hosts)
             (count,) = self._writer.execute("SELECT count(*) FROM hosts").fetchone()
             oldest = "DELETE FROM hosts WHERE number IN (SELECT number FROM hosts ORDER BY number LIMIT ?)"
             if count > MAX_SAVED:
                 self._writer.execute(oldest, (count - MAX_SAVED,))
+            self._writer.executemany("DELETE FROM pages WHERE number = ?", [(number,) for number in gone])
             return [self._writer.execute(insert, row).lastrowid or 0 for row in rows]
-
-    def forget(self, page_ids: Iterable[str]) -> set[int]:
-        """Deletes pages in one transaction, and returns the rows they were in."""
-        rows = set()
-        query = "SELECT number FROM pages WHERE page_id = ?"
-        with self._errors(), self._writer:
-            for page_id in page_ids:
-                if found := self._writer.execute(query, (page_id,)).fetchone():
-                    self._writer.execute("DELETE FROM pages WHERE number = ?", found)
-                    rows.add(found[0])
-        return rows
 
     def count(self) -> int:
         """How many pages the file holds."""

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from dedup.index.entry import Entry
+from dedup.index.lifecycle import State
 from dedup.index.redis.client import Server
 from dedup.index.redis.keys import Tables
 from dedup.index.redis.record import pack, whole
@@ -35,8 +36,8 @@ class Bulk:
             added += await self._changed("add", keys, arguments)
         return added
 
-    async def forget(self, page_ids: Sequence[str]) -> int:
-        """Takes pages out; how many were filed.  Pages whose record can't be read are left."""
+    async def forget(self, page_ids: Sequence[str], wanted: State | None = None) -> int:
+        """Takes pages out, or those of one state; how many were.  Pages whose record can't be read are left."""
         forgotten = 0
         for start in range(0, len(page_ids), PAGES):
             ids = [self._keys.page_id(page_id) for page_id in page_ids[start : start + PAGES]]
@@ -49,7 +50,7 @@ class Bulk:
                 if entry := whole(record or b""):
                     keys += [page_id, *(probe.bucket for probe in self._tables.probes(entry))]
                     arguments.append(number)
-            forgotten += await self._changed("forget", keys, arguments)
+            forgotten += await self._changed("forget", keys, [wanted or "", *arguments])
         return forgotten
 
     async def _changed(self, verb: str, keys: list[bytes], arguments: list[Any]) -> int:

@@ -57,6 +57,8 @@ class RedisIndex(Index):
         self._keys = Keys(namespace)
         self._pending: dict[str, Entry] = {}  # this run's claims that are neither confirmed nor released
         self._releasing: dict[str, Entry] = {}  # and those to be released as soon as the server answers
+        self._replacing: dict[str, str] = {}  # pages of earlier runs, by those in whose place these were met
+        self._began = 0  # when, in ms of the server's clock
         self._nonces = count()
         self._seen = 0  # the highest number that the server has said it gave out
         self._refusal: IndexMismatchError | None = None
@@ -87,7 +89,7 @@ class RedisIndex(Index):
         self._digest = stored["digest"]
         self._tables = Tables(self._keys, self.plan, int(stored["bucket_bits"]))
         self._bulk = Bulk(self._server, self._tables, self._call)
-        await self._call("renew", [], [LEASE_MS])
+        (self._began,) = await self._call("renew", [], [LEASE_MS])
         self._lease = asyncio.create_task(self._keep_lease())
         if self._hosts is not None:
             self._hosts.start()
@@ -134,23 +136,32 @@ class RedisIndex(Index):
         weighs = self._hosts is not None and page.own is not None
         if self._hosts is not None and weighs:
             views = await self._hosts.views(page, home)
-        for asked in (ASKED,) * ROUNDS + (0,):
-            brought = self._brought(page, home, views, asked) if weighs else []
-            match await self._call("claim", keys, arguments + brought):
-                case [b"new" | b"same" as word, *found]:
-                    if entry.page_id not in self._confirmations:
-                        self._pending.setdefault(entry.page_id, entry)
-                    if word == b"same":
-                        return Verdict.same()
+        outdated: list[bytes] = []
+        number, asked = b"", [ASKED] * ROUNDS + [0]
+        for _ in range(2 * ROUNDS):
+            brought = self._brought(page, home, views, asked[0]) if weighs else []
+            match await self._call("claim", keys + outdated, [*arguments, *brought, number, len(outdated)]):
+                case [b"same", int(known)]:
+                    self._note(entry)
+                    return Verdict.same(known=bool(known))
+                case [b"new", int(known), bytes(replaced), *found]:
+                    self._note(entry)
+                    if replaced:
+                        self._replacing[entry.page_id] = replaced.decode()
                     if not found:
-                        return Verdict.new()
+                        return Verdict.new(known=bool(known))
                     near, evidence = self._weighed(page, home, views, found)
-                    return Verdict.new(Near(near.url, evidence))
+                    return Verdict.new(Near(near.url, evidence), known=bool(known))
+                case [b"changed", bytes(number), bytes(record)]:
+                    with self._server.errors():
+                        buckets = [probe.bucket for probe in self._tables.probes(unpack(record))]
+                    outdated = [self._keys.released, *buckets]
                 case [b"duplicate", int(either), int(both), int(equal), int(done), *found]:
                     of, evidence = self._weighed(page, home, views, found)
                     alike = detector.sketcher.estimate(either, both, equal)
                     return self._duplicate(entry, of, alike, done=bool(done), evidence=evidence)
-                case [b"hosts", *names] if self._hosts is not None and asked:
+                case [b"hosts", *names] if self._hosts is not None and asked[0]:
+                    asked.pop(0)
                     lacking = [bytes(name).decode() for name in names]
                     views |= await self._hosts.more_views(page, home, lacking)
                 case _:
@@ -182,6 +193,11 @@ class RedisIndex(Index):
             brought += (name, pages, *masks)
         return brought
 
+    def _note(self, entry: Entry) -> None:
+        """A page was claimed, and is pending unless it was confirmed before."""
+        if entry.page_id not in self._confirmations:
+            self._pending[entry.page_id] = entry
+
     async def _confirm(self, page_id: str) -> None:
         if self._pending.pop(page_id, None) is None:
             return
@@ -192,8 +208,13 @@ class RedisIndex(Index):
             some = batch[start : start + PAGES]
             keys = [*map(self._keys.page_id, some)]
             await self._call("confirm", keys, [self._keys.pages, bytes.fromhex(self.run)])
+            replaced = [self._replacing[page_id] for page_id in some if page_id in self._replacing]
+            await self._bulk.forget(replaced, State.EARLIER)
+            for page_id in some:
+                self._replacing.pop(page_id, None)
 
     async def _release(self, page_id: str) -> None:
+        self._replacing.pop(page_id, None)
         if page_id in self._pending:
             self._releasing[page_id] = self._pending.pop(page_id)
             await self._release_all()
@@ -285,7 +306,7 @@ class RedisIndex(Index):
             raise self._refusal
         nonce = str(next(self._nonces)).encode()
         own = self._keys
-        known = (self._digest, self._seen, nonce, self.run)
+        known = (self._digest, self._seen, nonce, f"{self.run}{self._began}")
         reply = await self._server.run(
             verb, [own.header, own.sequence, own.runs, own.pending, *keys], [*known, *arguments]
         )

@@ -20,8 +20,8 @@ h:BLAKE2b           string      the table of a host, of whose name these are 16 
                                 `dedup.index.redis.hosts`
 hosts               sorted set  those bytes -> when that table was written last, in ms of the
                                 server's clock; of more than 10,000, the oldest is taken out
-runs                sorted set  run -> when its lease ends, in ms of the server's clock; a run that
-                                has finished is not among them
+runs                sorted set  run -> when its lease ends, in ms of the server's clock, or, with a
+                                minus, when it finished; of those, 1,000 are remembered
 ==================  ==========  ====================================================================
 """
 

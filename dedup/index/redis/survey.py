@@ -68,13 +68,16 @@ class RedisSurvey(Survey):
         for numbers in batches(await self._reading.numbers()):
             records, owners, alive = await self._reading.claims(numbers)
             for number, record, owner in zip(numbers, records, owners, strict=True):
+                entry = whole(record or b"")
                 if record is None:
                     (there,) = await self._ask([("EXISTS", self._keys.page(number))])
                     if not there:
                         continue  # taken out meanwhile
-                claimed = State.PENDING if owner in alive else State.DEAD
-                state = State.DONE if owner is None else claimed
-                yield self.readable(whole(record or b""), state)
+                if owner is None or (entry and owner not in alive and owner.decode() != entry.run):
+                    state = State.DONE  # perhaps met again by a run that died
+                else:
+                    state = State.PENDING if owner in alive else State.DEAD
+                yield self.readable(entry, state)
 
     async def hosts(self) -> AsyncIterator[KnownHost]:
         slots = self.parameters.detector.sketcher.slots

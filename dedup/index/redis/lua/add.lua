@@ -2,7 +2,7 @@
 --     ARGV = {..., prefix of pages, number of tables, then per page: record, score in table 0, 1, ...})
 --   -> how many pages were filed
 -- What comes first: see known.lua.
--- Files pages as done, without judging them: row add absent.  Those that are filed are passed over.
+-- Files pages as those of earlier runs, without judging them: row add absent.  Those that are filed are passed over.
 local per_page, filed = tonumber(ARGV[6]) + 1, 0
 for key = 5, #KEYS do -- only for their types
   if (key - 5) % per_page == 0 then redis.call('GET', KEYS[key]) else redis.call('ZCARD', KEYS[key]) end

@@ -5,15 +5,22 @@
 --               what its heading and its address say, mask of slots outside marked chrome, own host,
 --               how many hosts may be asked for, then per host: name, pages, mask of slots that are own if
 --               they are equal, and if they are not ('' if it is not known), 1 if the heading tells or else 0})
---   -> 'new' | 'new', record of a near page, and the five counts of the own slots beside it | 'same'
+-- At the end of KEYS come, if the page was filed with other content, released and the buckets that it is in; at the end
+-- of ARGV its number then, and how many keys these are, or '' and 0.
+--   -> 'new', 1 if an earlier run has filed this content or else 0, page id of one whose place it takes or '', and if
+--      there is one, record of a near page and the five counts of the own slots beside it | 'same', 1 or 0 as before
 --      | 'duplicate', either, both, equal, 1 if it is done or else 0, record of the page, and the five counts
---      | 'hosts', name, name, ...
+--      | 'hosts', name, name, ... | 'changed', number of the page, its record
 -- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.  If the
--- verdict depends on hosts that the caller didn't bring, it names them, and nothing is judged or written.
+-- verdict depends on hosts that the caller didn't bring, it names them, and nothing is judged or written; nor is it if
+-- the page has changed, and the caller didn't bring the buckets that it has to be taken out of.
 -- Tables come in an order in which near pages are met early: when a table has been read, all pages within its reach
 -- have been met, or no more than before if it is -1.  So what is far is only read if nothing near suffices.
 -- What comes first in KEYS, ARGV and the answer: see known.lua.  MAX_COMPARED, MAX_EQUAL and PROBE_LIMIT bound
 -- the time that a flood of pages alike can take (dedup/index/contract.py).
+local outdated = {}
+for i = tonumber(table.remove(ARGV)), 1, -1 do outdated[i] = table.remove(KEYS) end
+local outdated_number = table.remove(ARGV)
 local page_id, radius, min_resemblance = KEYS[5], tonumber(ARGV[5]), tonumber(ARGV[6])
 local values, pages, record = tonumber(ARGV[8]), ARGV[9], ARGV[10]
 local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT, OF_OWN, PER_HOST = 6, 4, 11, 7, 5
@@ -66,23 +73,38 @@ local function match(stored, sketch_at)
   return either, both, equal, there, alike
 end
 
-local number = redis.call('GET', page_id)
-if number then
-  local state = state_of(number, pages .. number)
-  if state == 'pending' or state == 'dead' then -- rows claim pending, claim dead
-    redis.call('HSET', pending, number, run)
-    file_for(pages .. number, record:sub(RUN_AT, RUN_END))
-  elseif state == 'lost' or state == 'reclaimed' then -- rows claim lost, claim reclaimed
-    redis.call('HSET', pending, number, run)
-  end
-  return answer('same') -- rows claim done, claim safe
+local function same_content(stored)
+  return stored:sub(DIGEST_AT, DIGEST_END) == record:sub(DIGEST_AT, DIGEST_END) and sketch_of(stored) == own_sketch
 end
 
-local others = redis.call('ZCARD', runs) > 1 -- else nobody can be dead
+local filed = redis.call('GET', page_id)
+local filed_record = filed and redis.call('GET', pages .. filed)
+filed = filed_record and filed
+local was = filed and state_of(filed, pages .. filed)
+local unchanged = filed and same_content(filed_record)
+if was == 'pending' then -- row claim pending
+  redis.call('HSET', pending, filed, run)
+  file_for(pages .. filed, record:sub(RUN_AT, RUN_END))
+  return answer('same', 0)
+elseif was == 'reclaimed' then -- row claim reclaimed
+  redis.call('HSET', pending, filed, run)
+  return answer('same', unchanged and 1 or 0)
+elseif was == 'done' or was == 'safe' then
+  return answer('same', 0) -- rows claim done, claim safe
+end
+
 local function casts_shadow(candidate, stored) -- it is pending, reclaimed, done or safe
   local owner = redis.call('HGET', pending, candidate)
-  if owner then return is_alive(owner) end
-  return not others or not is_dead(as_text(stored:sub(RUN_AT, RUN_END)))
+  if owner and is_alive(owner) then return true end
+  local filer = as_text(stored:sub(RUN_AT, RUN_END))
+  return owner ~= filer and (is_alive(filer) or has_finished_since(filer))
+end
+
+local known, replaced = 0, nil -- whether an earlier run has filed this content; the page of which this takes the place
+local function note_earlier(candidate, stored)
+  if id_of(stored) == own_id or state_of(candidate, pages .. candidate) ~= 'earlier' then return end
+  if same_content(stored) then known = 1 end
+  replaced = replaced or id_of(stored)
 end
 
 local function probe(table) -- the numbers of pages that share the prefix
@@ -97,10 +119,13 @@ end
 
 local equal_digests = probe(0)
 for i = 1, math.min(#equal_digests, MAX_EQUAL) do
-  local stored = redis.call('GET', pages .. equal_digests[i])
-  if stored and stored:sub(SCOPE_AT, SCOPE_END) == own_scope and casts_shadow(equal_digests[i], stored) then
-    if id_of(stored) == own_id then return answer('same') end
-    if sketch_of(stored) == own_sketch then return duplicate(equal_digests[i], 1, 1, 1, stored) end
+  local candidate = equal_digests[i]
+  local stored = candidate ~= filed and redis.call('GET', pages .. candidate)
+  if stored and stored:sub(SCOPE_AT, SCOPE_END) == own_scope then
+    local shadow = casts_shadow(candidate, stored)
+    if shadow and id_of(stored) == own_id then return answer('same', 0) end
+    if shadow and same_content(stored) then return duplicate(candidate, 1, 1, 1, stored) end
+    if same_content(stored) then note_earlier(candidate, stored) end
   end
 end
 
@@ -172,13 +197,18 @@ local function compare(candidate, stored) -- true if it is the page itself
   local either, both, equal, filled, same = match(stored, sketch_at)
   if not either then return false end
   local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
-  if resemblance < min_resemblance or not casts_shadow(candidate, stored) then return false end
-  if stored:sub(id_at, url_at - 1) == own_id then return true end
+  if resemblance < min_resemblance then return false end
+  local shadow, is_own = casts_shadow(candidate, stored), stored:sub(id_at, url_at - 1) == own_id
+  if is_own or (replaced and not shadow) then return is_own and shadow end
   if view == false then -- its host was not brought
     if not asked[host] and #lacking < own.asks then asked[host], lacking[#lacking + 1] = true, host end
     return false
   end
   local enough, counts = suffices_beside(host, view, kept, filled, same)
+  if not shadow then
+    if enough then note_earlier(candidate, stored) end
+    return false
+  end
   if tried <= MAX_NEAR then near = near or {stored, unpack(counts or {})} end
   if enough and (not best or resemblance > best.resemblance
       or (resemblance == best.resemblance and candidate < best.number)) then
@@ -214,7 +244,7 @@ repeat
     local those = met[nearest]
     if radius > 0 then table.sort(those) else table.sort(those, is_earlier) end
     for i = 1, math.min(#those, MAX_COMPARED - compared) do
-      if compare(those[i], records[those[i]]) then return answer('same') end
+      if compare(those[i], records[those[i]]) then return answer('same', 0) end
     end
     compared, nearest = compared + #those, nearest + 1
   end
@@ -222,13 +252,32 @@ until best or compared >= MAX_COMPARED or read == #KEYS - FIRST_TABLE
 if lacking and #lacking > 0 then return answer('hosts', unpack(lacking)) end
 if best then return best.reply end
 
+if was == 'earlier' and unchanged then -- row claim earlier
+  redis.call('HSET', pending, filed, run)
+  return answer('same', 1)
+elseif was == 'dead' and unchanged then -- row claim dead
+  redis.call('HSET', pending, filed, run)
+  file_for(pages .. filed, record:sub(RUN_AT, RUN_END))
+  return answer('new', known, replaced or '', unpack(near or {}))
+elseif filed and filed ~= outdated_number then
+  return answer('changed', filed, filed_record)
+end
+
 for i = FIRST_TABLE + read + 1, #KEYS do redis.call('ZCARD', KEYS[i]) end -- only for their types
-number = redis.call('INCR', sequence) -- row claim absent
+if filed then redis.call('GET', outdated[1]) end
+for i = 2, #outdated do redis.call('ZCARD', outdated[i]) end
+local number = redis.call('INCR', sequence) -- row claim absent, row change absent
 last = number
+if filed then -- rows change earlier, change dead
+  redis.call('HDEL', pending, filed)
+  redis.call('DEL', pages .. filed)
+  redis.call('INCR', outdated[1])
+  for i = 2, #outdated do redis.call('ZREM', outdated[i], filed) end
+end
 redis.call('SET', page_id, number)
 redis.call('SET', pages .. number, record)
 redis.call('HSET', pending, number, run)
 for table = 0, #KEYS - FIRST_TABLE do
   redis.call('ZADD', KEYS[FIRST_TABLE + table], ARGV[FIRST_ARGUMENT + PER_TABLE * table + 2], number)
 end
-return answer('new', unpack(near or {}))
+return answer('new', known, replaced or '', unpack(near or {}))

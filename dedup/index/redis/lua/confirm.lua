@@ -7,7 +7,7 @@ for i = 5, #KEYS do
   if number and redis.call('HDEL', pending, number) == 1 then
     done = done + 1 -- row confirm pending
     local page = ARGV[5] .. number
-    if is_dead(filed_by(page)) then file_for(page, ARGV[6]) end -- row confirm reclaimed
+    if not is_alive(filed_by(page)) then file_for(page, ARGV[6]) end -- row confirm reclaimed
   end
 end
 return answer(done)

@@ -1,6 +1,6 @@
 -- Stands before the scripts that work on an index which the caller has opened; before it stands the layout of
 -- a record (dedup/index/redis/record.py).  The keys are described in dedup/index/redis/keys.py.
--- KEYS = {header, sequence, runs, pending, ...}, ARGV = {digest of the header, number, nonce, run, ...}
+-- KEYS = {header, sequence, runs, pending, ...}, ARGV = {digest of the header, number, nonce, run and when it began, ...}
 --   -> {nonce, last number given out, then what the verb answers, or 'gone', or 'older'}
 -- An index that was emptied, replaced or set back to an earlier state is never taken for the one that the
 -- caller knows: by its header, and by the number, the highest that the caller has seen given out.  The nonce
@@ -8,7 +8,7 @@
 --
 -- The scripts carry out the rows of dedup/index/lifecycle.py, and name them.
 local header, sequence, runs, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local nonce, run = ARGV[3], ARGV[4]
+local nonce, run, began = ARGV[3], ARGV[4]:sub(1, 32), tonumber(ARGV[4]:sub(33))
 local last = tonumber(redis.call('GET', sequence) or -1)
 redis.call('HLEN', pending)
 redis.call('ZCARD', runs)
@@ -18,15 +18,20 @@ local function answer(...) return {nonce, last, ...} end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
--- A run dies when its lease runs out: rows die pending, die done, die reclaimed.
-local function is_dead(other)
-  local lease = other ~= run and redis.call('ZSCORE', runs, other)
-  return lease and tonumber(lease) <= now
+-- In `runs` there is when the lease of a run ends, or, with a minus, when it finished.  A run dies when its lease runs
+-- out: rows die pending, die done, die reclaimed.
+local ends = {}
+local function end_of(other)
+  if ends[other] == nil then ends[other] = tonumber(redis.call('ZSCORE', runs, other) or 0) end
+  return ends[other]
 end
 
-local function is_alive(other) -- a run that is not dead has a lease, unless it has finished
-  local lease = other == run or redis.call('ZSCORE', runs, other)
-  return lease and (lease == true or tonumber(lease) > now)
+local function is_alive(other)
+  return other == run or end_of(other) > now
+end
+
+local function has_finished_since(other) -- since this run began; if it was earlier: row begin safe
+  return -end_of(other) > began
 end
 
 local function as_text(octets) -- of a run, as in `runs` and `pending`
@@ -44,9 +49,9 @@ end
 local function state_of(number, page) -- of a page that is filed
   local owner, filer = redis.call('HGET', pending, number), filed_by(page)
   if owner and is_alive(owner) then return owner == filer and 'pending' or 'reclaimed' end
-  if owner then return owner == filer and 'dead' or 'lost' end
-  if is_dead(filer) then return 'lost' end
-  return is_alive(filer) and 'done' or 'safe'
+  if owner == filer then return 'dead' end
+  if is_alive(filer) then return 'done' end
+  return has_finished_since(filer) and 'safe' or 'earlier'
 end
 
 if redis.call('HGET', header, 'digest') ~= ARGV[1] then return answer('gone') end

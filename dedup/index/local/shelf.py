@@ -1,0 +1,266 @@
+"""The pages of one local index, shared by all runs of this process: tables in memory, over a file if it has one.
+
+What a page is depends on the run that asks (see `dedup.index.lifecycle`).  Nothing here awaits; whoever calls
+holds the lock, so that runs in other threads stay out.
+"""
+
+import copy
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+
+from dedup.errors import IndexCorruptError
+from dedup.fingerprint.plans import Plan
+from dedup.fingerprint.shingles import Hashes
+from dedup.index.entry import Entry
+from dedup.index.hosts import Hosts
+from dedup.index.lifecycle import Event, State, after
+from dedup.index.local.file import IndexFile
+from dedup.index.local.sqlite import Store
+from dedup.index.local.tables import SortedTables
+from dedup.index.parameters import Parameters
+
+__all__ = ["Live", "Shelf", "join", "leave"]
+
+
+@dataclass(slots=True, eq=False)
+class Live:
+    """A page that a run has claimed, and that is not (yet) in the file as it is here."""
+
+    entry: Entry  # its run is the one that has claimed it
+    number: int
+    state: State  # PENDING, RECLAIMED, or DONE: not yet written
+    row: int = 0  # the row in which the file has it, from an earlier run
+    replaces: str | None = None  # the page of an earlier run in whose place it was met
+    before: Entry | None = None  # what it is again if it is released, where no file has it
+
+
+class Shelf:
+    """Pages by number, in the order of their claims."""
+
+    def __init__(self, where: str, plan: Plan, store: Store | None = None) -> None:
+        self.where = where
+        self.store = store
+        self.lock = threading.RLock()
+        self.hosts: Hosts | None = None
+        keys: Hashes | None = None
+        self._rows: list[int] = []  # row in the file, per number; 0 = not there
+        if store is not None:
+            keys, self._rows = store.load(plan.columns)
+        self.tables = SortedTables(plan, keys)
+        self.live: dict[str, Live] = {}  # by page id
+        self._by_number: dict[int, Live] = {}
+        self._gone: dict[str, int] = {}  # rows that are still in the file, by page id
+        self._writing = threading.Lock()
+        self._clock = count(1)
+        self._began: dict[str, int] = {}  # runs that live
+        self._ended: dict[str, int] = {}  # runs that have finished
+
+    # --- Runs
+
+    def begin(self, run: str) -> None:
+        """A run begins."""
+        self._began[run] = next(self._clock)
+
+    def share(self, hosts: Hosts) -> Hosts:
+        """What all runs know of hosts, in the place of what one would have known."""
+        if self.hosts is None:
+            hosts.load = self._load_host if self.store else None
+            self.hosts = hosts
+            return hosts
+        shared = copy.copy(self.hosts)
+        shared.min_own = hosts.min_own
+        return shared
+
+    def end(self, run: str, *, finished: bool) -> bool:
+        """A run ends; whether it was the last."""
+        if self._began.pop(run, None) is not None:
+            for live in [live for live in self.live.values() if live.entry.run == run]:
+                if live.state.is_pending:
+                    self.release(live)
+            if finished:
+                self._ended[run] = next(self._clock)
+        return not self._began
+
+    # --- Pages
+
+    def entry(self, number: int) -> Entry | None:
+        """The entry of a number; None if it was taken out."""
+        if live := self._by_number.get(number):
+            return live.entry
+        row = self._rows[number]
+        entry = self.store.entry(row) if self.store and row else None
+        if entry is not None and entry.keys != self.tables.keys(number):
+            raise IndexCorruptError(f"the index {self.where} is damaged: a page has taken another's place")
+        return entry
+
+    def find(self, page_id: str) -> Entry | None:
+        """The entry of a page."""
+        if live := self.live.get(page_id):
+            return live.entry
+        row = self._row(page_id)
+        return self.store.entry(row) if self.store and row else None
+
+    def _row(self, page_id: str) -> int:
+        row = self.store.row(page_id) if self.store else 0
+        return 0 if self._gone.get(page_id) == row else row
+
+    def state(self, entry: Entry | None, run: str) -> State:
+        """What a page is to a run."""
+        if entry is None:
+            return State.ABSENT
+        live = self.live.get(entry.page_id)
+        if live and live.state.is_pending:
+            return live.state
+        if entry.run == run or entry.run in self._began:
+            return State.DONE
+        return State.SAFE if self._ended.get(entry.run, 0) > self._began.get(run, 0) else State.EARLIER
+
+    def file(self, entry: Entry, replaces: str | None) -> None:
+        """Files a page that is new, or has changed; then it replaces what it was."""
+        if old := self.find(entry.page_id):
+            self._take_out(old)
+        live = Live(entry, self.tables.add(entry.keys), State.PENDING, replaces=replaces)
+        self._rows.append(0)
+        self.live[entry.page_id] = self._by_number[live.number] = live
+
+    def reclaim(self, entry: Entry, run: str) -> None:
+        """A run has met a page of an earlier run."""
+        state = after(State.EARLIER, Event.CLAIM)
+        if live := self.live.get(entry.page_id):  # no file has it
+            live.entry, live.state, live.before = entry._replace(run=run), state, live.entry
+            return
+        live = Live(entry._replace(run=run), self._number(entry), state, self._row(entry.page_id))
+        self.live[entry.page_id] = self._by_number[live.number] = live
+
+    def confirm(self, live: Live, run: str) -> None:
+        """The output of a page has been handed over."""
+        live.state = after(live.state, Event.CONFIRM)
+        if live.replaces is None:
+            return
+        replaced, live.replaces = self.find(live.replaces), None
+        state = self.state(replaced, run)
+        if replaced and after(state, Event.REPLACE) is not state:
+            self._take_out(replaced)
+
+    def release(self, live: Live) -> None:
+        """A page could not be processed."""
+        if live.before is not None:
+            live.entry, live.state, live.before = live.before, State.DONE, None
+        else:
+            del self.live[live.entry.page_id], self._by_number[live.number]
+
+    def forget(self, page_id: str) -> bool:
+        """Takes a page out, whatever it is; whether it was there."""
+        entry = self.find(page_id)
+        if entry is not None:
+            self._take_out(entry)
+        return entry is not None
+
+    def add(self, entry: Entry) -> bool:
+        """Files a page of another index; whether it was not filed."""
+        if self.find(entry.page_id):
+            return False
+        live = Live(entry, self.tables.add(entry.keys), State.DONE)
+        self._rows.append(0)
+        self.live[entry.page_id] = self._by_number[live.number] = live
+        return True
+
+    def _number(self, entry: Entry) -> int:
+        numbers = self.tables.equal(entry.keys[0])
+        row = self._row(entry.page_id)
+        if found := [number for number in numbers if self._rows[number] == row and row]:
+            return found[0]
+        raise IndexCorruptError(f"the index {self.where} is damaged: a page has taken another's place")
+
+    def _take_out(self, entry: Entry) -> None:
+        """Takes a page out of the memory, and with the next `write` out of the file."""
+        if live := self.live.pop(entry.page_id, None):
+            del self._by_number[live.number]
+            self._rows[live.number] = 0
+        row = self._row(entry.page_id)
+        if row:
+            if live is None:
+                self._rows[self._number(entry)] = 0
+            self._gone[entry.page_id] = row
+
+    def count(self) -> int:
+        """How many pages are filed."""
+        fresh = [page_id for page_id in self.live if not self._row(page_id)]
+        there = [
+            page_id for page_id, row in self._gone.items() if self.store and self.store.row(page_id) == row
+        ]
+        return len(fresh) - len(there) + (self.store.count() if self.store else 0)
+
+    def _load_host(self, name: str) -> bytes | None:
+        return self.store.host(name) if self.store else None
+
+    # --- The file
+
+    def write(self, batch: list[Live], tables: Mapping[str, bytes]) -> None:
+        """Writes pages that are done to the file, and takes out those that are gone; may be called in any thread."""
+        if self.store is None:
+            return
+        with self._writing:
+            with self.lock:
+                batch = [live for live in batch if self.live.get(live.entry.page_id) is live]
+                entries = [(live.row, live.entry) for live in batch]
+                gone = dict(self._gone)
+            rows = self.store.write(entries, gone.values(), tables)
+            with self.lock:
+                for live, row in zip(batch, rows, strict=True):
+                    if self.live.get(live.entry.page_id) is live:
+                        self._rows[live.number] = row
+                        del self.live[live.entry.page_id], self._by_number[live.number]
+                    else:  # it was taken out meanwhile
+                        self._gone[live.entry.page_id] = row
+                for page_id, row in gone.items():
+                    if self._gone.get(page_id) == row:
+                        del self._gone[page_id]
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self.store is not None:
+            self.store.close()
+
+
+#: What is open in this process, by process (a fork has nothing open) and real path.
+_shelves: dict[tuple[int, str], Shelf] = {}
+_joining = threading.Lock()
+
+
+def join(
+    path: str, run: str, parameters: Mapping[str, str], check: Callable[[Mapping[str, str]], Parameters]
+) -> Shelf:
+    """The index in a file, for one run more; made of those parameters if there is none.
+
+    ``check`` gets the parameters that are stored.
+    """
+    with _joining:
+        key = os.getpid(), str(IndexFile(path).path)
+        shelf = _shelves.get(key)
+        if shelf is not None and shelf.store is not None:
+            shelf.store.check_identity()
+            check(shelf.store.header)
+        else:
+            store = Store(path, parameters)
+            try:
+                shelf = Shelf(f"file:{store.name}", check(store.header).plan, store)
+                store.hold()
+            except BaseException:
+                store.close()
+                raise
+            _shelves[key] = shelf
+        shelf.begin(run)
+        return shelf
+
+
+def leave(shelf: Shelf, run: str, finished: bool) -> None:
+    """A run ends; the last one closes the index."""
+    with _joining:
+        if shelf.end(run, finished=finished):
+            for key in [key for key, other in _shelves.items() if other is shelf]:
+                del _shelves[key]
+            shelf.close()

@@ -1,0 +1,34 @@
+"""The run of a job: a crawl that is stopped, and goes on with its JOBDIR, is one run of the index.
+
+The name of the run lies in the JOBDIR while no crawl is using that.  A crawl that is killed leaves none: Scrapy may
+have lost requests of its pages, so the next one judges anew.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+
+from scrapy.settings import BaseSettings
+
+__all__ = ["leave_run", "take_run"]
+
+FILE = "dedup.run"
+
+
+def take_run(settings: BaseSettings) -> str | None:
+    """The run that goes on; None if a new one begins."""
+    folder = settings.get("JOBDIR")
+    if not folder:
+        return None
+    path = Path(folder, FILE)
+    with suppress(OSError, UnicodeDecodeError):
+        run = path.read_text("ascii").strip()
+        path.unlink()
+        return run if len(run) == 32 and set(run) <= set("0123456789abcdef") else None
+    return None
+
+
+def leave_run(settings: BaseSettings, run: str) -> None:
+    """Leaves the run to the crawl that goes on with this job, if this is one."""
+    if folder := settings.get("JOBDIR"):
+        with suppress(OSError):  # then a new run begins
+            Path(folder, FILE).write_text(f"{run}\n", "ascii")

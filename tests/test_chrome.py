@@ -31,7 +31,7 @@ def page(rng: random.Random, words: int = 40) -> Fingerprint:
     main = np.array([rng.random() < 0.7 for _ in range(SLOTS)]) & filled
     least = np.where(filled, ids.astype(np.uint64) * np.uint64(2**32 + 1), np.uint64(2**64 - 1))
     called = Called(heading=rng.randrange(5))
-    return Fingerprint(0, SKETCHER.pack(least), 99, 0, called=called, own=Own(ids, filled, main, 200))
+    return Fingerprint(0, SKETCHER.pack(least), 99, 0, called=called, own=Own(ids, filled, main, main, 200))
 
 
 class Slow:
@@ -166,7 +166,7 @@ def test_own_slots_are_compared_as_slot_by_slot() -> None:
     filled = one.own.filled
     if_equal, if_new = ((mask & filled) for mask in masks)
     (main,) = SKETCHER.masks(one.own.main[np.newaxis])
-    view = View(SKETCHER.masks(if_equal)[0], SKETCHER.masks(if_new)[0], main, True)
+    view = View(SKETCHER.masks(if_equal)[0], SKETCHER.masks(if_new)[0], main, True, False)
     stored = SKETCHER.words(other.sketch for other in others)
     for other, counts in zip(others, match_counts(SKETCHER, stored, one, view).T.tolist(), strict=True):
         expected = [0] * 5
@@ -251,7 +251,7 @@ def called(heading: int = 0, names: int = 0, place: int = 0, said: int = 0) -> F
     return Fingerprint(0, b"", 99, 0, called=Called(heading, names, place), said=said)
 
 
-TELLS, TELLS_NOTHING = (View(b"", b"", b"", tells) for tells in (True, False))
+TELLS, TELLS_NOTHING = (View(b"", b"", b"", tells, False) for tells in (True, False))
 
 
 def test_an_equal_heading_tells_if_it_is_rare_or_the_addresses_agree() -> None:

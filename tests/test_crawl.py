@@ -122,10 +122,9 @@ def every_content_once(site: Site) -> Counter[str]:
     return Counter(set(site.truth.values()) - HIDDEN)
 
 
-#: A few copies of an article may be among the first eight pages that are kept, above all of the one that has twenty
-#: under session ids.  Until then only equal pages are dropped; then the article counts as chrome, and copies with other
-#: adverts pass.
-MORE = 16
+#: Until eight pages of a host are kept, only equal pages are dropped: so a few copies of an article may be kept, above all
+#: of the one that has twenty under session ids.
+MORE = 7
 
 
 def assert_every_content_is_kept(site: Site, paths: Iterable[str]) -> None:

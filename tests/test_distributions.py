@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dedup.fingerprint.plans import DIGESTS, plan_for
+from dedup.fingerprint.plans import EXACT, plan_for
 from dedup.lab.distributions import expected_leading_bits, fill, leading_bits, skew
 from tests.support.fingerprints import ALL_BITS
 
@@ -39,7 +39,7 @@ def test_skew_is_how_many_pages_share_a_prefix() -> None:
     rng = random.Random(8)
     keys = [(rng.getrandbits(64), rng.choice([5, 6 << 40, rng.getrandbits(64)])) for _ in range(400)]
     for one in skew(np.array(keys, np.uint64), plan, limit=100):
-        table = (DIGESTS, *plan.tables)[one.table]
+        table = (*EXACT, *plan.tables)[one.table]
         shared: dict[int, int] = {}
         for key in keys:
             prefix = table.permute(key[table.column]) >> (64 - table.prefix)

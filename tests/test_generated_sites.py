@@ -11,6 +11,7 @@ import pytest
 from dedup import Detector, Fingerprint, open_index
 from tests.support.pages.apps import APPS, app, changing
 from tests.support.pages.lists import lists, trap
+from tests.support.pages.manuals import forms, manual
 from tests.support.pages.shops import ShopPage, shops
 
 DETECTOR = Detector()
@@ -135,6 +136,21 @@ def test_by_resemblance_alone_products_are_lost(
 def test_lists_in_the_chrome_of_a_site_are_kept(order: Order) -> None:
     pages = lists(random.Random(1))
     assert kept(claim(pages, fingerprints(pages), order)) == 30
+
+
+@ANY_ORDER
+def test_pages_of_a_manual_are_found_in_other_releases_by_their_main_views(order: Order) -> None:
+    """Their menus outweigh their texts, and are others in each release."""
+    pages = manual(random.Random(1))
+    found = figures([claim(pages, fingerprints(pages), order)])
+    assert found.lost == 0
+    assert found.recall() >= 0.9
+
+
+@ANY_ORDER
+def test_pages_of_which_only_a_banner_is_outside_marked_chrome_are_kept(order: Order) -> None:
+    pages = forms(random.Random(1))
+    assert kept(claim(pages, fingerprints(pages), order)) == 60
 
 
 @ANY_ORDER

@@ -82,7 +82,7 @@ def random_claims(detector: Detector, seed: int, number: int) -> list[Claim]:
         least[changed] = rng.integers(0, 2**63, int(changed.sum()), np.uint64)
         least[rng.random(slots) < choose((0.0, 0.0, 0.1))] = np.uint64(2**64 - 1)
         filled = least != np.uint64(2**64 - 1)
-        own = Own((least >> np.uint64(32)).astype(np.uint16), filled, main, choose((40, 300, 2000)))
+        own = Own((least >> np.uint64(32)).astype(np.uint16), filled, main, main, choose((40, 300, 2000)))
         names = choose((0, 0, 1, 2, 1 << 40))
         called = Called(choose((0, 3, 3, 1 << 40 | 1, 12)), names, choose((0, 5, 6)))
         page = Fingerprint(

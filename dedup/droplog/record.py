@@ -104,7 +104,9 @@ class Record(TypedDict):
     tokens: Annotated[int, _COUNT("how many tokens the page has")]
     links: Annotated[int, _COUNT("how many different URLs the page links to")]
     bytes: Annotated[NotRequired[int], _COUNT("the size of the page in bytes, unpacked; may be missing")]
-    rule: Annotated[str, _TEXT('how the page was found: "exact" (equal tokens), or the method of the crawl')]
+    rule: Annotated[
+        str, _TEXT('how the page was found: "exact" (equal tokens), "view" (equal main views), or the method')
+    ]
     action: Annotated[
         Action, Field(_action, "TEXT", f"what was done with the page: {', '.join(get_args(Action))}")
     ]

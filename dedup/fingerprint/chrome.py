@@ -31,7 +31,7 @@ from dedup.fingerprint.fingerprint import Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 
-__all__ = ["KNOWN", "Chrome", "Evidence", "View", "is_mirror", "match_counts", "weigh"]
+__all__ = ["KNOWN", "Chrome", "Evidence", "View", "is_mirror", "is_same_name", "match_counts", "weigh"]
 
 #: Shingles that a slot of a table counts; beyond them, the one that was met once the longest ago is forgotten.
 DEPTH = 16
@@ -42,13 +42,16 @@ HEADING_SHARE, HEADING_LEAST = 0.1, 4.0
 #: Kept pages from which on the chrome of a host is known.
 KNOWN = 8
 #: New shingles that are taken for noise (a counter, a date) where the heading says that it is the same page, and
-#: where it doesn't tell; and their share of a page at most.
+#: where it doesn't tell; and their share of a page at most.  From data in scripts, noise has been left out before:
+#: of a page that has data, nothing is taken for noise where the heading doesn't tell.
 NOISE_NAMED, NOISE, NOISE_SHARE = 24.0, 16.0, 0.03
 #: Where the heading tells nothing, this share of a page's own has to match.
 UNTOLD = 0.7
 #: Under another heading, the page must have this many own slots, and of its own, the first share has to match; the
 #: second one if more than this many shingles are new, since a section's menu may well be four fifths of them.
 FEW, STRICT, STRICTEST, PARAGRAPH = 8, 0.8, 0.9, 48.0
+#: Own slots that have to be in a main view that says that it is the same page.
+FEW_SHOWN = 2
 #: A drop with more new shingles is doubtful.  Some of them are learned for each kept page, as if they had been kept:
 #: so the chrome of a section is met, although all pages but its first are dropped.
 DOUBTFUL = 30.0
@@ -64,6 +67,7 @@ class View(NamedTuple):
     own_if_new: bytes  #: of slots that are not
     main: bytes  #: of slots outside marked chrome
     heading_tells: bool  #: whether an equal heading is rare enough to say that it is the same page
+    shows_own: bool  #: whether enough of its main view is its own to say that it is the same page
 
 
 class Chrome:
@@ -112,13 +116,13 @@ class Chrome:
         assert page.own is not None
         ids, filled = _ids(page)
         met = ((self._ids == ids) * self._counts).max(axis=0)
+        own = (filled & (met < self.few + 1))[:-1]
         if_equal, if_new, main = sketcher.masks(
-            np.array(
-                [filled & (met < self.few + 1), filled & (met < self.few), np.append(page.own.main, False)]
-            )[:, :-1]
+            np.array([own, (filled & (met < self.few))[:-1], page.own.main])
         )
         rare = max(HEADING_LEAST, HEADING_SHARE * self.pages)
-        return View(if_equal, if_new, main, bool(filled[-1] and met[-1] < rare + 1))
+        shows_own = np.count_nonzero(own & page.own.view) >= FEW_SHOWN
+        return View(if_equal, if_new, main, bool(filled[-1] and met[-1] < rare + 1), bool(shows_own))
 
     def to_bytes(self) -> bytes:
         """The table, to be stored; 25 kB for 512 slots."""
@@ -183,9 +187,9 @@ class Evidence(NamedTuple):
     shingles: int  #: of the whole page
     heading: bool | None  #: whether the headings are equal; None: that tells nothing
     other_name: bool  #: each page is called, in heading and address, by a word that the other is not
-    same_name: bool = (
-        False  #: both are called the same, by heading and address, or by the path of their addresses
-    )
+    same_name: bool = False  #: both are called the same by heading and address, or have the same path
+    shows_own: bool = False  #: enough of the page's main view is its own
+    has_data: bool = False  #: some of the page's shingles are data in scripts
 
     def suffices(self, min_own: float) -> bool:
         """Whether it is a near-duplicate, if the whole pages resemble each other enough."""
@@ -194,8 +198,19 @@ class Evidence(NamedTuple):
         if self.heading is False:
             least = STRICT if self.new <= PARAGRAPH else STRICTEST
             return self.slots >= FEW and self.matching >= least * self.own
-        noise, least = (NOISE_NAMED, min_own) if self.heading else (NOISE, max(min_own, UNTOLD))
+        if self.heading:
+            noise, least = NOISE_NAMED, min_own
+        else:
+            noise, least = 0.0 if self.has_data else NOISE, max(min_own, UNTOLD)
         return self.new <= min(noise, NOISE_SHARE * self.shingles) or self.matching >= least * self.own
+
+    @property
+    def shows_same(self) -> bool:
+        """Whether it is a near-duplicate, if the main views of both pages are equal.
+
+        Something in there has to be own: where chrome is marked wrongly, a cookie banner may be all of the view.
+        """
+        return self.shows_own and self.heading is not False and not self.other_name
 
     @property
     def is_doubtful(self) -> bool:
@@ -243,6 +258,8 @@ def weigh(sketcher: Sketcher, page: Fingerprint, counts: Sequence[int], kept: Ca
         is_same_heading(page, kept, view),
         is_other_name(page, kept),
         is_same_name(page, kept),
+        view.shows_own,
+        page.own.has_data,
     )
 
 

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from itertools import repeat
+from itertools import compress, repeat
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,12 @@ __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 SCHEME = 3
 #: Fingerprints that a detector remembers, by the digest of their tokens (about 500 bytes each).
 REMEMBERED = 4096
+#: Words outside marked chrome that make a main view of a page.
+LEAST_VIEW = 8
 #: Made-up features of a page that is no text.
 BODY_TOKENS = 256
+#: Marks of shingles: they are outside marked chrome; and the same, or there is too little outside.
+_IN_VIEW, _IN_MAIN = 1, 2
 
 
 @dataclass(frozen=True)
@@ -185,8 +189,7 @@ class Detector:
         secret = self._secrets["digest"].to_bytes(8, "big")
         if page.body:
             return self._of_body(page.body, _digest(page.body, secret))
-        tokens = "\0".join(page.tokens if not page.data else (*page.tokens, "", *page.data))
-        digest = _digest(tokens.encode(), secret)
+        digest = _digest(_joined(page.tokens, page.data), secret)
         found = self._recent.get(digest) or self._compute(page, digest)
         self._recent.add(digest, found)
         heading = _bloom((word for word in page.heading if not any(map(str.isdigit, word))), secret)
@@ -205,13 +208,17 @@ class Detector:
         outside = np.ones(len(page.tokens), np.bool_)
         for start, end in page.chrome:
             outside[start:end] = False
-        if np.count_nonzero(outside & is_word) < self.min_tokens:
-            outside[:] = True
-        main = self.features.within(outside, is_word, self.shingle_size)
+        view, left = digest, np.count_nonzero(outside & is_word)
+        if page.chrome and left >= LEAST_VIEW:
+            shown = compress(page.tokens, outside.tolist())
+            view = _digest(_joined(shown, page.data), self._secrets["digest"].to_bytes(8, "big"))
+        marks = self.features.within(outside, is_word, self.shingle_size) * np.uint8(_IN_VIEW | _IN_MAIN)
+        if left < self.min_tokens:
+            marks |= np.uint8(_IN_MAIN)
         if len(data):
             shingles = np.concatenate((shingles, data))
-            main = np.concatenate((main, np.ones(len(data), np.bool_)))
-        least, chosen = self.sketcher.sample(shingles, main)
+            marks = np.concatenate((marks, np.full(len(data), _IN_VIEW | _IN_MAIN, np.uint8)))
+        least, marked = self.sketcher.sample(shingles, marks)
         ids = (least >> np.uint64(32)).astype(np.uint16)
         return Fingerprint(
             self.features.simhash(hashes, words),
@@ -221,7 +228,15 @@ class Detector:
             "short" if len(words) < self.min_tokens else None,
             digest,
             self.finder.bands(shingles, self._secrets["signature"]),
-            own=Own(ids, least != EMPTY, chosen, count_different(shingles)),
+            view=view,
+            own=Own(
+                ids,
+                least != EMPTY,
+                marked & _IN_MAIN != 0,
+                marked & _IN_VIEW != 0,
+                count_different(shingles),
+                bool(page.data),
+            ),
         )
 
     def _hashes(self, tokens: list[str]) -> tuple[Hashes, npt.NDArray[np.bool_]]:
@@ -255,6 +270,7 @@ class Detector:
             0,
             0,
             digest=digest,
+            view=digest,
             bands=self.finder.bands(hashes, self._secrets["signature"]),
         )
 
@@ -310,6 +326,10 @@ def _shown(value: object) -> str:
 
 def _digest(octets: bytes, key: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(octets, key=key, digest_size=8).digest(), "big")
+
+
+def _joined(tokens: Iterable[str], data: tuple[str, ...]) -> bytes:
+    return "\0".join((*tokens, "", *data) if data else tokens).encode()
 
 
 def _bloom(words: Iterable[str], key: bytes) -> int:

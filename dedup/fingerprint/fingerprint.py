@@ -36,8 +36,10 @@ class Own:
 
     ids: npt.NDArray[np.uint16]  #: 16 bits of each slot's shingle, shape (slots,)
     filled: npt.NDArray[np.bool_]  #: whether a slot has one, shape (slots,)
-    main: npt.NDArray[np.bool_]  #: whether it is outside marked chrome, shape (slots,)
+    main: npt.NDArray[np.bool_]  #: whether it is outside marked chrome, if enough is; shape (slots,)
+    view: npt.NDArray[np.bool_]  #: whether it is in the main view, shape (slots,)
     shingles: int  #: different shingles of the page
+    has_data: bool = False  #: whether there is data in scripts among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Fingerprint:
     reason: str | None = None  #: why it can't be judged: "short", or one of the reasons of `Page`
     digest: int = 0  #: 64 bits of BLAKE2b of the tokens; equal pages have equal digests
     bands: tuple[int, ...] = ()  #: 64 bits each: bands, or megashingles, where the method has them
+    #: The same of the tokens of its main view, those outside marked chrome; the digest where there is no other.
+    view: int = 0
     called: Called = UNCALLED  #: what it is called
     said: int = field(default=0, compare=False)  #: the same, of all words of heading and address; not stored
     #: What tells its own shingles from the chrome of its host; only a page that was just read has it.
@@ -61,7 +65,7 @@ class Fingerprint:
         """The fingerprint of a page of which nothing could be made.
 
         >>> Fingerprint.unjudged("binary")
-        Fingerprint(simhash=None, sketch=b'', tokens=0, links=0, reason='binary', digest=0, bands=(), called=Called(heading=0, names=0, place=0), said=0)
+        Fingerprint(simhash=None, sketch=b'', tokens=0, links=0, reason='binary', digest=0, bands=(), view=0, called=Called(heading=0, names=0, place=0), said=0)
         """
         return cls(None, b"", tokens, links, reason)
 

@@ -28,7 +28,7 @@ from dedup.errors import SettingsError
 from dedup.fingerprint.shingles import Hashes
 from dedup.settings import SETTINGS
 
-__all__ = ["DIGESTS", "Plan", "Table", "exact_plan", "plan", "plan_for", "possible_plans"]
+__all__ = ["EXACT", "Plan", "Table", "exact_plan", "plan", "plan_for", "possible_plans"]
 
 #: Prefixes are at least this long: Redis keeps the bits below the first 11 as an exact double.
 MIN_PREFIX = 11
@@ -51,7 +51,7 @@ class Table(NamedTuple):
     moves: tuple[tuple[int, int, int], ...]  #: (shift right, mask, shift left) of each run of bits
     prefix: int  #: p, in bits
     bits: int  #: f, the width of a fingerprint
-    column: int = 1  #: which of a page's keys it holds; 0 is the digest, held by `DIGESTS` alone
+    column: int = 2  #: which of a page's keys it holds; 0 and 1 are held by the `EXACT` tables
 
     def permute(self, fingerprint: _T) -> _T:
         """The permuted fingerprint, of an int or of each of uint64, shape (n,).  O(blocks) each.
@@ -68,6 +68,10 @@ class Table(NamedTuple):
         """The first and last value that share the prefix of a permuted fingerprint."""
         rest = (1 << (self.bits - self.prefix)) - 1
         return permuted & ~rest, permuted | rest
+
+
+#: The tables of digests and of main views, which every method has.
+EXACT = tuple(Table(((0, (1 << 64) - 1, 0),), prefix=64, bits=64, column=column) for column in (0, 1))
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class Plan:
         every_bit = tuple(range(self.bits - 1, -1, -1))
         return tuple(
             Table(_moves(order, self.bits), prefix, self.bits, column)
-            for column in range(1, self.columns + 1)
+            for column in range(len(EXACT), len(EXACT) + self.columns)
             for order, prefix in _orders(every_bit, self.max_distance, self.levels)
         )
 
@@ -179,13 +183,9 @@ def exact_plan(columns: int) -> Plan:
     """One table for each of ``columns`` keys, which pages share exactly or not at all.
 
     >>> [(table.prefix, table.column) for table in exact_plan(2).tables]
-    [(64, 1), (64, 2)]
+    [(64, 2), (64, 3)]
     """
     return Plan(64, 0, (1,), columns)
-
-
-#: The table of the digests, which every method has.
-DIGESTS = exact_plan(1).tables[0]._replace(column=0)
 
 
 @cache

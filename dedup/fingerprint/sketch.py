@@ -49,19 +49,20 @@ class Sketcher:
         """How many values a filled slot can have."""
         return (1 << self.bits) - 1
 
-    def sample(self, shingles: Hashes, among: npt.NDArray[np.bool_]) -> tuple[Hashes, npt.NDArray[np.bool_]]:
-        """The least value of each slot, and whether it is that of a shingle ``among`` some.  O(n).
+    def sample(self, shingles: Hashes, marks: npt.NDArray[np.uint8]) -> tuple[Hashes, npt.NDArray[np.uint8]]:
+        """The least value of each slot, and how its shingle is marked.  O(n).
 
-        Of a set of shingle hashes, and of what is said of each, both of shape (n,): uint64 and bool, shape
+        Of a set of shingle hashes, and marks of each, bit by bit, both of shape (n,): uint64 and uint8, shape
         (slots,).  A slot without any shingle is `EMPTY`.
         """
         values = mix(shingles ^ np.uint64(self.key))
         slot = (values >> np.uint64(64 - (self.slots.bit_length() - 1))).astype(np.intp)
         least = np.full(self.slots, EMPTY, np.uint64)
         np.minimum.at(least, slot, values)
-        chosen = np.zeros(self.slots, np.bool_)
-        chosen[slot[among & (values == least[slot])]] = True
-        return least, chosen
+        chosen = np.flatnonzero(values == least[slot])
+        marked = np.zeros(self.slots, np.uint8)
+        np.bitwise_or.at(marked, slot[chosen], marks[chosen])
+        return least, marked
 
     def make(self, shingles: Hashes) -> bytes:
         """The sketch of a set of shingle hashes, of shape (n,).  O(n).
@@ -70,7 +71,7 @@ class Sketcher:
         >>> sum(octet != 0 for octet in Sketcher(slots=64, bits=8).make(few))
         3
         """
-        return self.pack(self.sample(shingles, np.zeros(len(shingles), np.bool_))[0])
+        return self.pack(self.sample(shingles, np.zeros(len(shingles), np.uint8))[0])
 
     def pack(self, least: Hashes) -> bytes:
         """The sketch of what `sample` gives."""

@@ -52,6 +52,7 @@ class Near(NamedTuple):
 
     url: str
     evidence: Evidence | None  #: None where nothing is known of the host
+    same_name: bool = False  #: both are called the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Verdict:
     resemblance: float | None = None  #: estimated, 0..1
     reason: str | None = None  #: why it is unjudged
     of_simhash: int | None = None  #: simhash of the kept page
-    rule: str | None = None  #: what found it: "exact" (equal tokens), or the detector's method
+    rule: str | None = None  #: what found it: "exact" (equal tokens), the detector's method, or "view"
     of_id: str | None = field(default=None, compare=False)  #: page id of the kept page
     #: Whether the kept page has been processed; if not, it may yet be released.
     done: bool = field(default=True, compare=False)
@@ -97,11 +98,11 @@ class Verdict:
         of: Entry,
         resemblance: float,
         *,
-        method: str,
+        rule: str,
         done: bool,
         evidence: Evidence | None = None,
     ) -> "Verdict":
-        """The page is a near-duplicate of a kept one, which ``method`` has found."""
+        """The page is a near-duplicate of a kept one, by ``rule`` unless they are equal."""
         equal = of.content == page.content
         return cls(
             "duplicate",
@@ -109,7 +110,7 @@ class Verdict:
             distance(page.simhash, of.simhash),
             resemblance,
             of_simhash=of.simhash,
-            rule="exact" if equal else method,
+            rule="exact" if equal else rule,
             of_id=of.page_id,
             done=done,
             evidence=evidence,
@@ -202,11 +203,15 @@ class Index(ABC):
             fingerprint.sketch,
             int(time.time()),
             self.run,
+            fingerprint.view or fingerprint.digest,
             fingerprint.called,
         )
         verdict = await self._claim(entry, fingerprint)
         if self.hosts is not None and verdict.status == "new":
-            self.hosts.learn_kept(fingerprint, url)
+            near = verdict.near
+            self.hosts.learn_kept(
+                fingerprint, url, is_copy=bool(near and not near.evidence and near.same_name)
+            )
         elif self.hosts is not None and verdict.status == "duplicate" and verdict.rule != "exact":
             self.hosts.learn_dropped(fingerprint, url, verdict.of_id or "", verdict.evidence)
         return verdict
@@ -306,11 +311,17 @@ class Index(ABC):
         return None
 
     def _duplicate(
-        self, entry: Entry, of: Entry, resemblance: float, *, done: bool, evidence: Evidence | None = None
+        self,
+        entry: Entry,
+        of: Entry,
+        resemblance: float,
+        *,
+        done: bool,
+        evidence: Evidence | None = None,
+        rule: str | None = None,
     ) -> Verdict:
-        return Verdict.duplicate(
-            entry, of, resemblance, method=self.detector.method, done=done, evidence=evidence
-        )
+        rule = rule or self.detector.method
+        return Verdict.duplicate(entry, of, resemblance, rule=rule, done=done, evidence=evidence)
 
     def _adopt(self, stored: Mapping[str, str]) -> Parameters:
         """The parameters of an existing index, which are those wanted here; raises if they are not."""

@@ -29,6 +29,7 @@ class Entry(NamedTuple):
     sketch: bytes
     filed: int  #: when, in seconds since 1970
     run: str  #: by which run, 32 hex digits
+    view: int = 0  #: the digest of its main view
     called: Called = UNCALLED  #: what its heading and its address call it
 
     @property
@@ -40,7 +41,7 @@ class Entry(NamedTuple):
     def keys(self) -> tuple[int, ...]:
         """What the tables hold, by column.  With the scope mixed in, pages of one scope keep their
         distances, and pages of different scopes are as far apart as unrelated ones."""
-        return tuple(key ^ self.scope for key in (self.digest, *(self.bands or (self.simhash,))))
+        return tuple(key ^ self.scope for key in (self.digest, self.view, *(self.bands or (self.simhash,))))
 
 
 class Match(NamedTuple):

@@ -48,6 +48,7 @@ def page_line(entry: Entry) -> str:
             "sketch": _base64(entry.sketch),
             "filed": entry.filed,
             "run": entry.run,
+            "view": f"{entry.view:016x}",
             "called": entry.called.to_bytes().hex(),
         }
     )
@@ -157,7 +158,7 @@ Fields = dict[str, tuple[Callable[[Any], Any], str]]
 FIELDS: Fields = {
     "page_id": (_text, "text"),
     "url": (_url, "text"),
-    **dict.fromkeys(("simhash", "scope", "digest"), (_key, "16 hex digits")),
+    **dict.fromkeys(("simhash", "scope", "digest", "view"), (_key, "16 hex digits")),
     "bands": (_keys, "a list of 16 hex digits each"),
     "sketch": (_octets, "base64"),
     "filed": (_count, "seconds since 1970"),

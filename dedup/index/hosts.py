@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from dedup.fingerprint.chrome import Chrome, Evidence, View, is_mirror, match_counts, weigh
+from dedup.fingerprint.chrome import KNOWN, Chrome, Evidence, View, is_mirror, match_counts, weigh
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.entry import Entry
@@ -71,6 +71,7 @@ class Hosts:
         self._changed: dict[str, Chrome] = {}
         self._saving: dict[str, Chrome] = {}
         self._learned: Counter[str] = Counter()  # by the page id of the kept page
+        self._copies: Counter[str] = Counter()  # that were not learned, by host
 
     def table(self, name: str) -> Chrome:
         """The table of a host; an empty one if nothing was kept there, or if what is saved is damaged."""
@@ -114,9 +115,17 @@ class Hosts:
                 found[number] = Weighed(evidence.suffices(self.min_own), evidence)
         return [found[number] for number in range(len(kept))]
 
-    def learn_kept(self, page: Fingerprint, url: str) -> None:
-        """A page was kept."""
-        self._learn(page, host(url), kept=True)
+    def learn_kept(self, page: Fingerprint, url: str, *, is_copy: bool = False) -> None:
+        """A page was kept.
+
+        If it ``is_copy``, it is kept only because its host is not known yet, and resembles a page that is called
+        the same: of such pages some are not learned, or else what they share would be chrome.
+        """
+        name = host(url)
+        if is_copy and self._copies[name] < KNOWN:
+            self._copies[name] += 1
+            return
+        self._learn(page, name, kept=True)
 
     def learn_dropped(self, page: Fingerprint, url: str, of_id: str, evidence: Evidence | None) -> None:
         """A page was dropped, and not for being equal: some are learned from, too.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dedup.fingerprint.plans import DIGESTS, Plan
+from dedup.fingerprint.plans import EXACT, Plan
 from dedup.fingerprint.shingles import Hashes
 
 __all__ = ["BUCKETS", "Skew", "expected_leading_bits", "fill", "leading_bits", "skew"]
@@ -64,8 +64,8 @@ class Skew(NamedTuple):
 
 
 def skew(keys: Hashes, plan: Plan, limit: int) -> Iterator[Skew]:
-    """The skew of every table, of keys of n pages: uint64, shape (n, 1 + columns).  O(n log n) each."""
-    for number, table in enumerate((DIGESTS, *plan.tables)):
+    """The skew of every table, of keys of n pages: uint64, shape (n, 2 + columns).  O(n log n) each."""
+    for number, table in enumerate((*EXACT, *plan.tables)):
         prefixes = np.sort(table.permute(keys[:, table.column]) >> np.uint64(table.bits - table.prefix))
         starts = np.flatnonzero(np.concatenate(([True], prefixes[1:] != prefixes[:-1])))
         sizes = np.diff(np.append(starts, len(prefixes)))

@@ -21,7 +21,7 @@ __all__ = ["APPLICATION_ID", "COLUMNS", "HOST_COLUMNS", "IndexFile", "checksum",
 #: "Shin", in the header of every SQLite file that is an index.
 APPLICATION_ID = 0x5368696E
 #: The columns of a page, in the order of `entry_of`.
-COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, called, checksum"
+COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, checksum"
 #: The columns of a host, in the order of `table_of`.
 HOST_COLUMNS = "name, chrome, checksum"
 
@@ -42,19 +42,19 @@ def checksum(row: Iterable[object]) -> bytes:
 def entry_of(row: Sequence[Any]) -> Entry:
     """The entry in a row, of `COLUMNS`.  Raises ValueError if it is not as it was written."""
     *columns, seal = row
-    page_id, url, simhash, scope, digest, bands, sketch, filed, run, called = columns
-    texts, blobs = (page_id, url, run), (simhash, scope, digest, called, bands, sketch)
+    page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called = columns
+    texts, blobs = (page_id, url, run), (simhash, scope, digest, view, called, bands, sketch)
     if (
         seal != checksum(columns)
         or any(type(text) is not str for text in texts)
         or any(type(blob) is not bytes for blob in blobs)
         or type(filed) is not int
-        or [*map(len, blobs[:4])] != [8, 8, 8, 24]
+        or [*map(len, blobs[:5])] != [8, 8, 8, 8, 24]
         or len(bands) % 8
     ):
         raise ValueError("a page is not as it was written")
     keys = _number(simhash), _number(scope), _number(digest), _numbers(bands)
-    return Entry(page_id, url, *keys, sketch, filed, run, Called.from_bytes(called))
+    return Entry(page_id, url, *keys, sketch, filed, run, _number(view), Called.from_bytes(called))
 
 
 def table_of(row: Sequence[Any]) -> tuple[str, bytes]:

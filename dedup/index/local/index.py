@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from dedup.errors import IndexCorruptError, SettingsError
-from dedup.fingerprint.chrome import Chrome
+from dedup.fingerprint.chrome import Chrome, Evidence, is_same_name
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index.batching import Confirmations
@@ -113,12 +113,27 @@ class LocalIndex(Index):
                 done = state_of_other.is_done
                 return self._duplicate(entry, other, match.resemblance, done=done, evidence=evidence)
             elif verdict.near is None:
-                verdict = Verdict.new(Near(other.url, evidence), known=bool(equal))
+                near_one = Near(other.url, evidence, is_same_name(page, other.called))
+                verdict = Verdict.new(near_one, known=bool(equal))
+        for other, resemblance, evidence in self._shown(entry, page):
+            if self._state(other).casts_shadow:
+                done = self._state(other).is_done
+                return self._duplicate(entry, other, resemblance, done=done, evidence=evidence, rule="view")
+            replaced = replaced or other
         if filed is not None and unchanged:
             self._shelf.reclaim(filed, self.run)
             return Verdict.same(known=True)
         self._shelf.file(entry, replaced.page_id if replaced else None)
         return verdict
+
+    def _shown(self, entry: Entry, page: Fingerprint) -> Iterator[tuple[Entry, float, Evidence]]:
+        """The pages whose main views are equal, and own."""
+        numbers = self._shelf.tables.equal(entry.keys[1], column=1)[:MAX_EQUAL]
+        others = dict(self._candidates(entry, numbers))
+        weighed = self._weighed(entry, page, [*others.values()])
+        for match, (_, evidence) in zip(self._matches(entry, others), weighed, strict=True):
+            if evidence and evidence.shows_same:
+                yield others[match.number], match.resemblance, evidence
 
     def _weighed(self, entry: Entry, page: Fingerprint, kept: list[Entry]) -> list[Weighed]:
         if self.hosts is None:

@@ -22,6 +22,7 @@ from dedup.errors import (
     IndexInUseError,
     IndexMismatchError,
 )
+from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import packed
@@ -59,8 +60,9 @@ CREATE TABLE pages (
     sketch BLOB NOT NULL,
     filed INTEGER NOT NULL,         -- when it was claimed, in seconds since 1970
     run TEXT NOT NULL,              -- by which run
+    view BLOB NOT NULL,             -- the digest of its main view, 8 bytes, big-endian
     called BLOB NOT NULL,           -- heading, names and place, 8 bytes each, big-endian
-    checksum BLOB NOT NULL          -- XXH3 of the ten columns above, 8 bytes, big-endian
+    checksum BLOB NOT NULL          -- XXH3 of the eleven columns above, 8 bytes, big-endian
 );
 CREATE TABLE hosts (
     number INTEGER PRIMARY KEY,     -- in the order of saving
@@ -84,6 +86,7 @@ def _row(entry: Entry) -> tuple[object, ...]:
         entry.sketch,
         entry.filed,
         entry.run,
+        entry.view.to_bytes(8, "big"),
         entry.called.to_bytes(),
     )
 
@@ -168,7 +171,7 @@ class Store(IndexFile):
             return ""
 
     def load(self, columns: int) -> tuple[Hashes, list[int]]:
-        """Keys of all pages, uint64, shape (n, 1 + columns), and their rows.  Reads, and checks, the whole file.
+        """Keys of all pages, uint64, shape (n, len(EXACT) + columns), and their rows.  Reads, and checks, the whole file.
 
         Raises `IndexCorruptError` if any of it is not as it was written.
         """
@@ -181,7 +184,7 @@ class Store(IndexFile):
                 entry = self._entry(row)
                 numbers.append(number)
                 keys.extend(entry.keys)
-        table = np.array(keys, np.uint64).reshape(len(numbers), 1 + columns)
+        table = np.array(keys, np.uint64).reshape(len(numbers), len(EXACT) + columns)
         return table, numbers
 
     def _entry(self, row: Sequence[Any]) -> Entry:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.chrome import Chrome
+from dedup.fingerprint.plans import EXACT
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.local.file import COLUMNS, HOST_COLUMNS, IndexFile, entry_of, table_of
@@ -151,7 +152,7 @@ class FileSurvey(Survey):
                 yield finding
             else:
                 keys.extend(entry.keys)
-        filed = np.array(keys, np.uint64).reshape(-1, 1 + self.parameters.plan.columns)
+        filed = np.array(keys, np.uint64).reshape(-1, len(EXACT) + self.parameters.plan.columns)
         try:  # whether a crawl could look up what is readable
             SortedTables(self.parameters.plan, filed).check()
         except AssertionError as error:

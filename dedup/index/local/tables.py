@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dedup.fingerprint.plans import DIGESTS, Plan
+from dedup.fingerprint.plans import EXACT, Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.simhash import distances
 
@@ -22,21 +22,22 @@ TAIL, TAIL_SHARE = 1024, 64
 class SortedTables:
     """The permuted tables of a plan over pages 0..n-1, which are added in order and never removed.
 
-    A page has a digest and one key or more: keys are uint64, shape (n, 1 + columns of the plan).
+    A page has a digest, one of its main view, and one key or more: keys are uint64, shape
+    (n, 2 + columns of the plan).
 
     >>> from dedup.fingerprint.plans import plan
     >>> tables = SortedTables(plan(max_distance=3, expected_pages=100))
-    >>> [tables.add(keys) for keys in ((7, 0b1111), (8, 0xF0F0 << 40))]
+    >>> [tables.add(keys) for keys in ((7, 6, 0b1111), (8, 6, 0xF0F0 << 40))]
     [0, 1]
-    >>> tables.within((9, 0b0001), radius=3), tables.equal(8)
-    ([0], [1])
+    >>> tables.within((9, 9, 0b0001), radius=3), tables.equal(8), tables.equal(6, column=1)
+    ([0], [1], [0, 1])
     """
 
     def __init__(self, plan: Plan, keys: Hashes | None = None) -> None:
-        keys = np.empty((0, 1 + plan.columns), np.uint64) if keys is None else keys
+        keys = np.empty((0, len(EXACT) + plan.columns), np.uint64) if keys is None else keys
         self.size = len(keys)
-        self._tables = (DIGESTS, *plan.tables)
-        self._keys = np.zeros((max(TAIL, 2 * self.size), 1 + plan.columns), np.uint64)
+        self._tables = (*EXACT, *plan.tables)
+        self._keys = np.zeros((max(TAIL, 2 * self.size), len(EXACT) + plan.columns), np.uint64)
         self._keys[: self.size] = keys
         empty = np.empty(0, np.uint64), np.empty(0, np.uint32)
         self._sorted: list[tuple[Hashes, npt.NDArray[np.uint32]]] = [empty for _ in self._tables]
@@ -59,11 +60,11 @@ class SortedTables:
         """The keys of a page."""
         return tuple(self._keys[number].tolist())
 
-    def equal(self, digest: int) -> list[int]:
-        """Numbers of all pages with a digest, ascending."""
-        filed = self._probe(0, digest, 0)
-        covered = len(self._sorted[0][0])
-        tail = np.flatnonzero(self._keys[covered : self.size, 0] == np.uint64(digest)) + covered
+    def equal(self, digest: int, column: int = 0) -> list[int]:
+        """Numbers of all pages with a digest, or (column 1) one of the main view, ascending."""
+        filed = self._probe(column, digest, 0)
+        covered = len(self._sorted[column][0])
+        tail = np.flatnonzero(self._keys[covered : self.size, column] == np.uint64(digest)) + covered
         return sorted(filed.tolist()) + tail.tolist()
 
     def within(self, keys: tuple[int, ...], radius: int) -> list[int]:
@@ -71,15 +72,17 @@ class SortedTables:
 
         Nearest first; at one distance, those that share the most keys.
         """
-        tables = range(1, len(self._tables))
+        tables = range(len(EXACT), len(self._tables))
         found = [self._probe(table, keys[self._tables[table].column], radius) for table in tables]
         covered = min(len(self._sorted[table][0]) for table in tables)
-        for column in range(1, len(keys)):
+        for column in range(len(EXACT), len(keys)):
             tail = distances(self._keys[covered : self.size, column], keys[column]) <= radius
             found.append(np.flatnonzero(tail) + covered)
         numbers = np.unique(np.concatenate(found))
         if len(numbers) > 1:
-            apart = np.bitwise_count(self._keys[numbers, 1:] ^ np.array(keys[1:], np.uint64))
+            apart = np.bitwise_count(
+                self._keys[numbers, len(EXACT) :] ^ np.array(keys[len(EXACT) :], np.uint64)
+            )
             shared = (apart == 0).sum(axis=1)
             numbers = numbers[np.lexsort((numbers, -shared, apart.min(axis=1)))]
         ordered: list[int] = numbers.tolist()

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from dedup.fingerprint.plans import EXACT
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.client import Server
@@ -55,6 +56,6 @@ class Bulk:
 
     async def _changed(self, verb: str, keys: list[bytes], arguments: list[Any]) -> int:
         """How many pages a script has changed."""
-        tables = 1 + self._tables.plan.size  # with that of the digests
+        tables = len(EXACT) + self._tables.plan.size
         (count,) = await self._call(verb, keys, [self._keys.pages, tables, *arguments])
         return int(count)

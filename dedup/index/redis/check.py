@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dedup.fingerprint.plans import DIGESTS
+from dedup.fingerprint.plans import EXACT
 from dedup.index.parameters import Parameters
 from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.keys import BUCKET, KINDS, PAGE
@@ -53,7 +53,7 @@ class Invariants:
         self.parameters = parameters
         self.header = header
         self.bucket_bits = reading.tables.bucket_bits
-        self.tables = (DIGESTS, *parameters.plan.tables)
+        self.tables = (*EXACT, *parameters.plan.tables)
         banded = parameters.detector.finder.own_keys > 0
         #: Where in a record the key is that each table holds.
         self.places = [key_at(table.column, banded=banded) for table in self.tables]

@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.fingerprint.chrome import Chrome, Evidence, weigh
+from dedup.fingerprint.chrome import Chrome, Evidence, is_same_name, weigh
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.batching import Confirmations
@@ -117,9 +117,9 @@ class RedisIndex(Index):
         return stored
 
     async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
-        digests, *others = self._tables.probes(entry)
+        digests, shown, *others = self._tables.probes(entry)
         order = self.plan.nearest_first
-        probes = [(digests, -1), *((others[place], reach) for place, reach in order)]
+        probes = [(digests, -1), (shown, -1), *((others[place], reach) for place, reach in order)]
         keys = [self._keys.page_id(entry.page_id), *(probe.bucket for probe, _ in probes)]
         detector = self.detector
         arguments: list[Any] = [
@@ -151,15 +151,18 @@ class RedisIndex(Index):
                     if not found:
                         return Verdict.new(known=bool(known))
                     near, evidence = self._weighed(page, home, views, found)
-                    return Verdict.new(Near(near.url, evidence), known=bool(known))
+                    return Verdict.new(
+                        Near(near.url, evidence, is_same_name(page, near.called)), known=bool(known)
+                    )
                 case [b"changed", bytes(number), bytes(record)]:
                     with self._server.errors():
                         buckets = [probe.bucket for probe in self._tables.probes(unpack(record))]
                     outdated = [self._keys.released, *buckets]
-                case [b"duplicate", int(either), int(both), int(equal), int(done), *found]:
+                case [b"duplicate" | b"shown" as word, int(either), int(both), int(equal), int(done), *found]:
                     of, evidence = self._weighed(page, home, views, found)
                     alike = detector.sketcher.estimate(either, both, equal)
-                    return self._duplicate(entry, of, alike, done=bool(done), evidence=evidence)
+                    rule = "view" if word == b"shown" else None
+                    return self._duplicate(entry, of, alike, done=bool(done), evidence=evidence, rule=rule)
                 case [b"hosts", *names] if self._hosts is not None and asked[0]:
                     asked.pop(0)
                     lacking = [bytes(name).decode() for name in names]
@@ -187,10 +190,11 @@ class RedisIndex(Index):
         assert page.own is not None
         main = next((view.main for _, view in views.values() if view), b"")
         brought = [repr(float(self.hosts.min_own)), page.own.shingles, int(np.count_nonzero(page.own.filled))]
-        brought += [page.said.to_bytes(8, "big"), main, own, asked]
+        brought += [page.said.to_bytes(8, "big"), main, own, asked, int(page.own.has_data)]
         for name, (pages, view) in views.items():
-            masks = (view.own_if_equal, view.own_if_new, int(view.heading_tells)) if view else (b"", b"", 0)
-            brought += (name, pages, *masks)
+            tells = (int(view.heading_tells), int(view.shows_own)) if view else (0, 0)
+            masks = (view.own_if_equal, view.own_if_new) if view else (b"", b"")
+            brought += (name, pages, *masks, *tells)
         return brought
 
     def _note(self, entry: Entry) -> None:

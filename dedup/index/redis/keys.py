@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dedup.fingerprint.plans import DIGESTS, Plan
+from dedup.fingerprint.plans import EXACT, Plan
 from dedup.index.entry import Entry
 
 __all__ = ["BUCKET", "KINDS", "PAGE", "Keys", "Probe", "Tables"]
@@ -113,7 +113,7 @@ class Tables:
         below = 64 - self.bucket_bits
         rest = (1 << below) - 1
         keys = entry.keys
-        for number, table in enumerate((DIGESTS, *self.plan.tables)):
+        for number, table in enumerate((*EXACT, *self.plan.tables)):
             permuted = table.permute(keys[table.column])
             low, high = table.prefix_range(permuted)
             yield Probe(self.keys.bucket(number, permuted >> below), low & rest, high & rest, permuted & rest)

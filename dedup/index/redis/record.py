@@ -20,6 +20,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from dedup.fingerprint.fingerprint import Called
+from dedup.fingerprint.plans import EXACT
 from dedup.index.entry import Entry
 
 __all__ = ["header_digest", "key_at", "layout", "pack", "unpack", "whole"]
@@ -39,6 +40,7 @@ FIELDS = (
     Field("digest", "Q"),
     Field("filed", "I"),  # seconds since 1970
     Field("run", "16s"),
+    Field("view", "Q"),
     Field("heading", "Q"),  # these three: what the page is called
     Field("names", "Q"),
     Field("place", "Q"),
@@ -71,18 +73,18 @@ def layout() -> str:
 def key_at(column: int, *, banded: bool) -> int:
     """Where in a record the key of a table's column begins, counted from 0.
 
-    >>> key_at(0, banded=True), key_at(1, banded=False), key_at(2, banded=True)
-    (16, 0, 77)
+    >>> key_at(0, banded=True), key_at(2, banded=False), key_at(3, banded=True)
+    (16, 0, 85)
     """
-    if column == 0:
-        return PLACES["digest"]
-    return _HEAD.size + BAND * (column - 1) if banded else PLACES["simhash"]
+    if column < len(EXACT):
+        return PLACES[("digest", "view")[column]]
+    return _HEAD.size + BAND * (column - len(EXACT)) if banded else PLACES["simhash"]
 
 
 def pack(entry: Entry) -> bytes:
     """The record of an entry.
 
-    >>> entry = Entry("id", "http://example.org/", 1, 2, 3, (4, 5), b"sketch", 1_800_000_000, "0f" * 16)
+    >>> entry = Entry("id", "http://example.org/", 1, 2, 3, (4, 5), b"sketch", 1_800_000_000, "0f" * 16, 6)
     >>> unpack(pack(entry)) == entry
     True
     """
@@ -90,7 +92,7 @@ def pack(entry: Entry) -> bytes:
     numbers = entry.simhash, entry.scope, entry.digest, entry.filed
     return b"".join(
         (
-            _HEAD.pack(*numbers, bytes.fromhex(entry.run), *entry.called, len(entry.bands)),
+            _HEAD.pack(*numbers, bytes.fromhex(entry.run), entry.view, *entry.called, len(entry.bands)),
             b"".join(band.to_bytes(BAND, "big") for band in entry.bands),
             len(entry.sketch).to_bytes(SKETCH_LENGTH, "big") + entry.sketch,
             len(page_id).to_bytes(ID_LENGTH, "big") + page_id,
@@ -101,7 +103,7 @@ def pack(entry: Entry) -> bytes:
 
 def unpack(record: bytes) -> Entry:
     """The entry of a record.  Raises `struct.error` for one that is cut short."""
-    simhash, scope, digest, filed, run, *called, count = _HEAD.unpack_from(record)
+    simhash, scope, digest, filed, run, view, *called, count = _HEAD.unpack_from(record)
     bands = struct.unpack_from(f">{count}Q", record, _HEAD.size)
     at = _HEAD.size + BAND * count
     sketch = _counted(record, at, SKETCH_LENGTH)
@@ -109,7 +111,7 @@ def unpack(record: bytes) -> Entry:
     page_id = _counted(record, at, ID_LENGTH)
     url = record[at + ID_LENGTH + len(page_id) :]
     texts = page_id.decode(errors="replace"), url.decode(errors="replace")
-    return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex(), Called(*called))
+    return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex(), view, Called(*called))
 
 
 def whole(record: bytes) -> Entry | None:

@@ -1,16 +1,17 @@
--- claim(KEYS = {..., page id, bucket of table 0, 1, 2, ...},
+-- claim(KEYS = {..., page id, buckets of the tables of digests, of main views, and of all others},
 --       ARGV = {..., radius, min resemblance, bits of a slot, different values of a filled slot,
 --               prefix of pages, record, then per table: lowest score, highest score, own score, reach,
 --               then, where what is a page's own has to match: min own, shingles, filled slots,
 --               what its heading and its address say, mask of slots outside marked chrome, own host,
---               how many hosts may be asked for, then per host: name, pages, mask of slots that are own if
---               they are equal, and if they are not ('' if it is not known), 1 if the heading tells or else 0})
+--               how many hosts may be asked for, 1 if it has data or else 0, then per host: name, pages, mask of
+--               slots that are own if they are equal, and if they are not ('' if it is not known), 1 if the heading
+--               tells or else 0, 1 if enough of the main view is own or else 0})
 -- At the end of KEYS come, if the page was filed with other content, released and the buckets that it is in; at the end
 -- of ARGV its number then, and how many keys these are, or '' and 0.
 --   -> 'new', 1 if an earlier run has filed this content or else 0, page id of one whose place it takes or '', and if
 --      there is one, record of a near page and the five counts of the own slots beside it | 'same', 1 or 0 as before
---      | 'duplicate', either, both, equal, 1 if it is done or else 0, record of the page, and the five counts
---      | 'hosts', name, name, ... | 'changed', number of the page, its record
+--      | 'duplicate' or, by the main view, 'shown', either, both, equal, 1 if it is done or else 0, record of the page,
+--      and the five counts | 'hosts', name, name, ... | 'changed', number of the page, its record
 -- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.  If the
 -- verdict depends on hosts that the caller didn't bring, it names them, and nothing is judged or written; nor is it if
 -- the page has changed, and the caller didn't bring the buckets that it has to be taken out of.
@@ -23,7 +24,7 @@ for i = tonumber(table.remove(ARGV)), 1, -1 do outdated[i] = table.remove(KEYS) 
 local outdated_number = table.remove(ARGV)
 local page_id, radius, min_resemblance = KEYS[5], tonumber(ARGV[5]), tonumber(ARGV[6])
 local values, pages, record = tonumber(ARGV[8]), ARGV[9], ARGV[10]
-local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT, OF_OWN, PER_HOST = 6, 4, 11, 7, 5
+local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT, OF_OWN, PER_HOST = 6, 4, 11, 8, 6
 local BATCH = 100 -- records that are read at once
 
 local function places_of(stored) -- where in a record its sketch, its page id and its URL begin, and the last of the id
@@ -51,11 +52,11 @@ local function id_of(stored)
 end
 
 -- Slots filled on either side, on both, on both and equal; lanes: filled there, equal.  Nil as soon as the resemblance
--- is too low, even if all other slots were equal.
-local function match(stored, sketch_at)
+-- is below the floor, even if all other slots were equal.
+local function match(stored, sketch_at, floor)
   local words = {struct.unpack(WORDS, stored, sketch_at)}
   local either, both, equal, there, alike = 0, 0, 0, {}, {}
-  local least = min_resemblance > 0 and (values - 1) * min_resemblance - 1e-9 or -math.huge
+  local least = floor > 0 and (values - 1) * floor - 1e-9 or -math.huge
   for first = 1, #own_words, 3 do
     local e, f, s = 0, 0, 0 -- lanes of three words add up within 2 bits
     for i = first, math.min(first + 2, #own_words) do
@@ -112,9 +113,9 @@ local function probe(table) -- the numbers of pages that share the prefix
   return redis.call('ZRANGEBYSCORE', KEYS[FIRST_TABLE + table], ARGV[at], ARGV[at + 1], 'LIMIT', 0, PROBE_LIMIT)
 end
 
-local function duplicate(candidate, either, both, equal, stored, counts)
+local function duplicate(candidate, either, both, equal, stored, counts, word)
   local done = 1 - redis.call('HEXISTS', pending, candidate)
-  return answer('duplicate', either, both, equal, done, stored, unpack(counts or {}))
+  return answer(word or 'duplicate', either, both, equal, done, stored, unpack(counts or {}))
 end
 
 local equal_digests = probe(0)
@@ -137,6 +138,7 @@ if ARGV[OWN] then -- what was brought of the page's own and of hosts
   own.said, own.host = {struct.unpack('<I4I4', ARGV[OWN + 3])}, ARGV[OWN + 5]
   own.asks, own.words = tonumber(ARGV[OWN + 6]), own_words
   own.front = record:match('^%a[%w+.%-]*://[^/?#]*/', own_url_at) -- whatever begins so is of the same host
+  own.has_data = ARGV[OWN + 7] == '1'
   for at = OWN + OF_OWN, #ARGV, PER_HOST do views[ARGV[at]] = at end
 end
 
@@ -146,6 +148,7 @@ local function view_beside(host) -- by the table of that host or the own one, wh
   if #ARGV[at + 2] == 0 then return nil end
   own.main = own.main or words_of(ARGV[OWN + 4])
   own[at] = own[at] or view_of(own, ARGV[at + 2], ARGV[at + 3], ARGV[at + 4] == '1')
+  own[at].shows_own = ARGV[at + 5] == '1'
   return own[at]
 end
 
@@ -183,27 +186,55 @@ local function suffices_beside(host, view, kept, filled, same) -- whether the pa
   return not is_other_name(own, kept) and suffices(own, kept, counts, view, values), counts
 end
 
+local function host_and_view(stored, url_at) -- false: its host was not brought; nil: neither is known
+  local is_same_front = own.front and stored:sub(url_at, url_at + #own.front - 1) == own.front
+  local host = is_same_front and own.host or host_of(stored, url_at)
+  return host, (views[host] or own.asks == 0) and view_beside(host)
+end
+
+local function lack(host)
+  if not asked[host] and #lacking < own.asks then asked[host], lacking[#lacking + 1] = true, host end
+  return false
+end
+
+local function shown() -- the answer that names the first page whose main view is the same, and own
+  local equal_views = probe(1)
+  table.sort(equal_views, function(a, b) return tonumber(a) < tonumber(b) end)
+  for i = 1, math.min(#equal_views, MAX_EQUAL) do
+    local candidate = equal_views[i]
+    local stored = candidate ~= filed and redis.call('GET', pages .. candidate)
+    if stored and stored:sub(SCOPE_AT, SCOPE_END) == own_scope then
+      local sketch_at, _, url_at = places_of(stored)
+      local kept, host, view = called(stored), host_and_view(stored, url_at)
+      if view == false then
+        lack(host)
+      elseif view and view.shows_own and not is_other_name(own, kept) and is_same_heading(own, kept, view) ~= false then
+        if casts_shadow(candidate, stored) then
+          local either, both, equal, filled, same = match(stored, sketch_at, 0)
+          return duplicate(candidate, either, both, equal, stored, own_counts(own, filled, same, view), 'shown')
+        end
+        note_earlier(candidate, stored)
+      end
+    end
+  end
+end
+
 local function compare(candidate, stored) -- true if it is the page itself
   local sketch_at, id_at, url_at, sketch_end = places_of(stored)
   if sketch_end - sketch_at + 1 ~= #own_sketch then error('a sketch is too short, or too long') end
   local kept, host, view = called(stored)
   if own then
-    local is_same_front = own.front and stored:sub(url_at, url_at + #own.front - 1) == own.front
-    host = is_same_front and own.host or host_of(stored, url_at)
-    view = (views[host] or own.asks == 0) and view_beside(host)
+    host, view = host_and_view(stored, url_at)
     tried = tried + 1
     if (near or tried > MAX_NEAR) and view and is_hopeless(own, kept, view, stored, sketch_at) then return false end
   end
-  local either, both, equal, filled, same = match(stored, sketch_at)
+  local either, both, equal, filled, same = match(stored, sketch_at, min_resemblance)
   if not either then return false end
   local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
   if resemblance < min_resemblance then return false end
   local shadow, is_own = casts_shadow(candidate, stored), stored:sub(id_at, url_at - 1) == own_id
   if is_own or (replaced and not shadow) then return is_own and shadow end
-  if view == false then -- its host was not brought
-    if not asked[host] and #lacking < own.asks then asked[host], lacking[#lacking + 1] = true, host end
-    return false
-  end
+  if view == false then return lack(host) end
   local enough, counts = suffices_beside(host, view, kept, filled, same)
   if not shadow then
     if enough then note_earlier(candidate, stored) end
@@ -218,7 +249,7 @@ local function compare(candidate, stored) -- true if it is the page itself
   return false
 end
 
-local fresh, read, compared, nearest = {}, 0, 0, 0 -- nearest: the distance to go on with
+local fresh, read, compared, nearest = {}, 1, 0, 0 -- nearest: the distance to go on with
 local function is_earlier(a, b) -- of candidates that share whole keys
   if shared[a] ~= shared[b] then return shared[a] > shared[b] end
   return a < b
@@ -249,8 +280,10 @@ repeat
     compared, nearest = compared + #those, nearest + 1
   end
 until best or compared >= MAX_COMPARED or read == #KEYS - FIRST_TABLE
+local same_view = own and not best and shown()
 if lacking and #lacking > 0 then return answer('hosts', unpack(lacking)) end
 if best then return best.reply end
+if same_view then return same_view end
 
 if was == 'earlier' and unchanged then -- row claim earlier
   redis.call('HSET', pending, filed, run)

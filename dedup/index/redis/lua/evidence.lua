@@ -66,7 +66,7 @@ local function suffices(own, kept, counts, view, values) -- Evidence.suffices, b
   if heading == false then
     return outside + inside >= FEW and matching >= (new <= PARAGRAPH and STRICT or STRICTEST) * all
   end
-  local noise, least = NOISE, math.max(own.min, UNTOLD)
+  local noise, least = own.has_data and 0 or NOISE, math.max(own.min, UNTOLD)
   if heading then noise, least = NOISE_NAMED, own.min end
   return new <= math.min(noise, NOISE_SHARE * own.shingles) or matching >= least * all
 end

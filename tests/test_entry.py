@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.index.entry import Match, scope_mask, storable_id, storable_url
+from dedup.index.entry import scope_mask, storable_id, storable_url
 from tests.support.model import SITES
 from tests.support.stores import ODD_IDS
 
@@ -39,9 +39,3 @@ def test_odd_page_ids_stay_different() -> None:
 
 def test_a_url_is_filed_without_its_user() -> None:
     assert storable_url("http://me:secret@example.org/@\udfff") == "http://example.org/@?"
-
-
-def test_of_pages_equally_near_the_earliest_is_named() -> None:
-    matches = [Match(1, 0.8, 9), Match(1, 0.8, 4), Match(0, 0.6, 1)]
-    assert min(matches[:2], key=lambda match: match.order) == Match(1, 0.8, 4)
-    assert min(matches, key=lambda match: match.order) == Match(0, 0.6, 1)

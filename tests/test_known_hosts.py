@@ -31,6 +31,8 @@ DETECTOR = Detector()
 MENU = "".join(f"<li>menu item {n} of this shop" for n in range(100))
 
 HOST = "shop.example"
+#: Marks a test of all stores.
+EVERYWHERE = pytest.mark.parametrize("store", ["memory", "file", "redis"])
 
 
 def product(number: int, host: str = HOST, words: int = 60) -> Claim:
@@ -125,6 +127,23 @@ async def test_without_its_table_a_host_is_unknown(address: str, namespace: str)
     async with opened_at(address, DETECTOR, namespace=namespace, run=RUN) as index:
         near, equal = await crawl(index, [product(KNOWN, words=3), (*copy_of(0)[:2], product(0, words=3)[2])])
     assert (near.status, equal.status) == ("new", "duplicate")
+
+
+@EVERYWHERE
+@driven
+async def test_a_new_page_tells_the_near_one_whose_own_content_it_has_not(
+    address: str, namespace: str
+) -> None:
+    async with opened_at(address, DETECTOR, namespace=namespace) as index:
+        verdicts = await crawl(index, [product(number) for number in range(KNOWN + 2)])
+        far = await index.claim("far", f"http://{HOST}/far", DETECTOR.fingerprint("<p>other words " * 40))
+    assert verdicts[0].near is None, "nothing was kept before it"
+    nears = [verdict.near for verdict in verdicts[1:]]
+    assert all(near and near.url.startswith(f"http://{HOST}/") for near in nears)
+    told = [near.evidence for near in nears if near]
+    assert told[: KNOWN - 1] == [None] * (KNOWN - 1), "its host is not known"
+    assert all(evidence and evidence.new > evidence.matching for evidence in told[KNOWN - 1 :])
+    assert far.near is None
 
 
 # --- Stored with the pages ------------------------------------------------------------------------------

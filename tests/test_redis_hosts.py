@@ -48,7 +48,7 @@ def claims_of_shops(detector: Detector) -> list[Claim]:
 
 def told(verdict: Verdict) -> tuple[object, ...]:
     """A verdict with what takes no part in its being equal to another."""
-    return verdict, verdict.of_id, verdict.evidence
+    return verdict, verdict.of_id, verdict.evidence, verdict.near
 
 
 async def judged(index: Index, claims: list[Claim]) -> list[tuple[object, ...]]:

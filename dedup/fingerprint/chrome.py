@@ -31,7 +31,17 @@ from dedup.fingerprint.fingerprint import Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 
-__all__ = ["KNOWN", "Chrome", "Evidence", "View", "is_mirror", "is_same_name", "match_counts", "weigh"]
+__all__ = [
+    "KNOWN",
+    "Chrome",
+    "Evidence",
+    "View",
+    "can_suffice",
+    "is_mirror",
+    "is_same_name",
+    "match_counts",
+    "weigh",
+]
 
 #: Shingles that a slot of a table counts; beyond them, the one that was met once the longest ago is forgotten.
 DEPTH = 16
@@ -237,23 +247,26 @@ def match_counts(sketcher: Sketcher, stored: Hashes, page: Fingerprint, view: Vi
     return np.array(counts, np.int64)
 
 
-def weigh(sketcher: Sketcher, page: Fingerprint, counts: Sequence[int], kept: Called, view: View) -> Evidence:
-    """The evidence that the five counts of `match_counts` give, and what both pages are called.
-
-    Slots of different shingles are equal by chance once in c = 2^bits - 1.  Equality inside marked chrome proves
-    nothing; what is new there is new.
-    """
+def can_suffice(
+    sketcher: Sketcher, page: Fingerprint, counts: npt.NDArray[np.int64], min_own: float
+) -> Bools:
+    """Which of n kept pages can be enough by the counts of `match_counts`, whatever they are called: bool, shape (n,)."""
     assert page.own is not None
-    outside, both, equal, inside, inside_new = counts
-    values = sketcher.values
-    match = max(0.0, (values * equal - both) / (values - 1))
-    own = outside + min(inside, inside_new * values / (values - 1))
-    scale = page.own.shingles / max(1, int(np.count_nonzero(page.own.filled)))
+    own, matching, new = _in_shingles(sketcher, page, counts)
+    noise = min(max(NOISE_NAMED, NOISE), NOISE_SHARE * page.own.shingles)
+    enough: Bools = (new <= noise) | (matching >= min(min_own, STRICT, STRICTEST) * own)
+    return enough
+
+
+def weigh(sketcher: Sketcher, page: Fingerprint, counts: Sequence[int], kept: Called, view: View) -> Evidence:
+    """The evidence that the five counts of `match_counts` give, and what both pages are called."""
+    assert page.own is not None
+    own, matching, new = map(float, _in_shingles(sketcher, page, np.array(counts, np.int64)))
     return Evidence(
-        own * scale,
-        match * scale,
-        (own - match) * scale,
-        outside + inside,
+        own,
+        matching,
+        new,
+        counts[0] + counts[3],
         page.own.shingles,
         is_same_heading(page, kept, view),
         is_other_name(page, kept),
@@ -261,6 +274,23 @@ def weigh(sketcher: Sketcher, page: Fingerprint, counts: Sequence[int], kept: Ca
         view.shows_own,
         page.own.has_data,
     )
+
+
+def _in_shingles(
+    sketcher: Sketcher, page: Fingerprint, counts: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.float64], ...]:
+    """How many of a page's shingles are its own, match, and are new, by the five counts, of shape (5,) or (5, n).
+
+    Slots of different shingles are equal by chance once in c = 2^bits - 1.  Equality inside marked chrome proves
+    nothing; what is new there is new.
+    """
+    assert page.own is not None
+    outside, both, equal, inside, inside_new = counts
+    values = sketcher.values
+    match = np.maximum(0.0, (values * equal - both) / (values - 1))
+    own = outside + np.minimum(inside, inside_new * values / (values - 1))
+    scale = page.own.shingles / max(1, int(np.count_nonzero(page.own.filled)))
+    return own * scale, match * scale, (own - match) * scale
 
 
 def is_mirror(page: Fingerprint, kept: Called) -> bool:

@@ -138,5 +138,6 @@ class Sketcher:
 
     def resemblances(self, stored: Hashes, query: bytes) -> npt.NDArray[np.float64]:
         """Estimated resemblance of n sketches, as `words` gives them, to one: float64, shape (n,).  O(n)."""
-        counts = self.match_counts(stored, np.frombuffer(query, np.uint64))
-        return np.array([self.estimate(*triple) for triple in counts.T.tolist()])
+        either, both, equal = self.match_counts(stored, np.frombuffer(query, np.uint64))
+        estimates = (self.values * equal - both) / ((self.values - 1) * np.maximum(either, 1))
+        return np.where(either == 0, 1.0, np.maximum(estimates, 0.0))

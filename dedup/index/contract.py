@@ -71,7 +71,7 @@ class Verdict:
     done: bool = field(default=True, compare=False)
     #: How its own shingles match; None where it is an exact one, or nothing is known of its host.
     evidence: Evidence | None = field(default=None, compare=False)
-    #: Of a new page, the nearest of those that it resembles enough; a store may not tell.
+    #: Of a new page, the first of its `MAX_NEAR` nearest candidates that it resembles enough.
     near: Near | None = field(default=None, compare=False)
     #: Of a page that is kept, whether an earlier run has handed over this very content.
     known: bool = field(default=False, compare=False)

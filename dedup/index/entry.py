@@ -11,7 +11,7 @@ from dedup.page.urls import strip_user
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-__all__ = ["Entry", "Match", "scope_mask", "storable_id", "storable_url"]
+__all__ = ["Entry", "scope_mask", "storable_id", "storable_url"]
 
 #: Begins every page id that had to be escaped.  Unicode keeps this character out of texts.
 ESCAPED = "\uffff"
@@ -42,19 +42,6 @@ class Entry(NamedTuple):
         """What the tables hold, by column.  With the scope mixed in, pages of one scope keep their
         distances, and pages of different scopes are as far apart as unrelated ones."""
         return tuple(key ^ self.scope for key in (self.digest, self.view, *(self.bands or (self.simhash,))))
-
-
-class Match(NamedTuple):
-    """A filed page that a claim duplicates; the nearest one has the least (distance, -resemblance, number)."""
-
-    distance: int  #: of the keys; 0 for exact ones
-    resemblance: float
-    number: int
-
-    @property
-    def order(self) -> tuple[int, float, int]:
-        """Sorts the nearest first."""
-        return self.distance, -self.resemblance, self.number
 
 
 @cache

@@ -10,11 +10,20 @@ stored with it, or before it.  A table that counts more pages than are filed onl
 
 import zlib
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from dedup.fingerprint.chrome import KNOWN, Chrome, Evidence, View, is_mirror, match_counts, weigh
+from dedup.fingerprint.chrome import (
+    KNOWN,
+    Chrome,
+    Evidence,
+    View,
+    can_suffice,
+    is_mirror,
+    match_counts,
+    weigh,
+)
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.entry import Entry
@@ -34,7 +43,7 @@ class Weighed(NamedTuple):
     """What is made of a candidate whose whole page resembles the claimed one enough."""
 
     suffices: bool  #: whether it is a near-duplicate
-    evidence: Evidence | None  #: None where nothing is known of the hosts
+    evidence: Evidence | None  #: None where nothing is known of the hosts, or it was not weighed to the end
 
 
 def packed(table: bytes) -> bytes:
@@ -94,26 +103,41 @@ class Hosts:
         table = max(self.table(other), self.table(own), key=lambda table: table.pages)
         return table.view(page, self._sketcher) if table.is_known else None
 
-    def weigh(self, page: Fingerprint, url: str, kept: Sequence[Entry]) -> list[Weighed]:
-        """What is made of each of some candidates."""
+    def weigh(
+        self,
+        page: Fingerprint,
+        url: str,
+        kept: Mapping[int, Entry],
+        near: int | None,
+        views: dict[str, View | None],
+    ) -> dict[int, Weighed]:
+        """What is made of each of some candidates, by their numbers.
+
+        Those that can't suffice have no evidence, but for the one that is called ``near``.  ``views`` keeps, by host,
+        how the page is looked at: empty at first, and the same for all candidates of one claim.
+        """
         if page.own is None:  # it was made by hand: nothing is known of its own shingles
-            return [Weighed(True, None) for _ in kept]
+            return dict.fromkeys(kept, Weighed(True, None))
         own, by_host = host(url), defaultdict[str, list[int]](list)
-        for number, entry in enumerate(kept):
+        for number, entry in kept.items():
             by_host[host(entry.url)].append(number)
-        found: dict[int, Weighed] = {}
+        found = dict.fromkeys(kept, Weighed(False, None))
         for other, numbers in by_host.items():
-            view = self.view(page, own, other)
+            if other not in views:
+                views[other] = self.view(page, own, other)
+            view = views[other]
             if view is None:
                 for number in numbers:
                     found[number] = Weighed(own != other and is_mirror(page, kept[number].called), None)
                 continue
             stored = self._sketcher.words(kept[number].sketch for number in numbers)
             counts = match_counts(self._sketcher, stored, page, view)
-            for number, five in zip(numbers, counts.T.tolist(), strict=True):
-                evidence = weigh(self._sketcher, page, five, kept[number].called, view)
-                found[number] = Weighed(evidence.suffices(self.min_own), evidence)
-        return [found[number] for number in range(len(kept))]
+            hopeful = can_suffice(self._sketcher, page, counts, self.min_own)
+            for number, five, can in zip(numbers, counts.T.tolist(), hopeful.tolist(), strict=True):
+                if can or number == near:
+                    evidence = weigh(self._sketcher, page, five, kept[number].called, view)
+                    found[number] = Weighed(evidence.suffices(self.min_own), evidence)
+        return found
 
     def learn_kept(self, page: Fingerprint, url: str, *, is_copy: bool = False) -> None:
         """A page was kept.

@@ -7,17 +7,16 @@ a file; all its runs share what is open (see `dedup.index.local.shelf`).
 import asyncio
 import os
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from dedup.errors import IndexCorruptError, SettingsError
-from dedup.fingerprint.chrome import Chrome, Evidence, is_same_name
+from dedup.fingerprint.chrome import Chrome, Evidence, View, is_same_name
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.simhash import distance
 from dedup.index.batching import Confirmations
-from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, Index, Near, Verdict
-from dedup.index.entry import Entry, Match
+from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_NEAR, Index, Near, Verdict
+from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts, Weighed
 from dedup.index.lifecycle import State
 from dedup.index.local.shelf import Live, Shelf, join, leave
@@ -28,6 +27,9 @@ from dedup.printing import printable
 from dedup.settings import SETTINGS
 
 __all__ = ["LocalIndex"]
+
+#: At least so many candidates are compared at once: numpy takes as long for one.
+BATCH = 64
 
 
 class LocalIndex(Index):
@@ -94,31 +96,37 @@ class LocalIndex(Index):
                 return self._duplicate(entry, other, 1.0, done=self._state(other).is_done)
         replaced: Entry | None = equal[0] if equal else None
         verdict = Verdict.new(known=bool(equal))
-        candidates = iter(
-            self._candidates(entry, self._shelf.tables.within(entry.keys, self.detector.radius))
-        )
-        others = dict(islice(candidates, MAX_COMPARED))
-        matches = self._matches(entry, others)
-        close = sorted(
-            (match for match in matches if match.resemblance >= self.detector.min_resemblance),
-            key=lambda match: match.order,
-        )
-        weighed = self._weighed(entry, page, [others[match.number] for match in close])
-        for match, (suffices, evidence) in zip(close, weighed, strict=True):
-            other = others[match.number]
-            state_of_other = self._state(other)
-            if not state_of_other.casts_shadow:
-                replaced = replaced or (other if suffices else None)
-            elif suffices:
-                done = state_of_other.is_done
-                return self._duplicate(entry, other, match.resemblance, done=done, evidence=evidence)
-            elif verdict.near is None:
-                near_one = Near(other.url, evidence, is_same_name(page, other.called))
-                verdict = Verdict.new(near_one, known=bool(equal))
-        for other, resemblance, evidence in self._shown(entry, page):
+        compared, views = 0, dict[str, View | None]()
+        for apart in _batches(
+            self._shelf.tables.within(entry.keys, self.detector.radius)
+        ):  # the nearest first
+            others = dict(islice(self._candidates(entry, apart), MAX_COMPARED - compared))
+            found = self._resembling(entry, others)
+            nearest = [*others][: max(0, MAX_NEAR - compared)] if verdict.near is None else []
+            first = next((n for n in nearest if n in found and self._state(others[n]).casts_shadow), None)
+            weighed = self._weighed(entry, page, {number: others[number] for number in found}, first, views)
+            enough = sorted(
+                (apart[number], -alike, number) for number, alike in found.items() if weighed[number].suffices
+            )
+            for _, alike, number in enough:
+                other = others[number]
+                state_of_other, evidence = self._state(other), weighed[number].evidence
+                if state_of_other.casts_shadow:
+                    done = state_of_other.is_done
+                    return self._duplicate(entry, other, -alike, done=done, evidence=evidence)
+                replaced = replaced or other
+            if first is not None:
+                near_one, evidence = others[first], weighed[first].evidence
+                is_same = is_same_name(page, near_one.called)
+                verdict = Verdict.new(Near(near_one.url, evidence, is_same), known=bool(equal))
+            compared += len(others)
+        for other, evidence in self._shown(entry, page, views):
             if self._state(other).casts_shadow:
-                done = self._state(other).is_done
-                return self._duplicate(entry, other, resemblance, done=done, evidence=evidence, rule="view")
+                alike, done = (
+                    self.detector.sketcher.resemblance(entry.sketch, other.sketch),
+                    self._state(other).is_done,
+                )
+                return self._duplicate(entry, other, alike, done=done, evidence=evidence, rule="view")
             replaced = replaced or other
         if filed is not None and unchanged:
             self._shelf.reclaim(filed, self.run)
@@ -126,21 +134,29 @@ class LocalIndex(Index):
         self._shelf.file(entry, replaced.page_id if replaced else None)
         return verdict
 
-    def _shown(self, entry: Entry, page: Fingerprint) -> Iterator[tuple[Entry, float, Evidence]]:
+    def _shown(
+        self, entry: Entry, page: Fingerprint, views: dict[str, View | None]
+    ) -> Iterator[tuple[Entry, Evidence]]:
         """The pages whose main views are equal, and own."""
         numbers = self._shelf.tables.equal(entry.keys[1], column=1)[:MAX_EQUAL]
-        others = dict(self._candidates(entry, numbers))
-        weighed = self._weighed(entry, page, [*others.values()])
-        for match, (_, evidence) in zip(self._matches(entry, others), weighed, strict=True):
+        for number, other in self._candidates(entry, numbers):
+            evidence = self._weighed(entry, page, {number: other}, number, views)[number].evidence
             if evidence and evidence.shows_same:
-                yield others[match.number], match.resemblance, evidence
+                yield other, evidence
 
-    def _weighed(self, entry: Entry, page: Fingerprint, kept: list[Entry]) -> list[Weighed]:
+    def _weighed(
+        self,
+        entry: Entry,
+        page: Fingerprint,
+        kept: dict[int, Entry],
+        near: int | None,
+        views: dict[str, View | None],
+    ) -> dict[int, Weighed]:
         if self.hosts is None:
-            return [Weighed(True, None) for _ in kept]
-        return self.hosts.weigh(page, entry.url, kept)
+            return dict.fromkeys(kept, Weighed(True, None))
+        return self.hosts.weigh(page, entry.url, kept, near, views)
 
-    def _candidates(self, entry: Entry, numbers: list[int]) -> Iterator[tuple[int, Entry]]:
+    def _candidates(self, entry: Entry, numbers: Iterable[int]) -> Iterator[tuple[int, Entry]]:
         """The other pages with these numbers and in the scope of an entry."""
         for number in numbers:
             other = self._shelf.entry(number)
@@ -150,17 +166,15 @@ class LocalIndex(Index):
     def _state(self, filed: Entry | None) -> State:
         return self._shelf.state(filed, self.run)
 
-    def _matches(self, entry: Entry, filed: dict[int, Entry]) -> list[Match]:
-        if not filed:
-            return []
-        if any(len(other.sketch) != len(entry.sketch) for other in filed.values()):
+    def _resembling(self, entry: Entry, others: dict[int, Entry]) -> dict[int, float]:
+        """The resemblances of those pages that resemble an entry enough, by their numbers."""
+        if not others:
+            return {}
+        if any(len(other.sketch) != len(entry.sketch) for other in others.values()):
             raise IndexCorruptError(f"the index {self.where} is damaged: a sketch has a wrong length")
-        sketcher = self.detector.sketcher
-        alike = sketcher.resemblances(sketcher.words(other.sketch for other in filed.values()), entry.sketch)
-        return [
-            Match(min(distance(entry.simhash, other.simhash), self.detector.radius), resemblance, number)
-            for (number, other), resemblance in zip(filed.items(), alike.tolist(), strict=True)
-        ]
+        sketcher, least = self.detector.sketcher, self.detector.min_resemblance
+        alike = sketcher.resemblances(sketcher.words(other.sketch for other in others.values()), entry.sketch)
+        return {number: found for number, found in zip(others, alike.tolist(), strict=True) if found >= least}
 
     async def _confirm(self, page_id: str) -> None:
         if page_id not in self._claimed:
@@ -248,3 +262,15 @@ class LocalIndex(Index):
             if self._path:
                 self._abandoned.detach()
             leave(self._shelf, self.run, finished)
+
+
+def _batches(groups: Iterable[Sequence[int]]) -> Iterator[dict[int, int]]:
+    """Candidates that are compared at once: whole groups, each with its place."""
+    batch: dict[int, int] = {}
+    for place, group in enumerate(groups):
+        batch.update(dict.fromkeys(group, place))
+        if len(batch) >= BATCH:
+            yield batch
+            batch = {}
+    if batch:
+        yield batch

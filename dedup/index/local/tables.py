@@ -30,7 +30,7 @@ class SortedTables:
     >>> [tables.add(keys) for keys in ((7, 6, 0b1111), (8, 6, 0xF0F0 << 40))]
     [0, 1]
     >>> tables.within((9, 9, 0b0001), radius=3), tables.equal(8), tables.equal(6, column=1)
-    ([0], [1], [0, 1])
+    ([[0]], [1], [0, 1])
     """
 
     def __init__(self, plan: Plan, keys: Hashes | None = None) -> None:
@@ -67,10 +67,10 @@ class SortedTables:
         tail = np.flatnonzero(self._keys[covered : self.size, column] == np.uint64(digest)) + covered
         return sorted(filed.tolist()) + tail.tolist()
 
-    def within(self, keys: tuple[int, ...], radius: int) -> list[int]:
+    def within(self, keys: tuple[int, ...], radius: int) -> list[list[int]]:
         """Numbers of all pages with a key within ``radius`` bits (of at most the plan's) of the one here.
 
-        Nearest first; at one distance, those that share the most keys.
+        By distance, the nearest first; at one distance, those first that share the most keys.
         """
         tables = range(len(EXACT), len(self._tables))
         found = [self._probe(table, keys[self._tables[table].column], radius) for table in tables]
@@ -79,14 +79,13 @@ class SortedTables:
             tail = distances(self._keys[covered : self.size, column], keys[column]) <= radius
             found.append(np.flatnonzero(tail) + covered)
         numbers = np.unique(np.concatenate(found))
-        if len(numbers) > 1:
-            apart = np.bitwise_count(
-                self._keys[numbers, len(EXACT) :] ^ np.array(keys[len(EXACT) :], np.uint64)
-            )
-            shared = (apart == 0).sum(axis=1)
-            numbers = numbers[np.lexsort((numbers, -shared, apart.min(axis=1)))]
-        ordered: list[int] = numbers.tolist()
-        return ordered
+        differing = np.bitwise_count(
+            self._keys[numbers, len(EXACT) :] ^ np.array(keys[len(EXACT) :], np.uint64)
+        )
+        apart, shared = differing.min(axis=1), (differing == 0).sum(axis=1)
+        order = np.lexsort((numbers, -shared, apart))
+        starts = np.flatnonzero(np.diff(apart[order])) + 1
+        return [group.tolist() for group in np.split(numbers[order], starts) if len(group)]
 
     def _probe(self, table: int, key: int, radius: int) -> npt.NDArray[np.integer[Any]]:
         """What one table holds within a distance, among those that share its prefix."""

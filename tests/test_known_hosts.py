@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from dedup.errors import IndexUnavailableError
-from dedup.fingerprint.chrome import KNOWN, Chrome
+from dedup.fingerprint.chrome import KNOWN, Chrome, Evidence
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, Verdict, open_index
+from dedup.index import hosts as known_hosts
 from dedup.index.hosts import Hosts
 from dedup.index.local import sqlite
 from dedup.scrapy.commands.index.check import print_findings
@@ -144,6 +145,20 @@ async def test_a_new_page_tells_the_near_one_whose_own_content_it_has_not(
     assert told[: KNOWN - 1] == [None] * (KNOWN - 1), "its host is not known"
     assert all(evidence and evidence.new > evidence.matching for evidence in told[KNOWN - 1 :])
     assert far.near is None
+
+
+def test_of_how_many_pages_it_is_known_what_was_learned_for_them_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(known_hosts, "MAX_LEARNED", 3)
+    hosts = Hosts(DETECTOR.sketcher, 0.5)
+    url, _, page = product(1)
+    for _ in range(KNOWN):
+        hosts.learn_kept(page, url)
+    doubtful = Evidence(100, 60, 40, 50, 1000, True, other_name=False)
+    for number in range(10):
+        hosts.learn_dropped(page, url, f"kept {number}", doubtful)
+    assert [*hosts._learned] == ["kept 7", "kept 8", "kept 9"]
 
 
 # --- Stored with the pages ------------------------------------------------------------------------------

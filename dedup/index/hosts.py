@@ -33,6 +33,8 @@ __all__ = ["MAX_HOSTS", "Hosts", "Weighed", "packed", "unpacked"]
 
 #: How many tables are held in memory, of 25 kB each.
 MAX_HOSTS = 1000
+#: Of how many kept pages it is known what was learned for them; then the first of them is forgotten.
+MAX_LEARNED = 10_000
 #: How many doubtful versions of a page are learned: one more would make what they share chrome.
 VERSIONS = 1
 #: No table has more bytes than this.
@@ -168,6 +170,8 @@ class Hosts:
             VERSIONS if evidence.same_name else 2 * table.few
         ):
             self._learned[of_id] += 1
+            if len(self._learned) > MAX_LEARNED:
+                del self._learned[next(iter(self._learned))]
             self._learn(page, name, kept=False)
 
     def merge(self, tables: Mapping[str, Chrome]) -> None:

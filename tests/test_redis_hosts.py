@@ -189,6 +189,30 @@ async def test_what_two_crawlers_learn_at_once_is_counted_once_each(server: Serv
 
 
 @driven
+async def test_a_table_that_was_written_while_it_was_read_is_known_better(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    detector = Detector()
+    pages = [page for _, _, page in random_claims(detector, 3, KNOWN)]
+    async with opened(server.address, detector=detector) as index:
+        assert isinstance(index, RedisIndex)
+        hosts = index._hosts
+        assert hosts is not None
+        read = index._server.client.mget
+
+        async def read_late(keys: list[bytes]) -> object:
+            found = await read(keys)
+            await hosts.flush()
+            return found
+
+        monkeypatch.setattr(index._server.client, "mget", read_late)
+        for number, page in enumerate(pages):
+            hosts.learn_kept(page, "http://a.example/")
+            await hosts.views(page, "a.example")
+            assert hosts.table("a.example").pages == number + 1
+
+
+@driven
 async def test_of_too_many_tables_the_oldest_is_forgotten(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

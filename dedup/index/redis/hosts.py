@@ -170,11 +170,13 @@ class SharedHosts(Hosts):
         stale = time.monotonic() - REFRESH
         old = [name for name in names if self._about(name).read <= stale or not self.table(name).is_known]
         if old:
+            versions = [self._about(name).version for name in old]
             with self._server.errors():
                 async with asyncio.timeout(DEADLINE):
                     found = await self._server.client.mget([*map(self._keys.host, old)])
-            for name, octets in zip(old, found, strict=True):
-                if name != self._writing:  # else the answer says what is stored
+            for name, octets, version in zip(old, found, versions, strict=True):
+                # A table that is being written, or was written or read meanwhile, is known better.
+                if name != self._writing and version == self._about(name).version:
                     self._take_over(name, octets)
 
     def _about(self, name: str) -> _Shared:

@@ -127,13 +127,13 @@ def every_content_once(site: Site) -> Counter[str]:
 MORE = 7
 
 
-def assert_every_content_is_kept(site: Site, paths: Iterable[str]) -> None:
+def assert_every_content_is_kept(site: Site, paths: Iterable[str], crawlers: int = 1) -> None:
     """Every content is kept at least once, and of articles at most some copies more."""
     kept = contents(site, paths)
     more = kept - every_content_once(site)
     assert not every_content_once(site) - kept
     assert set(more) <= {site.truth[path] for path in site.pages if path.startswith("/articles/")}
-    assert more.total() <= MORE
+    assert more.total() <= MORE * crawlers  # each begins to learn by itself
 
 
 # --- One crawl after another ------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def test_no_method_loses_a_content(method: str, store: str, redis_socket: Path, 
         done = Process(url, tmp_path, **settings).done()
     kept = contents(site, done.kept)
     assert set(kept) == set(every_content_once(site))
-    assert {record["rule"] for record in done.records} <= {"exact", method}
+    assert {record["rule"] for record in done.records} <= {"exact", "view", method}
     for record in done.records:
         assert site.truth[done.path(record["url"])] == site.truth[done.path(record["duplicate_of"])]
     if method == "minhash":
@@ -282,7 +282,7 @@ def test_two_crawlers_on_one_index_keep_every_content(
         with serve(site) as url:
             both = [Process(url, tmp_path / f"{number}-{name}", **settings) for name in "ab"]
             a, b = (process.done() for process in both)
-        assert_every_content_is_kept(site, a.kept | b.kept)
+        assert_every_content_is_kept(site, a.kept | b.kept, crawlers=2)
         assert a.count("new") + b.count("new") + a.count("unjudged") == len(a.kept | b.kept)
         assert a.count("dropped") > 0
         assert b.count("dropped") > 0

@@ -37,7 +37,10 @@ def test_fill_counts_equal_intervals() -> None:
 def test_skew_is_how_many_pages_share_a_prefix() -> None:
     plan = plan_for(4, max_distance=3)
     rng = random.Random(8)
-    keys = [(rng.getrandbits(64), rng.choice([5, 6 << 40, rng.getrandbits(64)])) for _ in range(400)]
+    keys = [
+        (rng.getrandbits(64), rng.choice([7, 8]), rng.choice([5, 6 << 40, rng.getrandbits(64)]))
+        for _ in range(400)
+    ]
     for one in skew(np.array(keys, np.uint64), plan, limit=100):
         table = (*EXACT, *plan.tables)[one.table]
         shared: dict[int, int] = {}

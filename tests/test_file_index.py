@@ -308,8 +308,8 @@ def random_keys(number: int, seed: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
 
 
 def with_digests(keys: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Two columns: a digest (here the key with one bit flipped) and the key."""
-    return np.column_stack((keys ^ np.uint64(1), keys))
+    """Three columns: two digests (here the key with a bit flipped) and the key."""
+    return np.column_stack((keys ^ np.uint64(1), keys ^ np.uint64(2), keys))
 
 
 @PLANS
@@ -317,7 +317,7 @@ def test_tables_stay_sorted_and_whole_through_all_their_merges(k: int, tables: i
     keys = random_keys(12_000, seed=k)
     filed = SortedTables(plan_for(tables, k), with_digests(keys[:3000]))
     for number, key in enumerate(keys[3000:].tolist(), 3000):
-        assert filed.add((key ^ 1, key)) == number
+        assert filed.add((key ^ 1, key ^ 2, key)) == number
         if number % 1500 == 0:
             filed.check()
     filed.check()
@@ -329,7 +329,7 @@ def test_tables_find_what_a_scan_of_all_keys_finds(k: int, tables: int) -> None:
     keys = random_keys(20_000, seed=10 + k)
     filed = SortedTables(plan_for(tables, k), with_digests(keys[:10_000]))
     for key in keys[10_000:].tolist():
-        filed.add((key ^ 1, key))
+        filed.add((key ^ 1, key ^ 2, key))
     rng = random.Random(k)
     found = 0
     for number in range(300):
@@ -340,7 +340,9 @@ def test_tables_find_what_a_scan_of_all_keys_finds(k: int, tables: int) -> None:
             right = np.flatnonzero(distances(keys, query) <= distance).tolist()
             apart = distances(keys[right], query).tolist()
             by_distance = groupby(sorted(zip(apart, right, strict=True)), key=itemgetter(0))
-            assert filed.within((0, query), distance) == [[n for _, n in group] for _, group in by_distance]
+            assert filed.within((0, 0, query), distance) == [
+                [n for _, n in group] for _, group in by_distance
+            ]
             found += len(right)
     assert found > 100
 
@@ -348,4 +350,4 @@ def test_tables_find_what_a_scan_of_all_keys_finds(k: int, tables: int) -> None:
 def test_tables_of_nothing_find_nothing() -> None:
     filed = SortedTables(plan_for(4, 3))
     filed.check()
-    assert (filed.within((0, 0), 3), filed.equal(0)) == ([], [])
+    assert (filed.within((0, 0, 0), 3), filed.equal(0)) == ([], [])

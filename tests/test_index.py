@@ -655,6 +655,8 @@ CHANGES: dict[str, Any] = {
     "min_tokens": 49,
     "keep_urls": False,
     "hash_key": "tiptoe",
+    "ignore": (".cookies",),
+    "ignore_text": (r"\d+ visitors",),
     "method": "minhash",
     "features.simhash_size": 2,
     "features.simhash_urls": True,

@@ -263,7 +263,7 @@ def test_check_says_what_is_damaged_and_how_to_repair_it(
                 key = f"shingleback:{{{namespace}}}:p:{number}"
                 record, at = (
                     client.get(key),
-                    key_at(1, banded=True),
+                    key_at(2, banded=True),
                 )  # where the sketch begins: there are no bands
                 client.set(key, record[:at] + b"\0" * 2 + record[at + 2 + 128 :])
     done = command("check")
@@ -302,7 +302,7 @@ def test_a_file_in_use_is_shown_and_exported_but_forgets_nothing(
     assert (info.returncode, check.returncode, export.returncode) == (0, 0, 0)
     assert export.stdout.count("\n") == 3
     assert (forget.returncode, forget.stdout) == (6, "")
-    assert "in use by another process" in forget.stderr
+    assert "in use by another crawl" in forget.stderr
     assert (imported.returncode, imported.stderr) == (4, "index: the export /dev/null is empty\n")
     assert entries_in(index) == [entry(1), entry(2)]
 

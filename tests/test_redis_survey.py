@@ -53,7 +53,7 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     "a list in the place of a bucket": (
         lambda at: (key := at.bucket(3, 2), at.client.delete(key), at.client.rpush(key, "3")),
         {"keys of another type", MISSING},
-        "page 3: 2 of 5",
+        "page 3: 2 of 6",
         set(),
     ),
     "a hash in the place of a page": (
@@ -165,11 +165,11 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
         "3 in ",
         {3},
     ),
-    "a member deleted": (lambda at: at.client.zrem(at.bucket(3, 4), 3), {MISSING}, "page 3: 4 of 5", set()),
+    "a member deleted": (lambda at: at.client.zrem(at.bucket(3, 4), 3), {MISSING}, "page 3: 4 of 6", set()),
     "a table deleted": (
         lambda at: at.client.delete(*at.client.keys(f"{PREFIX}t:2:*")),
         {MISSING},
-        "page 20: 2 of 5",
+        "page 20: 2 of 6",
         set(),
     ),
     "another score": (
@@ -181,7 +181,7 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     "a score that is not finite": (
         lambda at: at.client.zadd(at.bucket(3, 0), {3: float("inf")}),
         {WRONG, MISSING},
-        "page 3: 0 of 5",
+        "page 3: 0 of 6",
         set(),
     ),
     "a page in two buckets": (
@@ -263,9 +263,9 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
         set(),
     ),
     "a bucket of a table that is not in the plan": (
-        lambda at: at.client.zadd(at.key("t:5:0"), {3: 1}),
+        lambda at: at.client.zadd(at.key("t:6:0"), {3: 1}),
         {"unknown keys"},
-        "t:5:0",
+        "t:6:0",
         set(),
     ),
     "a bucket beyond the last": (

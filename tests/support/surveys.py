@@ -26,14 +26,16 @@ def entry(number: int, **changes: Any) -> Entry:
     simhash, digest = rng.getrandbits(64), rng.getrandbits(64)
     url = f"http://example.org/{number}"
     filed = Entry(
-        f"id {number}", url, simhash, 0, digest, (), rng.randbytes(128), 1_800_000_000 + number, RUN
+        f"id {number}", url, simhash, 0, digest, (), rng.randbytes(128), 1_800_000_000 + number, RUN, digest
     )
     return filed._replace(**changes)
 
 
 def claim_of(filed: Entry) -> tuple[str, str, Fingerprint]:
     """Makes the claim that is filed as this entry."""
-    fingerprint = Fingerprint(filed.simhash, filed.sketch, 100, 0, None, filed.digest, filed.bands)
+    fingerprint = Fingerprint(
+        filed.simhash, filed.sketch, 100, 0, None, filed.digest, filed.bands, filed.view
+    )
     return filed.page_id, filed.url, fingerprint
 
 

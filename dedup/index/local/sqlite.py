@@ -107,7 +107,7 @@ class Store(IndexFile):
             self._lock.acquire(timeout=0)
         except Timeout:
             raise IndexInUseError(
-                f"the index file:{self.name} is in use by another process{self._holder()}; wait for it, or give this "
+                f"the index file:{self.name} is in use by another crawl{self._holder()}; wait for it, or give this "
                 "crawl another index, or let both share one in Redis",
                 settings=("namespace", "index"),
             ) from None

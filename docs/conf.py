@@ -26,6 +26,7 @@ apidoc_modules = [
         "automodule_options": ["members", "undoc-members"],
     }
 ]
+autodoc_mock_imports = ["spidermon"]  # dedup.scrapy.monitors is for those who have it
 default_role = "py:obj"
 add_module_names = False
 autodoc_member_order = "bysource"

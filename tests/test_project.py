@@ -29,6 +29,9 @@ MODULES = sorted(
     if path.stem != "__main__"
 )
 
+#: Modules for users of another package, with which alone they can be imported: `make companions` tests them.
+ELSEWHERE = {"dedup.scrapy.monitors": "spidermon"}
+
 
 # --- Settings: everything that is said of them agrees with `dedup.settings` -----------------------------
 
@@ -112,6 +115,8 @@ def test_the_index_can_be_named_in_the_environment(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("name", MODULES)
 def test_what_a_module_exports_is_there(name: str) -> None:
+    if name in ELSEWHERE:
+        pytest.importorskip(ELSEWHERE[name])
     module = import_module(name)
     for exported in getattr(module, "__all__", []):
         assert hasattr(module, exported)

@@ -4,12 +4,13 @@ Each test crawls over HTTP on loopback, mostly twice, first with the filter swit
 docs/spiders.md are among those that crawl here.
 """
 
+import asyncio
 import json
-import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -17,13 +18,15 @@ from scrapy import Request, Spider, signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DontCloseSpider
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from dedup.scrapy import Addon
 from dedup.scrapy.middleware import NearDuplicateMiddleware
-from tests.support import ROOT
 from tests.support.browser import ARGUMENTS, program
-from tests.support.crawls import ADDON, TWINS, Run, Site, Walker, html, page, words
+from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, html, page, words
+from tests.support.projects import documented as code
+from tests.support.redis import Server
 from tests.support.waiting import LIMIT
 
 Documented = Callable[[str], type[Spider]]
@@ -34,9 +37,7 @@ def documented(site: Site, tmp_path: Path) -> Documented:
     """Gives the spider that docs/spiders.md shows under a heading, let loose on the site of the test."""
 
     def load(heading: str) -> type[Spider]:
-        text = (ROOT / "docs" / "spiders.md").read_text()
-        [section] = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-        [block] = re.findall(r"^```python\n(import scrapy\n.*?)^```", section, re.MULTILINE | re.DOTALL)
+        block = code(heading, "import scrapy")
         path = tmp_path / "documented.py"  # Scrapy looks at the source of callbacks
         path.write_text(block.replace("https://example.org", site.url))
         names: dict[str, Any] = {"__name__": "documented"}
@@ -65,10 +66,8 @@ def test_the_documented_spider_gets_past_a_captcha(crawl: Run, site: Site, docum
 
 
 def test_a_project_may_give_the_filter_another_place() -> None:
-    text = (ROOT / "docs" / "spiders.md").read_text()
-    [block] = re.findall(r"^```python\n# settings.py\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}
-    exec(block, names)  # noqa: S102
+    exec(code("Bans, captchas and logins", "# settings.py"), names)  # noqa: S102
     for chosen, order in (({}, 0), (names["DOWNLOADER_MIDDLEWARES"], 545)):
         settings = Settings({"DOWNLOADER_MIDDLEWARES": chosen})
         Addon().update_settings(settings)
@@ -237,3 +236,64 @@ def test_the_documented_spider_gets_what_it_fetches_inline(
     done = crawl(pages, documented("Inline requests"))
     assert [item["price"] for item in done.items] == ["/a", "/b"]
     assert done.figures["skipped/inline"] == 2
+
+
+# --- Incremental crawls: see also test_over_time ------------------------------------------------------
+
+
+def test_the_documented_incremental_crawl_hands_over_what_is_new_or_has_changed(
+    crawl: Run, site: Site, documented: Documented, tmp_path: Path
+) -> None:
+    spider, index = documented("Incremental crawls"), f"file:{tmp_path / 'index.sqlite'}"
+
+    def fresh(pages: dict[str, Answer]) -> list[str]:
+        done = crawl(pages, spider, DEDUP_INDEX=index)
+        return [item["url"].removeprefix(site.url) for item in done.items]
+
+    pages = {"/": page("home", "/a"), "/a": page("story", "/b"), "/b": page("another")}
+    assert fresh(pages) == ["/", "/a", "/b"]
+    assert fresh(pages) == []
+    assert fresh(pages | {"/b": page("another", "/c", more="changed"), "/c": page("new")}) == ["/b", "/c"]
+
+
+# --- Several spiders on one index: see also test_whose_index ------------------------------------------
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_spiders_with_the_documented_settings_share_their_work(
+    site: Site, server: Server, tmp_path: Path, shared: bool
+) -> None:
+    """Two spiders crawl at the same time, and each finds one of two copies."""
+    site.pages = {"/1": page("one", "/a"), "/2": page("two", "/b")}
+    site.pages |= {"/a": page("story"), "/b": page("story", more="b")}
+    both = Event()
+
+    def on_request(path: str) -> None:
+        if {"/1", "/2"} <= set(site.requests):
+            both.set()
+        if path in {"/1", "/2"}:
+            both.wait(LIMIT)
+
+    site.on_request = on_request
+    names: dict[str, Any] = {}
+    if shared:
+        text = code("Several spiders on one index", "# settings.py")
+        exec(text.replace("redis://127.0.0.1:6379/0", server.address), names)  # noqa: S102
+    settings = {name: value for name, value in names.items() if name.isupper()}
+    settings = {"DEDUP_INDEX": server.address, "ADDONS": ADDON, "DEDUP_CHROME": False} | settings
+    settings["DEDUP_LOG"] = str(tmp_path / "log.jsonl")
+
+    class Other(Walker):
+        name = "other"
+        starts = ("/2",)
+
+    class First(Walker):
+        starts = ("/1",)
+
+    async def crawl() -> list[str]:
+        crawlers = [get_crawler(spider, settings) for spider in (First, Other)]
+        await asyncio.gather(*(crawler.crawl_async(url=site.url) for crawler in crawlers))
+        return [path for crawler in crawlers for path in crawler.spider.judgements]
+
+    found = sorted(asyncio.run(crawl()))
+    assert found in ([["/1", "/2", "/a"], ["/1", "/2", "/b"]] if shared else [["/1", "/2", "/a", "/b"]])

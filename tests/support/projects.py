@@ -5,6 +5,7 @@ They make no use of what only the newest Scrapy has, so that they run on every v
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from tests.support import ROOT
 from tests.support.crawls import Site
 from tests.support.waiting import LIMIT
 
-__all__ = ["Done", "Project", "project"]
+__all__ = ["Done", "Project", "documented", "project"]
 
 #: A spider that follows every link, and yields an item for each page; the test says where it begins.
 SPIDER = """
@@ -91,10 +92,20 @@ class Project:
         """Writes a module of the project."""
         (self.folder / "theirs" / f"{module}.py").write_text(dedent(text))
 
-    def scrapy(self, *arguments: str, **settings: Any) -> Done:
-        """Runs a command of Scrapy in the project; ``settings`` are added to those of settings.py."""
+    def configure(self, **settings: Any) -> None:
+        """Writes settings.py, with ``settings`` besides those of every command."""
         lines = [f"{name} = {value!r}\n" for name, value in (self.settings | settings).items()]
         self.write("settings", "".join(lines))
+
+    def obey(self, code: str) -> None:
+        """Adds what a settings.py of this code says."""
+        names: dict[str, Any] = {}
+        exec(code, names)  # noqa: S102
+        self.settings |= {name: value for name, value in names.items() if name.isupper()}
+
+    def scrapy(self, *arguments: str, **settings: Any) -> Done:
+        """Runs a command of Scrapy in the project; ``settings`` are added to those of settings.py."""
+        self.configure(**settings)
         for name in ("items.jsonl", "stats.json"):
             (self.folder / name).unlink(missing_ok=True)
         done = subprocess.run(
@@ -121,6 +132,14 @@ class Project:
     def paths(self, done: Done) -> list[str]:
         """The paths of the pages that the spider has made items of, in order."""
         return [item["url"].removeprefix(self.site.url) for item in done.items]
+
+
+def documented(heading: str, first: str) -> str:
+    """The code that docs/spiders.md shows under a heading, in the block whose first line begins so."""
+    text = (ROOT / "docs" / "spiders.md").read_text()
+    [section] = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    [block] = re.findall(rf"^```python\n({re.escape(first)}.*?)^```", section, re.MULTILINE | re.DOTALL)
+    return str(block)
 
 
 @pytest.fixture

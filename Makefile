@@ -2,6 +2,7 @@
 # make test [TESTS=...] [SYSTEM=no]       runs the test suite; SYSTEM=no installs no system packages for it
 # make check                              checks lint, format, types and the directions of imports
 # make plugin                             runs the tests of the add-on on the oldest Scrapy and on the newest
+# make companions                         runs the tests of the add-on beside other packages for Scrapy
 # make docs                               builds the documentation as a site, in docs/_build
 # make clean                              removes everything that these have made
 # make help                               shows these lines
@@ -10,7 +11,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: crawl test check plugin docs system clean help
+.PHONY: crawl test check plugin companions docs system clean help
 
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
@@ -29,6 +30,13 @@ plugin: .venvs/oldest/done .venvs/newest/done
 	for each in oldest newest; do \
 		.venvs/$$each/bin/python -m pytest -q -m plugins -W ignore -p no:cacheprovider tests/plugins || exit; \
 	done
+
+# What is in test_older.py does not run on the newest Scrapy, with or without the add-on.
+companions: .venvs/companions/done .venvs/older/done
+	.venvs/companions/bin/python -m pytest $(BESIDE) --ignore=tests/plugins/companions/test_older.py tests/plugins/companions
+	.venvs/older/bin/python -m pytest $(BESIDE) tests/plugins/companions/test_older.py
+
+BESIDE := -q -m companions -W ignore -p no:cacheprovider
 
 # Every warning is an error, so no link is dead.
 docs: $(VENV)/docs
@@ -59,6 +67,18 @@ $(VENV)/docs: $(VENV)/crawl
 .venvs/newest/done: pyproject.toml
 	$(PYTHON) -m venv --clear .venvs/newest
 	.venvs/newest/bin/python -m pip install -q --disable-pip-version-check -e . pytest hypothesis
+	@touch $@
+
+.venvs/companions/done: pyproject.toml
+	$(PYTHON) -m venv --clear .venvs/companions
+	.venvs/companions/bin/python -m pip install -q --disable-pip-version-check -e . pytest hypothesis \
+		scrapy-redis scrapy-poet spidermon duplicate-url-discarder scrapyd scrapyrt
+	@touch $@
+
+.venvs/older/done: pyproject.toml
+	$(PYTHON) -m venv --clear .venvs/older
+	.venvs/older/bin/python -m pip install -q --disable-pip-version-check -e . pytest hypothesis \
+		'scrapy==2.14.1' 'twisted<26' scrapy-deltafetch scrapy-splash
 	@touch $@
 
 # The tests of the Redis index need a redis-server, those of the report a chromium.

@@ -112,6 +112,13 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert anchor in headings(target), f"{page.name} links to {path}#{anchor}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_every_test_that_is_named_is_there(page: Path) -> None:
+    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    for name in re.findall(r"`(test_\w+)`", page.read_text()):
+        assert f"def {name}(" in tests
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_path_that_is_named_is_there(page: Path) -> None:
     stats = re.findall(r"^\| `(dedup/[a-z_/]+)`", (ROOT / "docs" / "reference.md").read_text(), re.MULTILINE)

@@ -1,5 +1,6 @@
 """`scrapy compare`: what it says of two pages, and its exit status."""
 
+import asyncio
 import re
 import subprocess
 from pathlib import Path
@@ -7,19 +8,27 @@ from pathlib import Path
 import pytest
 
 from crawler.demo import Site, serve
-from dedup import Detector
+from dedup import Detector, open_index
 from dedup.fingerprint.shingles import containment
 from dedup.lab.labelled import read_page
 from dedup.lab.papers.sampling import mod_sample, winnow
 from dedup.page.html import decode
 from dedup.page.read import read
 from dedup.page.words import is_url
+from tests.support.crawls import Site as Web
+from tests.support.crawls import html
+from tests.support.crawls import site as web  # noqa: F401
 from tests.support.processes import scrapy
 
 
 def compare(*arguments: object) -> subprocess.CompletedProcess[str]:
     """`scrapy compare` in the project."""
     return scrapy("compare", *arguments)
+
+
+def told(output: str) -> dict[str, str]:
+    """What it says, by the name that a line begins with."""
+    return {line[:12].strip(): line[13:] for line in output.splitlines()}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +71,7 @@ def runs(tokens: list[str] | str, size: int) -> set[tuple[str, ...]]:
 def test_every_measure_has_its_line(site: Path) -> None:
     said = compare(site / "article", site / "long").stdout
     names = ["resemblance", "containment", "dice", "characters", "0 mod 3", "winnowing"]
-    lines = {line[:12].strip(): line[13:] for line in said.splitlines()}
+    lines = told(said)
     assert [name for name in lines if name in names] == names
     figures = {name: [float(figure) for figure in re.findall(r"\d\.\d{4}", lines[name])] for name in names}
 
@@ -136,12 +145,84 @@ def test_what_is_the_pages_own_decides_between_pages_in_one_chrome(tmp_path: Pat
     pair = (tmp_path / "0.html", tmp_path / "1.html")
     done = compare(*pair)
     assert done.returncode == 1
-    lines = {line[:12].strip(): line[13:] for line in done.stdout.splitlines()}
+    lines = told(done.stdout)
     assert lines["chrome A"].startswith("400 of 434 tokens in menus")
     assert "heading 'brass lantern brass lantern'" in lines["called A"]
     assert re.match(r"of \d+ shingles that are B's own \d are in A, \d+ are new", lines["own"])
     assert lines["verdict"].startswith("different: distance and resemblance both say that they are near-dupl")
-    assert "a crawl also knows what many pages of the host share" in done.stdout
+    assert lines["main view"].startswith("different")
+    assert lines["host"].startswith("nothing is known of the host: --index ADDRESS asks")
     without = compare(*pair, "-s", "DEDUP_CHROME=False")
     assert without.returncode == 0
     assert not re.search("^own ", without.stdout, re.MULTILINE)
+
+
+def stall(number: int, count: int = 0) -> str:
+    """A page in 1,500 words of menu that nothing marks as one."""
+    menu = " ".join(f"menu{word}" for word in range(1500))
+    text = " ".join(f"fact{number}x{word}" for word in range(30))
+    return f"<title>Stall</title><div>{menu}</div><p>{text}</p><p>{count} visitors</p>"
+
+
+def filled(address: str, url: str, number: int) -> None:
+    """Files some stalls in an index, as a crawl does."""
+
+    async def fill() -> None:
+        index = open_index(address, Detector())
+        for at in range(number):
+            place = f"{url}/{at}"
+            await index.claim(place, place, index.detector.fingerprint(stall(at), place))
+            await index.confirm(place)
+        await index.close()
+
+    asyncio.run(fill())
+
+
+def test_an_index_tells_what_is_chrome_of_the_host(tmp_path: Path, web: Web) -> None:  # noqa: F811
+    for path, body in (("/0", stall(0)), ("/1", stall(1)), ("/2", stall(0, 9))):
+        web.pages[path] = html(body)
+    a, other, copy = (f"{web.url}/{at}" for at in range(3))
+    known, new = (f"file:{tmp_path}/{name}" for name in ("known", "new"))
+    filled(known, web.url, 12)
+    filled(new, web.url, 3)
+
+    assert told(compare(a, other).stdout)["verdict"].startswith("near-duplicates")
+    done = compare(a, other, "--index", known)
+    lines = told(done.stdout)
+    assert done.returncode == 1, done.stderr
+    assert lines["host"].endswith(f" knows 12 kept pages of {web.url.removeprefix('http://')}")
+    assert re.match(r"of [2-4]\d shingles that are B's own \d are in A, [2-4]\d are new", lines["own"])
+    assert lines["verdict"].endswith("but too little of what is the page's own matches")
+    assert compare(a, copy, "--index", known).returncode == 0
+
+    young = told(compare(a, copy, "--index", new).stdout)
+    assert "own" not in young
+    assert young["host"].endswith(f" knows 3 kept pages of {web.url.removeprefix('http://')}")
+    assert "fewer than 8 kept pages of the host are known" in young["verdict"]
+
+
+def test_a_file_has_no_host_of_which_an_index_could_know(site: Path, tmp_path: Path) -> None:
+    filled(f"file:{tmp_path}/index", "http://shop.example", 1)
+    done = compare(site / "article", site / "print", "--index", f"file:{tmp_path}/index")
+    assert told(done.stdout)["host"] == f"file:{tmp_path}/index knows nothing of files, which have no host"
+
+
+def test_an_index_that_cannot_be_asked_is_named(site: Path, tmp_path: Path) -> None:
+    pair = (site / "article", site / "print")
+    missing = compare(*pair, "--index", f"file:{tmp_path}/missing")
+    assert (missing.returncode, missing.stdout, missing.stderr.count("\n")) == (3, "", 1)
+    assert compare(*pair, "--index", "memory:").returncode == 2
+    assert compare(*pair, "--spider", "site").returncode == 2
+
+
+def test_equal_main_views_decide_where_the_menus_differ(tmp_path: Path) -> None:
+    pages = [product(0, "Brass lantern", 60).replace("menu", f"release{release}x") for release in range(2)]
+    for name, page in zip("ab", pages, strict=True):
+        (tmp_path / name).write_text(page.replace("<nav>", f"<nav>{name} "))
+    done = compare(tmp_path / "a", tmp_path / "b")
+    lines = told(done.stdout)
+    assert done.returncode == 0
+    assert lines["main view"].startswith("equal")
+    assert (
+        lines["verdict"] == "near-duplicates: their main views are equal, and what is in there is their own"
+    )

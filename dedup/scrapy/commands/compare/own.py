@@ -1,20 +1,71 @@
-"""What `scrapy compare` says of the pages' own content: what they are called, and what is marked as chrome.
+"""What `scrapy compare` says of the pages' own content: what they are called, and what is chrome.
 
-A crawl also asks its index what many pages of the host share.  No table of a host is at hand here, so all that is
-outside marked chrome is taken for the page's own.
+What many pages of a host share is known to the index of a crawl.  Without one, all that is outside marked chrome is
+taken for the page's own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
-from dedup.fingerprint.chrome import Chrome, Evidence, match_counts, weigh
+from dedup.fingerprint.chrome import KNOWN, Chrome, Evidence, match_counts, weigh
 from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.index import Entry, Index
+from dedup.index.hosts import Hosts, Weighed
 from dedup.page.html import Page
+from dedup.page.urls import host
 from dedup.printing import many, printable
+from dedup.scrapy.commands.index.access import surveyed
 
-__all__ = ["describe", "evidence", "objection"]
+__all__ = ["Known", "ask", "describe", "evidence", "objection"]
 
 #: How many characters of a heading, a name or a place are shown.
 SHOWN = 80
+
+
+class Known(NamedTuple):
+    """What an index knows of the hosts of two pages."""
+
+    hosts: Hosts
+    where: str  #: the index
+
+    def weigh(self, kept: Fingerprint, kept_url: str, page: Fingerprint, url: str) -> Weighed:
+        """What a crawl would make of a page that resembles a kept one enough."""
+        entry = Entry(
+            page_id="",
+            url=kept_url,
+            simhash=kept.simhash or 0,
+            scope=0,
+            digest=kept.digest,
+            bands=kept.bands,
+            sketch=kept.sketch,
+            filed=0,
+            run="",
+            view=kept.view,
+            called=kept.called,
+        )
+        return self.hosts.weigh(page, url, {0: entry}, 0, {})[0]
+
+    def describe(self, *urls: str) -> str:
+        """How much is known: the host that decides is the one of which more pages are known."""
+        names = {host(url): None for url in urls}
+        pages, name = max((self.hosts.table(name).pages, name) for name in names)
+        if not pages:
+            where = " and ".join(printable(name) for name in names if name) or "files, which have no host"
+            return f"{self.where} knows nothing of {where}"
+        return (
+            f"{self.where} knows {many(pages, 'kept page')} of {printable(name) or 'the host without a name'}"
+        )
+
+
+async def ask(index: Index, min_own: float, urls: Collection[str]) -> Known:
+    """Reads what an index knows of the hosts of some pages, and closes it.  Raises `DedupError`s only."""
+    names = set(map(host, urls))
+    hosts = Hosts(index.detector.sketcher, min_own)
+    async with surveyed(index) as survey:
+        async for found in survey.hosts():
+            if found.table and found.name in names:
+                hosts.merge({found.name: found.table})
+    return Known(hosts, index.where)
 
 
 def describe(name: str, page: Page) -> Iterator[tuple[str, str]]:
@@ -42,10 +93,13 @@ def evidence(detector: Detector, kept: Fingerprint, page: Fingerprint) -> Eviden
     return weigh(sketcher, page, counts[:, 0].tolist(), kept.called, view)
 
 
-def objection(found: Evidence, min_own: float) -> str:
+def objection(weighed: Weighed) -> str:
     """Why the own content of two pages that resemble each other says that they are different; "" if it doesn't."""
-    if found.suffices(min_own):
+    found = weighed.evidence
+    if weighed.suffices:
         return ""
+    if found is None:
+        return f"fewer than {KNOWN} kept pages of the host are known, and until then only equal pages are dropped"
     if found.other_name:
         return "each is called, by heading and address, what the other is not"
     if found.heading is False:

@@ -1,5 +1,6 @@
 """The work of `scrapy compare`: reads two pages, judges them as a crawl would, and prints every measure."""
 
+import asyncio
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -16,14 +17,16 @@ from dedup.fingerprint.methods.minhash import Bands
 from dedup.fingerprint.methods.supershingle import Megashingles
 from dedup.fingerprint.shingles import Hashes, containment, dice, hash_tokens, resemblance, shingle_hashes
 from dedup.fingerprint.signatures import Signature, signature
+from dedup.index.hosts import Weighed
 from dedup.lab.labelled import read_page
 from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
 from dedup.lab.papers.signatures import agreement
 from dedup.page.html import Page, decode
 from dedup.page.words import is_url
 from dedup.printing import many, printable
-from dedup.scrapy.commands.compare.own import describe, evidence, objection
-from dedup.scrapy.settings import read_settings
+from dedup.scrapy.commands.compare.own import Known, ask, describe, evidence, objection
+from dedup.scrapy.commands.index.run import spider_meant
+from dedup.scrapy.settings import Options, read_settings
 
 __all__ = ["run"]
 
@@ -40,16 +43,21 @@ class _Side(NamedTuple):
 
     name: str
     source: str
+    url: str  #: "" for a file
     page: Page
     fingerprint: Fingerprint
 
 
-def run(a: str, b: str, settings: Settings) -> int:
-    """Compares two pages, given as a path or a URL each, and returns the exit status."""
-    settings.set("DEDUP_INDEX", "memory:", "cmdline")
-    options = read_settings(settings)
+def run(a: str, b: str, settings: Settings, address: str = "", spider: str = "") -> int:
+    """Compares two pages, given as a path or a URL each, and returns the exit status.
+
+    The index at ``address``, that of a ``spider``, knows what is chrome of their host; "" asks none.
+    """
+    settings.set("DEDUP_INDEX", address or "memory:", "cmdline")
+    options = read_settings(settings, spider_meant(settings, spider) if address else "")
     detector = options.detector
     pages = [_load("A", a, detector), _load("B", b, detector)]
+    known = _ask(options, pages) if address else None
     fingerprints = [side.fingerprint for side in pages]
     compared = detector.compare(*fingerprints)
     for side in pages:
@@ -59,33 +67,67 @@ def run(a: str, b: str, settings: Settings) -> int:
         _print_distance(detector, fingerprints, compared.distance)
         for name, text in _measures(detector, [side.page for side in pages], compared):
             print(f"{name:12} {text}")
-    objection = ""
+    weighed = Weighed(True, None)
     if options.index.hosts is not None:
-        objection = _print_own(detector, pages, options.index.hosts.min_own)
-    if compared.duplicate and objection:
-        compared = replace(compared, duplicate=False)
-        rule = f"{detector.finder.found_by} and resemblance both say that they are near-duplicates, but {objection}"
-    else:
-        rule = _rule(detector, fingerprints, compared)
-    verdict = "near-duplicates" if compared.duplicate else "different"
-    print(f"verdict      {verdict}: {rule}")
+        weighed = _print_own(detector, pages, options.index.hosts.min_own, known)
+    is_duplicate, rule = _verdict(detector, fingerprints, compared, weighed)
+    print(f"verdict      {'near-duplicates' if is_duplicate else 'different'}: {rule}")
     _print_differences(pages)
-    return 0 if compared.duplicate else 1
+    return 0 if is_duplicate else 1
 
 
-def _print_own(detector: Detector, pages: Sequence[_Side], min_own: float) -> str:
-    """Prints what is each page's own, and returns what that says against their being near-duplicates."""
+def _ask(options: Options, pages: Sequence[_Side]) -> Known | None:
+    """What the index knows of the pages' hosts; None if the settings don't want to know."""
+    hosts = options.index.hosts
+    if hosts is None:
+        return None
+    return asyncio.run(ask(options.index, hosts.min_own, [side.url for side in pages]))
+
+
+def _print_own(detector: Detector, pages: Sequence[_Side], min_own: float, known: Known | None) -> Weighed:
+    """Prints what is each page's own, and returns what is made of it."""
     for side in pages:
         for name, text in describe(side.name, side.page):
             print(f"{name:12} {text}")
     a, b = (side.fingerprint for side in pages)
-    found = evidence(detector, a, b)
-    if found is None or a.digest == b.digest:
-        return ""
-    matching, new = f"{found.matching:,.0f} are in A", f"{found.new:,.0f} are new"
-    print(f"own          of {many(round(found.own), 'shingle')} that are B's own {matching}, {new}")
-    print("             (as far as two pages tell: a crawl also knows what many pages of the host share)")
-    return objection(found, min_own)
+    if a.simhash is None or b.own is None:
+        return Weighed(True, None)
+    print(
+        f"main view    {'equal' if a.view == b.view else 'different'} (all outside menus and the like, and data)"
+    )
+    if a.digest == b.digest:
+        return Weighed(True, None)
+    if known:
+        weighed = known.weigh(a, pages[0].url, b, pages[1].url)
+        source = known.describe(*(side.url for side in pages))
+    else:
+        found = evidence(detector, a, b)
+        weighed = Weighed(found is None or found.suffices(min_own), found)
+        source = "nothing is known of the host: --index ADDRESS asks an index what many of its pages share"
+    if found := weighed.evidence:
+        matching, new = f"{found.matching:,.0f} are in A", f"{found.new:,.0f} are new"
+        print(f"own          of {many(round(found.own), 'shingle')} that are B's own {matching}, {new}")
+    print(f"host         {source}")
+    return weighed
+
+
+def _verdict(
+    detector: Detector, fingerprints: Sequence[Fingerprint], compared: Comparison, weighed: Weighed
+) -> tuple[bool, str]:
+    """Whether the pages are near-duplicates, and the rule that decides, in words."""
+    a, b = fingerprints
+    against = objection(weighed)
+    if compared.duplicate and not against:
+        return True, _rule(detector, fingerprints, compared)
+    judged = a.reason is None and b.reason is None
+    if judged and a.view == b.view and weighed.evidence and weighed.evidence.shows_same:
+        return True, "their main views are equal, and what is in there is their own"
+    if compared.duplicate:
+        return (
+            False,
+            f"{detector.finder.found_by} and resemblance both say that they are near-duplicates, but {against}",
+        )
+    return False, _rule(detector, fingerprints, compared)
 
 
 def _load(name: str, source: str, detector: Detector) -> _Side:
@@ -95,8 +137,8 @@ def _load(name: str, source: str, detector: Detector) -> _Side:
     html, url = read_page(source, Path())
     page = detector.read(decode(html), url)
     if url != source:  # the name of a file says nothing of the address that the page had
-        page = page._replace(names=(), address=(), place="")
-    return _Side(name, source, page, detector.fingerprint_page(page))
+        url, page = "", page._replace(names=(), address=(), place="")
+    return _Side(name, source, url, page, detector.fingerprint_page(page))
 
 
 def _print_distance(detector: Detector, fingerprints: Sequence[Fingerprint], distance: int) -> None:

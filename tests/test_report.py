@@ -323,6 +323,34 @@ def test_marked_chrome_is_grey_in_both_pages(tmp_path: Path, opened: Open) -> No
     assert dialog.locator("details.equal p .chrome").count() == 0
 
 
+def test_data_in_scripts_is_a_block_of_its_own(tmp_path: Path, opened: Open) -> None:
+    pair = record()
+    same = [f"word{number}" for number in range(40)]
+    pages = {
+        pair["url"]: Text(same, data=["brass", "lamp", "12", "50"]),
+        pair["duplicate_of"]: Text(same, data=["brass", "lantern", "12", "50"]),
+    }
+    path = made(tmp_path, pair, texts="stored", find=lambda url, simhash: pages[url])
+    page = opened(path)
+    page.locator("details.cluster summary").first.click()
+    page.locator("details.cluster button").first.click()
+    expect(page.locator("#differences > .note")).to_contain_text("All of them are equal.")
+    data = page.locator("#differences section")
+    assert data.locator("h3").inner_text() == "Data in scripts"
+    expect(data.locator(".note")).to_contain_text("They differ in 1 place.")
+    sides = [data.locator(f"td[data-page={side}]").text_content() for side in ("kept", "dropped")]
+    assert [str(side).split() for side in sides] == [
+        ["brass", "lantern", "12", "50"],
+        ["brass", "lamp", "12", "50"],
+    ]
+    assert [data.locator(mark).all_inner_texts() for mark in ("del", "ins")] == [["lantern"], ["lamp"]]
+    pages = dict.fromkeys(pages, Text(same))
+    without = opened(made(tmp_path, pair, texts="stored", find=lambda url, simhash: pages[url]))
+    without.locator("details.cluster summary").first.click()
+    without.locator("details.cluster button").first.click()
+    expect(without.locator("#differences table")).to_have_count(1)
+
+
 def test_everything_can_be_done_by_keyboard(real: Path, opened: Open) -> None:
     page = opened(real)
 
@@ -512,7 +540,7 @@ def _written(log: Path, *records: dict[str, Any]) -> Path:
 
 def _echo(url: str, simhash: str) -> Text:
     """As words: the URL itself."""
-    return Text(["same", url, "same"])
+    return Text(["same", url, "same"], data=["same", url])
 
 
 INJECT = """(kind) => {
@@ -790,20 +818,20 @@ def test_a_course_that_is_none_is_left_out(tmp_path: Path) -> None:
 def test_texts_are_found_by_url_and_simhash(tmp_path: Path) -> None:
     path = tmp_path / "x.texts"
     with Texts(path) as texts:
-        texts.add("http://a/", "0f", Text(["one", "two"]))
+        texts.add("http://a/", "0f", Text(["one", "two"], data=["lamp", "12"]))
         texts.add(
             "http://b/", "1f", Text(["nav", "one", "drei", "foot"], [(0, 1), (3, 4)]), of=("http://a/", "0f")
         )
         texts.add("http://long/", "2f", Text(["x" * 2_000_000]))
     with stored([tmp_path / "missing", tmp_path, path]) as find:
-        assert find("http://a/", "0f") == (["one", "two"], [])
-        assert find("http://b/", "1f") == (["nav", "one", "drei", "foot"], [(0, 1), (3, 4)])
+        assert find("http://a/", "0f") == (["one", "two"], [], ["lamp", "12"])
+        assert find("http://b/", "1f") == (["nav", "one", "drei", "foot"], [(0, 1), (3, 4)], [])
         assert find("http://a/", "1f") is None  # it said something else by then
         assert find("http://long/", "2f") is None
     with closing(sqlite3.connect(path)) as database, database:  # as they were before chrome was stored
         database.execute("UPDATE texts SET tokens = ?", (zlib.compress(b"one two"),))
     with stored([path]) as find:
-        assert find("http://b/", "1f") == (["one", "two"], [])
+        assert find("http://b/", "1f") == (["one", "two"], [], [])
     path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
     with stored([path]) as find:
         assert find("http://a/", "0f") is None
@@ -816,7 +844,9 @@ def test_two_crawls_may_store_texts_in_one_file(tmp_path: Path) -> None:
             one.add(f"http://a/{page}", "0", Text(["a"]))
             other.add(f"http://b/{page}", "0", Text(["b"]))
     with stored([path]) as find:
-        assert all(find(f"http://{host}/{page}", "0") == ([host], []) for page in range(200) for host in "ab")
+        assert all(
+            find(f"http://{host}/{page}", "0") == ([host], [], []) for page in range(200) for host in "ab"
+        )
 
 
 def test_texts_stay_within_their_bound_and_pairs_stay_longest(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """Tokens of pages, beside a drop log: what a dropped page and the one that it was dropped for said.
 
 There is one SQLite file per log, and its name is that of the log and ``.texts``.  A page is known by URL and
-simhash, so that a text is always the one that was judged.  A text is a page's tokens with spaces between them and,
-after a line break, how many tokens are outside and inside marked chrome by turns; it is compressed by zlib.
+simhash, so that its words are always those that were judged.  A text has three lines: a page's tokens with spaces
+between them, how many of them are outside and inside marked chrome by turns, and the tokens of the data in its
+scripts.  It is compressed by zlib.
 """
 
 import sqlite3
@@ -24,6 +25,7 @@ class Text(NamedTuple):
 
     tokens: Sequence[str]
     chrome: Runs = ()  #: tokens that are marked as chrome
+    data: Sequence[str] = ()  #: tokens of the data in its scripts
 
 
 #: Finds the text of a page by its URL and simhash.
@@ -108,20 +110,21 @@ class Texts:
 def _written(page: Text) -> str:
     """A page as it is stored.
 
-    >>> _written(Text(["a", "b", "c", "d"], [(1, 3)]))
-    'a b c d\\n1 2'
-    >>> _read("a b c d\\n1 2")
-    Text(tokens=['a', 'b', 'c', 'd'], chrome=[(1, 3)])
+    >>> _written(Text(["a", "b", "c", "d"], [(1, 3)], ["lamp", "12"]))
+    'a b c d\\n1 2\\nlamp 12'
+    >>> _read("a b c d\\n1 2\\nlamp 12")
+    Text(tokens=['a', 'b', 'c', 'd'], chrome=[(1, 3)], data=['lamp', '12'])
     """
-    bounds = [0, *chain.from_iterable(page.chrome)]
-    return " ".join(page.tokens) + "\n" + " ".join(str(end - start) for start, end in pairwise(bounds))
+    bounds = pairwise([0, *chain.from_iterable(page.chrome)])
+    lengths = (str(end - start) for start, end in bounds)
+    return "\n".join(map(" ".join, (page.tokens, lengths, page.data)))
 
 
 def _read(text: str) -> Text:
-    """The page of a text, which has no second line if it was written before chrome was.  May raise ValueError."""
-    tokens, _, counts = text.partition("\n")
+    """The page of a text, which has fewer lines if it was written before chrome or data was.  May raise ValueError."""
+    tokens, counts, data, *_ = [*text.split("\n"), "", ""]
     bounds = accumulate(map(int, counts.split()))
-    return Text(tokens.split(" "), [*zip(bounds, bounds, strict=True)])
+    return Text(tokens.split(" "), [*zip(bounds, bounds, strict=True)], data.split())
 
 
 @contextmanager

@@ -166,12 +166,12 @@ def doubt(pair: Record) -> tuple[float, int]:
 
 
 def _words(pairs: Sequence[Record], source: Source) -> tuple[list[Any], list[Any]]:
-    """For each pair the number of the kept page's text, the dropped page's marked chrome and the edits, or None;
-    and the texts, each with its marked chrome.
+    """For each pair the number of the kept page's text, the dropped page's marked chrome, the edits of the data in
+    scripts and those of the words, or None; and the texts, each with its marked chrome and its data.
     """
     found: list[Any] = [None] * len(pairs)
-    texts: dict[str, int] = {}
-    marked: list[list[int]] = []
+    numbers: dict[tuple[str, str], int] = {}  # of words and data
+    texts: list[Any] = []
     if not source.texts:
         return found, []
     find = lru_cache(64)(source.find)
@@ -184,17 +184,23 @@ def _words(pairs: Sequence[Record], source: Source) -> tuple[list[Any], list[Any
         dropped = source.find(pair["url"], pair["simhash"]) if kept else None
         if not kept or not dropped:
             continue
-        text, chrome = " ".join(kept.tokens), _flat(kept.chrome)
-        differing = edits(kept.tokens, dropped.tokens)
-        edited = [part for edit in differing for part in (edit.start, edit.end, " ".join(edit.tokens))]
-        words = [texts.get(text, len(texts)), _flat(dropped.chrome), *edited]
-        size = len(json.dumps(words)) + (0 if text in texts else len(json.dumps([text, chrome])))
+        said = " ".join(kept.tokens), " ".join(kept.data)
+        text = [said[0], _flat(kept.chrome), said[1]]
+        number = numbers.get(said, len(texts))
+        in_data = _edited(kept.data, dropped.data)
+        words = [number, _flat(dropped.chrome), in_data, *_edited(kept.tokens, dropped.tokens)]
+        size = len(json.dumps(words)) + (0 if said in numbers else len(json.dumps(text)))
         if size <= left:
             left -= size
             found[at] = words
-            if texts.setdefault(text, len(texts)) == len(marked):
-                marked.append(chrome)
-    return found, [*zip(texts, marked, strict=True)]
+            if numbers.setdefault(said, number) == len(texts):
+                texts.append(text)
+    return found, texts
+
+
+def _edited(old: Sequence[str], new: Sequence[str]) -> list[Any]:
+    """The edits from one to the other, each as start, end and the tokens that are new."""
+    return [part for edit in edits(old, new) for part in (edit.start, edit.end, " ".join(edit.tokens))]
 
 
 def _flat(runs: Runs) -> list[int]:

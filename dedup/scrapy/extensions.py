@@ -82,8 +82,9 @@ class KeepText(Component):
     def _store(self, response: Response, url: str, simhash: str, of: tuple[str, str] | None = None) -> None:
         outcome = outcome_of(response)
         if self._texts is not None and outcome is not None:
+            page = outcome.page
             with self._giving_up():
-                self._texts.add(url, simhash, texts.Text(outcome.page.tokens, outcome.page.chrome), of)
+                self._texts.add(url, simhash, texts.Text(page.tokens, page.chrome, page.data), of)
 
     def spider_closed(self, spider: Spider) -> None:
         """Writes what is left."""

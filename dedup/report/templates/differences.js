@@ -77,8 +77,8 @@ function equalRow(tokens, at, bounds) {
 }
 
 /** The words of both pages, as a table; and the number of blocks that differ. */
-function differenceTable([text, keptChrome], droppedChrome, edits) {
-  const tokens = text.split(" ");
+function differenceTable(caption, text, keptChrome, droppedChrome, edits) {
+  const tokens = text ? text.split(" ") : [];
   const kept = boundsOf(keptChrome), dropped = boundsOf(droppedChrome);
   const found = blocks(edits, tokens.length);
   const body = element("tbody");
@@ -95,7 +95,7 @@ function differenceTable([text, keptChrome], droppedChrome, edits) {
   };
   fill(HUNKS);
   const shown = element("div", {}, element("table", { class: "words" },
-    element("caption", { class: "hidden" }, "Words of both pages; those that only one page has are marked"),
+    element("caption", { class: "hidden" }, `${caption} of both pages; those that only one page has are marked`),
     element("thead", {}, element("tr", {},
       element("th", { scope: "col" }, "Kept page"), element("th", { scope: "col" }, "Dropped page"))),
     body));
@@ -154,11 +154,17 @@ function compare(pair, data) {
   if (pair.words === null) {
     place.replaceChildren(element("p", { class: "note" }, noWords(data)));
   } else {
-    const [text, chrome, ...edits] = pair.words;
-    const made = differenceTable(data.texts[text], chrome, edits);
+    const [number, chrome, dataEdits, ...edits] = pair.words;
+    const [text, keptChrome, keptData] = data.texts[number];
+    const made = differenceTable("Words", text, keptChrome, chrome, edits);
+    place.replaceChildren(element("p", { class: "note" }, wordsNote(made.count, data, chrome.length || keptChrome.length)), made.shown);
     count = made.count;
-    const grey = chrome.length || data.texts[text][1].length;
-    place.replaceChildren(element("p", { class: "note" }, wordsNote(count, data, grey)), made.shown);
+    if (keptData || dataEdits.length) {
+      const inData = differenceTable("Words of data", keptData, [], [], dataEdits);
+      count += inData.count;
+      place.append(element("section", { class: "data" }, element("h3", {}, "Data in scripts"),
+        element("p", { class: "note" }, dataNote(inData.count)), inData.shown));
+    }
   }
   byId("steps").hidden = count < 2;
   byId("position").textContent = "";
@@ -178,7 +184,15 @@ function wordsNote(count, data, grey) {
   const kind = "The words are shown as they were compared: folded to lower case, links as URLs, without markup. ";
   const when = data.words === "fetched" ? "Both pages were fetched again, and may have changed since. " : "";
   const marked = grey ? "Grey words are in menus, headers, footers and the like: that they are equal proves nothing. " : "";
-  return kind + marked + when + (count ? `They differ in ${many(count, "place")}.` : "All of them are equal.");
+  return kind + marked + when + differ(count);
+}
+
+function dataNote(count) {
+  return `What scripts of the pages hold as JSON, and show in a browser: its strings and numbers, without ids, tokens and times. ${differ(count)}`;
+}
+
+function differ(count) {
+  return count ? `They differ in ${many(count, "place")}.` : "All of them are equal.";
 }
 
 /** Goes forward or back by some differences. */

@@ -50,7 +50,7 @@ class _Refetch(Spider):
         if isinstance(response, HtmlResponse):
             page = self.detector.read(response.text, response.url, lambda _: response.selector.root)
             if page.reason not in UNREADABLE:
-                self.words[response.meta["asked"]] = Text(page.tokens, page.chrome)
+                self.words[response.meta["asked"]] = Text(page.tokens, page.chrome, page.data)
 
     def _failed(self, failure: Failure) -> None:
         self.done()

@@ -299,6 +299,7 @@ async def test_a_page_that_shows_something_else_now_gives_back_what_was_dropped_
         assert it.crawl.again == []
         await it.judge("a", "story")
         assert it.crawl.again == ["request of b"]
+        assert await it.judge("c", "please log in", origin="request of c") == "keep: outdated"
 
 
 @driven

@@ -53,6 +53,7 @@ class Watch:
         self._certain: dict[str, list[Drop]] = {}  # likewise, where the kept page is done
         self._certain_count = 0
         self._again: set[str] = set()  # page ids that were fetched again
+        self._shown: dict[str, int] = {}  # simhashes that pages had when they were met again, by page id
         self._task: asyncio.Task[None] | None = None
         self._idle_since: float | None = None
 
@@ -108,6 +109,17 @@ class Watch:
         old = drops[0].of_simhash if drops else None
         if old is not None and (simhash is None or distance(simhash, old) > max_distance):
             self.undo(page_id, "the page that it duplicated shows something else now")
+
+    def met_again(self, page_id: str, simhash: int) -> None:
+        """A page that this crawl has kept was kept once more, whatever it shows now."""
+        self._shown.pop(page_id, None)
+        self._shown[page_id] = simhash
+        if len(self._shown) > MAX_DOUBTS:
+            del self._shown[next(iter(self._shown))]
+
+    def is_outdated(self, of_id: str, of_simhash: int, max_distance: int) -> bool:
+        """Whether a kept page shows something else by now than what it is filed with."""
+        return of_id in self._shown and distance(of_simhash, self._shown[of_id]) > max_distance
 
     def _undo(self, drops: list[Drop], why: str) -> None:
         for drop in drops:

@@ -145,6 +145,8 @@ class Filter:
             verdict = Verdict("unjudged", reason="asked_again")
         else:
             verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint)
+        if verdict.status == "same" and fingerprint.simhash is not None:
+            self._watch.met_again(visit.page_id, fingerprint.simhash)
         spend(self.stats, "fingerprint", read - started)
         spend(self.stats, "claim", time.perf_counter() - read)
         outcome = Outcome("keep", verdict, fingerprint, page, None, self.incremental and verdict.known)
@@ -173,6 +175,9 @@ class Filter:
     def _record(self, visit: Visit, found: Outcome) -> Outcome:
         """What becomes of a near-duplicate: it is kept all the same unless its record is in the log."""
         verdict, action = found.verdict, self.action_for(visit)
+        of = verdict.of_id or "", verdict.of_simhash or 0
+        if self._watch.is_outdated(*of, self.index.detector.max_distance):
+            return replace(found, verdict=Verdict("unjudged", reason="outdated"))
         if self._alarm.rings(visit.url, verdict.of or "", visit.asked):
             self._watch.undo(verdict.of_id or "", "what it duplicates looks like a wall")
             return replace(found, verdict=Verdict("unjudged", reason="alarm"))

@@ -8,7 +8,7 @@ any crawler has learned is lost, or counted twice.
 ==========  ======================================================  =========================
 Bytes       What they are                                           Type
 ==========  ======================================================  =========================
-0 to 7      the version: random, another one whenever it is written
+0 to 7      the version: random, new whenever it is written
 8 ...       the name of the host, UTF-8                             after its length, 4 bytes
 the rest    the table, as `Chrome.to_bytes` gives it                zlib
 ==========  ======================================================  =========================

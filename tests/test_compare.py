@@ -226,3 +226,17 @@ def test_equal_main_views_decide_where_the_menus_differ(tmp_path: Path) -> None:
     assert (
         lines["verdict"] == "near-duplicates: their main views are equal, and what is in there is their own"
     )
+
+
+def test_data_in_scripts_is_a_part_of_its_own(site: Path, tmp_path: Path) -> None:
+    def drawn(name: str) -> str:
+        data = f'{{"product": {{"name": "{name}", "price": 12}}, "csrfToken": "x"}}'
+        script = f'<script type="application/json">{data}</script>'
+        return (site / "article").read_text().replace("</body>", f"{script}</body>")
+
+    for name in ("lamp", "lantern"):
+        (tmp_path / name).write_text(drawn(f"Brass {name}"))
+    lines = told(compare(tmp_path / "lamp", tmp_path / "lantern").stdout)
+    assert lines["data A"] == lines["data B"] == "3 tokens in scripts, without ids and times"
+    assert (lines["A's data"], lines["B's data"]) == ("lamp", "lantern")
+    assert "data A" not in told(compare(site / "article", site / "print").stdout)

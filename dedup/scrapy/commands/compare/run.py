@@ -72,7 +72,9 @@ def run(a: str, b: str, settings: Settings, address: str = "", spider: str = "")
         weighed = _print_own(detector, pages, options.index.hosts.min_own, known)
     is_duplicate, rule = _verdict(detector, fingerprints, compared, weighed)
     print(f"verdict      {'near-duplicates' if is_duplicate else 'different'}: {rule}")
-    _print_differences(pages)
+    _print_differences([side.page.tokens for side in pages], "only in {}")
+    if any(side.page.data for side in pages):
+        _print_data(pages)
     return 0 if is_duplicate else 1
 
 
@@ -201,11 +203,18 @@ def _rule(detector: Detector, fingerprints: Sequence[Fingerprint], compared: Com
     return "a page is too short to be judged"
 
 
-def _print_differences(pages: Sequence[_Side]) -> None:
+def _print_differences(tokens: Sequence[Sequence[str]], heading: str) -> None:
     """Prints the tokens that only one of the pages has, the most frequent first."""
-    a, b = (Counter(side.page.tokens) for side in pages)
+    a, b = map(Counter, tokens)
     for name, only in (("A", a - b), ("B", b - a)):
         if only:
             some = " ".join(token for token, _ in only.most_common(SHOWN))
             more = f" ... {len(only) - SHOWN:,} more" if len(only) > SHOWN else ""
-            print(f"only in {name}    {printable(some)}{more}")
+            print(f"{heading.format(name):12} {printable(some)}{more}")
+
+
+def _print_data(pages: Sequence[_Side]) -> None:
+    """Prints how much data is in the pages' scripts, and what only one of them has."""
+    for side in pages:
+        print(f"data {side.name:7} {many(len(side.page.data), 'token')} in scripts, without ids and times")
+    _print_differences([side.page.data for side in pages], "{}'s data")

@@ -44,9 +44,9 @@ class _Noise(NamedTuple):
 
 
 class Shop:
-    """A shop of 100 products."""
+    """A shop of some products, by default 100."""
 
-    def __init__(self, host: str, chrome: int, own: int, seed: int) -> None:
+    def __init__(self, host: str, chrome: int, own: int, seed: int, products: int = PRODUCTS) -> None:
         self.host, self.own, self.prose = host, own, Prose(random.Random(seed))
         # Every second shop marks its chrome up as such; of every four, two draw an advert for each view.
         self._tags = ("nav", "aside", "footer") if seed % 2 == 0 else ("div", "div", "div")
@@ -55,9 +55,9 @@ class Shop:
         self._sides = [links(self.prose, chrome // 5) for _ in range(5)]
         self._foot = links(self.prose, chrome // 5) + f"<p>{self.prose.text(chrome // 5)}</p>"
         self.adverts = [self.prose.text(self.prose.rng.randint(10, 50)) for _ in range(12)]
-        self._titles = [self.prose.text(4)[:-1] for _ in range(PRODUCTS)]
-        self.texts = [self.prose.text(own) for _ in range(PRODUCTS)]
-        self._prices = [self.prose.rng.randint(5, 900) for _ in range(PRODUCTS)]
+        self._titles = [self.prose.text(4)[:-1] for _ in range(products)]
+        self.texts = [self.prose.text(own) for _ in range(products)]
+        self._prices = [self.prose.rng.randint(5, 900) for _ in range(products)]
 
     def page(self, product: int, rng: random.Random) -> ShopPage:
         """A product's page."""
@@ -83,7 +83,7 @@ class Shop:
             f"<{menu}>{self._menu}</{menu}><{side}>{self._sides[product % 5]}</{side}><div>{view.advert}</div>"
             f"<div><h1>{self._titles[product]}</h1><p>EUR {self._prices[product]}</p><p>{view.text}</p>"
             f"<p>viewed {view.views} times, updated {view.day}</p>"
-            f'<a href="/p/{(product + 1) % PRODUCTS}{view.tracking}">next</a></div>'
+            f'<a href="/p/{(product + 1) % len(self.texts)}{view.tracking}">next</a></div>'
             f"<{foot}>{self._foot}</{foot}></body></html>"
         )
         return ShopPage(url, html, f"{self.host}/{product}", self.own, copy)

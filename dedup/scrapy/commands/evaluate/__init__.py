@@ -34,7 +34,7 @@ class Command(base.Command):
         other = "INPUT is a drop log: show how many pages other thresholds would have dropped"
         add("--from-log", action="store_true", help=other)
         add("--features", default="", metavar="NAME=VALUE,...", help="e.g. weights=log,sketch_urls=False")
-        add("--seed", type=int, default=42, help="chooses the order of a collection's pages (default: 42)")
+        add("--seed", type=int, default=42, help="number that the order of pages follows from (42)")
         through = "also measure what the index that DEDUP_INDEX names does with a collection"
         add("--through-index", action="store_true", help=through)
         exact = "also compare the resemblance that a collection's sketches estimate with the exact one"

@@ -65,6 +65,18 @@ async def test_what_was_dropped_for_a_page_that_is_done_is_not() -> None:
 
 
 @driven
+async def test_a_drop_for_a_page_that_is_done_meanwhile_keeps_no_crawl_waiting() -> None:
+    async with watching() as run:
+        run.watch.settle("a", processed=True)
+        await run.add("a", "b")
+        assert not run.watch.is_waiting()
+        run.watch.undo("a", "it is a wall")
+        assert run.again == ["request of b"]
+        await run.add("a", "c")
+        assert run.watch.is_waiting()
+
+
+@driven
 async def test_the_index_tells_what_became_of_another_crawlers_page() -> None:
     async with watching() as run:
         await run.add("a", "b")

@@ -53,6 +53,7 @@ class Watch:
         self._certain: dict[str, list[Drop]] = {}  # likewise, where the kept page is done
         self._certain_count = 0
         self._again: set[str] = set()  # page ids that were fetched again
+        self._processed: dict[str, None] = {}  # page ids that `settle` has told of last
         self._shown: dict[str, int] = {}  # simhashes that pages had when they were met again, by page id
         self._task: asyncio.Task[None] | None = None
         self._idle_since: float | None = None
@@ -62,8 +63,8 @@ class Watch:
         return page_id not in self._again and self._count < MAX_DOUBTS
 
     def add(self, of_id: str, drop: Drop, *, done: bool) -> None:
-        """Remembers a drop, and whether the kept page was ``done``."""
-        if done:
+        """Remembers a drop, and whether the kept page was ``done`` when the index was asked."""
+        if done or of_id in self._processed:  # the answer was on its way, or the index is told a second later
             self._add_certain(of_id, [drop])
             return
         self._waiting.setdefault(of_id, []).append(drop)
@@ -90,6 +91,11 @@ class Watch:
         """The kept page is done, or it has failed."""
         drops = self._waiting.pop(of_id, [])
         self._count -= len(drops)
+        self._processed.pop(of_id, None)
+        if processed:
+            self._processed[of_id] = None
+            if len(self._processed) > MAX_DOUBTS:
+                del self._processed[next(iter(self._processed))]
         if processed and drops:
             self._add_certain(of_id, drops)
         elif drops:
@@ -97,6 +103,7 @@ class Watch:
 
     def undo(self, of_id: str, why: str) -> None:
         """The kept page is no page, whether it is done or not: what was dropped for it is fetched again."""
+        self._processed.pop(of_id, None)
         drops = self._certain.pop(of_id, [])
         self._certain_count -= len(drops)
         waiting = self._waiting.pop(of_id, [])

@@ -35,8 +35,6 @@ __all__ = ["MAX_HOSTS", "Hosts", "Weighed", "packed", "unpacked"]
 MAX_HOSTS = 1000
 #: Of how many kept pages it is known what was learned for them; then the first of them is forgotten.
 MAX_LEARNED = 10_000
-#: How many doubtful versions of a page are learned: one more would make what they share chrome.
-VERSIONS = 1
 #: No table has more bytes than this.
 MAX_TABLE = 1 << 20
 
@@ -159,16 +157,14 @@ class Hosts:
         Of a host that is not yet known, all are, as if they had been kept: so it becomes known even if a page of
         another host resembles all its pages.  Of a host that is known, doubtful ones are, until what they share is
         chrome.  Twice as many as should suffice may be learned: the table may not count the kept page, and not
-        every page has all of the chrome in its sketch.  Other versions of the kept page, which are called the
-        same, are not a section.
+        every page has all of the chrome in its sketch.  Versions of the kept page, which are called the same, are
+        not a section: what they share would be chrome after the second one.
         """
         name = host(url)
         table = self.table(name)
         if evidence is None:
             self._learn(page, name, kept=not table.is_known)
-        elif evidence.is_doubtful and self._learned[of_id] < (
-            VERSIONS if evidence.same_name else 2 * table.few
-        ):
+        elif evidence.is_doubtful and not evidence.same_name and self._learned[of_id] < 2 * table.few:
             self._learned[of_id] += 1
             if len(self._learned) > MAX_LEARNED:
                 del self._learned[next(iter(self._learned))]

@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 
 from dedup import Fingerprint
-from dedup.fingerprint.chrome import (
-    DEPTH,
-    Chrome,
-    Evidence,
-    View,
-    is_mirror,
-    is_other_name,
-    is_same_heading,
-    match_counts,
-)
+from dedup.fingerprint.chrome import DEPTH, Chrome, View
+from dedup.fingerprint.evidence import Evidence, is_mirror, is_other_name, is_same_heading, match_counts
 from dedup.fingerprint.fingerprint import Called, Own
 from dedup.fingerprint.sketch import Sketcher
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from dedup.errors import IndexUnavailableError
-from dedup.fingerprint.chrome import KNOWN, Chrome, Evidence
+from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.evidence import Evidence
 from dedup.index import Index, Verdict, open_index
 from dedup.index import hosts as known_hosts
 from dedup.index.hosts import Hosts

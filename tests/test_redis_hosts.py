@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dedup.fingerprint.chrome import KNOWN, Chrome, Evidence
+from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.detector import Detector, Features, Fingerprint
+from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.fingerprint import Called, Own
 from dedup.index import Index, Verdict
 from dedup.index.redis import hosts as shared

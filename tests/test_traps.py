@@ -2,8 +2,8 @@
 
 from dedup.filter import Counts
 from dedup.filter.traps import LEAST, Traps
-from dedup.fingerprint.chrome import Evidence
-from dedup.index.contract import Near
+from dedup.fingerprint.evidence import Evidence
+from dedup.index.verdict import Near
 
 KEPT = "http://example.org/x?i=0"
 NEW_WORDS = Near(KEPT, Evidence(60, 30, 30, 40, 300, None, other_name=False))

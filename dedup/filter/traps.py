@@ -6,7 +6,7 @@ request never ends, and somebody should be told.
 
 from dedup.droplog.drops import pattern
 from dedup.filter.stats import Stats, count
-from dedup.index.contract import Near
+from dedup.index.verdict import Near
 from dedup.printing import inert
 
 __all__ = ["LEAST", "Traps"]

@@ -4,8 +4,9 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from dedup.fingerprint.detector import Detector
-from dedup.index.contract import Index, Verdict
+from dedup.index.contract import Index
 from dedup.index.entry import Entry
+from dedup.index.verdict import Verdict
 from dedup.printing import redact
 from dedup.settings import SETTINGS
 

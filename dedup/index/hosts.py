@@ -14,16 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from dedup.fingerprint.chrome import (
-    KNOWN,
-    Chrome,
-    Evidence,
-    View,
-    can_suffice,
-    is_mirror,
-    match_counts,
-    weigh,
-)
+from dedup.fingerprint.chrome import KNOWN, Chrome, View
+from dedup.fingerprint.evidence import Evidence, can_suffice, is_mirror, match_counts, weigh
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.entry import Entry

@@ -12,10 +12,11 @@ from itertools import islice
 from typing import Any
 
 from dedup.errors import IndexCorruptError, SettingsError
-from dedup.fingerprint.chrome import Chrome, Evidence, View, is_same_name
+from dedup.fingerprint.chrome import Chrome, View
 from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.evidence import Evidence, is_same_name
 from dedup.index.batching import Confirmations
-from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_NEAR, Index, Near, Verdict
+from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_NEAR, Index
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts, Weighed
 from dedup.index.lifecycle import State
@@ -23,6 +24,7 @@ from dedup.index.local.shelf import Live, Shelf, join, leave
 from dedup.index.local.survey import survey_file
 from dedup.index.parameters import Parameters
 from dedup.index.survey import Survey
+from dedup.index.verdict import Near, Verdict
 from dedup.printing import printable
 from dedup.settings import SETTINGS
 

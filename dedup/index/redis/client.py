@@ -14,7 +14,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.fingerprint import chrome
+from dedup.fingerprint import evidence
 from dedup.index import contract
 from dedup.index.redis.record import layout
 from dedup.printing import printable, redact
@@ -42,7 +42,7 @@ VERBS = {
 #: Numbers that the scripts have from here, by the modules that define them.
 LIMITS = {
     contract: ("MAX_COMPARED", "MAX_EQUAL", "MAX_NEAR", "PROBE_LIMIT"),
-    chrome: ("FEW", "NOISE", "NOISE_NAMED", "NOISE_SHARE", "PARAGRAPH", "STRICT", "STRICTEST", "UNTOLD"),
+    evidence: ("FEW", "NOISE", "NOISE_NAMED", "NOISE_SHARE", "PARAGRAPH", "STRICT", "STRICTEST", "UNTOLD"),
 }
 #: What Redis says of a key that holds something else than an index does.
 DAMAGE = re.compile(r"WRONGTYPE|not an integer|attempt to |bad argument|too short")

@@ -16,11 +16,12 @@ from uuid import uuid4
 import numpy as np
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.fingerprint.chrome import Chrome, Evidence, is_same_name, weigh
+from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.evidence import Evidence, is_same_name, weigh
 from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.batching import Confirmations
-from dedup.index.contract import Index, Near, Verdict
+from dedup.index.contract import Index
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.bulk import Bulk
@@ -30,6 +31,7 @@ from dedup.index.redis.keys import Keys, Tables
 from dedup.index.redis.record import header_digest, pack, unpack
 from dedup.index.redis.survey import survey_redis
 from dedup.index.survey import Survey
+from dedup.index.verdict import Near, Verdict
 from dedup.page.urls import host
 from dedup.printing import octets as shown
 

@@ -7,8 +7,9 @@ taken for the page's own.
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from dedup.fingerprint.chrome import KNOWN, Chrome, Evidence, match_counts, weigh
+from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.evidence import Evidence, match_counts, weigh
 from dedup.index import Entry, Index
 from dedup.index.hosts import Hosts, Weighed
 from dedup.page.html import Page

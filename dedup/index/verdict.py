@@ -1,0 +1,82 @@
+"""What an index says of a page that is claimed."""
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from dedup.fingerprint.evidence import Evidence
+from dedup.fingerprint.simhash import distance
+from dedup.index.entry import Entry
+
+__all__ = ["Near", "Status", "Verdict"]
+
+Status = Literal["new", "same", "duplicate", "unjudged"]
+
+
+class Near(NamedTuple):
+    """A kept page that a new one resembles enough, but whose own content it has not."""
+
+    url: str
+    evidence: Evidence | None  #: None where nothing is known of the host
+    same_name: bool = False  #: both are called the same
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a claim."""
+
+    status: Status  #: new: kept and filed; same: its own earlier claim; duplicate: of another page
+    of: str | None = None  #: URL of the kept page that it duplicates
+    distance: int | None = None  #: bits in which the two simhashes differ
+    resemblance: float | None = None  #: estimated, 0..1
+    reason: str | None = None  #: why it is unjudged
+    of_simhash: int | None = None  #: simhash of the kept page
+    rule: str | None = None  #: what found it: "exact" (equal tokens), the detector's method, or "view"
+    of_id: str | None = field(default=None, compare=False)  #: page id of the kept page
+    #: Whether the kept page has been processed; if not, it may yet be released.
+    done: bool = field(default=True, compare=False)
+    #: How its own shingles match; None where it is an exact one, or nothing is known of its host.
+    evidence: Evidence | None = field(default=None, compare=False)
+    #: Of a new page, the first of its `MAX_NEAR` nearest candidates that it resembles enough.
+    near: Near | None = field(default=None, compare=False)
+    #: Of a page that is kept, whether an earlier run has handed over this very content.
+    known: bool = field(default=False, compare=False)
+
+    @classmethod
+    def new(cls, near: Near | None = None, *, known: bool = False) -> "Verdict":
+        """No kept page is near enough: this one is kept, and filed."""
+        return cls("new", near=near, known=known)
+
+    @classmethod
+    def same(cls, *, known: bool = False) -> "Verdict":
+        """The page itself was claimed before: it is kept."""
+        return cls("same", known=known)
+
+    @classmethod
+    def unjudged(cls, reason: str | None) -> "Verdict":
+        """The page can't be judged: it is kept, but not filed."""
+        return cls("unjudged", reason=reason)
+
+    @classmethod
+    def duplicate(
+        cls,
+        page: Entry,
+        of: Entry,
+        resemblance: float,
+        *,
+        rule: str,
+        done: bool,
+        evidence: Evidence | None = None,
+    ) -> "Verdict":
+        """The page is a near-duplicate of a kept one, by ``rule`` unless they are equal."""
+        equal = of.content == page.content
+        return cls(
+            "duplicate",
+            of.url,
+            distance(page.simhash, of.simhash),
+            resemblance,
+            of_simhash=of.simhash,
+            rule="exact" if equal else rule,
+            of_id=of.page_id,
+            done=done,
+            evidence=evidence,
+        )

@@ -24,7 +24,7 @@ from dedup.fingerprint.detector import Fingerprint
 from dedup.fingerprint.shingles import resemblance
 from dedup.lab.evaluation import Stream, measure
 from dedup.lab.labelled import read_collection, read_page
-from dedup.page.html import decode
+from dedup.page.charset import decode
 from dedup.page.read import read
 from tests.support.redis import running_server
 

@@ -23,7 +23,7 @@ import xxhash
 from dedup import Detector
 from dedup.lab.evaluation import Inline, Stream, measure
 from dedup.lab.labelled import read_collection
-from dedup.page.html import decode
+from dedup.page.charset import decode
 from dedup.page.read import read
 from dedup.page.words import is_url
 

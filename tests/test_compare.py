@@ -12,7 +12,7 @@ from dedup import Detector, open_index
 from dedup.fingerprint.shingles import containment
 from dedup.lab.labelled import read_page
 from dedup.lab.papers.sampling import mod_sample, winnow
-from dedup.page.html import decode
+from dedup.page.charset import decode
 from dedup.page.read import read
 from dedup.page.words import is_url
 from tests.support.crawls import Site as Web

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from dedup.fingerprint.detector import Detector
-from dedup.page.html import decode, extract, parse
+from dedup.page.charset import decode
+from dedup.page.html import extract, parse
 from dedup.page.limits import UNPARSABLE, unreadable
 from dedup.page.words import is_url, split_tokens
 from tests.support.pages.oracle import LINKS, spaced, steady, tokens_of

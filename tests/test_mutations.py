@@ -18,7 +18,8 @@ from crawler.demo import Site
 from dedup import Detector
 from dedup.fingerprint.detector import Comparison
 from dedup.fingerprint.shingles import hash_tokens, resemblance, shingle_hashes
-from dedup.page.html import decode, extract, parse
+from dedup.page.charset import decode
+from dedup.page.html import extract, parse
 from tests.support.pages.lookalikes import NEGATIVES
 from tests.support.pages.mutations import MUTATIONS
 

@@ -9,7 +9,6 @@ pages that share a megashingle (`dedup.fingerprint.methods`).
 
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -21,14 +20,17 @@ import numpy.typing as npt
 from lxml import etree
 
 from dedup.errors import SettingsError
+from dedup.fingerprint.digests import bloom, digest_of, joined
 from dedup.fingerprint.features import Features
 from dedup.fingerprint.fingerprint import Called, Comparison, Fingerprint, Own
 from dedup.fingerprint.methods import METHODS, Method
 from dedup.fingerprint.plans import Plan
+from dedup.fingerprint.recent import Recent
 from dedup.fingerprint.shingles import Hashes, count_different, hash_tokens
 from dedup.fingerprint.simhash import distance
 from dedup.fingerprint.sketch import EMPTY, Sketcher
-from dedup.page.html import Page, decode, parse
+from dedup.page.charset import decode
+from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
 from dedup.settings import SETTINGS
@@ -37,8 +39,6 @@ __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 
 #: Changes whenever the same page would get another fingerprint; stored with every index.
 SCHEME = 3
-#: Fingerprints that a detector remembers, by the digest of their tokens (about 500 bytes each).
-REMEMBERED = 4096
 #: Words outside marked chrome that make a main view of a page.
 LEAST_VIEW = 8
 #: Made-up features of a page that is no text.
@@ -119,12 +119,12 @@ class Detector:
         """Numbers that nobody can tell without ``hash_key``, one for each purpose that hashes serve."""
         secret = hashlib.blake2b(self.hash_key.encode(), digest_size=32).digest()
         purposes = ("check", "digest", "signature", "sketch", "tokens")
-        keys = {purpose: _digest(purpose.encode(), secret) for purpose in purposes}
+        keys = {purpose: digest_of(purpose.encode(), secret) for purpose in purposes}
         return keys if self.hash_key else keys | {"tokens": 0}
 
     @cached_property
-    def _recent(self) -> "_Recent":
-        return _Recent()
+    def _recent(self) -> Recent:
+        return Recent()
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -188,13 +188,13 @@ class Detector:
             return Fingerprint.unjudged(page.reason, len(page.tokens), page.links)
         secret = self._secrets["digest"].to_bytes(8, "big")
         if page.body:
-            return self._of_body(page.body, _digest(page.body, secret))
-        digest = _digest(_joined(page.tokens, page.data), secret)
+            return self._of_body(page.body, digest_of(page.body, secret))
+        digest = digest_of(joined(page.tokens, page.data), secret)
         found = self._recent.get(digest) or self._compute(page, digest)
         self._recent.add(digest, found)
-        heading = _bloom((word for word in page.heading if not any(map(str.isdigit, word))), secret)
-        names, address = _bloom(page.names, secret), _bloom(page.address, secret)
-        place = _digest(page.place.encode("utf-8", "replace"), secret) if page.place else 0
+        heading = bloom((word for word in page.heading if not any(map(str.isdigit, word))), secret)
+        names, address = bloom(page.names, secret), bloom(page.address, secret)
+        place = digest_of(page.place.encode("utf-8", "replace"), secret) if page.place else 0
         called = Called(heading, names, place)
         return replace(found, links=page.links, called=called, said=heading | names | address)
 
@@ -211,7 +211,7 @@ class Detector:
         view, left = digest, np.count_nonzero(outside & is_word)
         if page.chrome and left >= LEAST_VIEW:
             shown = compress(page.tokens, outside.tolist())
-            view = _digest(_joined(shown, page.data), self._secrets["digest"].to_bytes(8, "big"))
+            view = digest_of(joined(shown, page.data), self._secrets["digest"].to_bytes(8, "big"))
         marks = self.features.within(outside, is_word, self.shingle_size) * np.uint8(_IN_VIEW | _IN_MAIN)
         if left < self.min_tokens:
             marks |= np.uint8(_IN_MAIN)
@@ -293,27 +293,6 @@ class Detector:
         return int(self.finder.distances(filed[np.newaxis], own)[0])
 
 
-class _Recent:
-    """The fingerprints that were made last: pages that are served again and again cost no work.
-
-    It is what changes in a detector that is frozen: how long an answer takes, never the answer.
-    """
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[int, Fingerprint] = OrderedDict()
-
-    def get(self, digest: int) -> Fingerprint | None:
-        """The fingerprint of equal tokens, if it is remembered."""
-        return self._known.get(digest)
-
-    def add(self, digest: int, fingerprint: Fingerprint) -> None:
-        """Remembers it, and forgets the one that was asked for least recently if there are too many."""
-        self._known[digest] = fingerprint
-        self._known.move_to_end(digest)
-        if len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
-
-
 def _check(name: str, value: object, types: tuple[type, ...], allowed: str) -> None:
     if not isinstance(value, types):
         raise TypeError(f"{name} is {_shown(value)}; allowed: {allowed}")
@@ -322,24 +301,3 @@ def _check(name: str, value: object, types: tuple[type, ...], allowed: str) -> N
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
-
-
-def _digest(octets: bytes, key: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(octets, key=key, digest_size=8).digest(), "big")
-
-
-def _joined(tokens: Iterable[str], data: tuple[str, ...]) -> bytes:
-    return "\0".join((*tokens, "", *data) if data else tokens).encode()
-
-
-def _bloom(words: Iterable[str], key: bytes) -> int:
-    """Four bits of 64 for each word: a set that can be asked, by bits alone, what another lacks.
-
-    Of ten words, it holds another one by chance in 5 % of cases, of three in .1 %.
-    """
-    bits = 0
-    for word in words:
-        digest = _digest(word.encode(), key)
-        for shift in (0, 6, 12, 18):
-            bits |= 1 << (digest >> shift & 63)
-    return bits

@@ -28,16 +28,14 @@ This module does not know about fingerprints.  Everything here takes time linear
 no page makes it raise.
 """
 
-import codecs
 import re
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
-from itertools import islice
 from typing import NamedTuple, cast
 
-from bs4 import BeautifulSoup, UnicodeDammit
+from bs4 import BeautifulSoup
 from bs4.exceptions import ParserRejectedMarkup
 from lxml import etree
 
@@ -45,13 +43,12 @@ from dedup.page.data import read_data
 from dedup.page.heading import address_words, place, shared
 from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS
+from dedup.page.shell import DROPPED, is_shell
 from dedup.page.urls import MAX_URL, join, strip_ids, url_token, usable_base
 from dedup.page.words import is_url, split_tokens
 
-__all__ = ["Page", "charset", "decode", "extract", "parse"]
+__all__ = ["Page", "extract", "parse"]
 
-#: Elements whose content is not visible text.
-DROPPED = frozenset({"script", "style", "noscript", "template"})
 #: The attribute that holds a URL worth keeping, per element.
 URL_ATTRIBUTES = {"a": "href", "area": "href", "img": "src"}
 #: Elements, and ARIA roles, that mark the chrome of a site: what is around a page, and on many pages alike.
@@ -62,23 +59,8 @@ MARGINS = frozenset({"header", "footer"})
 CONTENT = frozenset({"main", "article", "section"})
 #: Elements that say what a page is called; of the second, the first in the page.
 TITLE, HEADING = "title", "h1"
-#: Elements into which scripts draw a page, by their ids; one that shows more words than this is not empty.
-MOUNTS = (
-    *("root", "app", "__next", "__nuxt", "___gatsby", "__app", "_app", "react-root", "react-app", "app-root"),
-    *("q-app", "vue-app", "svelte", "sapper", "main-app", "ember-app", "application", "appRoot", "mount"),
-)
-LOADING = 5
-#: A page of fewer words outside marked chrome shows only the shell that scripts fill, if there is an empty mount;
-#: and if there is none, but the page asks for JavaScript.
-SHELL_WITH_MOUNT, SHELL = 100, 30
-#: Codecs of Python that no page is encoded in; punycode takes quadratic time.
-NOT_CHARSETS = {"punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"}
-#: Encodings that a page can't have if its declaration of them can be read as ASCII.
-NOT_DECLARED = ["utf-16", "utf-16le", "utf-16be", "utf-32", "utf-32le", "utf-32be"]
 #: libxml2's XML_ERR_RESOURCE_LIMIT, for which older versions of lxml have no name.
 RESOURCE_LIMIT = 114
-#: Bytes that are searched for a declaration of the encoding, and from which an unknown one is guessed.
-HEAD = 65_536
 #: Characters that html.parser is given at most, since it takes quadratic time on broken tags.
 SECOND_OPINION = 4_096
 
@@ -88,10 +70,6 @@ _BATCH = re.compile(r".{1,65535}(?:\s|$)|.{65536}", re.DOTALL)
 
 #: Elements of which `extract` takes note.
 _STRUCTURE = CHROME | MARGINS | CONTENT | {TITLE, HEADING}
-_MOUNTS = cast(
-    Callable[[etree._Element], list[etree._Element]],
-    etree.XPath(f"(//app-root | //*[{' or '.join(f'@id={name!r}' for name in MOUNTS)}])[position() <= 4]"),
-)
 _RELATED = cast(Callable[[etree._Element], list[etree._Element]], etree.XPath("//link[@rel and @href]"))
 _WITH_ROLE = cast(Callable[[etree._Element], list[etree._Element]], etree.XPath("//*[@role]"))
 
@@ -126,50 +104,6 @@ class Page(NamedTuple):
     data: tuple[str, ...] = ()  #: tokens of the data in its scripts
     canonical: str = ""  #: the URL that it says it should be known by; "" if it names none
     body: bytes = b""  #: of a page that is no text: a digest of all its bytes, by which alone it is judged
-
-
-def decode(html: bytes | str, encoding: str | None = None) -> str:
-    """The text of a page.  A BOM wins, then ``encoding``, then UTF-8 if the page is valid UTF-8, then what the
-    page declares, then detection.
-
-    It never raises: an encoding that is no character set is ignored, and undecodable bytes become U+FFFD.
-
-    >>> decode("Käse".encode("latin-1"), "latin-1"), decode(b"\\xef\\xbb\\xbfx", "latin-1")
-    ('Käse', 'x')
-    >>> decode('<meta charset="cp1251">Привет'.encode("cp1251"))[-6:]
-    'Привет'
-    """
-    if isinstance(html, str):
-        return html.encode("utf-8", "replace").decode("utf-8")  # lone surrogates can't be hashed
-    for bom, codec in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ):
-        if html.startswith(bom):
-            return html[len(bom) :].decode(codec, "replace")
-    if encoding is not None and (named := charset(encoding)):
-        return html.decode(named, "replace")
-    with suppress(UnicodeDecodeError):
-        return html.decode("utf-8")
-    head = html if len(html) <= HEAD else html[:HEAD].rpartition(b"<")[0]
-    excluded = [*NOT_DECLARED, *NOT_CHARSETS, *(name.replace("_", "-") for name in NOT_CHARSETS)]
-    guess = UnicodeDammit(head, is_html=True, exclude_encodings=excluded).original_encoding
-    return decode(html.decode(charset(guess or "") or "windows-1252", "replace"))
-
-
-def charset(label: str) -> str | None:
-    """The Python codec of a character set's label; None if the label names no character set of pages.
-
-    >>> charset("UTF-8"), charset("zlib")
-    ('utf_8', None)
-    """
-    try:
-        name = codecs.lookup(label.strip()).name.replace("-", "_")
-        b"<x/>".decode(name, "replace")  # zlib, hex and the like don't encode text
-    except (LookupError, ValueError):
-        return None
-    return None if name in NOT_CHARSETS else name
 
 
 def parse(text: str) -> etree._Element:
@@ -284,7 +218,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore:
         return token and strip_ids(token)
 
     data = read_data(((node.get("type") or "", node.text or "") for node in scripts), data_token)
-    if not data and _is_shell(page, root):
+    if not data and is_shell(page.tokens, page.chrome, root):
         return page._replace(reason="scripted")
     return page._replace(data=data)
 
@@ -304,44 +238,6 @@ def _leave_out_ids(runs: list[tuple[_Part, list[str]]], bare: dict[str, set[str]
     if replaced:
         for _, pieces in runs:
             pieces[:] = (replaced.get(piece, piece) for piece in pieces)
-
-
-def _is_shell(page: Page, root: etree._Element) -> bool:
-    """Whether a page with scripts shows little but what is around the place that they fill."""
-    words = _main_words(page, SHELL_WITH_MOUNT)
-    if words >= SHELL_WITH_MOUNT:
-        return False
-    if any(_shows_nothing(node) for node in _MOUNTS(root)):
-        return True
-    notices = islice(root.iter("noscript"), 4)
-    return words < SHELL and any(
-        "javascript" in "".join(islice(node.itertext(), 20)).lower() for node in notices
-    )
-
-
-def _main_words(page: Page, most: int) -> int:
-    """How many words of a page are outside marked chrome; counting ends soon after ``most``."""
-    words = start = 0
-    for end, following in (*page.chrome, (len(page.tokens), 0)):
-        while start < end and words < most:
-            words += sum([not is_url(token) for token in page.tokens[start : min(start + most, end)]])
-            start += most
-        start = following
-    return words
-
-
-def _shows_nothing(node: etree._Element) -> bool:
-    """Whether an element has hardly a word, such as one that says that the page is loading."""
-    words = 0
-    for one in node.iter():
-        texts = (
-            one.text if one.tag not in DROPPED and isinstance(one.tag, str) else None,
-            one.tail if one is not node else None,
-        )
-        words += sum(len(split_tokens(text[:1000])) for text in texts if text and not text.isspace())
-        if words > LOADING or one.tag == "a":
-            return False
-    return True
 
 
 def _joined(runs: list[tuple[_Part, list[str]]], url: str, links: int, truncated: bool) -> Page:

@@ -3,7 +3,7 @@
 from scrapy import Request
 from scrapy.http import Response, TextResponse
 
-from dedup.page.html import charset
+from dedup.page.charset import charset
 from dedup.scrapy.component import Component
 from dedup.scrapy.streams import is_whole
 

@@ -21,7 +21,8 @@ from dedup.index.hosts import Weighed
 from dedup.lab.labelled import read_page
 from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
 from dedup.lab.papers.signatures import agreement
-from dedup.page.html import Page, decode
+from dedup.page.charset import decode
+from dedup.page.html import Page
 from dedup.page.words import is_url
 from dedup.printing import many, printable
 from dedup.scrapy.commands.compare.own import Known, ask, describe, evidence, objection

@@ -14,7 +14,7 @@ from dedup.intervals import wilson
 from dedup.lab.evaluation import Stream, Truth, measure, sketch_error
 from dedup.lab.figures import draw_collection
 from dedup.lab.labelled import read_collection, read_html
-from dedup.page.html import decode
+from dedup.page.charset import decode
 from dedup.scrapy.commands.evaluate.replay import Replay
 from dedup.scrapy.commands.terminal import each, interval, print_table
 

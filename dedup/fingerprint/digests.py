@@ -1,0 +1,29 @@
+"""Digests: 64 bits that stand for what a page says as a whole, and for the words by which it is called."""
+
+import hashlib
+from collections.abc import Iterable
+
+__all__ = ["bloom", "digest_of", "joined"]
+
+
+def digest_of(octets: bytes, key: bytes) -> int:
+    """64 bits of BLAKE2b."""
+    return int.from_bytes(hashlib.blake2b(octets, key=key, digest_size=8).digest(), "big")
+
+
+def joined(tokens: Iterable[str], data: tuple[str, ...]) -> bytes:
+    """What stands for a page's tokens and data in a digest."""
+    return "\0".join((*tokens, "", *data) if data else tokens).encode()
+
+
+def bloom(words: Iterable[str], key: bytes) -> int:
+    """A Bloom filter of 64 bits, four for each word: a set that can be asked, by bits alone, what another lacks.
+
+    Of ten words, it holds another one by chance in 5 % of cases, of three in .1 %.
+    """
+    bits = 0
+    for word in words:
+        digest = digest_of(word.encode(), key)
+        for shift in (0, 6, 12, 18):
+            bits |= 1 << (digest >> shift & 63)
+    return bits

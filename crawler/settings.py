@@ -9,6 +9,10 @@ ADDONS = {"dedup.scrapy.Addon": 500}
 # --- Manners -------------------------------------------------------------------------------------
 USER_AGENT = "shingleback (+https://example.org/bot)"  # put your own address here
 ROBOTSTXT_OBEY = True
+DOWNLOADER_MIDDLEWARES = {
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "dedup.scrapy.robots.RobotsTxtMiddleware": 100,  # the same, obeyed by the first requests to a host, too
+}
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 DOWNLOAD_DELAY = 1  # seconds between two requests to a host
 DOWNLOAD_TIMEOUT = 60  # seconds

@@ -1,7 +1,7 @@
 """The add-on in a stranger's project, on whichever Scrapy is installed: the oldest that is allowed, and the newest."""
 
 from tests.support.crawls import TWINS, page
-from tests.support.projects import Project
+from tests.support.projects import Project, documented
 
 KEPT = ["/", "/a", "/behind-a"]
 
@@ -120,3 +120,14 @@ def test_a_report_fetches_pages_again(project: Project) -> None:
     done = project.scrapy("duplicates", "--html", "report.html", "--fetch")
     assert (done.status, done.mishaps) == (0, [])
     assert project.site.requests[-2:] in (["/a", "/b"], ["/b", "/a"])
+
+
+def test_robots_txt_is_obeyed_at_first_contact_by_a_project_that_asks_for_it(project: Project) -> None:
+    links = [f"/private/{number}" for number in range(4)]
+    robots = 200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\n"
+    elsewhere = project.site.url.replace("127.0.0.1", "localhost")
+    project.site.pages = {"/": page("home", *(elsewhere + link for link in links)), "/robots.txt": robots}
+    project.obey(documented("robots.txt at first contact", "# settings.py"))
+    done = project.crawl(ROBOTSTXT_OBEY=True, CONCURRENT_REQUESTS=16)
+    assert (done.status, done.mishaps, done.stats["robotstxt/forbidden"]) == (0, [], 4)
+    assert project.site.requests == ["/robots.txt", "/", "/robots.txt"]

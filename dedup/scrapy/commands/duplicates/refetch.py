@@ -12,6 +12,7 @@ from dedup.droplog.texts import Text
 from dedup.fingerprint.detector import Detector
 from dedup.page.limits import UNREADABLE
 from dedup.scrapy.compat import crawler_process
+from dedup.scrapy.robots import replace as replace_robots
 
 __all__ = ["refetch"]
 
@@ -75,6 +76,7 @@ def refetch(
         },
         priority="cmdline",
     )
+    replace_robots(own)
     process = crawler_process(own)
     process.crawl(_Refetch, urls=urls, detector=detector, words=words, done=done)
     process.start()

@@ -1,0 +1,127 @@
+"""robots.txt is obeyed from the first request to a host on; see the section on that in docs/spiders.md."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.settings import Settings
+
+from crawler import settings as project
+from dedup.scrapy.robots import RobotsTxtMiddleware, replace
+from tests.support import ROOT
+from tests.support.crawls import Run, Site, Walker, page
+from tests.support.logs import record
+from tests.support.projects import documented
+from tests.support.waiting import LIMIT
+
+ROBOTS = 200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\n"
+FORBIDDEN = [f"/private/{number}" for number in range(7)]
+SCRAPYS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+
+
+@pytest.fixture
+def slow(site: Site) -> Site:
+    """A site that takes its time for robots.txt, so that other requests have to wait for it."""
+    site.on_request = lambda path: time.sleep(0.3 if path == "/robots.txt" else 0)
+    return site
+
+
+def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+
+class FirstContact(Walker):
+    starts = ("/", *FORBIDDEN)
+
+
+def test_of_eight_requests_at_first_contact_the_seven_forbidden_ones_are_not_sent(
+    slow: Site, crawl: Run
+) -> None:
+    pages = {path: page(path) for path in FirstContact.starts} | {"/robots.txt": ROBOTS}
+    middlewares = project.DOWNLOADER_MIDDLEWARES
+    done = crawl(
+        pages, FirstContact, ROBOTSTXT_OBEY=True, DOWNLOADER_MIDDLEWARES=middlewares, CONCURRENT_REQUESTS=16
+    )
+    assert done.requests == ["/robots.txt", "/"]
+    assert (done.stats["robotstxt/forbidden"], len(done.spider.failures)) == (7, 7)
+    assert done.mishaps == []
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_a_host_without_robots_txt_allows_everything(slow: Site, crawl: Run, status: int) -> None:
+    pages = {path: page(path) for path in FirstContact.starts} | {"/robots.txt": (status, {}, b"nothing")}
+    options: dict[str, Any] = {"ROBOTSTXT_OBEY": True, "RETRY_ENABLED": False, "CONCURRENT_REQUESTS": 16}
+    done = crawl(pages, FirstContact, DOWNLOADER_MIDDLEWARES=project.DOWNLOADER_MIDDLEWARES, **options)
+    assert set(FirstContact.starts) < set(done.requests)
+
+
+def test_what_is_not_to_obey_waits_for_nobody(slow: Site, crawl: Run) -> None:
+    class Disobeys(Walker):
+        async def start(self) -> AsyncIterator[Request]:
+            yield self.request("/")
+            for path in FORBIDDEN:
+                yield self.request(path, meta={"dont_obey_robotstxt": True})
+
+    pages = {path: page(path) for path in FirstContact.starts} | {"/robots.txt": ROBOTS}
+    options: dict[str, Any] = {"ROBOTSTXT_OBEY": True, "CONCURRENT_REQUESTS": 16}
+    done = crawl(pages, Disobeys, DOWNLOADER_MIDDLEWARES=project.DOWNLOADER_MIDDLEWARES, **options)
+    assert sorted(done.requests) == sorted(["/robots.txt", *FirstContact.starts])
+
+
+def test_pages_are_fetched_again_only_where_robots_txt_allows_it(slow: Site, tmp_path: Path) -> None:
+    slow.pages = {"/robots.txt": ROBOTS, "/kept": page("a")} | {path: page("a") for path in FORBIDDEN}
+    log = tmp_path / "drops.jsonl"
+    drops = [record(slow.url + path, f"{slow.url}/kept") for path in FORBIDDEN]
+    log.write_text("".join(json.dumps(drop) + "\n" for drop in drops))
+    done = run("-m", "scrapy", "duplicates", log, "--html", tmp_path / "report.html", "--fetch", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert slow.requests == ["/robots.txt", "/kept"]
+
+
+def test_the_documented_line_is_the_one_of_this_project() -> None:
+    names: dict[str, Any] = {}
+    exec(documented("robots.txt at first contact", "# settings.py"), names)  # noqa: S102
+    assert names["DOWNLOADER_MIDDLEWARES"] == project.DOWNLOADER_MIDDLEWARES
+
+
+def test_the_documented_example_runs_and_is_mended_by_that_line(tmp_path: Path) -> None:
+    example = documented("robots.txt at first contact", "# first_contact.py")
+    mended = example.replace(
+        '{"ROBOTSTXT_OBEY"', f'{{"DOWNLOADER_MIDDLEWARES": {project.DOWNLOADER_MIDDLEWARES}, "ROBOTSTXT_OBEY"'
+    )
+    assert mended != example
+    (tmp_path / "first_contact.py").write_text(mended)
+    done = run("first_contact.py", cwd=tmp_path)
+    assert (done.stdout, done.returncode) == ("/robots.txt\n", 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("theirs", "expected"),
+    [
+        ({}, 100),
+        ({SCRAPYS: 50}, 50),
+        ({SCRAPYS: None}, None),  # they have none, or another in its place
+        ({SCRAPYS: None, "dedup.scrapy.robots.RobotsTxtMiddleware": 100}, None),
+    ],
+)
+def test_another_place_or_another_middleware_of_the_project_is_left(
+    theirs: Any, expected: int | None
+) -> None:
+    settings = Settings({"DOWNLOADER_MIDDLEWARES": theirs})
+    replace(settings)
+    assert settings.getdict("DOWNLOADER_MIDDLEWARES").get(RobotsTxtMiddleware) == expected

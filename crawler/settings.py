@@ -108,8 +108,9 @@ DEDUP_MAX_CLUSTER = 5
 # If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any other,
 # as lists of URLs may want it.
 DEDUP_KEEP_START = True
-# This share of the drops is checked again by exact resemblance, which takes one more download each.  The
-# rate of wrong drops is in the stats (dedup/audit/).
+# This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link to, this
+# share is fetched at the end and judged: one more download each.  The rates are in the stats (dedup/audit/,
+# dedup/unreached/).
 DEDUP_AUDIT = 0.0
 # If true, the words of pages are stored beside the log, so that a report shows what differs between two.
 # They take up to 100 MB, compressed; "scrapy duplicates --html" makes the report.

@@ -96,8 +96,8 @@ _SETTINGS = (
             "If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any "
             "other, as lists of URLs may want it."),
     Setting("audit", Number(0.0, 1.0), 0.0,
-            "This share of the drops is checked again by exact resemblance, which takes one more download "
-            "each."),
+            "This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link "
+            "to, this share is fetched at the end and judged: one more download each."),
     Setting("keep_text", Flag(), False,
             "If true, the words of pages are stored beside the log, so that a report shows what differs "
             "between two."),

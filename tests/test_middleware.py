@@ -46,6 +46,32 @@ def test_a_near_duplicate_is_dropped_and_its_links_are_never_followed(crawl: Run
     assert done.mishaps == []
 
 
+def test_the_audit_tells_what_is_behind_links_that_were_not_followed(crawl: Run) -> None:
+    done = crawl(TWINS, DEDUP_AUDIT=1)
+    assert done.requests[-1] == "/behind-b"
+    assert done.stats["item_scraped_count"] == 3  # it is handed over to nobody
+    figures = {name: value for name, value in done.figures.items() if name.startswith("unreached")}
+    assert figures == {
+        "unreached": 1,
+        "unreached/sampled": 1,
+        "unreached/new": 1,
+        "unreached/contents": 1,
+        "unreached/contents_low": 1,
+        "unreached/contents_high": 1,
+    }
+    [told] = [
+        line for message in done.messages for line in message.getMessage().split("\n") if "missed?" in line
+    ]
+    assert told == (
+        "  missed?   1 URL on them was asked for by no other page: 1 of 1 sampled is new, so of all about 1 (1 to 1)"
+    )
+
+
+def test_the_links_of_nofollow_pages_are_counted_as_not_reached(crawl: Run) -> None:
+    done = crawl(TWINS, DEDUP_ACTION="nofollow")
+    assert done.figures["unreached"] == done.figures["links_not_followed"] == 1
+
+
 def test_the_errback_is_told_which_page_it_is_a_near_duplicate_of(crawl: Run, site: Site) -> None:
     [failure] = crawl(TWINS).spider.failures
     a, b = (Detector().fingerprint(TWINS[path][2], site.url + path) for path in ("/a", "/b"))
@@ -225,6 +251,7 @@ def test_the_stats_add_up(crawl: Run) -> None:
         "duplicate": 2,
         "dropped": 2,
         "links_not_followed": 2,
+        "unreached": 1,
         "unjudged": 2,
         "unjudged/short": 1,
         "unjudged/empty": 1,
@@ -243,8 +270,9 @@ def test_the_last_words_say_what_was_kept_and_dropped(crawl: Run, tmp_path: Path
     assert (
         "Near-duplicate filter: 4 pages fetched and judged\n"
         "  kept      3: 3 new\n"
-        "  dropped   1 near-duplicates\n"
-        "  saved     the 1 links on them were not followed\n"
+        "  dropped   1 near-duplicate\n"
+        "  saved     1 link on them was not followed\n"
+        "  missed?   1 URL on them was asked for by no other page; DEDUP_AUDIT = 0.1 would tell what a tenth of them hold\n"
         f"  drop log  {tmp_path / 'duplicates.jsonl'}\n"
         f"  to see    scrapy duplicates {tmp_path / 'duplicates.jsonl'} --html report.html"
     ) in [message.getMessage() for message in crawl(TWINS).messages]

@@ -2,7 +2,9 @@
 
 The file is JSON Lines, and its name is that of the log and ``.crawl``.  Each run adds one line of its thresholds
 (``run``, ``time``, ``method``, ``max_distance``, ``min_resemblance``, ``action``) and then lines of its counts
-so far (``run``, ``time``, ``pages``, ``duplicates``), ever farther apart.  Readers leave out other lines.
+so far (``run``, ``time``, ``pages``, ``duplicates``), ever farther apart, and at the end one of the URLs that only
+near-duplicates link to (``run``, ``time``, ``urls``, ``sampled``, ``new``, ``low``, ``high``).  Readers leave out
+other lines.
 """
 
 import json
@@ -15,7 +17,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["SUFFIX", "Course", "Step", "Thresholds", "pause", "read_steps", "read_thresholds", "width"]
+__all__ = [
+    "SUFFIX",
+    "Course",
+    "Missed",
+    "Step",
+    "Thresholds",
+    "pause",
+    "read_missed",
+    "read_steps",
+    "read_thresholds",
+    "width",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +69,16 @@ class Step(NamedTuple):
     duplicates: int
 
 
+class Missed(NamedTuple):
+    """The URLs that one run has met on near-duplicates only, and never asked for."""
+
+    urls: int
+    sampled: int = 0  # of them, those that were fetched at the end
+    new: int = 0  # contents among the sampled ones
+    low: int = 0  # contents behind all of them: at least
+    high: int = 0  # at most, with 97.5 % confidence
+
+
 class Course:
     """Writes the course of one crawl.  If that fails, a warning says so, and nothing more is written."""
 
@@ -69,6 +92,10 @@ class Course:
     def add(self, pages: int, duplicates: int) -> None:
         """Adds a line of the counts so far."""
         self._add({"pages": pages, "duplicates": duplicates})
+
+    def end(self, missed: Missed) -> None:
+        """Adds a line of what was not reached."""
+        self._add(missed._asdict())
 
     def _add(self, values: dict[str, Any]) -> None:
         if self._failed:
@@ -114,6 +141,16 @@ def read_steps(paths: Iterable[Path]) -> Iterator[Step]:
             since = (max(0, now - then) for now, then in zip(counts, before.get(run, (0, 0)), strict=True))
             yield Step(time, *since)
             before[run] = counts
+
+
+def read_missed(paths: Iterable[Path]) -> Missed | None:
+    """What the run that ended last has not reached; None if no run tells."""
+    found = None
+    for line in _lines(paths):
+        with suppress(*_WRONG):
+            told = Missed(*(int(line[name]) for name in Missed._fields))
+            found = told if min(told) >= 0 else found
+    return found
 
 
 def width(seconds: float) -> float:

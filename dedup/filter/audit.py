@@ -33,7 +33,7 @@ class Audit:
     ) -> None:
         """``fetch`` gives the page at a URL as it is now, or None; whatever it raises counts as None."""
         self._detector = detector
-        self._share = share
+        self.share = share
         self._stats = stats
         self._fetch = fetch
 
@@ -47,7 +47,7 @@ class Audit:
         258
         """
         digest = hashlib.blake2b(url.encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "big") < self._share * 2**64
+        return int.from_bytes(digest, "big") < self.share * 2**64
 
     async def check(self, url: str, shingles: Hashes, of: str) -> None:
         """Compares the shingles of a dropped page with those of the kept one as it is now."""

@@ -7,7 +7,7 @@ drop log.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -23,8 +23,10 @@ from dedup.filter.claims import Claimant
 from dedup.filter.doubts import Drop, Watch
 from dedup.filter.stats import Counts, Stats, count, spend
 from dedup.filter.traps import Traps
+from dedup.filter.unreached import Unreached
 from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Index, Verdict
+from dedup.index.batching import end
 from dedup.page.html import Page
 from dedup.page.urls import strip_user
 from dedup.printing import inert
@@ -55,6 +57,7 @@ class Visit:
     is_seed: bool = False  #: the crawl begins with it, and reaches everything from there: never dropped
     action: Action | None = None  #: what is to be done with it if it is a near-duplicate; None: as ever
     asked: str = ""  #: the URL that was asked for, if redirects led from there to here
+    links: Callable[[], Sequence[str]] = tuple  #: gives the URLs that it links to
     origin: Any = None  #: what `Crawl.fetch_again` takes; None: the page can't be fetched again
 
 
@@ -125,7 +128,7 @@ class Filter:
         self.min_depth = min_depth
         self.incremental = incremental
         self.stats = stats if stats is not None else Counts()
-        crawl = crawl or Crawl()
+        self._crawl = crawl = crawl or Crawl()
         self._alarm = Alarm(max_cluster, self.stats)
         self._traps = Traps(self.stats)
         self._canonicals = Canonicals()
@@ -134,10 +137,14 @@ class Filter:
         self._watch = Watch(index, self.stats, crawl.fetch_again)
         self._asked = Asked(index.detector.max_distance)
         self._checks: set[asyncio.Task[None]] = set()
+        #: What only near-duplicates link to; it is told what the crawl asks for.
+        self.unreached = Unreached(self.stats)
+        self._sampling: asyncio.Task[None] | None = None
 
     async def judge(self, visit: Visit) -> Outcome:
         """What becomes of a page; it is kept whatever fails."""
         started = time.perf_counter()
+        self.unreached.visit(visit.url)
         page, fingerprint = self._read(visit)
         read = time.perf_counter()
         self._watch.met(visit.page_id, fingerprint.simhash, self.index.detector.max_distance)
@@ -208,6 +215,7 @@ class Filter:
             count(self.stats, "canonical", "other" if agrees is None else "agrees" if agrees else "own")
         if outcome.action != "drop":
             return
+        self.unreached.leave(visit.links())
         verdict, of = outcome.verdict, record["duplicate_of"]
         if verdict.of_id and visit.origin is not None:
             drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash)
@@ -244,6 +252,13 @@ class Filter:
         """Whether a crawl that has nothing else to do should go on, because a drop is still uncertain."""
         return self._watch.is_waiting()
 
+    def is_sampling(self) -> bool:
+        """Whether a crawl that has nothing else to do should go on, because the audit fetches what was not reached."""
+        if self._sampling is None and self._audit.share and self.unreached.count():
+            sample = self.unreached.sample(self.index, self._audit.share, self._crawl.fetch)
+            self._sampling = asyncio.create_task(sample)
+        return self._sampling is not None and not self._sampling.done()
+
     async def close(self, *, finished: bool = True) -> None:
         """Writes what is confirmed and releases what is not; lets go of index and log.
 
@@ -251,6 +266,8 @@ class Filter:
         shadow no other page.
         """
         self._audit.close()
+        await end(self._sampling)
+        self.unreached.close()
         await self._watch.close()
         await self._claimant.close(finished=finished)
         self.log.close()

@@ -22,7 +22,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from dedup.droplog.course import read_steps, read_thresholds, width
+from dedup.droplog.course import read_missed, read_steps, read_thresholds, width
 from dedup.droplog.drops import Drops
 from dedup.droplog.record import FIELDS, Record
 from dedup.droplog.texts import Find, Runs
@@ -95,12 +95,14 @@ def _data(drops: Drops, source: Source, now: datetime) -> dict[str, Any]:
     listed = {pair["duplicate_of"] for pair in pairs}
     # The course counts all pages that were judged, so that it doesn't go with a choice of drops.
     steps = [] if source.chosen else source.courses
+    missed = read_missed(steps)
     return {
         "made": now.isoformat(timespec="seconds"),
         "logs": list(source.logs),
         "totals": totals._asdict(),
         "thresholds": [used._asdict() for used in islice(read_thresholds(source.courses), 10)],
         "timeline": _timeline(drops, steps),
+        "missed": missed and missed._asdict(),
         "grid": list(drops.grid()),
         "hosts": list(islice(drops.hosts(), MAX_HOSTS)),
         "clusters": [

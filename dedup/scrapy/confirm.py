@@ -55,7 +55,10 @@ class ConfirmMiddleware(Component):
                 alike = _callback(output, self.crawler) == _callback(request, self.crawler)
                 await self.filter.asked_again(page_id(self.crawler, request), simhash, alike=alike)
             elif nofollow:
+                self.filter.unreached.leave([output.url])
                 continue
+            else:
+                self.filter.unreached.ask(output.url)
             yield output
         # Not reached if the spider fails: Scrapy sends spider_error then.
         if not asked_again:

@@ -26,11 +26,13 @@ logger = logging.getLogger(__name__)
 class Timeline(Component):
     """A Scrapy extension: writes how many pages and near-duplicates there were as time went by."""
 
+    filter: Filter | None = None
     _course: course.Course | None = None
     _writing: asyncio.Task[None] | None = None
 
     def filter_opened(self, filter: Filter) -> None:
         """Writes from now on, unless the log is /dev/null or the like."""
+        self.filter = filter
         if path := filter.log.beside(course.SUFFIX):
             detector = filter.index.detector
             bounds = detector.max_distance, detector.min_resemblance
@@ -53,6 +55,10 @@ class Timeline(Component):
         if self._writing is not None:
             self._writing.cancel()
         self._add()
+        if self._course is not None and self.filter is not None:
+            get, names = self.crawler.stats.get_value, ("sampled", "new", "contents_low", "contents_high")
+            sample = (get(f"dedup/unreached/{name}", 0) for name in names)
+            self._course.end(course.Missed(self.filter.unreached.count(), *sample))
 
 
 class KeepText(Component):

@@ -185,7 +185,7 @@ class NearDuplicateMiddleware(Component):
 
     def spider_idle(self) -> None:
         """Nothing is left to be crawled, it seems."""
-        if self.filter is not None and self.filter.is_waiting():
+        if self.filter is not None and (self.filter.is_waiting() or self.filter.is_sampling()):
             raise DontCloseSpider
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:

@@ -4,6 +4,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dedup.printing import many
+
 __all__ = ["summary"]
 
 
@@ -17,7 +19,7 @@ def summary(stats: Mapping[str, Any], log: str, scrapy: str = "scrapy") -> str:
     12 pages fetched and judged
       kept      8: 7 new, 1 unjudged (1 short)
       dropped   4 near-duplicates
-      saved     the 90 links on them were not followed
+      saved     90 links on them were not followed
       drop log  drops.jsonl
       to see    scrapy duplicates drops.jsonl --html report.html
     """
@@ -35,7 +37,7 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         return f"{count(name):,} {name}" + (f" ({reasons})" if reasons else "")
 
     skipped = f", {parts('skipped')}" if count("skipped") else ""
-    yield f"{count('pages'):,} pages fetched and judged{skipped}"
+    yield f"{many(count('pages'), 'page')} fetched and judged{skipped}"
     kept = [
         f"{count('new'):,} new",
         *([f"{count('same'):,} seen before at the same URL"] if count("same") else []),
@@ -55,9 +57,11 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
             f"  own       {count('own_content'):,} new ones resemble another page, but what is their own differs"
             + (f"; of {unknown:,} of them the host was not yet known" if unknown else "")
         )
-    yield f"  dropped   {count('dropped'):,} near-duplicates"
+    yield f"  dropped   {many(count('dropped'), 'near-duplicate')}"
     if count("links_not_followed"):
-        yield f"  saved     the {count('links_not_followed'):,} links on them were not followed"
+        yield f"  saved     {_were(count('links_not_followed'), 'link')} not followed"
+    if count("unreached"):
+        yield f"  missed?   {_were(count('unreached'), 'URL')} asked for by no other page{_missed(stats)}"
     if count("marked"):
         yield (
             f"  marked    {count('marked'):,} near-duplicates; dropped, the {count('links_marked'):,} links on "
@@ -86,3 +90,18 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
     yield f"  drop log  {log or 'none'}"
     if log and count("duplicate"):
         yield f"  to see    {scrapy} duplicates {shlex.quote(log)} --html report.html"
+
+
+def _were(count: int, noun: str) -> str:
+    return f"{many(count, noun)} on them {'was' if count == 1 else 'were'}"
+
+
+def _missed(stats: Mapping[str, Any]) -> str:
+    """What is known of the contents behind addresses that were never asked for."""
+    get = "dedup/unreached/{}".format
+    if not (sampled := stats.get(get("sampled"))):
+        return "; DEDUP_AUDIT = 0.1 would tell what a tenth of them hold"
+    low, most, high = (stats[get(name)] for name in ("contents_low", "contents", "contents_high"))
+    new = stats[get("new")]
+    verb = "is" if new == 1 else "are"
+    return f": {new:,} of {sampled:,} sampled {verb} new, so of all about {most:,} ({low:,} to {high:,})"

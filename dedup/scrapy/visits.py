@@ -1,6 +1,7 @@
 """Responses of Scrapy as visits of the filter: which are judged at all, and what is read of them."""
 
 import logging
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast, get_args
 
@@ -8,11 +9,13 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.linkextractors import IGNORED_EXTENSIONS
 from scrapy.spidermiddlewares.depth import DepthMiddleware
 
 from dedup.filter import Visit
 from dedup.fingerprint.detector import Detector
 from dedup.page.html import Page
+from dedup.page.links import addresses
 from dedup.page.read import read_body
 from dedup.settings import Action, Types
 
@@ -38,6 +41,8 @@ DROPPED = "dedup_dropped"
 #: In the meta of a request that scrapy-playwright has answered: the page in the browser, if the spider wants it.
 TAB = "playwright_page"
 
+#: Ends of addresses that lead to no page.
+_NO_PAGES = frozenset(IGNORED_EXTENSIONS)
 #: Media types of text without markup.
 TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 
@@ -93,8 +98,17 @@ def visit(
         is_seed=keep_start and is_seed(crawler, request),
         action=asked(request),
         asked=request.meta.get("redirect_urls", [""])[0],
+        links=lambda: linked(response),
         origin=request,
     )
+
+
+def linked(response: Response) -> Sequence[str]:
+    """The URLs that a page links to, but for those that Scrapy's link extractors leave out as no pages."""
+    if not isinstance(response, HtmlResponse):
+        return ()
+    found = addresses(response.selector.root, response.url)
+    return [url for url in found if url.rpartition(".")[2].lower() not in _NO_PAGES]
 
 
 def asked(request: Request) -> Action | None:

@@ -1,0 +1,140 @@
+"""The addresses that only dropped pages link to: how many of them a crawl has never asked for.
+
+The links of a near-duplicate are not followed, and what is behind them may be found on no other page.  How much is
+lost by that, the contents of dropped pages can't tell; so the addresses are counted, and a sample of them can be
+fetched at the end of the crawl, which says how many new contents they hold.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from functools import lru_cache
+
+from xxhash import xxh3_64_intdigest
+
+from dedup.errors import DedupError
+from dedup.filter.stats import Stats, count
+from dedup.index import Index
+from dedup.intervals import wilson
+from dedup.page.html import Page
+from dedup.page.urls import host, strip_session
+from dedup.printing import inert
+
+__all__ = ["MAX_ADDRESSES", "MAX_SAMPLED", "Unreached"]
+
+logger = logging.getLogger(__name__)
+
+#: How many addresses are remembered, about 200 bytes each.  Beyond that a part of them stands for all.
+MAX_ADDRESSES = 1 << 16
+#: How many addresses are fetched at most.  Among 200 the share of new ones is known to 7 points or better.
+MAX_SAMPLED = 200
+
+
+class Unreached:
+    """Counts the addresses that are linked from dropped pages, and were asked for by no other page.
+
+    >>> from dedup.filter import Counts
+    >>> unreached = Unreached(Counts())
+    >>> unreached.visit("http://a.org/")
+    >>> unreached.leave(["http://a.org/", "http://a.org/1", "http://a.org/2?sid=9f86d08188", "http://b.org/"])
+    >>> unreached.ask("http://a.org/1")
+    >>> unreached.count()
+    1
+    """
+
+    def __init__(self, stats: Stats, most: int = MAX_ADDRESSES) -> None:
+        """At most so many addresses are remembered."""
+        self._stats = stats
+        self._most = most
+        # By their digests: the URL of an address that was never asked for, or None.  Only digests that are 0
+        # modulo 2^bits are remembered (Broder, On the resemblance and containment of documents, section 4).
+        self._met: dict[int, str | None] = {}
+        self._bits = 0
+        self._hosts: set[str] = set()
+
+    def ask(self, url: str) -> None:
+        """The crawl asks for a URL."""
+        digest = _digest(url)
+        if self._met.get(digest, "") is not None:
+            self._add(digest, None)
+
+    def visit(self, url: str) -> None:
+        """The crawl has got a page from a URL."""
+        self._hosts.add(host(url))
+        self.ask(url)
+
+    def leave(self, urls: Iterable[str]) -> None:
+        """The links of a page are not followed."""
+        for url in urls:
+            if (digest := _digest(url)) not in self._met:
+                self._add(digest, url)
+
+    def _add(self, digest: int, url: str | None) -> None:
+        if digest & ((1 << self._bits) - 1):
+            return
+        self._met[digest] = url
+        if len(self._met) > self._most:
+            self._bits += 1
+            mask = (1 << self._bits) - 1
+            self._met = {digest: url for digest, url in self._met.items() if not digest & mask}
+
+    def urls(self) -> list[str]:
+        """Addresses that were never asked for, on hosts that the crawl has visited, in an order that means nothing."""
+        return [url for _, url in sorted(self._met.items()) if url is not None and host(url) in self._hosts]
+
+    def count(self) -> int:
+        """How many there are: exactly, or as an estimate once more than `MAX_ADDRESSES` addresses were met."""
+        return len(self.urls()) << self._bits
+
+    def close(self) -> None:
+        """Puts the number into the stats."""
+        if unreached := self.count():
+            self._stats.set_value("dedup/unreached", unreached)
+
+    async def sample(
+        self, index: Index, share: float, fetch: Callable[[str], Awaitable[Page | None]]
+    ) -> None:
+        """Fetches a share of the addresses, and estimates how many new contents all of them hold.
+
+        The pages are judged like others, but nobody gets them, their links are not followed, and they are not
+        filed.  Of pages that are alike, one is new: contents that are new and there many times make the estimate too
+        high, so that its lower bound is only what was found.
+        """
+        urls, claimed = self.urls(), list[str]()
+        tried = new = 0
+        try:
+            for url in urls[: min(MAX_SAMPLED, round(share * len(urls) + 0.5))]:
+                tried += 1
+                try:
+                    page = await fetch(url)
+                    fingerprint = page and index.detector.fingerprint_page(page)
+                    if not fingerprint or fingerprint.reason:
+                        raise ValueError("no page that can be judged")
+                    claimed.append(f"sample {url}")
+                    verdict = await index.claim(claimed[-1], url, fingerprint)
+                except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware)
+                    logger.debug("No sample: %s: %s", inert(url), error)
+                    count(self._stats, "unreached/failed")
+                    continue
+                new += verdict.status == "new"
+        finally:
+            for name in claimed:
+                await _release(index, name)
+        self._stats.set_value("dedup/unreached/sampled", tried)
+        self._stats.set_value("dedup/unreached/new", new)
+        if tried:
+            _, high = wilson(new, tried)
+            self._stats.set_value("dedup/unreached/contents_low", new)
+            self._stats.set_value("dedup/unreached/contents", round(new / tried * self.count()))
+            self._stats.set_value("dedup/unreached/contents_high", round(high * self.count()))
+
+
+async def _release(index: Index, page_id: str) -> None:
+    try:
+        await index.release(page_id)
+    except DedupError as error:  # it is released when the index is closed, or when its run is over
+        logger.debug("A sample is not released yet: %s", error)
+
+
+@lru_cache(maxsize=1 << 14)  # most links of a page are on others, too
+def _digest(url: str) -> int:
+    return xxh3_64_intdigest(strip_session(url).encode("utf-8", "replace"))

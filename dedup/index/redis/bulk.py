@@ -43,10 +43,10 @@ class Bulk:
         for start in range(0, len(page_ids), PAGES):
             ids = [self._keys.page_id(page_id) for page_id in page_ids[start : start + PAGES]]
             keys, arguments = [self._keys.released], list[Any]()
-            with self._server.errors():
-                numbers = await self._server.client.mget(ids)
+            async with self._server.turn():
+                numbers = await self._server.values(ids)
                 pages = [self._keys.pages + (number or b"") for number in numbers]
-                records = await self._server.client.mget(pages)
+                records = await self._server.values(pages)
             for page_id, number, record in zip(ids, numbers, records, strict=True):
                 if entry := whole(record or b""):
                     keys += [page_id, *(probe.bucket for probe in self._tables.probes(entry))]

@@ -2,8 +2,9 @@
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,12 +23,14 @@ from dedup.settings import SETTINGS
 
 __all__ = ["Server"]
 
-#: Connections of one crawler; further claims wait for one.
-CONNECTIONS = 16
-#: Seconds to wait for a connection, an answer, a free connection of the pool.
+#: Connections of one crawler: those of its claims, and those of all else, which so never waits for claims.
+CLAIMS, OTHERS = 16, 4
+#: Seconds to wait for a connection, or an answer.
 TIMEOUT = 2.0
 #: Seconds for one call in all, retries included.
 DEADLINE = 4.0
+#: In how many steps that time passes: see `deadline`.
+STEPS = 8
 #: Keys asked for by one SCAN.
 SCAN = 1000
 #: The scripts, each in a file under lua/.  Before the text of each stands what it needs: the layout of a
@@ -48,6 +51,31 @@ LIMITS = {
 DAMAGE = re.compile(r"WRONGTYPE|not an integer|attempt to |bad argument|too short")
 
 
+@asynccontextmanager
+async def deadline(seconds: float) -> AsyncIterator[None]:
+    """Raises TimeoutError if what is within takes longer.
+
+    The time passes in steps, and for as long as the event loop is busy with other pages, no further step is taken:
+    an answer that has come meanwhile is read before it counts as missing.
+    """
+    loop, timer = asyncio.get_running_loop(), None
+    async with asyncio.timeout(None) as limit:
+
+        def step(left: int) -> None:
+            nonlocal timer
+            if left:
+                timer = loop.call_later(seconds / STEPS, step, left - 1)
+            else:
+                limit.reschedule(loop.time())
+
+        step(STEPS)
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+
 class Server:
     """A server at an address.  Nothing is connected before the first call."""
 
@@ -58,7 +86,7 @@ class Server:
         try:
             self._pool = aioredis.BlockingConnectionPool.from_url(
                 address,
-                max_connections=CONNECTIONS,
+                max_connections=CLAIMS + OTHERS,
                 timeout=TIMEOUT,
                 socket_timeout=TIMEOUT,
                 socket_connect_timeout=TIMEOUT,
@@ -78,6 +106,30 @@ class Server:
         self.where = redact(address)
         self.client: Any = aioredis.Redis(connection_pool=self._pool)
         self._scripts = {verb: self.client.register_script(source(verb)) for verb in VERBS}
+        self._claims, self._others = asyncio.Semaphore(CLAIMS), asyncio.Semaphore(OTHERS)
+        self._answered = 0.0  # when a turn last ended well
+        self._silent, self._trouble = 0.0, ""  # when one has shown that nobody answers, and why
+
+    @asynccontextmanager
+    async def turn(self, *, claiming: bool = False) -> AsyncIterator[None]:
+        """Waits for one of our connections: first come, first served, for as long as the server answers others.
+
+        Whatever an open index asks, it asks within a turn; no turn is asked for within another.  Raises
+        `IndexUnavailableError` if meanwhile a whole turn of another has failed, and none has ended well since
+        that began: then all who wait are told at once.
+        """
+        asked = time.monotonic()
+        async with self._claims if claiming else self._others:
+            if self._silent > max(asked, self._answered):
+                raise IndexUnavailableError(self._trouble)
+            began = time.monotonic()
+            try:
+                yield
+            except IndexUnavailableError as error:
+                if self._answered < began:
+                    self._silent, self._trouble = time.monotonic(), str(error)
+                raise
+            self._answered = time.monotonic()
 
     async def run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
         """Runs a script, and returns its answer.
@@ -85,10 +137,19 @@ class Server:
         A script that the server has forgotten is loaded again; after a lost connection it is called again.
         """
         with self.errors():
-            async with asyncio.timeout(DEADLINE):
+            async with deadline(DEADLINE):
                 while True:
                     with suppress(exceptions.NoScriptError):  # flushed between its loading and its call
                         return await self._scripts[verb](keys=list(keys), args=list(arguments))
+
+    async def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The texts at some keys."""
+        with self.errors():
+            async with deadline(DEADLINE):
+                texts = list(await self.client.mget(keys))
+            if len(texts) != len(keys) or not all(isinstance(text, bytes | None) for text in texts):
+                raise ValueError("an answer to another question")
+        return texts
 
     async def ask(self, commands: Iterable[Sequence[Any]], *, together: bool = False) -> list[Any]:
         """Answers to commands, None where a key is of another type; all of one moment if ``together``."""
@@ -117,7 +178,7 @@ class Server:
         """What the server says of itself; raises `IndexMismatchError` if it may lose parts of an index."""
         info: dict[str, Any] = {}
         with self.errors():
-            async with asyncio.timeout(DEADLINE):
+            async with deadline(DEADLINE):
                 for section in ("server", "memory", "persistence"):
                     with suppress(exceptions.NoPermissionError):
                         info |= await self.client.info(section)

@@ -32,7 +32,7 @@ from dedup.fingerprint.chrome import Chrome, View
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.hosts import MAX_HOSTS, Hosts
-from dedup.index.redis.client import DEADLINE, Server
+from dedup.index.redis.client import Server
 from dedup.index.redis.keys import Keys
 
 __all__ = ["MAX_TABLES", "Brought", "SharedHosts", "pack_table", "unpack_table"]
@@ -171,9 +171,7 @@ class SharedHosts(Hosts):
         old = [name for name in names if self._about(name).read <= stale or not self.table(name).is_known]
         if old:
             versions = [self._about(name).version for name in old]
-            with self._server.errors():
-                async with asyncio.timeout(DEADLINE):
-                    found = await self._server.client.mget([*map(self._keys.host, old)])
+            found = await self._server.values([*map(self._keys.host, old)])
             for name, octets, version in zip(old, found, versions, strict=True):
                 # A table that is being written, or was written or read meanwhile, is known better.
                 if name != self._writing and version == self._about(name).version:

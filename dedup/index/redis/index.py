@@ -8,7 +8,8 @@ import asyncio
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -47,6 +48,16 @@ LEASE_MS = 60_000
 ASKED, ROUNDS = 32, 4
 #: Pages that one call of a script confirms, or tells the states of.
 PAGES = 500
+#: How many releases are remembered at most that could not be made yet; of the others, copies are dropped in doubt.
+MAX_RELEASING = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class _Release:
+    """A claim that is to be released."""
+
+    claimed: Entry
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # while it is on its way
 
 
 class RedisIndex(Index):
@@ -58,7 +69,7 @@ class RedisIndex(Index):
         self._namespace = namespace
         self._keys = Keys(namespace)
         self._pending: dict[str, Entry] = {}  # this run's claims that are neither confirmed nor released
-        self._releasing: dict[str, Entry] = {}  # and those to be released as soon as the server answers
+        self._releasing: dict[str, _Release] = {}  # and those to be released as soon as the server answers
         self._replacing: dict[str, str] = {}  # pages of earlier runs, by those in whose place these were met
         self._began = 0  # when, in ms of the server's clock
         self._nonces = count()
@@ -119,6 +130,29 @@ class RedisIndex(Index):
         return stored
 
     async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
+        async with self._server.turn(claiming=True):
+            unknown = None
+            if release := self._releasing.get(entry.page_id):
+                async with release.lock:  # else one that is on its way might come after the claim
+                    unknown = self._releasing.pop(entry.page_id, None)
+            try:
+                return await self._judge(entry, page)
+            except BaseException as error:
+                is_answer = isinstance(error, IndexMismatchError | IndexCorruptError)
+                if unknown or not (is_answer or self._is_claimed(entry.page_id)):
+                    self._release_later(entry)
+                raise
+
+    def _is_claimed(self, page_id: str) -> bool:
+        return page_id in self._pending or page_id in self._confirmations
+
+    def _release_later(self, entry: Entry) -> None:
+        """A claim is to be released, or nobody knows what has become of it: it was cancelled, or its answer is lost."""
+        self._releasing[entry.page_id] = _Release(entry)
+        if len(self._releasing) > MAX_RELEASING:
+            del self._releasing[next(iter(self._releasing))]
+
+    async def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:
         digests, shown, *others = self._tables.probes(entry)
         order = self.plan.nearest_first
         probes = [(digests, -1), (shown, -1), *((others[place], reach) for place, reach in order)]
@@ -221,18 +255,30 @@ class RedisIndex(Index):
 
     async def _release(self, page_id: str) -> None:
         self._replacing.pop(page_id, None)
-        if page_id in self._pending:
-            self._releasing[page_id] = self._pending.pop(page_id)
-            await self._release_all()
+        if entry := self._pending.pop(page_id, None):
+            self._release_later(entry)
+        await self._release_now(page_id)
 
-    async def _release_all(self) -> None:
-        """Releases what was asked for now, and what could not be released when it was asked for."""
-        for page_id, claimed in list(self._releasing.items()):
-            entry = await self._find(page_id) or claimed  # a dead run may have filed it otherwise
+    async def _release_now(self, page_id: str) -> None:
+        release = self._releasing.get(page_id)
+        if release is None:
+            return
+        async with release.lock:
+            if self._releasing.get(page_id) is not release:
+                return
+            # A dead run may have filed it otherwise.  A cancelled claim has reached the server before this answer.
+            entry = await self._find(page_id) or release.claimed
             keys = [self._keys.released, self._keys.page_id(page_id)]
             keys += [probe.bucket for probe in self._tables.probes(entry)]
             await self._call("release", keys, [self._keys.pages])
             self._releasing.pop(page_id, None)
+
+    async def _release_all(self) -> None:
+        """Releases what could not be released when it was asked for, and claims of which nobody knows."""
+        releases = map(self._release_now, list(self._releasing))
+        for error in await asyncio.gather(*releases, return_exceptions=True):
+            if error is not None:
+                raise error
 
     async def _states(self, page_ids: Sequence[str]) -> list[State]:
         found: list[State] = []
@@ -242,14 +288,17 @@ class RedisIndex(Index):
         return found
 
     async def _find(self, page_id: str) -> Entry | None:
-        with self._server.errors():
-            number = await self._server.client.get(self._keys.page_id(page_id))
-            record = await self._server.client.get(self._keys.page(int(number))) if number else None
-        return unpack(bytes(record)) if isinstance(record, bytes) else None
+        record: bytes | None = None
+        async with self._server.turn():
+            (number,) = await self._server.values([self._keys.page_id(page_id)])
+            if number:
+                (record,) = await self._server.values([self._keys.pages + number])
+        return unpack(record) if record else None
 
     async def _count(self) -> int:
+        async with self._server.turn():
+            given, released = await self._server.values([self._keys.sequence, self._keys.released])
         with self._server.errors():
-            given, released = await self._server.client.mget(self._keys.sequence, self._keys.released)
             return int(given or 0) - int(released or 0)
 
     async def survey(self) -> Survey | None:
@@ -280,9 +329,10 @@ class RedisIndex(Index):
 
     async def _watch_server(self) -> None:
         """Notices a policy that was changed in mid-run; claims are refused for as long as it lasts."""
-        self._refusal = None
         try:
-            await self._server.check()
+            async with self._server.turn():
+                await self._server.check()
+            self._refusal = None
         except IndexMismatchError as error:
             self._refusal = error
 
@@ -291,7 +341,7 @@ class RedisIndex(Index):
             if self._opened:
                 self._lease.cancel()
                 await self._confirmations.close()
-                self._releasing |= self._pending
+                self._releasing |= {page_id: _Release(entry) for page_id, entry in self._pending.items()}
                 self._pending.clear()
                 await self._release_all()
                 if self._hosts is not None:
@@ -313,9 +363,10 @@ class RedisIndex(Index):
         nonce = str(next(self._nonces)).encode()
         own = self._keys
         known = (self._digest, self._seen, nonce, f"{self.run}{self._began}")
-        reply = await self._server.run(
-            verb, [own.header, own.sequence, own.runs, own.pending, *keys], [*known, *arguments]
-        )
+        async with nullcontext() if verb == "claim" else self._server.turn():  # a claim has its turn
+            reply = await self._server.run(
+                verb, [own.header, own.sequence, own.runs, own.pending, *keys], [*known, *arguments]
+            )
         match reply:
             case [echo, int(), b"gone"] if echo == nonce:
                 raise IndexMismatchError(

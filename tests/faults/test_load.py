@@ -1,0 +1,124 @@
+"""Many claims at once, over few connections: a wait for one of our own is no outage, and an outage is noticed by all."""
+
+import asyncio
+import hashlib
+import random
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from dedup.errors import IndexUnavailableError
+from dedup.index import Index, Verdict
+from dedup.index.redis import client
+from dedup.index.redis.client import source
+from tests.support.coroutines import driven
+from tests.support.fingerprints import fingerprint_of
+from tests.support.redis import Line
+from tests.support.stores import opened
+from tests.support.waiting import until
+
+#: What the requests of claims hold.
+CLAIM = hashlib.sha1(source("claim"), usedforsecurity=False).hexdigest().encode()
+
+
+class Gate(Line):
+    """Lets claims through when it is open, and all else at any time."""
+
+    def __init__(self, server: Path) -> None:
+        super().__init__(server)
+        self.open = asyncio.Event()
+        self.delay = 0.0
+        self.claims = 0
+
+    async def ask(self, request: bytes) -> list[bytes | None]:
+        if CLAIM in request:
+            self.claims += 1
+            await self.open.wait()
+            await asyncio.sleep(self.delay)
+        return [request]
+
+
+@asynccontextmanager
+async def gated(server: Path, namespace: str) -> AsyncIterator[tuple[Index, Gate]]:
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        gate, proxy = Gate(server), Path(folder, "proxy.sock")
+        async with gate.listening(proxy), opened(f"unix://{proxy}", namespace) as index:
+            yield index, gate
+            gate.open.set()
+
+
+async def claim_all(index: Index, number: int, contents: int) -> list[Verdict | BaseException]:
+    """Claims that many pages at once."""
+    claims = (
+        index.claim(
+            f"{page}", f"http://{page}/", fingerprint_of(random.Random(page % contents).getrandbits(64))
+        )
+        for page in range(number)
+    )
+    return await asyncio.gather(*claims, return_exceptions=True)
+
+
+def statuses(verdicts: list[Verdict | BaseException]) -> list[str]:
+    return [verdict.status if isinstance(verdict, Verdict) else str(verdict) for verdict in verdicts]
+
+
+@pytest.mark.parametrize("claims", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+@driven
+async def test_a_claim_waits_for_a_connection_as_long_as_others_are_answered(
+    redis_socket: Path, namespace: str, monkeypatch: pytest.MonkeyPatch, claims: int
+) -> None:
+    monkeypatch.setattr(client, "CLAIMS", 2)
+    monkeypatch.setattr(client, "DEADLINE", 1.0)
+    async with gated(redis_socket, namespace) as (index, gate):
+        gate.open.set()
+        gate.delay = 2.5 / claims  # so all of them take longer than the deadline of one
+        said = statuses(await claim_all(index, claims, claims // 2))
+        assert sorted(said) == ["duplicate"] * (claims // 2) + ["new"] * (claims // 2)
+
+
+@driven
+async def test_a_loop_that_is_busy_with_other_pages_is_no_outage(
+    redis_socket: Path, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "DEADLINE", 1.0)
+    async with gated(redis_socket, namespace) as (index, gate):
+        work = asyncio.create_task(claim_all(index, 4, 4))
+        await until(lambda: gate.claims == 4)
+        gate.open.set()
+        for _ in range(3):
+            time.sleep(0.5)  # noqa: ASYNC251 (that is the point)
+            await asyncio.sleep(0)
+        assert statuses(await work) == ["new"] * 4
+
+
+@driven
+async def test_confirmations_dont_wait_for_claims(redis_socket: Path, namespace: str) -> None:
+    async with gated(redis_socket, namespace) as (index, gate):
+        gate.open.set()
+        await index.claim("a", "http://a/", fingerprint_of(1))
+        gate.open.clear()
+        waiting = asyncio.create_task(claim_all(index, 200, 200))
+        await until(lambda: gate.claims == 1 + client.CLAIMS)
+        await index.confirm("a")
+        await until(lambda: is_done(index, "a"))
+        gate.open.set()
+        assert statuses(await waiting) == ["new"] * 200
+
+
+async def is_done(index: Index, page_id: str) -> bool:
+    return await index.states([page_id]) == ["done"]
+
+
+@driven
+async def test_an_outage_is_told_at_once_to_all_who_wait(
+    redis_socket: Path, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "DEADLINE", 0.3)
+    async with gated(redis_socket, namespace) as (index, gate):
+        said = await claim_all(index, 500, 500)
+        assert all(isinstance(error, IndexUnavailableError) for error in said)
+        assert gate.claims <= client.CLAIMS, "each has waited for an answer of its own"

@@ -1,0 +1,271 @@
+"""The policy for links: which are worth a download, by what the verdicts on pages like theirs have taught.
+
+A link belongs to groups, from its host down.  The pages of each that were judged make its rate, and a group of
+which nothing is known begins with the rate of the one above it.  Links whose tail was met before, on another
+release or mirror, have rates of their own, and so have the parameters of which other values were met.  A
+near-duplicate that leads to new content was worth its download, so it is credited with that.
+
+Links that are not worth a download are parked.  They come back when their group has become worth it, and some are
+taken as samples, so that a group that is misjudged is found out.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dedup.links.address import Address, address, digest
+from dedup.links.met import Met
+from dedup.links.parking import Link, Lot, Parking
+from dedup.links.rates import Rates, logit, sigmoid
+
+__all__ = ["Doubt", "Links"]
+
+#: Of the links of kept pages, those are parked that bring new content to fewer than this share of downloads.
+LEAST_OF_KEPT = 0.02
+#: A repeat's own history weighs against so many repeats of the host.
+REPEATS = 2.0
+#: New content credits the near-duplicate that linked to it, and the one before with this share of that.
+CREDITED, SHARE = 2, 0.5
+#: Downloads that are under way, and near-duplicates that may yet be credited, which are remembered.
+MAX_NOTES, MAX_HUBS = 10_000, 20_000
+#: After each of so many new contents of a host, a parked link is taken as a sample.
+SAMPLE_EVERY = 20
+#: How many samples are taken when nothing else is left.
+SAMPLES_AT_ONCE = 8
+#: Lots that are looked at after a new content, and how much their rate must have risen until each link is.
+LOTS_AT_ONCE, RISEN = 8, 1.1
+
+
+class Doubt(NamedTuple):
+    """Why a link is not worth a download."""
+
+    group: str  #: the group, or the parameter, that decided
+    tail: int  #: how many of its last segments were met before, together
+    judged: int  #: pages of that group that were judged
+    new: int  #: how many of those were new, or led to new ones
+    rate: float  #: the share of downloads that is expected to bring new content
+    least: float  #: the share that is asked for
+    parked: int  #: links of its group that were parked before
+    sampled: int  #: how many of those were downloaded as samples
+
+
+@dataclass(slots=True)
+class _Note:
+    """What the verdict on a page will teach, as things were when it was downloaded."""
+
+    groups: list[str]
+    parameters: list[str]
+    tail: int | None  #: the digest of the longest tail that was met before
+    found_on: str
+
+
+class Links:
+    """The links of one crawl.  For each that leaves the queue: `doubt`, then `park` or `note`; then `learn`.
+
+    Memory is bounded: about 80 MB where everything is at its limit, links that wait not counted.
+    """
+
+    def __init__(self, *, min_yield: float = 0.05, skip: bool = False, explore: float = 0.1) -> None:
+        """The keywords are the settings of these names."""
+        self.min_yield = min_yield
+        self.skip = skip
+        self.rates = Rates()
+        self.parking = Parking(explore)
+        self._met = Met()
+        self._notes: dict[int, _Note] = {}
+        self._hubs: dict[int, _Note] = {}
+        self._samples: set[int] = set()  # links that are downloaded whatever their rate
+
+    # --- What a link is expected to bring
+
+    def rate(self, url: str) -> float:
+        """The share of downloads like this that brings new content."""
+        return self._rate(address(url))[0]
+
+    def priority(self, url: str) -> int:
+        """What to add to a request's priority, so that what brings the most comes first: -13 to 18, in half logits."""
+        return math.floor(2 * logit(max(self.rate(url), 0.002)))
+
+    def _rate(self, parts: Address) -> tuple[float, str]:
+        """And the parameter that decides it, "" if the groups do."""
+        tail = self._tail(parts)
+        rate, parameter = self.rates.rate(_names(parts.groups, tail)), ""
+        if tail:
+            usual = self.rates.rate((_repeats(parts.host, tail),))
+            judged, new = self._met.repeats(parts.tails[tail - 1])
+            own = (new + REPEATS * usual) / (judged + REPEATS)
+            rate = sigmoid(logit(rate) + logit(own) - logit(usual))
+        for name, rest in parts.others.items():
+            if rest in self._met:
+                of_parameter = self.rates.rate(_parameter(parts, name))
+                if of_parameter < rate:
+                    rate, parameter = of_parameter, name
+        return rate, parameter
+
+    def _tail(self, parts: Address) -> int:
+        """How many of its last segments were met before, together: 0 to 3."""
+        for length in range(len(parts.tails), 0, -1):
+            if parts.tails[length - 1] in self._met:
+                return length
+        return 0
+
+    def _has_twin(self, parts: Address) -> bool:
+        """Whether its last two segments were met before, or it but for one of its parameters."""
+        met = self._met
+        return any(tail in met for tail in parts.tails[1:]) or any(
+            rest in met for rest in parts.others.values()
+        )
+
+    # --- Decisions
+
+    def doubt(self, link: Link) -> Doubt | None:
+        """Why a link is not to be downloaded now; None if it is."""
+        parts = address(link.url)
+        least = self._least(link, parts)
+        if least is None or (self._samples and digest(link.url) in self._samples):
+            return None
+        rate, parameter = self._rate(parts)
+        return self._doubt(parts, rate, parameter, least) if rate < least else None
+
+    def _least(self, link: Link, parts: Address) -> float | None:
+        """The rate that is asked of a link; None if it is not asked for one."""
+        if not link.on_kept:
+            return self.min_yield
+        return LEAST_OF_KEPT if self.skip and self._has_twin(parts) else None
+
+    def _doubt(self, parts: Address, rate: float, parameter: str, least: float) -> Doubt:
+        tail = self._tail(parts)
+        lot = self.parking.lot(_name(parts.groups[-1], tail))
+        group, count = parts.host, None
+        if parameter:
+            group, count = f"{parts.script}?{parameter}=", self.rates.get(_parameter(parts, parameter)[1])
+            group, count = (
+                (group, count)
+                if count
+                else (f"{parts.host}/*?{parameter}=", self.rates.get(_parameter(parts, parameter)[0]))
+            )
+        else:
+            for group in reversed(parts.groups):
+                if count := self.rates.get(_name(group, tail)):
+                    break
+        judged, new = (round(count.judged), int(count.new)) if count else (0, 0)
+        waiting = (lot.parked, lot.sampled) if lot else (0, 0)
+        return Doubt(group, tail, judged, new, rate, least, *waiting)
+
+    def park(self, link: Link, doubt: Doubt) -> None:
+        """The link waits."""
+        groups = address(link.url).groups
+        self.parking.add(_name(groups[-1], doubt.tail), link, doubt.tail, doubt.rate)
+
+    def note(self, link: Link) -> None:
+        """The link is downloaded: what its verdict will teach depends on what is known now."""
+        parts = address(link.url)
+        tail = self._tail(parts)
+        groups = list(_names(parts.groups, tail))
+        if tail:
+            groups.append(_repeats(parts.host, tail))
+        parameters = [
+            key for name, rest in parts.others.items() if rest in self._met for key in _parameter(parts, name)
+        ]
+        key = digest(link.url)
+        self._samples.discard(key)
+        note = _Note(groups, parameters, parts.tails[tail - 1] if tail else None, link.found_on)
+        _remember(self._notes, key, note, MAX_NOTES)
+        self._met.add(parts.others.values())
+        self._met.add(parts.tails)
+
+    # --- Verdicts
+
+    def learn(self, url: str, *, new: bool | None) -> list[Link]:
+        """A page that was noted was judged; returns the parked links that are worth a download by now.
+
+        ``new`` is None if it could not be judged, which teaches nothing.
+        """
+        key = digest(url)
+        note = self._notes.pop(key, None)
+        if note is None or new is None:
+            return []
+        self.rates.add(note.groups, new)
+        self.rates.add(note.parameters, new)
+        if note.tail is not None:
+            self._met.learn(note.tail, 1, float(new))
+        if not new:
+            _remember(self._hubs, key, note, MAX_HUBS)
+            return []
+        back = self._credit(note)
+        found = self.parking.found(address(url).host)
+        if len(self.parking):
+            back += self._reopen(url)
+            if found % SAMPLE_EVERY == 0:
+                back += self._sample(1)
+        return back
+
+    def _credit(self, note: _Note) -> list[Link]:
+        """New content was found: the near-duplicates through which it was found were worth their downloads."""
+        back: list[Link] = []
+        share = 1.0
+        for _ in range(CREDITED):
+            url = note.found_on
+            hub = self._hubs.pop(digest(url), None)
+            if hub is None:
+                break
+            note = hub
+            self.rates.credit(
+                note.groups, share
+            )  # the links of a twin are the same: no merit of its parameter
+            if note.tail is not None:
+                self._met.learn(note.tail, 0, share)
+            share *= SHARE
+            back += self._reopen(url)
+        return back
+
+    def _reopen(self, url: str) -> list[Link]:
+        """Parked links near a URL that are worth a download now."""
+        return [link for lot in self.parking.near(url, LOTS_AT_ONCE) for link in self._worth(lot)]
+
+    def _worth(self, lot: Lot) -> list[Link]:
+        rate = self.rates.rate(_names(lot.groups, lot.tail))
+        if rate <= lot.checked * RISEN:
+            lot.checked = min(lot.checked, rate)
+            return []
+        lot.checked = rate
+        return self.parking.take(lot, self._is_worth)
+
+    def _is_worth(self, link: Link) -> bool:
+        return self.doubt(link) is None
+
+    def idle(self) -> list[Link]:
+        """Nothing else is left: the parked links that are worth a download, or else samples of the others."""
+        worth = [link for lot in self.parking.all() for link in self._worth(lot)]
+        return worth or self._sample(SAMPLES_AT_ONCE)
+
+    def _sample(self, most: int) -> list[Link]:
+        taken = self.parking.sample(most)
+        self._samples.update(digest(link.url) for link in taken)
+        return taken
+
+
+def _remember(notes: dict[int, _Note], key: int, note: _Note, most: int) -> None:
+    notes[key] = note
+    if len(notes) > most:
+        del notes[next(iter(notes))]
+
+
+# --- The names of rates
+
+
+def _name(group: str, tail: int) -> str:
+    return f"{tail} {group}"
+
+
+def _names(groups: tuple[str, ...], tail: int) -> list[str]:
+    return [f"{tail} {group}" for group in groups]
+
+
+def _repeats(host: str, tail: int) -> str:
+    return f"repeats {tail} {host}"
+
+
+def _parameter(parts: Address, name: str) -> tuple[str, str]:
+    """The rates of a parameter: in all of the host, then in this script."""
+    return f"parameter {name} {parts.host}", f"parameter {name} {parts.script}"

@@ -1,0 +1,102 @@
+"""Rates of new content, by group: how many pages of it were judged, and how many of them were new."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+__all__ = ["Count", "Rates", "logit", "sigmoid"]
+
+#: Groups that are remembered: about 200 bytes each; the least recently used one goes.
+MAX_GROUPS = 20_000
+#: What is expected where nothing was judged, and how many pages that expectation counts for.
+PRIOR, WEIGHT = 0.5, 4.0
+#: At this many pages, older ones begin to count for less: of what was judged, this share goes on counting.
+WINDOW, FADING = 200, 0.75
+
+
+@dataclass(slots=True)
+class Count:
+    """Pages of a group."""
+
+    judged: float = 0.0  #: how many were judged, of late
+    new: float = 0.0  #: how many of them were new, or led to new ones
+    all_judged: int = 0  #: how many were judged since the crawl began
+    all_new: int = 0  #: how many of them were new
+
+    def add(self, new: bool) -> None:
+        """One more page was judged."""
+        if self.judged >= WINDOW:
+            self.judged *= FADING
+            self.new *= FADING
+        self.judged += 1
+        self.new += new
+        self.all_judged += 1
+        self.all_new += new
+
+    def credit(self, share: float) -> None:
+        """A page that was not new has led to one that is."""
+        self.new = min(self.new + share, self.judged)
+
+
+class Rates:
+    """Counts by the names of groups."""
+
+    def __init__(self, most: int = MAX_GROUPS) -> None:
+        self._counts: dict[str, Count] = {}  # the least recently used one first
+        self._most = most
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def items(self) -> Iterator[tuple[str, Count]]:
+        """The names and their counts."""
+        return iter(self._counts.items())
+
+    def get(self, name: str) -> Count | None:
+        """What is known of a group."""
+        return self._counts.get(name)
+
+    def put(self, name: str, count: Count) -> None:
+        """Takes what an earlier part of the crawl has counted."""
+        self._counts[name] = count
+
+    def add(self, names: Iterable[str], new: bool) -> None:
+        """A page of these groups was judged."""
+        for name in names:
+            count = self._counts.pop(name, None) or Count()
+            count.add(new)
+            self._counts[name] = count
+        while len(self._counts) > self._most:
+            del self._counts[next(iter(self._counts))]
+
+    def credit(self, names: Iterable[str], share: float) -> None:
+        """A page of these groups was not new, but has led to one that is."""
+        for name in names:
+            if count := self._counts.get(name):
+                count.credit(share)
+
+    def rate(self, names: Iterable[str], prior: float = PRIOR) -> float:
+        """The expected share of new ones in the last of these groups; each begins as the one before it.
+
+        >>> rates = Rates()
+        >>> for _ in range(4):
+        ...     rates.add(["a.org", "a.org/mirror/"], new=False)
+        >>> rates.rate(["a.org"]), rates.rate(["a.org", "a.org/mirror/"]), rates.rate(["a.org", "a.org/other/"])
+        (0.25, 0.125, 0.25)
+        """
+        rate = prior
+        for name in names:
+            if count := self._counts.get(name):
+                rate = (count.new + WEIGHT * rate) / (count.judged + WEIGHT)
+        return rate
+
+
+def logit(share: float) -> float:
+    """The logarithm of the odds, for shares that are not too near to 0 or 1."""
+    share = min(max(share, 1e-4), 1 - 1e-4)
+    return math.log(share / (1 - share))
+
+
+def sigmoid(odds: float) -> float:
+    """The share of such odds."""
+    return 1 / (1 + math.exp(-odds))

@@ -1,0 +1,99 @@
+"""The policy for links on generated sites, judged by the truth: what it downloads, what it loses, that it ends."""
+
+import asyncio
+from functools import cache
+
+import pytest
+
+from dedup.links import Link, Links
+from tests.support.scenes import SCENES, Scene
+from tests.support.simulation import Result, by_truth, simulate
+
+#: Downloads after which a crawl is taken to be endless; it is one of at most 409 contents.
+CAP = 4000
+
+
+def crawl(name: str, **options: object) -> Result:
+    links = Links(skip="skip" in options) if options.get("follow") == "yield" or "skip" in options else None
+    options.pop("skip", None)
+    return asyncio.run(simulate(SCENES[name](), by_truth(), links, most=CAP, **options))  # type: ignore[arg-type]
+
+
+def contents(scene: Scene, result: Result) -> set[str]:
+    """What the kept pages show."""
+    return {page.content for url in result.kept if (page := scene.fetch(url))}
+
+
+@cache
+def everything(name: str) -> frozenset[str]:
+    """The contents that a crawl finds which follows all links; of endless sites, the first ones."""
+    order = "breadth first" if SCENES[name]().endless else "depth first"
+    return frozenset(contents(SCENES[name](), crawl(name, follow="all", order=order)))
+
+
+def lost(name: str, result: Result) -> int:
+    return len(everything(name) - contents(SCENES[name](), result))
+
+
+#: With links of near-duplicates followed by their yield: the most downloads, and the most contents that are lost.
+YIELD = {
+    "mirror": (260, 0),
+    "mirrors5": (1254, 0),
+    "hidden": (400, 0),
+    "hosts": (1254, 0),
+    "versions": (1250, 8),
+    "session": (2450, 0),
+    "token": (2450, 0),
+    "sessionpath": (3000, 0),
+    "from": (2273, 0),
+    "printer": (1009, 0),
+    "wiki": (1449, 0),
+    "forum": (1505, 0),
+    "facets": (840, 0),
+    "calendar": (470, 64),
+    "soft404": (220, 0),
+    "soft404x10": (320, 0),
+    "soft404short": (300, 0),
+    "catchall": (800, 0),
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_links_of_near_duplicates_are_followed_as_far_as_they_bring_new_content(name: str) -> None:
+    result = crawl(name, follow="yield")
+    downloads, may_be_lost = YIELD[name]
+    assert result.ended
+    assert result.downloads <= downloads
+    assert lost(name, result) <= may_be_lost
+
+
+def test_by_default_what_is_behind_near_duplicates_is_lost() -> None:
+    assert [lost(name, crawl(name)) for name in ("hidden", "versions")] == [16, 134]
+
+
+#: With links of kept pages skipped as well: the most downloads.
+SKIP = {"session": 376, "token": 376, "sessionpath": 676, "from": 374, "wiki": 401, "forum": 497}
+
+
+@pytest.mark.parametrize("name", SKIP)
+def test_links_of_kept_pages_can_be_skipped_if_pages_like_them_bring_nothing(name: str) -> None:
+    result = crawl(name, follow="yield", skip=True)
+    assert result.ended
+    assert lost(name, result) == 0
+    assert result.downloads <= SKIP[name]
+
+
+def test_a_crawl_is_the_same_each_time() -> None:
+    once, again = (crawl("versions", follow="yield") for _ in range(2))
+    assert list(once.statuses) == list(again.statuses)
+    assert once.parked == again.parked
+
+
+def test_nothing_is_asked_of_a_link_on_a_kept_page_unless_those_are_to_be_skipped() -> None:
+    links = Links()
+    for number in range(100):
+        link = Link(f"http://a.org/{number}", found_on="http://a.org/")
+        links.note(link)
+        links.learn(link.url, new=False)
+    assert links.doubt(Link("http://a.org/100", found_on="http://a.org/"))
+    assert links.doubt(Link("http://a.org/100", found_on="http://a.org/", on_kept=True)) is None

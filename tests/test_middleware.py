@@ -285,9 +285,7 @@ def test_mark_says_what_would_have_been_dropped(crawl: Run) -> None:
         if (text := message.getMessage()).startswith("Near-duplicate filter: 5 pages")
     ]
     assert "  kept      5: 4 new, 1 marked as near-duplicates\n  dropped   0 near-duplicates\n" in text
-    assert (
-        "  marked    1 near-duplicates; dropped, the 1 links on them would not have been followed\n" in text
-    )
+    assert "  marked    1 near-duplicate; dropped, 1 link on them would not have been followed\n" in text
 
 
 def test_the_stats_are_in_the_periodic_log(crawl: Run, site: Site, caplog: pytest.LogCaptureFixture) -> None:

@@ -64,8 +64,8 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         yield f"  missed?   {_were(count('unreached'), 'URL')} asked for by no other page{_missed(stats)}"
     if count("marked"):
         yield (
-            f"  marked    {count('marked'):,} near-duplicates; dropped, the {count('links_marked'):,} links on "
-            "them would not have been followed"
+            f"  marked    {many(count('marked'), 'near-duplicate')}; dropped, {many(count('links_marked'), 'link')} on them "
+            "would not have been followed"
         )
     if named := count("canonical"):
         words = {"agrees": "that of the kept page", "own": "their own", "other": "that of a third page"}

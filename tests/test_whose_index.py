@@ -51,7 +51,24 @@ def test_in_redis_each_spider_has_a_namespace_by_default(
 
 
 NAMES = ["shop", "Shop", "shop/a", "shop/A", "shop.a", "shop_a", "a b", "a_b", "..", "../a", "naïve", "na_ve"]
-NAMES += ["", "/", "a.sqlite", "a.sqlite/b", "a/", "x" * 300, "x" * 301, "a\\b", "~", "nul:"]
+NAMES += [
+    "",
+    "/",
+    "a.sqlite",
+    "a.sqlite/b",
+    "a/",
+    "x" * 300,
+    "x" * 301,
+    "a\\b",
+    "~",
+    "nul:",
+    "ä",
+    "é",
+    "书",
+    "?",
+    "\udcff",
+]
+NAMES += ["b", "b.sqlite.lock/c", "b.sqlite-wal/c"]
 
 
 def test_namespaces_that_differ_never_share_a_default_file() -> None:
@@ -61,11 +78,23 @@ def test_namespaces_that_differ_never_share_a_default_file() -> None:
     assert not any(".." in Path(name).parts or Path(name).is_absolute() for name in files)
     assert all(len(part.encode()) < 200 for name in files for part in Path(name).parts)
     folders = {parent for name in files for parent in Path(name).parents}
-    assert not folders & {Path(name) for name in files}, "a file would stand where a folder is needed"
+    beside = {Path(f"{name}{end}") for name in files for end in ("", "-wal", "-shm", ".lock", ".new")}
+    assert not folders & beside, "a file would stand where a folder is needed"
 
 
 def test_spiders_and_projects_that_differ_never_share_a_default_namespace() -> None:
-    pairs = [("a", "b"), ("a", "{b}"), ("a", "%7Bb%7D"), ("a", "b/c"), ("a/b", "c"), ("a", "é"), (None, "b")]
+    pairs = [
+        ("a", "b"),
+        ("a", "{b}"),
+        ("a", "%7Bb%7D"),
+        ("a", "b/c"),
+        ("a/b", "c"),
+        ("a", "é"),
+        ("a", "\udcff"),
+        (None, "b"),
+        ("a b", "c"),
+        ("a_b", "c"),
+    ]
     assert len({default_namespace(*pair) for pair in pairs}) == len(pairs)
     assert all(
         name.isprintable() and not set(name) & set("{}") for name in (default_namespace(*p) for p in pairs)

@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dedup.files import make_private
+
 __all__ = [
     "SUFFIX",
     "Course",
@@ -102,6 +104,7 @@ class Course:
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
+            make_private(self._path)
             with self._path.open("a") as file:
                 file.write(json.dumps({"run": self._run, "time": now} | values) + "\n")
         except OSError as error:

@@ -2,10 +2,13 @@
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dedup.errors import SettingsError
+from dedup.files import make_private
 from dedup.settings import SETTINGS
 
 __all__ = ["DropLog", "fill"]
@@ -33,11 +36,28 @@ class DropLog:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # Windows knows O_BINARY, and would write line ends of its own without it.
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-            self._file = os.open(self.path, flags, 0o644)
+            make_private(self.path)
+            self._file = os.open(self.path, flags, 0o600)
+            self._check_kind(path)
             torn = os.fstat(self._file).st_size > 0 and self._last() != b"\n"
+        except SettingsError:
+            self.close()
+            raise
         except (OSError, ValueError) as error:
             raise SETTINGS["log"].refusal(path, f"which can't be written: {error}") from None
         self._before = b"\n" if torn else b""  # keeps apart what a crash left of the last line
+
+    def _check_kind(self, path: str) -> None:
+        """Raises `SettingsError` for what is no file: a pipe would hold up the crawl, and a disk would be overwritten.
+
+        What has no other end may stand for a file: /dev/null, a terminal.
+        """
+        assert self._file is not None
+        mode = os.fstat(self._file).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
+            what = "a pipe, whose reader could hold up the crawl" if stat.S_ISFIFO(mode) else "no file"
+            follow = 'others can read a file as it grows, with "scrapy duplicates --follow --json"'
+            raise SETTINGS["log"].refusal(path, f"which is {what} ({follow})")
 
     def _last(self) -> bytes:
         """The last byte of the file."""

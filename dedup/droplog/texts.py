@@ -14,6 +14,8 @@ from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from dedup.files import make_private
+
 __all__ = ["MAX_FILE", "MAX_TEXT", "MAX_URL", "SUFFIX", "Find", "Runs", "Text", "Texts", "stored"]
 
 #: Runs of tokens, from ... to before ..., in order.
@@ -67,6 +69,8 @@ class Texts:
         self._max_file = max_file
         self._rows: list[tuple[str, str, bool, bytes]] = []
         self._pairs: list[tuple[str, str]] = []
+        with suppress(OSError):  # SQLite says what is wrong
+            make_private(path)  # SQLite gives the files beside it the same mode
         self._database = sqlite3.connect(path)
         try:
             self._database.executescript(_SCHEMA)

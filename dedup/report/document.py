@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -236,13 +237,22 @@ def write_report(path: Path, text: str) -> None:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:99]}-", dir=path.parent)
         with open(handle, "w", encoding="ascii") as file:
             file.write(text)
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, _mode(path))
         os.replace(temporary, path)
     except (OSError, ValueError) as error:
         if temporary is not None:
             with suppress(OSError):
                 os.unlink(temporary)
         raise _unwritten(path, error) from None
+
+
+def _mode(path: Path) -> int:
+    """The mode of the file that a report replaces, or that of any new file."""
+    with suppress(FileNotFoundError):
+        return stat.S_IMODE(path.stat().st_mode)
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def _unwritten(path: Path, why: Exception | str) -> SettingsError:

@@ -38,6 +38,9 @@ PREFIX = "DEDUP_"
 #: What a name keeps as a part of a namespace.
 _SAFE = "".join(map(chr, range(32, 127))).translate(str.maketrans("", "", "{}%/"))
 
+#: How the names of index files, and of what lies beside them, end.
+_BESIDE = re.compile(r"\.sqlite(-wal|-shm|-journal|\.lock|\.new)?$")
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -133,7 +136,7 @@ def default_namespace(bot_name: str | None, spider: str) -> str:
     >>> default_namespace("shop", "books"), default_namespace("shop", "{all}")
     ('shop/books', 'shop/%7Ball%7D')
     """
-    names = [quote(name, _SAFE) for name in (bot_name or "scrapybot", spider) if name]
+    names = [quote(name, _SAFE, errors="surrogatepass") for name in (bot_name or "scrapybot", spider) if name]
     return "/".join(names)
 
 
@@ -150,9 +153,9 @@ def file_of(namespace: str) -> str:
 
 
 def _file_name(part: str) -> str:
-    if re.fullmatch(r"[a-z0-9_][a-z0-9_.-]{0,99}(?<!\.)(?<!\.sqlite)", part):
+    if re.fullmatch(r"[a-z0-9_][a-z0-9_.-]{0,99}(?<!\.)", part) and not _BESIDE.search(part):
         return part
-    digest = hashlib.blake2b(part.encode(errors="replace"), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(part.encode(errors="surrogatepass"), digest_size=8).hexdigest()
     return re.sub("[^a-z0-9_-]", "_", part.lower())[:100] + f"~{digest}"
 
 

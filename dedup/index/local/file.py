@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -75,6 +76,7 @@ class IndexFile:
 
     def _header(self) -> dict[str, str]:
         """What the file says of itself, read without writing to it."""
+        self._check_names(self.path)
         if self.path.stat().st_size == 0:
             raise IndexCorruptError(f"the index file:{self.name} is an empty file; delete it to start anew")
         with self.path.open("rb") as file:
@@ -93,6 +95,23 @@ class IndexFile:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             check_format(f"file:{self.name}", version)
             return dict(connection.execute("SELECT name, value FROM header"))
+
+    def _check_names(self, path: Path) -> None:
+        """Raises `IndexUnavailableError` if a file has another name, by which another process may have it open.
+
+        What keeps two processes apart goes by names: the lock, and SQLite's log.
+        """
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode) or found.st_nlink > 1:
+            what = (
+                "a symbolic link"
+                if stat.S_ISLNK(found.st_mode)
+                else f"one file with {found.st_nlink} names (hard links)"
+            )
+            raise IndexUnavailableError(
+                f"the index file:{self.name} can't be opened: {printable(str(path))} is {what}, so that another crawl "
+                "could have it open by another name; remove the other names, or make a copy and name that"
+            )
 
     def _read_only(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path.as_uri() + "?mode=ro", uri=True, check_same_thread=False)

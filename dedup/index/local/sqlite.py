@@ -8,6 +8,7 @@ each page is stored with its checksum.
 
 import os
 import sqlite3
+import stat
 from array import array
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
@@ -22,6 +23,7 @@ from dedup.errors import (
     IndexInUseError,
     IndexMismatchError,
 )
+from dedup.files import make_private
 from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
@@ -103,7 +105,7 @@ class Store(IndexFile):
                 self._header()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(f"{self.path}.lock")
+            self._lock = self._lock_file()
             self._lock.acquire(timeout=0)
         except Timeout:
             raise IndexInUseError(
@@ -121,6 +123,13 @@ class Store(IndexFile):
         except BaseException:
             self._lock.release()
             raise
+
+    def _lock_file(self) -> FileLock:
+        """The lock beside the file: what another has put under its name is neither followed nor emptied."""
+        path = self.path.with_name(f"{self.path.name}.lock")
+        make_private(path)
+        self._check_names(path)
+        return FileLock(path, mode=stat.S_IMODE(path.stat().st_mode))  # which it may set
 
     def hold(self) -> None:
         """Opens the file for writing, and notes which process holds it."""
@@ -158,6 +167,7 @@ class Store(IndexFile):
         fresh.unlink(missing_ok=True)
         for left in ("-wal", "-shm"):  # of an index that was deleted
             self.path.with_name(self.path.name + left).unlink(missing_ok=True)
+        make_private(fresh)  # SQLite gives the files beside it the same mode
         with closing(sqlite3.connect(fresh)) as connection, connection:
             connection.executescript(_SCHEMA)
             connection.executemany("INSERT INTO header VALUES (?, ?)", parameters.items())

@@ -9,7 +9,7 @@ from dedup.errors import IndexUnavailableError
 from dedup.filter import Counts, doubts
 from dedup.filter.doubts import Drop, Watch
 from tests.support.coroutines import driven
-from tests.support.filters import FailingIndex, fingerprint
+from tests.support.filters import FailingIndex, Notes, fingerprint
 from tests.support.waiting import until
 
 
@@ -18,8 +18,9 @@ class Run:
 
     def __init__(self) -> None:
         self.index, self.counts = FailingIndex(), Counts()
-        self.again: list[object] = []
-        self.watch = Watch(self.index, self.counts, self.again.append)
+        crawl = Notes()
+        self.again = crawl.again
+        self.watch = Watch(self.index, self.counts, crawl.fetch_again)
 
     async def add(self, of: str, page: str, *, done: bool = False) -> None:
         if (await self.index.states([of])) == ["absent"]:
@@ -140,14 +141,40 @@ async def test_a_page_that_is_met_with_another_content_turns_out_to_be_none() ->
 
 
 @driven
-async def test_a_crawl_waits_for_an_uncertain_drop_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_uncertain_for_too_long_is_fetched_again_unjudged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with watching() as run:
         assert not run.watch.is_waiting()
         await run.add("a", "b")
         assert run.watch.is_waiting()
+        assert run.again == []
         monkeypatch.setattr(doubts, "PATIENCE", 0.0)
+        assert run.watch.is_waiting()  # for what is fetched again now
+        assert run.again == ["request of b, unjudged"]
         assert not run.watch.is_waiting()
-    assert run.counts == {"dedup/uncertain": 1}
+        assert run.counts == {"dedup/uncertain": 1, "dedup/fetched_again": 1}
+
+
+@driven
+async def test_a_page_that_is_given_up_keeps_no_crawl_waiting_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with watching() as run:
+        await run.add("a", "b")
+        monkeypatch.setattr(doubts, "PATIENCE", 0.05)
+        await until(lambda: run.watch.is_waiting() and run.again == ["request of b, unjudged"])
+        await run.add("a", "c")
+        assert run.watch.is_waiting()
+        assert run.again == ["request of b, unjudged", "request of c, unjudged"]
+        assert not run.watch.is_waiting()
+
+
+@driven
+async def test_what_is_uncertain_at_the_end_is_fetched_again_unjudged() -> None:
+    async with watching() as run:
+        await run.add("a", "b")
+        await run.add("x", "y", done=True)
+    assert run.again == ["request of b, unjudged"]
+    assert run.counts == {"dedup/uncertain": 1, "dedup/fetched_again": 1}
 
 
 @driven

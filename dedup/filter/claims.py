@@ -182,6 +182,11 @@ class Claimant:
             logger.warning("No verdicts: %s (on_index_failure %s)", text, self._policy)
         return Failure.AWAY if isinstance(error, IndexUnavailableError) else Failure.UNUSABLE
 
+    def is_open(self, page_id: str) -> bool:
+        """Whether a page was kept that has been neither confirmed nor released."""
+        aside = self._aside.get(page_id)
+        return page_id in self._claimed or (aside is not None and not aside.done)
+
     async def confirm(self, page_id: str) -> None:
         """The page's output has been handed over."""
         if page_id in self._aside:

@@ -2,13 +2,14 @@
 
 Each was dropped for a kept page.  If that page was claimed but is not yet processed, it may fail, or its crawler may
 die, and then it was kept nowhere.  Even a page that is done may turn out to be no page, but a wall.  What was dropped
-for it is then fetched again.
+for it is then fetched again.  And so it is if nobody says in time what became of that page: then it is not judged any
+more, so no doubt ends in a loss.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -25,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between two looks at the pages of other crawlers; `settle` tells of one's own.
 INTERVAL = 1.0
-#: Seconds that a crawl, otherwise at its end, waits for pages of other crawlers: longer than a lease.
-PATIENCE = 120.0
+#: Seconds for which a page of another crawler is waited for by a crawl that is otherwise at its end.
+PATIENCE = 20.0
 #: How many uncertain drops are remembered at most, and how many of those that seem to be certain.
 MAX_DOUBTS = 10_000
 
@@ -43,20 +44,20 @@ class Drop(NamedTuple):
 class Watch:
     """Watches the kept pages that drops of one crawl depend on."""
 
-    def __init__(self, index: Index, stats: Stats, fetch_again: Callable[[Any], None]) -> None:
-        """``fetch_again`` is called with the origin of a drop that has turned out wrong."""
+    def __init__(self, index: Index, stats: Stats, fetch_again: Callable[..., None]) -> None:
+        """``fetch_again`` is `Crawl.fetch_again`: it is called with the origin of a drop that is not right."""
         self._index = index
         self._stats = stats
         self._fetch_again = fetch_again
         self._waiting: dict[str, list[Drop]] = {}  # by the page id of the kept page, which is not done
         self._count = 0
+        self._since: dict[str, float] = {}  # when that page was first waited for
         self._certain: dict[str, list[Drop]] = {}  # likewise, where the kept page is done
         self._certain_count = 0
         self._again: set[str] = set()  # page ids that were fetched again
         self._processed: dict[str, None] = {}  # page ids that `settle` has told of last
         self._shown: dict[str, int] = {}  # simhashes that pages had when they were met again, by page id
         self._task: asyncio.Task[None] | None = None
-        self._idle_since: float | None = None
 
     def may_doubt(self, page_id: str) -> bool:
         """Whether a page may be dropped for one that is not done: there is room, and it was not so before."""
@@ -69,6 +70,9 @@ class Watch:
             return
         self._waiting.setdefault(of_id, []).append(drop)
         self._count += 1
+        self._since.setdefault(of_id, time.monotonic())
+        if len(self._since) > MAX_DOUBTS:
+            del self._since[next(iter(self._since))]
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look())
 
@@ -89,8 +93,7 @@ class Watch:
 
     def settle(self, of_id: str, *, processed: bool) -> None:
         """The kept page is done, or it has failed."""
-        drops = self._waiting.pop(of_id, [])
-        self._count -= len(drops)
+        drops = self._forget(of_id)
         self._processed.pop(of_id, None)
         if processed:
             self._processed[of_id] = None
@@ -106,9 +109,7 @@ class Watch:
         self._processed.pop(of_id, None)
         drops = self._certain.pop(of_id, [])
         self._certain_count -= len(drops)
-        waiting = self._waiting.pop(of_id, [])
-        self._count -= len(waiting)
-        self._undo(drops + waiting, why)
+        self._undo(drops + self._forget(of_id), why)
 
     def met(self, page_id: str, simhash: int | None, max_distance: int) -> None:
         """A page is there: if pages were dropped for it when its content was another, that is undone."""
@@ -128,24 +129,38 @@ class Watch:
         """Whether a kept page shows something else by now than what it is filed with."""
         return of_id in self._shown and distance(of_simhash, self._shown[of_id]) > max_distance
 
-    def _undo(self, drops: list[Drop], why: str) -> None:
+    def _forget(self, of_id: str) -> list[Drop]:
+        """What was dropped for a page that is not waited for any more."""
+        self._since.pop(of_id, None)
+        drops = self._waiting.pop(of_id, [])
+        self._count -= len(drops)
+        return drops
+
+    def _undo(self, drops: list[Drop], why: str, *, judged: bool = True) -> None:
         for drop in drops:
             self._again.add(drop.page_id)
             logger.info("Fetched again: %s, as %s", inert(drop.url), why)
             count(self._stats, "fetched_again")
-            self._fetch_again(drop.origin)
+            self._fetch_again(drop.origin, judged=judged)
 
     def is_waiting(self) -> bool:
-        """Whether a crawl with nothing else to do should go on: a drop is uncertain, but not for ever."""
+        """Whether a crawl with nothing else to do should go on; what has been uncertain for too long is given up."""
         if not self._waiting:
-            self._idle_since = None
             return False
-        self._idle_since = self._idle_since or time.monotonic()
-        return time.monotonic() - self._idle_since < PATIENCE
+        latest = time.monotonic() - PATIENCE
+        self.give_up([of_id for of_id in self._waiting if self._since.get(of_id, latest) <= latest])
+        return True
+
+    def give_up(self, of_ids: Iterable[str] | None = None) -> None:
+        """Fetches again, unjudged, what was dropped for these pages, or for any page that is not done."""
+        for of_id in list(self._waiting) if of_ids is None else of_ids:
+            since = self._since.get(of_id, 0.0)
+            drops = self._forget(of_id)
+            self._since[of_id] = since  # whatever is dropped for that page later has been waited for already
+            self._stats.inc_value("dedup/uncertain", len(drops))
+            self._undo(drops, "nobody has said what became of the page that it duplicates", judged=False)
 
     async def close(self) -> None:
-        """Stops looking."""
+        """Stops looking, and gives up what is still uncertain."""
         await end(self._task)
-        if self._count:
-            logger.warning("%d drops are in favour of pages that were not processed", self._count)
-            self._stats.inc_value("dedup/uncertain", self._count)
+        self.give_up()

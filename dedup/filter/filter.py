@@ -91,8 +91,12 @@ class Crawl:
         """The page at a URL as it is now, for the audit; None if it can't be had.  It may raise anything."""
         return None
 
-    def fetch_again(self, origin: Any) -> None:
-        """A page was dropped for another that failed, or is a wall: it is to be fetched once more."""
+    def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
+        """A page was dropped for another that failed, or is a wall: it is to be fetched once more.
+
+        If it is not to be ``judged``, nobody will ever know whether the drop was right: it is to be kept, and not given to
+        the filter.
+        """
 
 
 class Filter:
@@ -248,9 +252,20 @@ class Filter:
         await self._claimant.release(page_id)
         self._watch.undo(page_id, "the spider has asked for the page that it duplicates once more")
 
+    def is_open(self, page_id: str) -> bool:
+        """Whether a page was kept of which it is not yet said whether it was handed over or failed."""
+        return self._claimant.is_open(page_id)
+
     def is_waiting(self) -> bool:
-        """Whether a crawl that has nothing else to do should go on, because a drop is still uncertain."""
+        """Whether a crawl that has nothing else to do should go on, because a drop is still uncertain.
+
+        What has been uncertain for too long is fetched again now.
+        """
         return self._watch.is_waiting()
+
+    def end_doubts(self) -> None:
+        """The crawl takes the last requests: what is still uncertain is fetched again.  `close` does it, too."""
+        self._watch.give_up()
 
     def is_sampling(self) -> bool:
         """Whether a crawl that has nothing else to do should go on, because the audit fetches what was not reached."""

@@ -13,6 +13,8 @@ CHARSET_ORDER = 585
 DOWNLOADER_ORDER = 0
 #: It is next to the engine, so that it sees a page's whole output handed over.
 SPIDER_ORDER = 10
+#: It is next to the spider: what gets there has been refused by no other middleware.
+ARRIVAL_ORDER = 1_000_000
 
 
 class Addon:
@@ -23,7 +25,7 @@ class Addon:
         from scrapy.extensions.periodic_log import PeriodicLog
 
         from dedup.scrapy.bodies import CharsetMiddleware, WholenessMiddleware
-        from dedup.scrapy.confirm import ConfirmMiddleware
+        from dedup.scrapy.confirm import ArrivalMiddleware, ConfirmMiddleware
         from dedup.scrapy.extensions import KeepText, Timeline
         from dedup.scrapy.middleware import NearDuplicateMiddleware
         from dedup.scrapy.settings import is_enabled
@@ -33,6 +35,7 @@ class Addon:
             ("DOWNLOADER_MIDDLEWARES", CharsetMiddleware, CHARSET_ORDER),
             ("DOWNLOADER_MIDDLEWARES", NearDuplicateMiddleware, DOWNLOADER_ORDER),
             ("SPIDER_MIDDLEWARES", ConfirmMiddleware, SPIDER_ORDER),
+            ("SPIDER_MIDDLEWARES", ArrivalMiddleware, ARRIVAL_ORDER),
             ("EXTENSIONS", Timeline, 0),
             ("EXTENSIONS", KeepText, 0),
         ):

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from typing import TypeVar
+from weakref import WeakSet
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -13,9 +14,24 @@ from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import outcome_of
 from dedup.scrapy.visits import SEED, is_seed, page_id
 
-__all__ = ["ConfirmMiddleware"]
+__all__ = ["ArrivalMiddleware", "ConfirmMiddleware"]
 
 _T = TypeVar("_T")
+
+
+class ArrivalMiddleware(Component):
+    """Notes the responses that get as far as their callback: other middlewares may refuse one on its way there."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._arrived: WeakSet[Response] = WeakSet()
+
+    def process_spider_input(self, response: Response) -> None:
+        """The callback is next."""
+        self._arrived.add(response)
+
+    def __contains__(self, response: Response) -> bool:
+        return response in self._arrived
 
 
 class ConfirmMiddleware(Component):
@@ -61,8 +77,13 @@ class ConfirmMiddleware(Component):
                 self.filter.unreached.ask(output.url)
             yield output
         # Not reached if the spider fails: Scrapy sends spider_error then.
-        if not asked_again:
+        if not asked_again and self._has_arrived(response):
             await self.filter.handed_over(page_id(self.crawler, request))
+
+    def _has_arrived(self, response: Response) -> bool:
+        """Whether the output is that of the callback, not of an errback that was told that the page was refused."""
+        arrival = self.crawler.get_spider_middleware(ArrivalMiddleware)
+        return arrival is None or response in arrival
 
     def _is_own(self, output: Request, request: Request) -> bool:
         """Whether a page's callback yields the page's own request once more, or that which was redirected to it."""

@@ -44,7 +44,9 @@ class Engine(Crawl):
         wanted = is_judged(response, self._types) and response.status == 200
         return read_response(response, self._detector) if wanted else None
 
-    def fetch_again(self, origin: Request) -> None:
+    def fetch_again(self, origin: Request, *, judged: bool = True) -> None:
         """Gives a request to the scheduler once more, without the traces of its drop."""
         meta = {key: value for key, value in origin.meta.items() if key not in {DROPPED, TAB}}
+        if not judged:
+            meta["dedup"] = False
         self._crawler.engine.crawl(origin.replace(meta=meta, dont_filter=True))

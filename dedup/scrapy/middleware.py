@@ -22,12 +22,12 @@ from dedup.printing import inert
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component
 from dedup.scrapy.engine import Engine
-from dedup.scrapy.inline import Scheduled
 from dedup.scrapy.jobs import leave_run, take_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.settings import Options, in_memory, read_settings, spelled
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
+from dedup.scrapy.slot import Slot
 from dedup.scrapy.summary import summary
 from dedup.scrapy.visits import DROPPED, TAB, page_id, reason_to_skip, visit
 from dedup.settings import Types
@@ -57,6 +57,7 @@ class NearDuplicateMiddleware(Component):
         self._types: Types = "html"
         self._keep_start = True
         self._scheduled: Container[Request] = ()
+        self._kept: dict[Request, str] = {}  # page ids of those that the engine is not yet done with
         self._dropped: dict[str, None] = {}  # page ids that an errback was told of, oldest first
         self._logger = logger_for(crawler, __name__)
         self._tasks: set[asyncio.Task[None]] = set()  # else they might be collected while running
@@ -71,7 +72,7 @@ class NearDuplicateMiddleware(Component):
                 )
             self.filter, options = await self._start(spider)
             self._types, self._keep_start = options.types, options.keep_start
-            self._scheduled = Scheduled(self.crawler)
+            self._scheduled = Slot(self.crawler, self._leave, self.filter.end_doubts)
             self._lines = Lines(self.crawler, options.show_all)
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
@@ -138,6 +139,7 @@ class NearDuplicateMiddleware(Component):
         outcome = await self.filter.judge(page)
         remember(response, outcome)
         if (record := outcome.record) is None:
+            self._kept[request] = page.page_id
             return response
         found = record["url"], record["duplicate_of"], record["distance"], record["resemblance"]
         self._lines.add(record)
@@ -150,6 +152,14 @@ class NearDuplicateMiddleware(Component):
             self._close_tab(request)
             raise NearDuplicate(*found)
         return response
+
+    def _leave(self, request: Request) -> None:
+        """The engine is done with a request: a page that was not handed over by now never will be."""
+        page_id = self._kept.pop(request, None)
+        if page_id is None or self.filter is None or page_id in self._kept.values():
+            return  # a request that was sent again is on its way with the same page
+        if self.filter.is_open(page_id):
+            self._do(self.filter.failed(page_id))
 
     def _note_drop(self, request: Request) -> None:
         dropped = page_id(self.crawler, request)

@@ -77,9 +77,12 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
             f"{count('late/duplicate'):,} were near-duplicates, {count('late/never'):,} are in no index"
         )
     if count("fetched_again"):
+        unsaid = (
+            f"; of {count('uncertain'):,} nobody has said what became of it" if count("uncertain") else ""
+        )
         yield (
             f"  again     {count('fetched_again'):,} dropped pages were fetched again: what they duplicate failed, or is "
-            "no page"
+            f"no page{unsaid}"
         )
     if count("asked_again"):
         yield f"  asked     {count('asked_again'):,} times a callback asked for its page once more: what it had got is no page"

@@ -85,8 +85,8 @@ class Notes(Crawl):
         self.fetched.append(url)
         return read(self.pages[url], url)
 
-    def fetch_again(self, origin: object) -> None:
-        self.again.append(origin)
+    def fetch_again(self, origin: object, *, judged: bool = True) -> None:
+        self.again.append(origin if judged else f"{origin}, unjudged")
 
 
 class Run:

@@ -1,0 +1,58 @@
+"""What Scrapy's engine tells nobody: whence a request came, when it is done with, and when the queue is closed."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from weakref import WeakSet
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+__all__ = ["Slot"]
+
+logger = logging.getLogger(__name__)
+
+
+class Slot:
+    """Listens in on the engine's slot and its scheduler; the requests in it are those that the scheduler gave.
+
+    Those have a callback to go to.  Inline requests, as in ``await self.crawler.engine.download_async(request)``, have
+    none, and no other sign of a request is sound: neither its callback nor its meta tells where its response goes, the
+    signal ``request_scheduled`` has the request that went in, which a queue on disk gives back as another object,
+    and some schedulers make requests themselves.
+    """
+
+    def __init__(
+        self, crawler: Crawler, left: Callable[[Request], None], closing: Callable[[], None]
+    ) -> None:
+        """The spider is open: there is a scheduler, and no request has left it.
+
+        ``left`` is called with every request that the engine is done with: it has been handed over to the spider, and
+        so has the spider's output to the crawl, or it never will be.  ``closing`` is called when all requests are done
+        with, and the scheduler is about to be closed: what is scheduled then is what a queue on disk still gets.
+        """
+        self._requests: WeakSet[Request] = WeakSet()
+        slot: Any = crawler.engine._slot
+        scheduler = slot.scheduler
+        slot.remove_request = partial(_before, left, slot.remove_request)
+        scheduler.next_request = partial(self._note, scheduler.next_request)
+        if hasattr(scheduler, "close"):
+            scheduler.close = partial(_before, lambda _: closing(), scheduler.close)
+
+    def _note(self, next_request: Callable[[], Request | None]) -> Request | None:
+        if (request := next_request()) is not None:
+            self._requests.add(request)
+        return request
+
+    def __contains__(self, request: object) -> bool:
+        return request in self._requests
+
+
+def _before(listener: Callable[[Any], None], method: Callable[[Any], Any], argument: Any) -> Any:
+    """Calls a method of one argument, and a listener before it."""
+    try:
+        listener(argument)
+    except Exception:
+        logger.exception("The engine goes on without what the filter wanted of it")
+    return method(argument)

@@ -1,0 +1,113 @@
+"""No doubt ends in a loss: what was dropped for a page that no callback got is fetched again, and no crawl waits long.
+
+See test_doubts for the rules, without a crawl.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.exceptions import CloseSpider, IgnoreRequest
+from twisted.python.failure import Failure
+
+from dedup import open_index
+from dedup.filter import doubts
+from tests.support.crawls import Run, Walker, page
+from tests.support.filters import DETECTOR
+
+#: Near-duplicates, fetched in this order, since the requests of all links are sent at once.
+PAGES = {"/": page("home", "/a", "/b"), "/a": page("story"), "/b": page("story")}
+FIRST_IN_FIRST_OUT = {"SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
+
+
+class Refuses:
+    """A middleware that wants no /a, on its way to the filter's next neighbour or to the spider."""
+
+    def process_response(self, request: Any, response: Any) -> Any:
+        self.process_spider_input(response)
+        return response
+
+    def process_spider_input(self, response: Any) -> None:
+        if response.url.endswith("/a"):
+            raise IgnoreRequest("it is not wanted")
+
+
+class Silent(Walker):
+    """Its requests have no errbacks."""
+
+    def request(self, path: str, **options: Any) -> Any:
+        return super().request(path, errback=None, **options)
+
+
+class Stops(Walker):
+    """Stops at the first page that is dropped."""
+
+    def failed(self, failure: Failure) -> None:
+        super().failed(failure)
+        raise CloseSpider("dropped")
+
+
+@pytest.mark.parametrize("spider", [Walker, Silent])
+@pytest.mark.parametrize(
+    "place", ["DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"], ids=lambda place: place.lower()[:6]
+)
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_a_page_that_a_middleware_refuses_shadows_no_other(
+    crawl: Run, place: str, spider: type[Walker], at_once: int
+) -> None:
+    done = crawl(PAGES, spider, CONCURRENT_REQUESTS=at_once, **{place: {Refuses: -5}})
+    assert done.verdicts == {"/": "new", "/b": "new"}
+    assert "dedup/uncertain" not in done.stats
+
+
+def test_a_page_whose_callback_stops_the_job_shadows_no_other(crawl: Run, tmp_path: Path) -> None:
+    class StopsAtA(Walker):
+        def parse(self, response: Any) -> Any:
+            if response.url.endswith("/a"):
+                raise CloseSpider("it is enough")
+            yield from super().parse(response)
+
+    job = FIRST_IN_FIRST_OUT | {"JOBDIR": str(tmp_path / "job"), "DEDUP_INDEX": f"file:{tmp_path / 'index'}"}
+    stopped = crawl(PAGES, StopsAtA, **job).verdicts
+    assert "/a" not in stopped
+    assert stopped | crawl(PAGES, Walker, **job).verdicts == {"/": "new", "/b": "new"}
+
+
+def claim_elsewhere(address: str, namespace: str) -> None:
+    """Another crawler claims the story; it is killed, but its lease lasts for a minute."""
+
+    async def work() -> None:
+        index = open_index(address, DETECTOR, namespace=namespace, chrome=False)
+        url = "http://example.org/original"
+        html = PAGES["/a"][2].decode()
+        assert (await index.claim("original", url, DETECTOR.fingerprint(html, url))).status == "new"
+        index._lease.cancel()  # type: ignore[attr-defined]
+        await index._server.close()  # type: ignore[attr-defined]
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("store", ["redis"])
+def test_what_another_crawler_has_claimed_and_never_processes_is_fetched_after_all(
+    crawl: Run, address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doubts, "PATIENCE", 0.0)
+    claim_elsewhere(address, namespace)
+    done = crawl(PAGES, DEDUP_INDEX=address, DEDUP_NAMESPACE=namespace)
+    assert done.dropped == ["/a", "/b"]
+    assert done.verdicts == {"/": "new", "/a": None, "/b": None}
+    assert done.figures["uncertain"] == done.figures["fetched_again"] == 2
+
+
+@pytest.mark.parametrize("store", ["redis"])
+def test_a_job_that_is_stopped_in_doubt_goes_on_with_what_was_dropped(
+    crawl: Run, address: str, namespace: str, tmp_path: Path
+) -> None:
+    claim_elsewhere(address, namespace)
+    job = FIRST_IN_FIRST_OUT | {"DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace}
+    job["JOBDIR"] = str(tmp_path / "job")
+    stopped = crawl(PAGES, Stops, **job)
+    assert stopped.dropped
+    assert stopped.mishaps == []
+    assert crawl(PAGES, Walker, **job).verdicts.items() >= dict.fromkeys(stopped.dropped).items()

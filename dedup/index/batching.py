@@ -36,6 +36,9 @@ class Confirmations(Generic[T]):
     def add(self, item: T) -> None:
         """Has an item written within `PATIENCE`; if that fails, with the next ones, or by `close`."""
         self._waiting[item] = None
+        self._begin()
+
+    def _begin(self) -> None:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._flush_soon())
 
@@ -53,15 +56,16 @@ class Confirmations(Generic[T]):
                     )
 
     async def flush(self) -> None:
-        """Writes what is waiting.  If ``write`` raises, so does this, and what is waiting is kept."""
+        """Writes what is waiting.  If ``write`` raises, so does this; what is waiting is kept, and tried again."""
         async with self._lock:
             batch, self._waiting = self._waiting, {}
             self._writing = batch
             if batch:
                 try:
                     await self._write(list(batch))
-                except DedupError:
+                except BaseException:  # a cancellation, too: what was half written is written once more
                     self._waiting = batch | self._waiting
+                    self._begin()
                     raise
                 finally:
                     self._writing = {}

@@ -1,0 +1,307 @@
+"""A call that is cancelled, at whatever await: nothing stays pending for ever, and no confirmed page is lost."""
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import AsyncIterator, Coroutine, Generator
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from dedup.index import Index, batching, open_index
+from dedup.index.batching import Confirmations
+from dedup.index.local.index import LocalIndex
+from dedup.index.redis.client import source
+from dedup.index.redis.index import RedisIndex
+from tests.support.coroutines import driven
+from tests.support.filters import DETECTOR, fingerprint
+from tests.support.redis import Line, Server
+from tests.support.stores import PERSISTENT
+from tests.support.waiting import until
+
+
+class Cancelled:
+    """Awaits a coroutine, and cancels it where it waits for the n-th time, n from 0."""
+
+    def __init__(self, work: Coroutine[Any, Any, Any], at: int) -> None:
+        self._work = work
+        self.left = at
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        waiting = self._work.__await__()
+        try:
+            future = next(waiting)
+            while True:
+                if self.left == 0 and (task := asyncio.current_task()):
+                    task.cancel()
+                self.left -= 1
+                try:
+                    sent = yield future
+                except BaseException as error:  # noqa: BLE001 (it is passed on)
+                    future = waiting.throw(error)
+                else:
+                    future = waiting.send(sent)
+        except StopIteration as end:
+            return end.value
+
+
+async def cancelled(work: Coroutine[Any, Any, Any], at: int) -> Literal["", "deaf", "cancelled"]:
+    """Whether it was: not if it came to its end before.  It may be deaf: `asyncio.wait_for` swallows some of these."""
+    steps = Cancelled(work, at)
+
+    async def run() -> None:
+        await steps
+
+    [error] = await asyncio.gather(asyncio.create_task(run()), return_exceptions=True)
+    assert error is None or isinstance(error, asyncio.CancelledError), error
+    if steps.left >= 0:
+        return ""
+    return "deaf" if error is None else "cancelled"
+
+
+#: An index that is opened at the first call, or before.
+FRESH = pytest.mark.parametrize("fresh", [True, False], ids=["fresh", "open"])
+
+
+@asynccontextmanager
+async def indexed(address: str, namespace: str, *, fresh: bool) -> AsyncIterator[Index]:
+    index = open_index(address, DETECTOR, namespace=namespace)
+    if not fresh:
+        await index.open()
+    try:
+        yield index
+    finally:
+        await index.close()
+
+
+@FRESH
+@driven
+async def test_a_claim_that_is_cancelled_and_then_released_has_never_been_made(
+    address: str, namespace: str, fresh: bool
+) -> None:
+    for at in count():
+        async with indexed(address, namespace, fresh=fresh) as index:
+            page, url, content = f"page {at}", f"http://example.org/{at}", fingerprint(at)
+            was_cancelled = await cancelled(index.claim(page, url, content), at)
+            await index.count()  # after whose answer the server has read what it was sent before
+            await index.release(page)
+            assert (await index.claim(f"copy {at}", f"{url}/copy", content)).status == "new"
+        if not was_cancelled:
+            break
+    assert at > 1 or not address.startswith("unix:")
+
+
+@FRESH
+@driven
+async def test_a_claim_that_is_cancelled_and_made_again_is_one(
+    address: str, namespace: str, fresh: bool
+) -> None:
+    for at in count():
+        async with indexed(address, namespace, fresh=fresh) as index:
+            page, url, content = f"page {at}", f"http://example.org/{at}", fingerprint(at)
+            was_cancelled = await cancelled(index.claim(page, url, content), at)
+            assert (await index.claim(page, url, content)).status in {"new", "same"}
+            await index.confirm(page)
+            await release_all(index)
+            assert (await index.claim(f"copy {at}", f"{url}/copy", content)).of_id == page
+        if not was_cancelled:
+            break
+
+
+@driven
+async def test_nothing_stays_pending_of_a_claim_that_is_cancelled(redis_socket: Path, namespace: str) -> None:
+    address = f"unix://{redis_socket}"
+    for at in count():
+        async with (
+            indexed(address, namespace, fresh=False) as index,
+            indexed(address, namespace, fresh=False) as other,
+        ):
+            content = fingerprint(at)
+            was_cancelled = await cancelled(index.claim(f"page {at}", "http://example.org/", content), at)
+            if not was_cancelled:
+                break
+            await index.count()
+            if was_cancelled == "deaf":
+                await index.release(f"page {at}")
+            await release_all(index)
+            assert (await other.claim(f"copy {at}", "http://example.org/copy", content)).status == "new"
+
+
+@driven
+async def test_a_claim_of_a_page_that_was_claimed_before_takes_nothing_back_if_it_is_cancelled(
+    address: str, namespace: str
+) -> None:
+    for at in count():
+        async with indexed(address, namespace, fresh=False) as index:
+            page, url, content = f"page {at}", f"http://example.org/{at}", fingerprint(at)
+            await index.claim(page, url, content)
+            await cancelled(index.claim(page, url, content), at)
+            await release_all(index)
+            assert (await index.claim("copy", f"{url}/copy", content)).of_id == page
+            await index.confirm(page)
+            was_cancelled = await cancelled(index.claim(page, url, content), at)
+            await release_all(index)
+            assert (await index.claim("copy", f"{url}/copy", content)).of_id == page
+        if not was_cancelled:
+            break
+
+
+@FRESH
+@PERSISTENT
+@driven
+async def test_a_page_whose_confirmation_is_cancelled_is_confirmed_all_the_same(
+    address: str, namespace: str, fresh: bool
+) -> None:
+    """Or it is not confirmed, and released at the end; it is never half of that."""
+    for at in count():
+        async with indexed(address, namespace, fresh=fresh) as index:
+            page = f"page {at}"
+            await index.claim(page, "http://example.org/", fingerprint(at))
+            was_cancelled = await cancelled(index.confirm(page), at)
+        async with indexed(address, namespace, fresh=fresh) as index:
+            assert await index.states([page]) == ["earlier"]
+        if not was_cancelled:
+            break
+
+
+@PERSISTENT
+@driven
+async def test_a_batch_whose_writing_is_cancelled_is_written_all_the_same(
+    address: str, namespace: str
+) -> None:
+    names: list[str] = []
+    for at in count():
+        async with indexed(address, namespace, fresh=False) as index:
+            for number in range(3):
+                names.append(f"page {at} {number}")
+                await index.claim(names[-1], "http://example.org/", fingerprint(names[-1]))
+                await index.confirm(names[-1])
+            was_cancelled = await cancelled(flush(index), at)
+            if at % 2:
+                await until(lambda: is_written(index))
+        if not was_cancelled:
+            break
+    assert at > 0
+    async with indexed(address, namespace, fresh=False) as index:
+        assert await index.states(names) == ["earlier"] * len(names)
+
+
+@driven
+async def test_a_release_that_is_cancelled_is_made_all_the_same(address: str, namespace: str) -> None:
+    for at in count():
+        async with indexed(address, namespace, fresh=False) as index:
+            url, content = f"http://example.org/{at}", fingerprint(at)
+            await index.claim(f"page {at}", url, content)
+            was_cancelled = await cancelled(index.release(f"page {at}"), at)
+            await release_all(index)
+            assert (await index.claim(f"copy {at}", f"{url}/copy", content)).status == "new"
+        if not was_cancelled:
+            break
+
+
+@driven
+async def test_every_item_is_written_wherever_a_batch_is_cancelled() -> None:
+    for at in count():
+        written: list[int] = []
+
+        async def write(batch: list[int], written: list[int] = written) -> None:
+            for item in batch:
+                await asyncio.sleep(0)
+                written.append(item)
+
+        confirmations = Confirmations(write)
+        confirmations.add(1)
+        confirmations.add(2)
+        was_cancelled = await cancelled(confirmations.flush(), at)
+        assert not was_cancelled or 2 in confirmations
+        confirmations.add(3)
+        await confirmations.close()
+        assert list(dict.fromkeys(written)) == [1, 2, 3]
+        if not was_cancelled:
+            break
+    assert at == 2
+
+
+@driven
+async def test_what_was_put_back_is_written_without_anything_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "PATIENCE", 0.001)
+    written: list[int] = []
+    may_write = asyncio.Event()
+
+    async def write(batch: list[int]) -> None:
+        await may_write.wait()
+        written.extend(batch)
+
+    confirmations = Confirmations(write)
+    confirmations.add(1)
+    flushing = asyncio.create_task(confirmations.flush())
+    await until(lambda: not confirmations._waiting and confirmations._task and confirmations._lock.locked())
+    flushing.cancel()
+    may_write.set()
+    await until(lambda: written)
+    await confirmations.close()
+    assert written == [1]
+
+
+#: What the requests of claims hold.
+CLAIM = hashlib.sha1(source("claim"), usedforsecurity=False).hexdigest().encode()
+
+
+class Holding(Line):
+    """When it is told to, it holds all answers once a claim has passed."""
+
+    def __init__(self, server: Path) -> None:
+        super().__init__(server)
+        self.open = asyncio.Event()
+        self.open.set()
+        self.holds = False
+
+    async def ask(self, request: bytes) -> list[bytes | None]:
+        if self.holds and CLAIM in request:
+            self.open.clear()
+        return [request]
+
+    async def reply(self, reply: bytes) -> list[bytes | None]:
+        await self.open.wait()
+        return [reply]
+
+
+@driven
+async def test_a_claim_that_is_cancelled_while_its_answer_is_on_the_way_is_released(server: Server) -> None:
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        line, proxy = Holding(server.socket), Path(folder, "proxy.sock")
+        async with line.listening(proxy), indexed(f"unix://{proxy}", "test", fresh=False) as index:
+            await index.claim("first", "http://first/", fingerprint("first"))  # loads the script
+            await index.release("first")
+            line.holds = True
+            for page, released_by in [("a", index.release), ("b", lambda _: release_all(index))]:
+                claim = asyncio.create_task(index.claim(page, f"http://{page}/", fingerprint(page)))
+                await until(lambda: server.client.hlen("shingleback:{test}:pending"))
+                claim.cancel()
+                await asyncio.wait([claim])
+                assert claim.cancelled()
+                line.open.set()
+                await released_by(page)
+                assert not server.client.hlen("shingleback:{test}:pending")
+
+
+async def release_all(index: Index) -> None:
+    """What Redis does every 20 seconds."""
+    if isinstance(index, RedisIndex):
+        await index._release_all()
+
+
+def confirmations(index: Index) -> Confirmations[Any]:
+    assert isinstance(index, RedisIndex | LocalIndex)
+    return index._confirmations
+
+
+async def flush(index: Index) -> None:
+    await confirmations(index).flush()
+
+
+def is_written(index: Index) -> bool:
+    return not confirmations(index)._waiting and not confirmations(index)._writing

@@ -128,6 +128,115 @@ async def test_what_was_set_aside_is_filed_in_its_order(caplog: pytest.LogCaptur
 
 
 @driven
+async def test_pages_are_judged_again_once_one_was_filed_after_those_that_they_may_be_like() -> None:
+    async with claiming("keep") as run:
+        run.index.error = AWAY
+        for page in "abc":
+            await run.claim(page)
+        run.index.held = {"b": asyncio.Event(), "c": asyncio.Event()}
+        run.index.error = None
+        await until(lambda: run.counts.get("dedup/late/filed") == 1)
+        assert await run.claim("unlike") == "new"
+        copy = asyncio.create_task(run.claim("copy", "c"))
+        again = asyncio.create_task(run.claim("b"))
+        await until(lambda: run.index.waiting == {"b", "c"})
+        assert not copy.done()
+        assert not again.done()
+        run.index.held["c"].set()
+        assert await copy == "duplicate"
+        run.index.held["b"].set()
+        assert await again == "same"
+        assert run.counts["dedup/late/filed"] == 3
+
+
+@driven
+async def test_one_answer_to_a_page_that_was_asked_about_before_is_enough() -> None:
+    async with claiming("keep") as run:
+        run.index.held = {"asked": asyncio.Event()}
+        asked = asyncio.create_task(run.claim("asked"))
+        await until(lambda: run.index.waiting)
+        run.index.error = AWAY
+        assert [await run.claim(page) for page in "ab"] == ["index"] * 2
+        run.index.error = None
+        run.index.held["asked"].set()
+        assert await asked == "new"
+        assert [await run.claim("c"), await run.claim("d", "b")] == ["new", "duplicate"]
+
+
+@driven
+async def test_many_pages_are_filed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with claiming("keep") as run:
+        run.index.error = AWAY
+        pages = [f"{number}" for number in range(2 * claims.AT_ONCE)]
+        for page in pages:
+            await run.claim(page)
+        gate = asyncio.Event()
+        run.index.held = dict.fromkeys(pages[1:], gate)
+        run.index.error = None
+        await until(lambda: len(run.index.waiting) == claims.AT_ONCE)
+        gate.set()
+        await until(lambda: run.counts["dedup/late/filed"] == len(pages))
+
+
+@driven
+async def test_while_the_first_is_not_answered_nothing_else_is_asked() -> None:
+    async with claiming("keep") as run:
+        run.index.error = AWAY
+        for page in "abcdef":
+            await run.claim(page)
+        run.index.held = {"a": asyncio.Event()}
+        run.index.error = None
+        await until(lambda: run.index.waiting)
+        asked = run.index.asked
+        assert [await run.claim("g"), await run.claim("h", "a")] == ["index"] * 2
+        assert run.index.asked == asked
+        run.index.held["a"].set()
+        await until(lambda: run.counts.get("dedup/late/filed") == 7)
+        assert run.counts["dedup/late/duplicate"] == 1
+
+
+@driven
+async def test_an_index_that_goes_away_again_keeps_nobody_waiting() -> None:
+    async with claiming("keep") as run:
+        run.index.error = AWAY
+        for page in "ab":
+            await run.claim(page)
+        run.index.held = {"b": asyncio.Event()}
+        run.index.error = None
+        await until(lambda: run.index.waiting)
+        copy = asyncio.create_task(run.claim("copy", "b"))
+        await asyncio.sleep(0)
+        run.index.error = AWAY
+        assert await run.claim("c") == "index"
+        run.index.held["b"].set()
+        assert await copy in {"index", "duplicate"}
+        run.index.error = None
+    assert run.counts["dedup/late/filed"] == 3
+
+
+@driven
+async def test_a_fault_that_one_page_brings_out_is_no_matter_to_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with claiming("keep") as run:
+        run.index.error = AWAY
+        for page in "abc":
+            await run.claim(page)
+        claim = run.index.claim
+
+        async def stumble(page_id: str, url: str, content: Any) -> Any:
+            if page_id == "b":
+                raise FAULT
+            return await claim(page_id, url, content)
+
+        run.index.claim = stumble  # type: ignore[method-assign]
+        run.index.error = None
+        await until(lambda: run.counts.get("dedup/late/filed") == 2)
+        assert run.counts["dedup/late/never"] == 1
+        assert "Not filed: http://example.org/b, which was kept" in caplog.messages
+
+
+@driven
 async def test_a_page_that_cant_be_judged_is_never_set_aside() -> None:
     async with claiming("keep") as run:
         run.index.error = AWAY

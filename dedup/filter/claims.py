@@ -7,9 +7,10 @@ crawl raises when it is told to stop, and no page is dropped without a verdict.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import islice, takewhile
 
 from dedup.errors import DedupError, IndexUnavailableError
 from dedup.filter.stats import Stats, count, spend
@@ -24,8 +25,10 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between two attempts to reach the index: the first pause, and the longest.
 PAUSE_SECONDS = (0.5, 15.0)
-#: How many pages are set aside at most (about 1 kB each); those beyond are kept, and never filed.
+#: How many pages are set aside at most (about 5 kB each); those beyond are kept, and never filed.
 MAX_ASIDE = 10_000
+#: How many of them are filed at once.
+AT_ONCE = 64
 #: Seconds after which the same trouble is told again.
 SILENCE = 60.0
 
@@ -59,13 +62,15 @@ RESPONSES = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Aside:
     """A page that was kept unjudged, to be filed later."""
 
+    page_id: str
     url: str
     fingerprint: Fingerprint
     done: bool = False  # its output was handed over meanwhile
+    filing: asyncio.Task[None] | None = None
 
 
 class Claimant:
@@ -90,15 +95,18 @@ class Claimant:
         self._is_closing = is_closing
         self._stopped = False
         self._claimed: set[str] = set()  # page ids whose output is not yet handed over
-        self._aside: dict[str, _Aside] = {}
+        self._aside: dict[str, _Aside] = {}  # by page id, in their order
+        self._is_away = False  # whether the index did not answer when it was asked last
         self._filing: asyncio.Task[None] | None = None
         self._told = ("", 0.0)
 
     async def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
         """The verdict on a page, which is "unjudged" where the index has none to give."""
-        if self._aside and fingerprint.reason is None:  # pages are filed in their order
-            self._set_aside(page_id, url, fingerprint)
-            return Verdict("unjudged", reason="index")
+        if self._aside and fingerprint.reason is None:
+            await self._file_those_like(fingerprint)
+            if self._aside and self._is_away:
+                self._set_aside(page_id, url, fingerprint)
+                return Verdict("unjudged", reason="index")
         pauses = _pauses()
         while True:
             try:
@@ -112,64 +120,112 @@ class Claimant:
                         spend(self._stats, "paused", pause)
                         continue
                     case Response.SET_ASIDE:
+                        self._is_away = True
                         self._set_aside(page_id, url, fingerprint)
                     case Response.STOP if isinstance(error, DedupError) and not self._stopped:
                         self._stopped = True
                         self._stop(error)
                 return Verdict("unjudged", reason="internal_error" if failure is Failure.FAULT else "index")
+            if verdict.status != "unjudged":
+                self._is_away = False
             if verdict.status in {"new", "same"}:
                 self._claimed.add(page_id)
             return verdict
+
+    # --- What is set aside
 
     def _set_aside(self, page_id: str, url: str, fingerprint: Fingerprint) -> None:
         if len(self._aside) >= MAX_ASIDE:
             count(self._stats, "late/never")
             return
-        self._aside.setdefault(page_id, _Aside(url, fingerprint))
+        self._aside.setdefault(page_id, _Aside(page_id, url, fingerprint))
         if self._filing is None or self._filing.done():
             self._filing = asyncio.create_task(self._file_later())
 
     async def _file_later(self) -> None:
-        for pause in _pauses():
-            if not self._aside:
-                return
-            await asyncio.sleep(pause)
-            try:
-                await self._file()
-            except Exception as error:  # noqa: BLE001 (told, with its traceback)
-                if self._tell(error, "Pages that were kept can't be filed") is not Failure.AWAY:
-                    self._give_up()
-
-    async def _file(self) -> None:
-        """Files what was set aside, in order; pages that come meanwhile are added at the end."""
-        filed = len(self._aside)
+        pauses = _pauses()
         while self._aside:
-            page_id, page = next(iter(self._aside.items()))
-            verdict = await self._index.claim(page_id, page.url, page.fingerprint)
-            if self._aside.pop(page_id, None) is None:  # it was released meanwhile
-                await self._index.release(page_id)
-            elif verdict.status == "duplicate":  # too late to be dropped
-                count(self._stats, "late/duplicate")
-                logger.info(
-                    "Kept while the index was away: %s, a near-duplicate of %s (distance %d, resemblance %.2f)",
-                    inert(page.url),
-                    inert(verdict.of or ""),
-                    verdict.distance,
-                    verdict.resemblance,
-                )
-            else:
-                count(self._stats, "late/filed")
-                self._claimed.add(page_id)
-                if page.done:
-                    await self.confirm(page_id)
+            await asyncio.sleep(next(pauses))
+            if await self._file_all():
+                pauses = _pauses()
+
+    async def _file_all(self) -> bool:
+        """Files what is set aside for as long as the index answers: first one page, then some at once.
+
+        Whether any could be filed.
+        """
+        before, at_once = len(self._aside), 1
+        while some := list(islice(self._aside.values(), at_once)):
+            await asyncio.gather(*map(self._file, some))
+            if self._is_away or self._aside.get(some[0].page_id) is some[0]:
+                return at_once > 1
+            at_once = AT_ONCE
         logger.info(
-            "The index is back; %d pages that were kept meanwhile have been looked up and filed", filed
+            "The index is back; %d pages that were kept meanwhile have been looked up and filed", before
         )
         self._told = ("", 0.0)
+        return True
 
-    def _give_up(self) -> None:
-        self._stats.inc_value("dedup/late/never", len(self._aside))
-        self._aside.clear()
+    async def _file(self, page: _Aside) -> None:
+        """Files a page that is set aside, unless that is done or being done already."""
+        if self._aside.get(page.page_id) is not page:
+            return
+        if page.filing is None or page.filing.done():
+            page.filing = asyncio.create_task(self._claim_late(page))
+        await asyncio.wait([page.filing])
+
+    async def _file_those_like(self, fingerprint: Fingerprint, page: _Aside | None = None) -> bool:
+        """Files the pages that another may be a near-duplicate of, and that were set aside before; whether it could.
+
+        So pages that are like each other are claimed in their order, and the others as it comes.
+        """
+        if page is None and self._is_away:
+            return False
+        radius = self._index.detector.radius
+        ahead = takewhile(lambda other: other is not page, self._aside.values())
+        for other in [other for other in ahead if _may_be_like(other.fingerprint, fingerprint, radius)]:
+            await self._file(other)
+            if self._is_away:
+                return False
+        return True
+
+    async def _claim_late(self, page: _Aside) -> None:
+        page_id = page.page_id
+        try:
+            if not await self._file_those_like(page.fingerprint, page):
+                return
+            verdict = await self._index.claim(page_id, page.url, page.fingerprint)
+        except Exception as error:  # noqa: BLE001 (told, with its traceback)
+            match self._tell(error, f"Not filed: {inert(page.url)}, which was kept"):
+                case Failure.AWAY:
+                    self._is_away = True
+                case Failure.UNUSABLE:
+                    self._give_up(list(self._aside))
+                case Failure.FAULT:
+                    self._give_up([page_id])
+            return
+        self._is_away = False
+        if self._aside.pop(page_id, None) is None:  # it was released meanwhile
+            await self._try(self._index.release(page_id))
+        elif verdict.status == "duplicate":  # too late to be dropped
+            count(self._stats, "late/duplicate")
+            logger.info(
+                "Kept while the index was away: %s, a near-duplicate of %s (distance %d, resemblance %.2f)",
+                inert(page.url),
+                inert(verdict.of or ""),
+                verdict.distance,
+                verdict.resemblance,
+            )
+        else:
+            count(self._stats, "late/filed")
+            self._claimed.add(page_id)
+            if page.done:
+                await self.confirm(page_id)
+
+    def _give_up(self, page_ids: Iterable[str]) -> None:
+        for page_id in page_ids:
+            if self._aside.pop(page_id, None):
+                count(self._stats, "late/never")
 
     def _tell(self, error: Exception, fault: str = "") -> Failure:
         """Logs what is wrong: one line for a trouble of the index, not one a page; a traceback for a fault."""
@@ -208,11 +264,13 @@ class Claimant:
         A crawl that has not ``finished`` has lost what its pages link to.
         """
         await end(self._filing)
+        if on_their_way := [page.filing for page in self._aside.values() if page.filing]:
+            await asyncio.wait(on_their_way)
         if self._aside:
-            await self._try(self._file())
+            await self._file_all()
         if self._aside:
             logger.warning("%d pages were kept unjudged, and are in no index", len(self._aside))
-            self._give_up()
+            self._give_up(list(self._aside))
         self._claimed.clear()
         await self._try(self._index.close(finished=finished))
 
@@ -221,6 +279,15 @@ class Claimant:
             await work
         except DedupError as error:
             self._tell(error)
+
+
+def _may_be_like(one: Fingerprint, other: Fingerprint, radius: int) -> bool:
+    """Whether an index might find one page when the other is claimed: their tables share a key, or almost."""
+    if one.digest == other.digest or (one.view and one.view == other.view):
+        return True
+    if one.bands or other.bands:
+        return not set(one.bands).isdisjoint(other.bands)
+    return ((one.simhash or 0) ^ (other.simhash or 0)).bit_count() <= radius
 
 
 def _pauses() -> Iterator[float]:

@@ -1,5 +1,6 @@
 """A filter without a crawler: visits of pages made of words, an index that can fail, a crawl that takes notes."""
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -50,6 +51,8 @@ class FailingIndex(LocalIndex):
         super().__init__("memory:", "test", DETECTOR, chrome=False)
         self.error: Exception | None = None
         self.asked = 0
+        self.held: dict[str, asyncio.Event] = {}  # claims of these pages wait
+        self.waiting: set[str] = set()
 
     def _ask(self) -> None:
         self.asked += 1
@@ -58,6 +61,10 @@ class FailingIndex(LocalIndex):
 
     async def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
         self._ask()
+        if held := self.held.get(page_id):
+            self.waiting.add(page_id)
+            await held.wait()
+            self.waiting.discard(page_id)
         return await super().claim(page_id, url, fingerprint)
 
     async def states(self, page_ids: Sequence[str]) -> list[State]:

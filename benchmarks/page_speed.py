@@ -89,7 +89,7 @@ def take(pages: list[Page], detector: Detector) -> dict[str, int]:
 
 def forget() -> None:
     """Empties what outlives a detector."""
-    for cached in (urls._resolve, urls.strip_ids):
+    for cached in (urls._resolve,):
         cached.cache_clear()
 
 

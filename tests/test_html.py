@@ -194,6 +194,18 @@ def test_a_golden_page_has_these_tokens() -> None:
     ]
 
 
+def test_a_page_of_many_comments_has_the_tokens_of_one_without() -> None:
+    page = (
+        "<title>A</title><nav>b <a href=/c>c</a>{}</nav>d<h1>e{}f</h1><header>g</header><section>h"
+        "<header>i</header></section>j<script>k</script>l{}m<noscript><p>n</noscript><img src=o>"
+    )
+    plain, commented = (
+        extract(parse(page.format(*[between] * 3)), PAGE_URL) for between in ("<br>", "<!-- x --><?y?>" * 300)
+    )
+    assert commented == plain
+    assert plain.chrome == ((1, 4), (7, 8))
+
+
 def test_links_count_the_different_urls_of_hrefs() -> None:
     page = '<a href=a>1</a><a href=a#x>2</a><a href=b>3</a><area href=c><img src=d><a href="#e">4</a>'
     assert extract(parse(page), PAGE_URL).links == 3

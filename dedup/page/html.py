@@ -28,11 +28,12 @@ This module does not know about fingerprints.  Everything here takes time linear
 no page makes it raise.
 """
 
-import re
 import warnings
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import Enum
+from itertools import islice
 from typing import NamedTuple, cast
 
 from bs4 import BeautifulSoup
@@ -44,8 +45,8 @@ from dedup.page.heading import address_words, place, shared
 from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.shell import DROPPED, is_shell
-from dedup.page.urls import MAX_URL, join, strip_ids, url_token, usable_base
-from dedup.page.words import is_url, split_tokens
+from dedup.page.urls import MAX_URL, folder, join, strip_ids, url_token, url_tokens, usable_base
+from dedup.page.words import MARK, is_url, split_words
 
 __all__ = ["Page", "extract", "parse"]
 
@@ -64,14 +65,24 @@ RESOURCE_LIMIT = 114
 #: Characters that html.parser is given at most, since it takes quadratic time on broken tags.
 SECOND_OPINION = 4_096
 
-# Text is normalised in batches: one character may become 18, and a page of those would not fit into memory.
-_BATCH = re.compile(r".{1,65535}(?:\s|$)|.{65536}", re.DOTALL)
-
-
 #: Elements of which `extract` takes note.
-_STRUCTURE = CHROME | MARGINS | CONTENT | {TITLE, HEADING}
-_RELATED = cast(Callable[[etree._Element], list[etree._Element]], etree.XPath("//link[@rel and @href]"))
-_WITH_ROLE = cast(Callable[[etree._Element], list[etree._Element]], etree.XPath("//*[@role]"))
+_TELLING = DROPPED | CHROME | MARGINS | CONTENT | {TITLE, HEADING, "base"}
+#: All nodes in document order; and how many are within one.
+_NODES = cast(
+    Callable[[etree._Element], list[etree._Element | str]],
+    etree.XPath("descendant-or-self::node()", regexp=False, smart_strings=False),
+)
+_UNSEEN = cast(
+    Callable[[etree._Element], float],
+    etree.XPath("count(descendant::comment()) + count(descendant::processing-instruction())", regexp=False),
+)
+#: Comments and processing instructions of a page from which on lxml would take too long to list its nodes: before it
+#: gives a text, it goes back to the element before it.
+MANY_UNSEEN = 500
+_COUNT = cast(Callable[[etree._Element], float], etree.XPath("count(descendant::node())", regexp=False))
+_Find = Callable[[etree._Element], list[etree._Element]]
+_RELATED = cast(_Find, etree.XPath("descendant::link[@rel and @href]", regexp=False))
+_WITH_ROLE = cast(_Find, etree.XPath("descendant-or-self::*/@role/..", regexp=False))
 
 
 class _Part(Enum):
@@ -141,86 +152,178 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore:
     >>> page.tokens, page.chrome, page.heading
     (['storm', '2', '0', 'home', 'bolts', 'a', 'bolt'], ((3, 4),), ('storm', '2', '0', 'bolts'))
     """
-    runs: list[tuple[_Part, list[str]]] = [(_Part.TEXT, [])]
-    links: set[str] = set()
-    bare: dict[str, set[str]] = {}  # URL tokens by what is left of them without ids
-    scripts: list[etree._Element] = []
-    url = base = usable_base(url)
-    with_role = frozenset(node for node in _WITH_ROLE(root) if _has_chrome_role(node))
-    ignored, strip = ignore.elements(root), ignore.reader()
-    open_elements: list[etree._Element] = []
-    # How many elements were open when one of the kind opened, itself included; 0: none is open.
-    dropping = chrome = content = named = 0
-    part, unnamed = _Part.TEXT, {TITLE, HEADING}
-
-    def add(piece: str) -> None:
-        if runs[-1][0] is not part:
-            runs.append((part, []))
-        runs[-1][1].append(piece)
-
-    def close() -> None:
-        nonlocal dropping, chrome, content, named, part
-        tail = open_elements.pop().tail
-        depth = len(open_elements)
-        if max(dropping, chrome, content, named) > depth:
-            dropping, chrome, content, named = (
-                at if at <= depth else 0 for at in (dropping, chrome, content, named)
-            )
-            part = _Part.NAME if named else _Part.CHROME if chrome else _Part.TEXT
-        if tail and not dropping and not tail.isspace():
-            add(strip(tail).replace("/", " "))
-
-    # iter() and our own stack: iterwalk and itertext take quadratic time on runs of comments.
-    for node in root.iter():
-        parent = node.getparent()
-        while open_elements and open_elements[-1] is not parent:
-            close()
-        open_elements.append(node)
-        tag = node.tag
-        if dropping or not isinstance(tag, str):  # a comment: only what follows it counts
-            continue
-        if tag in DROPPED or node in ignored:
-            dropping = len(open_elements)
-            if tag == "script" and node not in ignored:
-                scripts.append(node)
-            continue
-        if tag in _STRUCTURE or node in with_role:
-            if not content and tag in CONTENT:
-                content = len(open_elements)
-            elif not named and tag in unnamed:
-                unnamed.discard(tag)
-                named, part = len(open_elements), _Part.NAME
-            elif not chrome and (tag in CHROME or node in with_role or (tag in MARGINS and not content)):
-                chrome = len(open_elements)
-                part = _Part.NAME if named else _Part.CHROME
-        if (attribute := URL_ATTRIBUTES.get(tag)) and (value := node.get(attribute)):
-            if token := url_token(value, base):
-                if keep_urls:
-                    add(token)
-                    if (stripped := strip_ids(token)) != token:
-                        bare.setdefault(stripped, set()).add(token)
-                if attribute == "href":
-                    links.add(token)
-        elif tag == "base" and base == url and (value := node.get("href")):
-            base = usable_base(join(url, value)) or url
-        text = node.text
-        if text and not text.isspace():
-            add(strip(text).replace("/", " "))
-    while open_elements:
-        close()
-    _leave_out_ids(runs, bare)
-    page = _joined(runs, url, len(links), _is_truncated(root))._replace(canonical=_canonical(root, base))
-    if not scripts or page.reason == "truncated":
+    walk = _Walk(root, usable_base(url), keep_urls, ignore)
+    page = walk.page(url)._replace(canonical=_canonical(root, walk.base))
+    if not walk.scripts or page.reason == "truncated":
         return page
 
     def data_token(value: str) -> str | None:
-        token = url_token(value, base) if keep_urls else None
+        token = url_token(value, walk.base) if keep_urls else None
         return token and strip_ids(token)
 
-    data = read_data(((node.get("type") or "", node.text or "") for node in scripts), data_token)
+    data = read_data(walk.scripts, data_token)
     if not data and is_shell(page.tokens, page.chrome, root):
         return page._replace(reason="scripted")
     return page._replace(data=data)
+
+
+class _Walk:
+    """One walk over the nodes of a tree, in document order."""
+
+    def __init__(self, root: etree._Element, url: str, keep_urls: bool, ignore: Ignore) -> None:
+        self.base = self._url = url
+        self._folder = folder(url)
+        self.links: set[str] = set()
+        self.scripts: list[tuple[str, str]] = []  # type and text
+        self._root = root
+        self._keep_urls = keep_urls
+        self._strip = ignore.reader() if ignore.has_patterns else None
+        self._ignored = ignore.elements(root)
+        self._with_role = frozenset(node for node in _WITH_ROLE(root) if _has_chrome_role(node))
+        # Texts; and a mark for each URL, and wherever another part begins.
+        self._pieces: list[str] = []
+        self._marks: list[str | _Part] = []
+        self._bare: dict[str, set[str]] = {}  # URL tokens by what is left of them without ids
+        self._chrome = self._content = self._named = False  # whether such an element is open
+        self._unnamed = {TITLE, HEADING}
+        self._visit(_nodes(root))
+
+    def _visit(self, nodes: Iterator[etree._Element | str]) -> None:
+        add, strip = self._pieces.append, self._strip
+        special = self._ignored | self._with_role
+        for node in nodes:
+            if isinstance(node, str):
+                add(node if strip is None or node.isspace() else strip(node))
+                continue
+            tag = node.tag
+            if tag in _TELLING or (special and node in special):
+                self._open(node, str(tag), nodes)
+            elif tag in URL_ATTRIBUTES:
+                self._add_url(node, str(tag))
+
+    def _open(self, node: etree._Element, tag: str, nodes: Iterator[etree._Element | str]) -> None:
+        """Visits an element that is more than text or a link, and what is in it."""
+        if tag in DROPPED or node in self._ignored:
+            if tag == "script" and node not in self._ignored:
+                self.scripts.append((node.get("type") or "", node.text or ""))
+            deque(_within(node, nodes), maxlen=0)
+            return
+        before = self._chrome, self._content, self._named
+        if not self._content and tag in CONTENT:
+            self._content = True
+        elif not self._named and tag in self._unnamed:
+            self._unnamed.discard(tag)
+            self._named = True
+        elif not self._chrome and (
+            tag in CHROME or node in self._with_role or (tag in MARGINS and not self._content)
+        ):
+            self._chrome = True
+        opened = before != (self._chrome, self._content, self._named)
+        if opened:
+            self._mark_part()
+        if tag in URL_ATTRIBUTES:
+            self._add_url(node, tag)
+        elif tag == "base" and self.base == self._url and (value := node.get("href")):
+            self.base = usable_base(join(self._url, value)) or self._url
+            self._folder = folder(self.base)
+        if opened:
+            self._visit(_within(node, nodes))
+            self._chrome, self._content, self._named = before
+            self._mark_part()
+
+    def _mark_part(self) -> None:
+        self._pieces.append(MARK)
+        self._marks.append(_Part.NAME if self._named else _Part.CHROME if self._chrome else _Part.TEXT)
+
+    def _add_url(self, node: etree._Element, tag: str) -> None:
+        attribute = URL_ATTRIBUTES[tag]
+        if (value := node.get(attribute)) and (found := url_tokens(value, self.base, self._folder)):
+            token, stripped = found
+            if self._keep_urls:
+                self._pieces.append(MARK)
+                self._marks.append(token)
+                if stripped != token:
+                    self._bare.setdefault(stripped, set()).add(token)
+            if attribute == "href":
+                self.links.add(token)
+
+    def page(self, url: str) -> Page:
+        """What was found; between two pieces there is always markup, which separates words."""
+        text = " ".join(self._pieces)
+        if text.count(MARK[0]) != len(MARK) * len(self._marks):
+            text = " ".join(piece if piece is MARK else piece.replace(MARK[0], " ") for piece in self._pieces)
+        words = split_words(text)
+        if len(words) > MAX_TOKENS:
+            return Page(words, len(self.links), "truncated")
+        # Where ids are not needed to tell URLs apart, they are left out.
+        bare = {token: key for key, tokens in self._bare.items() if len(tokens) == 1 for token in tokens}
+        tokens: list[str] = []
+        chrome: list[tuple[int, int]] = []
+        heading: list[str] = []
+        part, start, at = _Part.TEXT, 0, -1
+        for mark in (*self._marks, None):
+            at = len(words) if mark is None else words.index(MARK, at + 1)
+            if isinstance(mark, str):
+                words[at] = bare.get(mark, mark).lower()
+                continue
+            run = words[start:at]
+            if part is _Part.CHROME and run:
+                chrome.append((len(tokens), len(tokens) + len(run)))
+            elif part is _Part.NAME:
+                heading += [token for token in run if not is_url(token)]
+            tokens += run
+            part, start = mark or _Part.TEXT, at + 1
+        reason = "truncated" if _is_truncated(self._root) else None if tokens else "empty"
+        address = address_words(url)
+        return Page(
+            tokens,
+            len(self.links),
+            reason,
+            tuple(chrome),
+            tuple(heading),
+            address,
+            shared(address, heading),
+            place(url),
+        )
+
+
+def _nodes(root: etree._Element) -> Iterator[etree._Element | str]:
+    """All nodes of a tree in document order."""
+    return iter(_NODES(root)) if _UNSEEN(root) < MANY_UNSEEN else _nodes_by_hand(root)
+
+
+def _nodes_by_hand(root: etree._Element) -> Iterator[etree._Element | str]:
+    """The same in linear time, whatever the tree; iterwalk and itertext take as long as an XPath."""
+    open_elements: list[etree._Element] = []
+    for node in root.iter():
+        parent = node.getparent()
+        while open_elements and open_elements[-1] is not parent:
+            if tail := open_elements.pop().tail:
+                yield tail
+        open_elements.append(node)
+        yield node
+        if isinstance(node.tag, str) and node.text:
+            yield node.text
+    for node in open_elements[:0:-1]:
+        if node.tail:
+            yield node.tail
+
+
+def _within(node: etree._Element, nodes: Iterator[etree._Element | str]) -> Iterator[etree._Element | str]:
+    """Those of the nodes to come that are within an element; only a few elements of a page are asked for theirs."""
+    if len(node):
+        return islice(nodes, int(_COUNT(node)))
+    return _texts(len(node.text or ""), nodes)
+
+
+def _texts(characters: int, nodes: Iterator[etree._Element | str]) -> Iterator[etree._Element | str]:
+    if not characters:
+        return
+    for text in nodes:
+        yield text
+        characters -= len(text)
+        if characters <= 0:
+            return
 
 
 def _canonical(root: etree._Element, base: str) -> str:
@@ -230,36 +333,6 @@ def _canonical(root: etree._Element, base: str) -> str:
             named = join(base, (node.get("href") or "").strip())
             return named if len(named) <= MAX_URL and named.startswith(("http://", "https://")) else ""
     return ""
-
-
-def _leave_out_ids(runs: list[tuple[_Part, list[str]]], bare: dict[str, set[str]]) -> None:
-    """Replaces URL tokens by what is left of them without ids, where that is enough to tell them apart."""
-    replaced = {token: stripped for stripped, tokens in bare.items() if len(tokens) == 1 for token in tokens}
-    if replaced:
-        for _, pieces in runs:
-            pieces[:] = (replaced.get(piece, piece) for piece in pieces)
-
-
-def _joined(runs: list[tuple[_Part, list[str]]], url: str, links: int, truncated: bool) -> Page:
-    """The page that runs of pieces make; between two pieces there is always markup, which separates words."""
-    tokens: list[str] = []
-    marked: list[tuple[int, int]] = []
-    heading: list[str] = []
-    for part, pieces in runs:
-        start, text = len(tokens), " ".join(pieces)
-        for batch in [text] if text.isascii() else _BATCH.findall(text):
-            tokens += split_tokens(batch)
-            if len(tokens) > MAX_TOKENS:
-                return Page(tokens, links, "truncated")
-        if part is _Part.CHROME:
-            marked.append((start, len(tokens)))
-        elif part is _Part.NAME:
-            heading += [token for token in tokens[start:] if not is_url(token)]
-    reason = "truncated" if truncated else None if tokens else "empty"
-    address = address_words(url)
-    return Page(
-        tokens, links, reason, tuple(marked), tuple(heading), address, shared(address, heading), place(url)
-    )
 
 
 def _has_chrome_role(node: etree._Element) -> bool:

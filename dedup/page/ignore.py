@@ -42,6 +42,11 @@ class Ignore:
         self._finds = {id(part): _find(part) for tree in self._selectors for part in _parts(tree)}
         self._patterns = [_compiled(pattern) for pattern in patterns]
 
+    @property
+    def has_patterns(self) -> bool:
+        """Whether some text doesn't count."""
+        return bool(self._patterns)
+
     def elements(self, root: etree._Element) -> frozenset[etree._Element]:
         """The elements that don't count, with all that is in them."""
         found: set[etree._Element] = set()

@@ -6,12 +6,13 @@ page.  Its rules are in the contract of `dedup.page.html`.
 
 import re
 from functools import lru_cache
-from itertools import takewhile
+from typing import NamedTuple
 from urllib.parse import quote, urljoin
 
 __all__ = [
     "MAX_URL",
     "ORIGIN",
+    "folder",
     "host",
     "is_opaque",
     "join",
@@ -19,6 +20,7 @@ __all__ = [
     "strip_session",
     "strip_user",
     "url_token",
+    "url_tokens",
     "usable_base",
 ]
 
@@ -52,6 +54,16 @@ _WRITTEN = re.compile(r"(?<![^_-])(?:[A-Z]?[a-z]{3,}|[A-Z]{3,}|\d+)(?![^_-])")
 _MAY_BE_OPAQUE = re.compile(r"\d{10}|[\w+-]{16}", re.ASCII)
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
+#: Host, path and query of a URL of HTTP, or of a part of one, without characters that are stripped or quoted; and
+#: the address of a folder likewise.
+_PLAIN = re.compile(
+    r"(?:https?://([\w.-]+(?::\d+)?)(?=/))?([\w!$%'()*+,.~@/=:-]*)(\?[\w!$%'()*+,.~@/=:;?&-]*)?(?:#.*)?",
+    re.ASCII | re.DOTALL,
+).fullmatch
+_PLAIN_FOLDER = re.compile(
+    r"https?://[\w.:-]+/(?:[\w!$%'()*+,~@=-][\w!$%'()*+,.~@=-]*/)*", re.ASCII
+).fullmatch
+_NO_PARAMETER = re.compile(r"[^?;&]*").fullmatch
 _USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 #: The scheme and the host of a URL; the group is the host with its port.
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE | re.ASCII)
@@ -71,12 +83,26 @@ def url_token(value: str, base: str) -> str | None:
     >>> url_token("#top", "http://example.org/"), url_token("mailto:a@b.c", "http://example.org/")
     (None, None)
     """
+    found = url_tokens(value, base, folder(base))
+    return found and found[0]
+
+
+def url_tokens(value: str, base: str, folder: str) -> tuple[str, str] | None:
+    """The same token, and what `strip_ids` leaves of it; ``folder`` is that of the base."""
     value = value.strip()
     if not value or value[0] == "#" or len(value) > MAX_URL:
         return None
-    if value[0] != "?":  # all but a bare query resolve alike for every page of a folder: cache those
-        base = base[: base.rfind("/") + 1] if base.count("/") > 2 else base
-    return _resolve(value, base)
+    # All but a bare query resolve alike for every page of a folder, and are remembered for all of them.
+    return _resolve(value, base if value[0] == "?" else folder)
+
+
+def folder(base: str) -> str:
+    """The address of a page without the last part of its path.
+
+    >>> folder("http://example.org/a/b"), folder("http://example.org")
+    ('http://example.org/a/', 'http://example.org')
+    """
+    return base[: base.rfind("/") + 1] if base.count("/") > 2 else base
 
 
 def strip_session(url: str) -> str:
@@ -108,14 +134,14 @@ def is_opaque(value: str) -> bool:
     return bool(_ID.fullmatch(value) or (_BASE64.fullmatch(value) and not _WRITTEN.search(value)))
 
 
-@lru_cache(maxsize=1 << 14)
 def strip_ids(token: str) -> str:
     """A URL token without what looks like an id: parameters are left out, a part of its path becomes a star.
 
     >>> strip_ids("/s/9f86d081884c7d65/a.html?tok=4c7d659a2feaa0c5&page=2"), strip_ids("/b.html?id=17")
     ('/s/*/a.html?page=2', '/b.html?id=17')
     """
-    token = _MAYBE_SESSION.sub("", token).rstrip("?&")
+    if not _NO_PARAMETER(token):
+        token = _MAYBE_SESSION.sub("", token).rstrip("?&")
     if not _MAY_BE_OPAQUE.search(token):
         return token
     path, mark, query = token.partition("?")
@@ -154,7 +180,51 @@ def host(url: str) -> str:
 
 
 @lru_cache(maxsize=1 << 14)
-def _resolve(value: str, base: str) -> str | None:
+def _resolve(value: str, base: str) -> tuple[str, str] | None:
+    found = _plain(value, base) or _resolved(value, base)
+    if found is None:
+        return None
+    host, path = found
+    own = _own(base)
+    if host and host != own.host:
+        token = f"//{host}{path}"
+    else:
+        shared = 0
+        folders = path.partition("?")[0].split("/")
+        del folders[-1]
+        for mine, its in zip(own.folders, folders, strict=False):
+            if mine != its:
+                break
+            shared += len(its) + 1
+        token = path[shared - 1 :]
+    return token, strip_ids(token)
+
+
+def _plain(value: str, base: str) -> tuple[str, str] | None:
+    """Host, "" for the page's own, and path of a value that is easily resolved, as most are; None of any other."""
+    own = _own(base)
+    if not own.is_plain or not (parts := _PLAIN(value)):
+        return None
+    host, path, query = parts.groups()
+    if query and (query[-1] in "?&" or _SESSION.search(query)):
+        return None
+    above = 0
+    while path.startswith("../", 3 * above):
+        above += 1
+    path = path[3 * above :]
+    if "//" in path or "/." in path or path[:1] == ".":
+        return None
+    if path[:1] != "/":
+        if host is not None or not path or ":" in path:
+            return None
+        path = "/".join((*own.folders[: max(1, len(own.folders) - above)], path))
+    elif above:
+        return None
+    return (host or "").lower(), path + (query or "")
+
+
+def _resolved(value: str, base: str) -> tuple[str, str] | None:
+    """Host and path of any value; None if it is no URL of HTTP."""
     joined = join(base, value)
     if scheme := _SCHEME.match(joined):
         if scheme[0].lower() not in {"http:", "https:"}:
@@ -163,20 +233,23 @@ def _resolve(value: str, base: str) -> str | None:
     joined = "%20".join(_strip_named(joined).split())
     if not joined.isascii():
         joined = quote(joined, safe=_ASCII)  # so that folding can't break it up
-    host, path = _split(joined)
-    own_host, own_folders = _own(base)
-    if host and host != own_host:
-        return f"//{host}{path}"
-    folders = path.partition("?")[0].split("/")[:-1]
-    shared = takewhile(lambda pair: pair[0] == pair[1], zip(own_folders, folders, strict=False))
-    return path[sum(len(folder) + 1 for _, folder in shared) - 1 :]
+    return _split(joined)
+
+
+class _Own(NamedTuple):
+    """A page's own address."""
+
+    host: str
+    folders: list[str]
+    is_plain: (
+        bool  #: whether it is one of HTTP, of which nothing is stripped or quoted, and ends with a slash
+    )
 
 
 @lru_cache(maxsize=16)
-def _own(base: str) -> tuple[str, list[str]]:
-    """Host and folders of the page's own address."""
+def _own(base: str) -> _Own:
     host, path = _split(base.partition(":")[2] or base)
-    return host, path.split("/")[:-1]
+    return _Own(host, path.split("/")[:-1], _PLAIN_FOLDER(base) is not None)
 
 
 def _split(address: str) -> tuple[str, str]:

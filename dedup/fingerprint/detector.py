@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from itertools import compress, repeat
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,14 @@ from dedup.fingerprint.fingerprint import Called, Comparison, Fingerprint, Own
 from dedup.fingerprint.methods import METHODS, Method
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.recent import Recent
-from dedup.fingerprint.shingles import Hashes, count_different, hash_tokens
+from dedup.fingerprint.shingles import Hashes, hash_tokens
 from dedup.fingerprint.simhash import distance
 from dedup.fingerprint.sketch import EMPTY, Sketcher
 from dedup.page.charset import decode
 from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
+from dedup.page.words import is_url
 from dedup.settings import SETTINGS
 
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
@@ -190,19 +191,24 @@ class Detector:
         if page.body:
             return self._of_body(page.body, digest_of(page.body, secret))
         digest = digest_of(joined(page.tokens, page.data), secret)
-        found = self._recent.get(digest) or self._compute(page, digest)
-        self._recent.add(digest, found)
         heading = bloom((word for word in page.heading if not any(map(str.isdigit, word))), secret)
         names, address = bloom(page.names, secret), bloom(page.address, secret)
         place = digest_of(page.place.encode("utf-8", "replace"), secret) if page.place else 0
-        called = Called(heading, names, place)
-        return replace(found, links=page.links, called=called, said=heading | names | address)
+        called, said = Called(heading, names, place), heading | names | address
+        if found := self._recent.get(digest):
+            found = replace(found, links=page.links, called=called, said=said)
+        else:
+            found = self._compute(page, digest, called, said)
+        self._recent.add(digest, found)
+        return found
 
-    def _compute(self, page: Page, digest: int) -> Fingerprint:
+    def _compute(self, page: Page, digest: int, called: Called, said: int) -> Fingerprint:
         hashes, is_word = self._hashes(page.tokens)
         words = hashes[is_word]
         if len(words) == 0:
-            return Fingerprint.unjudged("short", len(page.tokens), page.links)
+            return replace(
+                Fingerprint.unjudged("short", len(page.tokens), page.links), called=called, said=said
+            )
         shingles = self.features.shingles(hashes, words, self.shingle_size)
         data = self._shingles_of_data(page)
         outside = np.ones(len(page.tokens), np.bool_)
@@ -210,7 +216,9 @@ class Detector:
             outside[start:end] = False
         view, left = digest, np.count_nonzero(outside & is_word)
         if page.chrome and left >= LEAST_VIEW:
-            shown = compress(page.tokens, outside.tolist())
+            shown: list[str] = []
+            for (_, start), (end, _) in pairwise(((0, 0), *page.chrome, (len(page.tokens), 0))):
+                shown += page.tokens[start:end]
             view = digest_of(joined(shown, page.data), self._secrets["digest"].to_bytes(8, "big"))
         marks = self.features.within(outside, is_word, self.shingle_size) * np.uint8(_IN_VIEW | _IN_MAIN)
         if left < self.min_tokens:
@@ -218,7 +226,7 @@ class Detector:
         if len(data):
             shingles = np.concatenate((shingles, data))
             marks = np.concatenate((marks, np.full(len(data), _IN_VIEW | _IN_MAIN, np.uint8)))
-        least, marked = self.sketcher.sample(shingles, marks)
+        least, marked, different = self.sketcher.sample(shingles, marks)
         ids = (least >> np.uint64(32)).astype(np.uint16)
         return Fingerprint(
             self.features.simhash(hashes, words),
@@ -229,12 +237,14 @@ class Detector:
             digest,
             self.finder.bands(shingles, self._secrets["signature"]),
             view=view,
+            called=called,
+            said=said,
             own=Own(
                 ids,
                 least != EMPTY,
                 marked & _IN_MAIN != 0,
                 marked & _IN_VIEW != 0,
-                count_different(shingles),
+                different,
                 bool(page.data),
             ),
         )
@@ -244,7 +254,11 @@ class Detector:
         hashes = hash_tokens(tokens, self._secrets["tokens"])
         if not self.keep_urls:
             return hashes, np.ones(len(tokens), np.bool_)
-        return hashes, ~np.fromiter(map(str.startswith, tokens, repeat("/")), np.bool_, len(tokens))
+        octets = np.frombuffer("\0".join(("", *tokens)).encode(), np.uint8)
+        is_word = octets[1:][octets[:-1] == 0] != ord("/")
+        if len(is_word) != len(tokens):  # a token is empty, or has a NUL in it
+            is_word = np.array([not is_url(token) for token in tokens], np.bool_)
+        return hashes, is_word
 
     def shingles(self, page: Page) -> Hashes:
         """The shingles that a sketch samples, all of them: uint64, shape (n,)."""

@@ -2,8 +2,12 @@
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 __all__ = ["bloom", "digest_of", "joined"]
+
+#: Characters of the longest words whose bits are remembered.
+LONGEST = 48
 
 
 def digest_of(octets: bytes, key: bytes) -> int:
@@ -23,7 +27,13 @@ def bloom(words: Iterable[str], key: bytes) -> int:
     """
     bits = 0
     for word in words:
-        digest = digest_of(word.encode(), key)
-        for shift in (0, 6, 12, 18):
-            bits |= 1 << (digest >> shift & 63)
+        bits |= (_bits_again if len(word) <= LONGEST else _bits)(word, key)
     return bits
+
+
+def _bits(word: str, key: bytes) -> int:
+    digest = digest_of(word.encode(), key)
+    return 1 << (digest & 63) | 1 << (digest >> 6 & 63) | 1 << (digest >> 12 & 63) | 1 << (digest >> 18 & 63)
+
+
+_bits_again = lru_cache(maxsize=1 << 12)(_bits)

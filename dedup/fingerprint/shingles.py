@@ -5,8 +5,9 @@ things quickly"; a shingle is a run of w consecutive tokens.  Hashes are xxh3 of
 are the same on every machine, in every process and for ever.  A secret ``seed`` makes them unforgeable.
 """
 
+import sys
 from collections.abc import Sequence
-from itertools import repeat
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,9 @@ Hashes = npt.NDArray[np.uint64]
 #: The multiplier of the polynomial over a shingle's tokens (2^64 / golden ratio; odd, so invertible).
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
+#: Tokens whose hashes are remembered (about 200 bytes each), and characters of the longest of them.
+REMEMBERED, LONGEST = 1 << 16, 48
+
 
 def hash_tokens(tokens: Sequence[str], seed: int = 0) -> Hashes:
     """xxh3 of each token: uint64, shape (n,).  O(characters).
@@ -41,9 +45,27 @@ def hash_tokens(tokens: Sequence[str], seed: int = 0) -> Hashes:
     >>> resemblance(*(shingle_hashes(hash_tokens(text), 3) for text in texts))
     0.6
     """
-    octets = map(str.encode, tokens)
-    digests = map(xxhash.xxh3_64_intdigest, octets, repeat(seed))
-    return np.fromiter(digests, np.uint64, len(tokens))
+    return np.frombuffer(b"".join(map(_memory(seed).__getitem__, tokens)), np.uint64)
+
+
+class _Memory(dict[str, bytes]):
+    """The hashes of tokens that were met, each in eight bytes, so that words that come again are looked up."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def __missing__(self, token: str) -> bytes:
+        hashed = xxhash.xxh3_64_intdigest(token.encode(), self._seed).to_bytes(8, sys.byteorder)
+        if len(token) <= LONGEST:
+            if len(self) >= REMEMBERED:
+                self.clear()
+            self[token] = hashed
+        return hashed
+
+
+@lru_cache(maxsize=4)
+def _memory(seed: int) -> _Memory:
+    return _Memory(seed)
 
 
 def mix(hashes: Hashes) -> Hashes:

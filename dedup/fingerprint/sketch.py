@@ -49,23 +49,28 @@ class Sketcher:
         """How many values a filled slot can have."""
         return (1 << self.bits) - 1
 
-    def sample(self, shingles: Hashes, marks: npt.NDArray[np.uint8]) -> tuple[Hashes, npt.NDArray[np.uint8]]:
-        """The least value of each slot, and how its shingle is marked.  O(n).
+    def sample(
+        self, shingles: Hashes, marks: npt.NDArray[np.uint8]
+    ) -> tuple[Hashes, npt.NDArray[np.uint8], int]:
+        """The least value of each slot, how its shingle is marked, and how many shingles differ.  O(n log n).
 
         Of a set of shingle hashes, and marks of each, bit by bit, both of shape (n,): uint64 and uint8, shape
         (slots,).  A slot without any shingle is `EMPTY`.
         """
         values = mix(shingles ^ np.uint64(self.key))
-        slot = (values >> np.uint64(64 - (self.slots.bit_length() - 1))).astype(np.intp)
+        shift = np.uint64(64 - (self.slots.bit_length() - 1))
+        ordered = np.sort(values)[::-1]
         least = np.full(self.slots, EMPTY, np.uint64)
-        np.minimum.at(least, slot, values)
+        least[(ordered >> shift).view(np.int64)] = ordered  # of values for one slot, the last one stays
+        different = int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(ordered) > 0)
+        slot = (values >> shift).view(np.int64)
         chosen = np.flatnonzero(values == least[slot])
         marked = np.zeros(self.slots, np.uint8)
         np.bitwise_or.at(marked, slot[chosen], marks[chosen])
-        return least, marked
+        return least, marked, different
 
     def make(self, shingles: Hashes) -> bytes:
-        """The sketch of a set of shingle hashes, of shape (n,).  O(n).
+        """The sketch of a set of shingle hashes, of shape (n,).  O(n log n).
 
         >>> few = np.arange(1, 4, dtype=np.uint64)
         >>> sum(octet != 0 for octet in Sketcher(slots=64, bits=8).make(few))

@@ -189,17 +189,18 @@ class _Walk:
         self._visit(_nodes(root))
 
     def _visit(self, nodes: Iterator[etree._Element | str]) -> None:
-        add, strip = self._pieces.append, self._strip
-        special = self._ignored | self._with_role
+        add, strip, special = self._pieces.append, self._strip, self._ignored | self._with_role
+        telling, attributes, add_url = _TELLING, URL_ATTRIBUTES, self._add_url
         for node in nodes:
             if isinstance(node, str):
                 add(node if strip is None or node.isspace() else strip(node))
                 continue
             tag = node.tag
-            if tag in _TELLING or (special and node in special):
+            if tag in attributes and not special:
+                if value := node.get(attributes[tag]):  # type: ignore[index]
+                    add_url(value, attributes[tag] == "href")
+            elif tag in telling or (special and (node in special or tag in attributes)):
                 self._open(node, str(tag), nodes)
-            elif tag in URL_ATTRIBUTES:
-                self._add_url(node, str(tag))
 
     def _open(self, node: etree._Element, tag: str, nodes: Iterator[etree._Element | str]) -> None:
         """Visits an element that is more than text or a link, and what is in it."""
@@ -221,8 +222,9 @@ class _Walk:
         opened = before != (self._chrome, self._content, self._named)
         if opened:
             self._mark_part()
-        if tag in URL_ATTRIBUTES:
-            self._add_url(node, tag)
+        if attribute := URL_ATTRIBUTES.get(tag):
+            if value := node.get(attribute):
+                self._add_url(value, attribute == "href")
         elif tag == "base" and self.base == self._url and (value := node.get("href")):
             self.base = usable_base(join(self._url, value)) or self._url
             self._folder = folder(self.base)
@@ -235,17 +237,17 @@ class _Walk:
         self._pieces.append(MARK)
         self._marks.append(_Part.NAME if self._named else _Part.CHROME if self._chrome else _Part.TEXT)
 
-    def _add_url(self, node: etree._Element, tag: str) -> None:
-        attribute = URL_ATTRIBUTES[tag]
-        if (value := node.get(attribute)) and (found := url_tokens(value, self.base, self._folder)):
-            token, stripped = found
-            if self._keep_urls:
-                self._pieces.append(MARK)
-                self._marks.append(token)
-                if stripped != token:
-                    self._bare.setdefault(stripped, set()).add(token)
-            if attribute == "href":
-                self.links.add(token)
+    def _add_url(self, value: str, is_link: bool) -> None:
+        if (found := url_tokens(value, self.base, self._folder)) is None:
+            return
+        token, stripped = found
+        if self._keep_urls:
+            self._pieces.append(MARK)
+            self._marks.append(token)
+            if stripped != token:
+                self._bare.setdefault(stripped, set()).add(token)
+        if is_link:
+            self.links.add(token)
 
     def page(self, url: str) -> Page:
         """What was found; between two pieces there is always markup, which separates words."""

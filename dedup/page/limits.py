@@ -5,7 +5,6 @@ interrupted.  So its work is bounded before it begins.  That work is linear in t
 page, except for the attributes of one tag: libxml2 goes through all the earlier ones to add another.
 """
 
-import re
 from typing import Any, cast
 
 from lxml import etree
@@ -27,7 +26,7 @@ UNREADABLE = frozenset({"large", "hostile", "binary", "undecodable"})
 #: Those of them for which nothing else should parse a page either.
 UNPARSABLE = frozenset({"large", "hostile"})
 
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_CONTROL = bytes(byte for byte in range(32) if chr(byte) not in "\t\n\v\f\r\x1b")
 
 
 def unreadable(text: str) -> str | None:
@@ -56,9 +55,10 @@ def no_text(text: str) -> str | None:
     if len(text) > MAX_CHARACTERS:
         return "large"
     head = text[:8192]
-    if len(_CONTROL.findall(head)) * 100 > len(head):
+    octets = head.encode("utf-8", "replace")
+    if (len(octets) - len(octets.translate(None, _CONTROL))) * 100 > len(head):
         return "binary"
-    if text.count("\ufffd") * 20 > len(text):
+    if not text.isascii() and text.count("\ufffd") * 20 > len(text):
         return "undecodable"
     return None
 

@@ -254,8 +254,8 @@ class Detector:
         hashes = hash_tokens(tokens, self._secrets["tokens"])
         if not self.keep_urls:
             return hashes, np.ones(len(tokens), np.bool_)
-        octets = np.frombuffer("\0".join(("", *tokens)).encode(), np.uint8)
-        is_word = octets[1:][octets[:-1] == 0] != ord("/")
+        octets = np.frombuffer(b"\0" + "\0".join(tokens).encode(), np.uint8)
+        is_word = octets[np.flatnonzero(octets[:-1] == 0) + 1] != ord("/")
         if len(is_word) != len(tokens):  # a token is empty, or has a NUL in it
             is_word = np.array([not is_url(token) for token in tokens], np.bool_)
         return hashes, is_word

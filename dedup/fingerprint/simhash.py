@@ -46,18 +46,32 @@ def simhash(hashes: Hashes, weights: npt.NDArray[np.int64] | None = None) -> int
     """
     if len(hashes) == 0:
         return None
-    octets = hashes.astype(">u8").view(np.uint8).reshape(len(hashes), 8)
-    bits = np.unpackbits(octets, axis=1)
     if weights is None:
-        # Sums of 255 rows fit into the octets that they are made of, which is four times as fast.
-        counts = sum(
-            bits[at : at + 255].sum(axis=0, dtype=np.uint8).astype(np.int64)
-            for at in range(0, len(bits), 255)
-        )
-        positive = 2 * counts > len(hashes)
-    else:
-        positive = 2 * np.einsum("i,ij->j", weights, bits, dtype=np.int64) > weights.sum()
-    return int.from_bytes(np.packbits(positive).tobytes(), "big")
+        counts = _bit_counts(hashes)
+        return _packed(2 * counts > len(hashes))
+    bits = np.unpackbits(
+        hashes.astype("<u8").view(np.uint8).reshape(len(hashes), 8), axis=1, bitorder="little"
+    )
+    return _packed(2 * np.einsum("i,ij->j", weights, bits, dtype=np.int64) > weights.sum())
+
+
+def _bit_counts(hashes: Hashes) -> npt.NDArray[np.int64]:
+    """How many hashes have each bit, the lowest first: int64, shape (64,).
+
+    They are laid out in 255 rows, whose sums fit into the octets that they are made of.
+    """
+    columns = -(-len(hashes) // 255)
+    rows = -(-len(hashes) // columns)
+    filled = np.zeros(rows * columns, "<u8")
+    filled[: len(hashes)] = hashes
+    bits = np.unpackbits(filled.view(np.uint8), bitorder="little").reshape(rows, columns * BITS)
+    sums = np.add.reduce(bits, axis=0, dtype=np.uint8)
+    counts: npt.NDArray[np.int64] = sums.reshape(columns, BITS).sum(axis=0, dtype=np.int64)
+    return counts
+
+
+def _packed(bits: npt.NDArray[np.bool_]) -> int:
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
 def distance(a: int, b: int) -> int:

@@ -197,7 +197,7 @@ class _Walk:
                 continue
             tag = node.tag
             if tag in attributes and not special:
-                if value := node.get(attributes[tag]):  # type: ignore[index]
+                if value := node.get(attributes[tag]):
                     add_url(value, attributes[tag] == "href")
             elif tag in telling or (special and (node in special or tag in attributes)):
                 self._open(node, str(tag), nodes)

@@ -221,7 +221,7 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
         set(),
     ),
     "releases that never were": (
-        lambda at: at.client.set(at.key("released"), 7),
+        lambda at: at.client.incrby(at.key("released"), 7),
         {"the counters"},
         "is 13, but 20 pages are filed",
         set(),
@@ -316,7 +316,8 @@ async def test_counters_are_repaired_as_advised(redis_socket: Path, stored: Stor
         async with opened_at(f"unix://{redis_socket}", namespace=NAMESPACE) as index:
             await index.add(list(stored.entries.values()))
             await index.forget(["id 1"])
-            stored.client.set(PREFIX + key, value)
+        stored.client.set(PREFIX + key, value)
+        async with opened_at(f"unix://{redis_socket}", namespace=NAMESPACE) as index:
             for _ in range(2):
                 for finding in (await surveyed(index))[1]:
                     stored.client.execute_command(*finding.repair.partition(",")[0].split(" "))

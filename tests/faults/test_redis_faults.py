@@ -111,6 +111,27 @@ async def test_an_index_emptied_replaced_or_set_back_is_never_written_to(
         assert server.contents() == there, "something was written into an index that is not ours"
 
 
+@pytest.mark.parametrize("change", ["confirm", "release", "forget"])
+@driven
+async def test_a_server_that_has_lost_a_change_without_a_new_page_is_noticed(
+    server: Server, change: str
+) -> None:
+    """As a replica may have that lagged behind before it was promoted: copies of the page would be dropped for it."""
+    async with opened(server.address) as index, opened(server.address) as other:
+        await index.claim("a", "http://a/", fingerprint_of(1))
+        server.client.save()
+        old = (server.socket.parent / "dump.rdb").read_bytes()
+        await getattr(index, change)(["a"] if change == "forget" else "a")
+        if change == "confirm":
+            await until_done(index, ["a"])
+        await asyncio.to_thread(set_back, server, old)
+        with pytest.raises(IndexMismatchError, match="set back"):
+            await index.claim("b", "http://b/", fingerprint_of(1))
+        assert (
+            await other.claim("b", "http://b/", fingerprint_of(1))
+        ).of == "http://a/"  # it has seen nothing else
+
+
 @driven
 async def test_a_crawl_that_starts_on_an_index_set_back_goes_on_with_what_it_holds(
     server: Server,

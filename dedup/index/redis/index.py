@@ -28,7 +28,7 @@ from dedup.index.lifecycle import State
 from dedup.index.redis.bulk import Bulk
 from dedup.index.redis.client import Server
 from dedup.index.redis.hosts import Brought, SharedHosts
-from dedup.index.redis.keys import Keys, Tables
+from dedup.index.redis.keys import LEASE_MS, Keys, Tables
 from dedup.index.redis.record import header_digest, pack, unpack
 from dedup.index.redis.survey import survey_redis
 from dedup.index.survey import Survey
@@ -42,8 +42,6 @@ logger = logging.getLogger(__name__)
 
 #: A bucket is planned to hold this many pages: half of what a listpack holds, so that it stays one.
 BUCKET_PAGES = 64
-#: A run whose lease is not renewed for this long is dead (see `dedup.index.lifecycle`), in ms.
-LEASE_MS = 60_000
 #: How many hosts a claim may ask for at once, and how often; then others are looked at as the page's own host is.
 ASKED, ROUNDS = 32, 4
 #: Pages that one call of a script confirms, or tells the states of.
@@ -71,7 +69,7 @@ class RedisIndex(Index):
         self._pending: dict[str, Entry] = {}  # this run's claims that are neither confirmed nor released
         self._releasing: dict[str, _Release] = {}  # and those to be released as soon as the server answers
         self._replacing: dict[str, str] = {}  # pages of earlier runs, by those in whose place these were met
-        self._began = 0  # when, in ms of the server's clock
+        self._began = 0  # the last number that the server had given out then
         self._nonces = count()
         self._seen = 0  # the highest number that the server has said it gave out
         self._refusal: IndexMismatchError | None = None
@@ -102,7 +100,7 @@ class RedisIndex(Index):
         self._digest = stored["digest"]
         self._tables = Tables(self._keys, self.plan, int(stored["bucket_bits"]))
         self._bulk = Bulk(self._server, self._tables, self._call)
-        (self._began,) = await self._call("renew", [], [LEASE_MS])
+        (self._began,) = await self._renew(LEASE_MS)
         self._lease = asyncio.create_task(self._keep_lease())
         if self._hosts is not None:
             self._hosts.start()
@@ -246,7 +244,7 @@ class RedisIndex(Index):
     async def _write(self, batch: list[str]) -> None:
         for start in range(0, len(batch), PAGES):
             some = batch[start : start + PAGES]
-            keys = [*map(self._keys.page_id, some)]
+            keys = [self._keys.released, *map(self._keys.page_id, some)]
             await self._call("confirm", keys, [self._keys.pages, bytes.fromhex(self.run)])
             replaced = [self._replacing[page_id] for page_id in some if page_id in self._replacing]
             await self._bulk.forget(replaced, State.EARLIER)
@@ -319,11 +317,14 @@ class RedisIndex(Index):
             self._releasing.pop(page_id, None)
         return await self._bulk.forget(page_ids)
 
+    async def _renew(self, lease: int | str) -> list[Any]:
+        return await self._call("renew", [self._keys.released], [lease])
+
     async def _keep_lease(self) -> None:
         while True:
             await asyncio.sleep(LEASE_MS / 3000)
             with suppress(DedupError):
-                await self._call("renew", [], [LEASE_MS])
+                await self._renew(LEASE_MS)
                 await self._release_all()
                 await self._watch_server()
 
@@ -346,7 +347,7 @@ class RedisIndex(Index):
                 await self._release_all()
                 if self._hosts is not None:
                     await self._hosts.close()
-                await self._call("renew", [], ["finished" if finished else 0])
+                await self._renew("finished" if finished else 0)
         finally:
             self._opened = False
             await self._server.close()
@@ -362,7 +363,7 @@ class RedisIndex(Index):
             raise self._refusal
         nonce = str(next(self._nonces)).encode()
         own = self._keys
-        known = (self._digest, self._seen, nonce, f"{self.run}{self._began}")
+        known = (self._digest, self._seen, nonce, f"{self.run} {LEASE_MS} {self._began}")
         async with nullcontext() if verb == "claim" else self._server.turn():  # a claim has its turn
             reply = await self._server.run(
                 verb, [own.header, own.sequence, own.runs, own.pending, *keys], [*known, *arguments]

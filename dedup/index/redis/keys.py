@@ -13,7 +13,8 @@ t:TABLE:BUCKET      sorted set  pages whose permuted keys XOR scope have the sam
                                 at most 53, which a double holds exactly.  Small sets, of up to 128
                                 entries, are listpacks: 17 bytes a page and table.  The key is the
                                 digest in table 0; in the others the simhash, or a band in each.
-sequence            counter     the last number given out; never missing, never set back
+sequence            counter     the last number given out; never missing, never set back.  Changes that
+                                file no page take a number, too, and give it back
 released            counter     how many of the numbers were taken back
 pending             hash        number -> run, of every claim that is not confirmed
 h:BLAKE2b           string      the table of a host, of whose name these are 16 bytes: see
@@ -21,7 +22,8 @@ h:BLAKE2b           string      the table of a host, of whose name these are 16 
 hosts               sorted set  those bytes -> when that table was written last, in ms of the
                                 server's clock; of more than 10,000, the oldest is taken out
 runs                sorted set  run -> when its lease ends, in ms of the server's clock, or, with a
-                                minus, when it finished; of those, 1,000 are remembered
+                                minus, the number that it took when it finished; of those, 1,000
+                                are remembered
 ==================  ==========  ====================================================================
 """
 
@@ -34,8 +36,10 @@ from typing import NamedTuple
 from dedup.fingerprint.plans import EXACT, Plan
 from dedup.index.entry import Entry
 
-__all__ = ["BUCKET", "KINDS", "PAGE", "Keys", "Probe", "Tables"]
+__all__ = ["BUCKET", "KINDS", "LEASE_MS", "PAGE", "Keys", "Probe", "Tables"]
 
+#: A run whose lease is not renewed for this long is dead (see `dedup.index.lifecycle`), in ms.
+LEASE_MS = 60_000
 #: Bytes of the digest that stands for a page id, or for a host.
 ID_OCTETS = 16
 #: The name of a page's record, after the prefix, and in it the number.

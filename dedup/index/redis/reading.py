@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.index.redis.client import Server
-from dedup.index.redis.keys import PAGE, Tables
+from dedup.index.redis.keys import LEASE_MS, PAGE, Tables
 from dedup.index.survey import BATCH
 
 __all__ = ["Numbers", "Reading", "batches"]
@@ -46,7 +46,8 @@ class Reading:
         questions = ("MGET", *map(self.keys.page, numbers)), ("HMGET", self.keys.pending, *numbers)
         records, owners = await self.server.ask(questions, together=True)
         leases, now = await self.leases()
-        return records, owners or [None] * len(numbers), {run for run, ends in leases.items() if ends > now}
+        alive = {run for run, ends in leases.items() if now < ends <= now + LEASE_MS}
+        return records, owners or [None] * len(numbers), alive
 
     async def leases(self) -> tuple[dict[bytes, float], float]:
         """When the lease of each run ends, and what time it is there, in ms."""

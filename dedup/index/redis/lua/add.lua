@@ -11,6 +11,7 @@ for page = 0, (#KEYS - 4) / per_page - 1 do
   local key, argument = 5 + page * per_page, 7 + page * per_page
   if redis.call('EXISTS', KEYS[key]) == 0 then
     local number = redis.call('INCR', sequence)
+    last = number
     redis.call('SET', KEYS[key], number)
     redis.call('SET', ARGV[5] .. number, ARGV[argument])
     for table = 1, per_page - 1 do

@@ -1,8 +1,9 @@
--- confirm(KEYS = {..., page id, page id, ...}, ARGV = {..., prefix of pages, run as 16 bytes})
+-- confirm(KEYS = {..., released, page id, page id, ...}, ARGV = {..., prefix of pages, run as 16 bytes})
 --   -> how many claims became done
 -- What comes first: see known.lua.  A page that is not pending is passed over.
-local done = 0
-for i = 5, #KEYS do
+local released, done = KEYS[5], 0
+redis.call('GET', released) -- only for its type
+for i = 6, #KEYS do
   local number = redis.call('GET', KEYS[i])
   if number and redis.call('HDEL', pending, number) == 1 then
     done = done + 1 -- row confirm pending
@@ -10,4 +11,5 @@ for i = 5, #KEYS do
     if not is_alive(filed_by(page)) then file_for(page, ARGV[6]) end -- row confirm reclaimed
   end
 end
+if done > 0 then take_number_for_change(released) end
 return answer(done)

@@ -19,4 +19,5 @@ for page = 0, #ARGV - 8 do
     gone = gone + 1
   end
 end
+if gone > 0 then take_number_for_change(released) end
 return answer(gone)

@@ -1,25 +1,34 @@
 -- Stands before the scripts that work on an index which the caller has opened; before it stands the layout of
 -- a record (dedup/index/redis/record.py).  The keys are described in dedup/index/redis/keys.py.
--- KEYS = {header, sequence, runs, pending, ...}, ARGV = {digest of the header, number, nonce, run and when it began, ...}
+-- KEYS = {header, sequence, runs, pending, ...}, ARGV = {digest of the header, number, nonce, run, ...}; to the run belong
+-- its lease in ms, and the last number that had been given out when it began
 --   -> {nonce, last number given out, then what the verb answers, or 'gone', or 'older'}
 -- An index that was emptied, replaced or set back to an earlier state is never taken for the one that the
--- caller knows: by its header, and by the number, the highest that the caller has seen given out.  The nonce
+-- caller knows: by its header, and by the number, the highest that the caller has seen given out.  A change that files
+-- no page takes a number, too, and gives it back: so it is noticed if a confirmation or a release is lost.  The nonce
 -- ties an answer to its question.  The types of all keys are checked before anything is written.
 --
 -- The scripts carry out the rows of dedup/index/lifecycle.py, and name them.
 local header, sequence, runs, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local nonce, run, began = ARGV[3], ARGV[4]:sub(1, 32), tonumber(ARGV[4]:sub(33))
+local nonce, run, lease, began = ARGV[3], ARGV[4]:match('^(%x+) (%d+) (%d+)$')
+lease, began = tonumber(lease), tonumber(began)
 local last = tonumber(redis.call('GET', sequence) or -1)
 redis.call('HLEN', pending)
 redis.call('ZCARD', runs)
 
 local function answer(...) return {nonce, last, ...} end
 
+local function take_number_for_change(released) -- and gives it back
+  last = redis.call('INCR', sequence)
+  redis.call('INCR', released)
+end
+
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
--- In `runs` there is when the lease of a run ends, or, with a minus, when it finished.  A run dies when its lease runs
--- out: rows die pending, die done, die reclaimed.
+-- In `runs` there is when the lease of a run ends, or, with a minus, the number that it took when it finished.  A run
+-- dies when its lease runs out: rows die pending, die done, die reclaimed.  A lease that would last for longer than any
+-- is of a time before the clock was set back, and has run out.
 local ends = {}
 local function end_of(other)
   if ends[other] == nil then ends[other] = tonumber(redis.call('ZSCORE', runs, other) or 0) end
@@ -27,11 +36,11 @@ local function end_of(other)
 end
 
 local function is_alive(other)
-  return other == run or end_of(other) > now
+  return other == run or (end_of(other) > now and end_of(other) <= now + lease)
 end
 
 local function has_finished_since(other) -- since this run began; if it was earlier: row begin safe
-  return -end_of(other) > began
+  return -end_of(other) > began and -end_of(other) <= last
 end
 
 local function as_text(octets) -- of a run, as in `runs` and `pending`

@@ -8,6 +8,7 @@ if not number or redis.call('HGET', pending, number) ~= run then return answer(0
 redis.call('GET', released) -- only for its type
 local filer = filed_by(ARGV[5] .. number)
 redis.call('HDEL', pending, number) -- the first write: one that is allowed when memory is full
+take_number_for_change(released)
 if filer ~= run then return answer(1) end -- row release reclaimed
 for i = 7, #KEYS do redis.call('ZREM', KEYS[i], number) end -- row release pending
 redis.call('DEL', page_id, ARGV[5] .. number)

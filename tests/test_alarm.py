@@ -54,6 +54,34 @@ def test_copies_ring_no_alarm(copies: tuple[str, list[str]]) -> None:
     assert not any(rings(3, *copies[1]))
 
 
+def test_a_page_under_very_many_queries_is_told_of_once_and_stays_dropped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Such as a wall where stories are numbered so; it looks like a trap without end, so nothing is kept for it."""
+    counts = Counts()
+    alarm, of = Alarm(3, counts), "http://example.org/article?sid=0"
+    told = [alarm.rings(f"http://example.org/article?sid={n}", of) for n in range(1, 3 * PATHS + 1)]
+    assert counts == {}
+    told += [alarm.rings(f"http://example.org/article?sid={n}", of) for n in range(1_000, 2_000)]
+    assert not any(told)
+    assert counts == {"dedup/alarms/queries": 1}
+    [message] = [record.getMessage() for record in caplog.records]
+    assert message.startswith("http://example.org/article?sid=0 is shown under 61 other queries of its path")
+
+
+@pytest.mark.parametrize(
+    "session", ["sid={:032x}", "sid={:08x}a", "PHPSESSID={}", "tok={:016x}a", "utm_source={}", "sid=1{:012}"]
+)
+def test_session_ids_are_no_queries(session: str) -> None:
+    counts = Counts()
+    alarm = Alarm(1, counts)
+    for number in range(2 * PATHS):
+        assert not alarm.rings(
+            f"http://example.org/article?{session.format(number)}", "http://example.org/article"
+        )
+    assert counts == {}
+
+
 @pytest.mark.parametrize(
     "pages",
     {

@@ -3,6 +3,9 @@
 Login walls, captchas and error pages with status 200 look alike at every URL.  Copies do not: each page of a mirror
 or of another version is a copy of a page of its own, which has the same name, and a trap is one page under many
 queries.  So the names of what a page absorbs tell a wall from a page.  What looks like a wall is kept.
+
+Where stories are numbered in queries, as in ``article?sid=17``, a wall looks like a trap: it stays dropped, since a trap
+never ends, but somebody is told.
 """
 
 import logging
@@ -16,7 +19,8 @@ __all__ = ["Alarm"]
 
 logger = logging.getLogger(__name__)
 
-#: Paths of one name count as well, such as /1/reviews, /2/reviews: as many as this for each name that is allowed.
+#: Paths of one name count as well, such as /1/reviews, /2/reviews, and queries of one path: as many as this for each
+#: name that is allowed.
 PATHS = 20
 #: How many kept pages are counted at most, by host; those that absorb others most often stay.
 MAX_COUNTED = 10_000
@@ -32,6 +36,7 @@ class Alarm:
         self._limit = limit
         self._stats = stats
         self._absorbed: dict[tuple[str, str], tuple[set[str], set[str]]] = {}  # names and paths
+        self._queries: dict[str, set[str]] = {}  # of the path of a kept page
 
     def rings(self, url: str, of: str, asked: str = "") -> bool:
         """Whether a near-duplicate is one too many; ``asked`` is the URL that was redirected to it, if one was.
@@ -44,6 +49,8 @@ class Alarm:
         if asked and _path(url) == _path(of) and _name(_path(asked)) != _name(_path(url)):
             return True
         key, path = (of, host(url)), _path(url)
+        if path == _path(of):
+            self._add_query(of, url)
         absorbed = self._absorbed.pop(key) if key in self._absorbed else (set(), set())
         names, paths = self._absorbed[key] = absorbed  # now it is the last
         if len(self._absorbed) > MAX_COUNTED:
@@ -65,6 +72,22 @@ class Alarm:
         )
         return True
 
+    def _add_query(self, of: str, url: str) -> None:
+        queries = self._queries[of] = self._queries.pop(of, set())  # now it is the last
+        if len(self._queries) > MAX_COUNTED:
+            del self._queries[next(iter(self._queries))]
+        if len(queries) > PATHS * self._limit:  # it was told
+            return
+        queries.add(_query(url))
+        if len(queries) > PATHS * self._limit:
+            count(self._stats, "alarms/queries")
+            logger.warning(
+                "%s is shown under %s other queries of its path, which are dropped. Is that a login wall, a captcha or an "
+                "error page, or a trap, one page under queries without end?",
+                inert(of),
+                f"{len(queries):,}",
+            )
+
     def _is_wall(self, names: set[str], paths: set[str]) -> bool:
         return len(names) > self._limit or len(paths) > PATHS * self._limit
 
@@ -81,6 +104,15 @@ def _path(url: str) -> str:
     folder, _, name = path.rstrip("/").rpartition("/")
     folder = strip_ids(folder)
     return folder if _INDEX.fullmatch(name) else f"{folder}/{name.partition(';')[0]}"
+
+
+def _query(url: str) -> str:
+    """The query of a URL, without session ids: their values tell what they are, not only their names.
+
+    >>> _query("http://example.org/article?sid=17"), _query("http://example.org/article?sid=9f86d081&page=2")
+    ('sid=17', 'page=2')
+    """
+    return strip_ids(strip_session(url)).partition("?")[2]
 
 
 def _name(path: str) -> str:

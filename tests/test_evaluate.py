@@ -17,7 +17,7 @@ from dedup import Detector, Fingerprint, SettingsError, open_index
 from dedup.intervals import wilson
 from dedup.lab.evaluation import Stream, measure, score_pairs
 from dedup.lab.identity import measure_identity
-from dedup.lab.labelled import read_collection, read_page, read_pairs
+from dedup.lab.labelled import read_collection, read_pairs
 from tests.support.logs import record
 from tests.support.pages.lookalikes import NEGATIVES
 from tests.support.pages.mutations import MUTATIONS
@@ -125,10 +125,15 @@ def test_a_line_that_is_no_labelled_pair_is_named(tmp_path: Path, line: str) -> 
 
 
 def test_a_page_may_be_a_url(tmp_path: Path) -> None:
+    path, text = tmp_path / "pairs.jsonl", "fog " * 99
     with serve(Site()) as url:
-        page, address = read_page(url, tmp_path)
-    assert b"<title>" in page
-    assert address == url
+        path.write_text(json.dumps({"a": f"{url}articles/the-fog-signal", "b": text, "label": 0}) + "\n")
+        done = scrapy("evaluate", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 pairs, 0 near-duplicates, 0 with a page not judged" in done.stdout
+    assert scrapy("evaluate", path).stderr.startswith(
+        f"evaluate: {url}articles/the-fog-signal can't be fetched"
+    )
 
 
 def test_a_collection_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -88,7 +88,17 @@ def test_pages_are_fetched_again_only_where_robots_txt_allows_it(slow: Site, tmp
     log = tmp_path / "drops.jsonl"
     drops = [record(slow.url + path, f"{slow.url}/kept") for path in FORBIDDEN]
     log.write_text("".join(json.dumps(drop) + "\n" for drop in drops))
-    done = run("-m", "scrapy", "duplicates", log, "--html", tmp_path / "report.html", "--fetch", cwd=ROOT)
+    done = run(
+        "-m",
+        "scrapy",
+        "duplicates",
+        "-s",
+        f"DEDUP_LOG={log}",
+        "--html",
+        tmp_path / "r.html",
+        "--fetch",
+        cwd=ROOT,
+    )
     assert done.returncode == 0, done.stderr
     assert slow.requests == ["/robots.txt", "/kept"]
 

@@ -9,8 +9,6 @@ from contextlib import suppress
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.error import URLError
-from urllib.request import urlopen
 
 from dedup.errors import SettingsError
 
@@ -21,7 +19,7 @@ _LABELS = {
     **dict.fromkeys(("1", "true", "yes", "duplicate", "near-duplicate", "near"), True),
     **dict.fromkeys(("0", "false", "no", "different", "distinct", "not-near"), False),
 }
-#: Bytes of a page that are read from a URL at most.
+#: Bytes that a page may have.
 MAX_PAGE = 16 * 1024 * 1024
 
 
@@ -79,23 +77,22 @@ def _shown(row: Mapping[str, Any]) -> str:
 
 
 def read_page(source: str, root: Path) -> tuple[bytes | str, str]:
-    """The HTML and the URL of a page that is given by URL, by HTML, by path (below ``root``), or by its text.
+    """The HTML and the URL of a page that is given by HTML, by path (below ``root``), or by its text.
 
-    Raises `SettingsError` for a URL that can't be fetched.
+    Raises `SettingsError` for a file of more than `MAX_PAGE` bytes.
 
     >>> read_page("one < two", Path())
     ('one &lt; two', '')
     """
-    if source.startswith(("http://", "https://")):
-        try:
-            with urlopen(source, timeout=30) as answer:
-                return answer.read(MAX_PAGE), source
-        except (URLError, OSError, ValueError) as error:
-            raise SettingsError(f"{source} can't be fetched: {error}") from None
     if len(source) < 4096 and "\n" not in source and "\0" not in source:
         with suppress(OSError):  # of a text that can't be a path
             if (path := root / source).is_file():
-                return path.read_bytes(), f"http://localhost/{source}"
+                with path.open("rb") as file:
+                    html = file.read(MAX_PAGE + 1)
+                if len(html) > MAX_PAGE:
+                    size = path.stat().st_size
+                    raise SettingsError(f"{source} has {size:,} bytes; a page may have {MAX_PAGE:,}")
+                return html, f"http://localhost/{source}"
     return source if "<" in source and ">" in source else escape(source), ""
 
 

@@ -26,11 +26,14 @@ from dedup.page.html import Page
 from dedup.page.words import is_url
 from dedup.printing import many, printable
 from dedup.scrapy.commands.compare.own import Known, ask, describe, evidence, objection
+from dedup.scrapy.commands.fetch import fetch_pages
 from dedup.scrapy.commands.index.run import spider_meant
 from dedup.scrapy.settings import Options, read_settings
 
 __all__ = ["run"]
 
+#: The most seconds that fetching two pages may take.
+SECONDS = 60.0
 #: At most this many of the tokens that only one page has are shown.
 SHOWN = 20
 #: Characters per shingle of characters, the size for web pages (Mining of Massive Datasets, section 3.2.2).
@@ -57,7 +60,11 @@ def run(a: str, b: str, settings: Settings, address: str = "", spider: str = "")
     settings.set("DEDUP_INDEX", address or "memory:", "cmdline")
     options = read_settings(settings, spider_meant(settings, spider) if address else "")
     detector = options.detector
-    pages = [_load("A", a, detector), _load("B", b, detector)]
+    named = {"A": a, "B": b}
+    for name, source in named.items():
+        _check(name, source)
+    fetched = fetch_pages({a, b}, settings, seconds=SECONDS, delay=0.0)
+    pages = [_load(name, source, fetched.get(source), detector) for name, source in named.items()]
     known = _ask(options, pages) if address else None
     fingerprints = [side.fingerprint for side in pages]
     compared = detector.compare(*fingerprints)
@@ -133,13 +140,17 @@ def _verdict(
     return False, _rule(detector, fingerprints, compared)
 
 
-def _load(name: str, source: str, detector: Detector) -> _Side:
-    """Reads a page.  Raises `SettingsError` if it can't be had."""
+def _check(name: str, source: str) -> None:
+    """Raises `SettingsError` for what is neither a file nor a URL."""
     if not source.startswith(("http://", "https://")) and not os.path.isfile(source):
         raise SettingsError(f"{name} is {source!r}, which is not a file; allowed: a path, or a http(s) URL")
-    html, url = read_page(source, Path())
+
+
+def _load(name: str, source: str, fetched: tuple[str, str] | None, detector: Detector) -> _Side:
+    """Reads a page, unless it was fetched.  Raises `SettingsError` if it can't be had."""
+    html, url = fetched or read_page(source, Path())
     page = detector.read(decode(html), url)
-    if url != source:  # the name of a file says nothing of the address that the page had
+    if not fetched:  # the name of a file says nothing of the address that the page had
         url, page = "", page._replace(names=(), address=(), place="")
     return _Side(name, source, url, page, detector.fingerprint_page(page))
 

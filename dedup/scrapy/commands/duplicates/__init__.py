@@ -49,8 +49,11 @@ class Command(base.Command):
         shown(
             "--fetch",
             action="store_true",
-            help="with --html: fetch the 100 least alike pairs again, to see what differs; one request a second",
+            help="with --html: fetch the 100 least alike pairs again, to see what differs; one request a second, from "
+            "the hosts of the log, and from internal addresses only if the log is the project's own",
         )
+        anywhere = "with --fetch: ask internal addresses, too, and follow redirects to other hosts"
+        shown("--anywhere", action="store_true", help=anywhere)
 
     def work(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         """Shows the records of the logs."""
@@ -60,6 +63,8 @@ class Command(base.Command):
             raise UsageError("--html can't be combined with --clusters or --follow")
         if opts.fetch and opts.html is None:
             raise UsageError("--fetch needs --html FILE")
+        if opts.anywhere and not opts.fetch:
+            raise UsageError("--anywhere needs --fetch")
         from dedup.scrapy.commands.duplicates.run import run
 
         return run(args, opts, settings)

@@ -13,6 +13,7 @@ from dedup.droplog.record import Filter
 from dedup.printing import clock
 from dedup.report.document import MAX_PAIRS, Source, doubt, report, write_report
 from dedup.scrapy.commands.duplicates.refetch import refetch
+from dedup.scrapy.commands.fetch import Door
 from dedup.scrapy.commands.terminal import counting, each
 from dedup.scrapy.settings import read_settings
 
@@ -23,18 +24,24 @@ FETCHED = 100
 
 
 def make_report(
-    path: Path, drops: Drops, logs: Sequence[Path], read: int, wanted: Filter, settings: Settings | None
+    path: Path,
+    drops: Drops,
+    logs: Sequence[Path],
+    read: int,
+    wanted: Filter,
+    settings: Settings,
+    door: Door | None,
 ) -> None:
     """Writes a report of the drops in some logs.  Raises `SettingsError`.
 
-    ``read`` is the number of records in the logs, of which the drops are those ``wanted``.  With the settings of
-    the project, pages are fetched again.
+    ``read`` is the number of records in the logs, of which the drops are those ``wanted``.  With a door,
+    pages are fetched again by the settings of the project.
     """
     with ExitStack() as stack:
         beside = [found for log in logs if (found := find_beside(log, texts.SUFFIX))]
         find, words = stack.enter_context(texts.stored(beside)), "stored" if beside else ""
-        if settings is not None:
-            find, words = _fetch(drops, settings), "fetched"
+        if door is not None:
+            find, words = _fetch(drops, settings, door), "fetched"
         source = Source(
             logs=[log.name for log in logs],
             read=read,
@@ -63,10 +70,10 @@ def _in_words(wanted: Filter) -> str:
     return ", ".join(words for given, words in conditions if given)
 
 
-def _fetch(drops: Drops, settings: Settings) -> texts.Find:
+def _fetch(drops: Drops, settings: Settings, door: Door) -> texts.Find:
     pairs = sorted(drops.pairs(MAX_PAIRS), key=doubt)[:FETCHED]
     urls = dict.fromkeys(url for pair in pairs for url in (pair["duplicate_of"], pair["url"]))
     usable = [url for url in urls if url.startswith(("http://", "https://")) and len(url) < texts.MAX_URL]
     with counting("Fetching", len(usable), least=0) as advance:
-        words = refetch(usable, settings, read_settings(settings).detector, advance)
+        words = refetch(usable, settings, read_settings(settings).detector, door, advance)
     return lambda url, simhash: words.get(url)

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from scrapy.settings import Settings
@@ -13,6 +13,7 @@ from dedup.droplog.record import Filter, moment
 from dedup.errors import SettingsError
 from dedup.report.document import check_target
 from dedup.scrapy.commands.duplicates import html, text
+from dedup.scrapy.commands.fetch import Door
 from dedup.scrapy.commands.terminal import complain, reading
 from dedup.scrapy.settings import read_settings
 
@@ -64,13 +65,20 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
         drops = Drops(records)
     with drops:
         if opts.html is not None:
-            refetch = settings if opts.fetch else None
-            html.make_report(Path(opts.html), drops, paths, reader.records, wanted, refetch)
+            door = Door(_is_own(paths, settings), opts.anywhere) if opts.fetch else None
+            html.make_report(Path(opts.html), drops, paths, reader.records, wanted, settings, door)
             print(f"{opts.html}: open it in a browser")
         elif opts.clusters:
             text.print_clusters(drops, opts.json)
         else:
             text.print_summary(drops, paths, reader.records)
+
+
+def _is_own(paths: Sequence[Path], settings: Settings) -> bool:
+    """Whether these logs are the project's, so that its crawls have asked their hosts before."""
+    log = read_settings(settings).log
+    own = {path.resolve() for path in find_logs(log)} if log else set()
+    return all(path.resolve() in own for path in paths)
 
 
 def _logs(args: list[str], settings: Settings) -> tuple[Callable[[], list[Path]], str]:

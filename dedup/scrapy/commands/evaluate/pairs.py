@@ -5,23 +5,38 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from scrapy.settings import Settings
+
 from dedup.fingerprint.detector import Detector
 from dedup.intervals import wilson
 from dedup.lab.evaluation import Pairs, score_pairs
 from dedup.lab.figures import draw_pairs
 from dedup.lab.labelled import read_page, read_pairs
+from dedup.scrapy.commands.fetch import fetch_pages
 from dedup.scrapy.commands.terminal import each, print_table
 
 __all__ = ["evaluate_pairs"]
 
+#: The least seconds between two requests to a host, and the most seconds of all.
+DELAY, SECONDS = 1.0, 900.0
+
 
 def evaluate_pairs(
-    path: Path, detector: Detector, thresholds: Sequence[tuple[int, float]], opts: argparse.Namespace
+    path: Path,
+    detector: Detector,
+    thresholds: Sequence[tuple[int, float]],
+    opts: argparse.Namespace,
+    settings: Settings,
 ) -> dict[str, Any]:
     """Prints the figures for the pairs of a file, draws them if that is asked for, and returns them."""
     labelled = read_pairs(path)
-    sources = each(list({page for pair in labelled for page in (pair.a, pair.b)}), "Fingerprints")
-    pages = {source: detector.fingerprint(*read_page(source, opts.root)) for source in sources}
+    sources = list({page for pair in labelled for page in (pair.a, pair.b)})
+    delay = max(DELAY, settings.getfloat("DOWNLOAD_DELAY"))
+    fetched = fetch_pages(sources, settings, seconds=SECONDS, delay=delay)
+    pages = {
+        source: detector.fingerprint(*(fetched.get(source) or read_page(source, opts.root)))
+        for source in each(sources, "Fingerprints")
+    }
     pairs = score_pairs(detector, [(pages[pair.a], pages[pair.b], pair.near) for pair in labelled])
     unjudged = int((pairs.distance > 64).sum())
     print(

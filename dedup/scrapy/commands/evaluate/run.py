@@ -36,7 +36,7 @@ def run(path: Path, opts: argparse.Namespace, settings: Settings) -> int:
         thresholds = own if opts.quick else _thresholds(detector)
         figures = evaluate_collection(path, replay, thresholds, opts)
     else:
-        figures = evaluate_pairs(path, detector, _thresholds(detector), opts)
+        figures = evaluate_pairs(path, detector, _thresholds(detector), opts, settings)
     if opts.json:
         try:
             opts.json.write_text(json.dumps(figures, indent=1) + "\n")

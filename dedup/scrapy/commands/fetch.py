@@ -1,0 +1,168 @@
+"""Fetches pages for a command, as the project fetches pages, but in bounded time, and from no other host."""
+
+from collections.abc import AsyncIterator, Callable, Collection
+from typing import Any, NamedTuple
+
+from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response, TextResponse
+from scrapy.settings import Settings
+from scrapy.spidermiddlewares.httperror import HttpError
+from scrapy.utils.httpobj import urlparse_cached
+from twisted.python.failure import Failure
+
+from dedup.errors import SettingsError
+from dedup.lab.labelled import MAX_PAGE
+from dedup.page.html import decode
+from dedup.printing import inert, printable
+from dedup.scrapy.compat import crawler_process
+from dedup.scrapy.doorkeeper import ASKED, ORDER, Doorkeeper, Refused
+from dedup.scrapy.robots import replace as replace_robots
+
+__all__ = ["Door", "Missed", "fetch", "fetch_pages"]
+
+#: Settings in place of the project's, so that the crawl neither judges pages nor writes anything.
+_SETTINGS: dict[str, Any] = {
+    "ADDONS": {},
+    "CLOSESPIDER_ERRORCOUNT": 0,
+    "CLOSESPIDER_ITEMCOUNT": 0,
+    "CLOSESPIDER_PAGECOUNT": 0,
+    "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
+    "DNSCACHE_ENABLED": True,  # so that a host has one address: dedup.scrapy.doorkeeper
+    "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
+    "FEEDS": {},
+    "ITEM_PIPELINES": {},
+    "JOBDIR": None,
+    "LOG_ENABLED": False,
+    "RETRY_ENABLED": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "TWISTED_REACTOR_ENABLED": True,  # its resolver is asked which addresses a host has
+}
+#: The most seconds of a page, body and all; its bytes are bounded by `MAX_PAGE`.
+TIMEOUT = 30.0
+#: How many characters of a URL, and of a reason, are shown.
+WIDTH = 200
+
+
+class Door(NamedTuple):
+    """Which hosts may be asked."""
+
+    internal: bool  #: the hosts and ports of the URLs even if they have internal addresses
+    anywhere: bool = False  #: any host that a redirect leads to, and any address
+
+
+class Missed(NamedTuple):
+    """Why a page could not be had."""
+
+    why: str
+    refused: bool = False  #: because of the door
+
+
+class _Fetcher(Spider):
+    """Its attributes are the arguments that `fetch` gives it."""
+
+    name = "fetch"
+    urls: Collection[str]
+    internal: bool
+    received: Callable[[str, Response], None]
+    failed: Callable[[str, Missed], None]
+    left: dict[str, None]  #: URLs of which nothing is known yet
+
+    async def start(self) -> AsyncIterator[Request]:
+        for url in self.urls:
+            yield Request(url, errback=self._failed, meta={ASKED: url})
+
+    def parse(self, response: Response) -> None:
+        """Hands a page over."""
+        url = response.meta[ASKED]
+        self.left.pop(url, None)
+        self.received(url, response)
+
+    def _failed(self, failure: Failure) -> None:
+        url = failure.request.meta[ASKED]  # type: ignore[attr-defined]
+        self.left.pop(url, None)
+        self.failed(url, Missed(self._why(failure.value), isinstance(failure.value, Refused)))
+
+    def _why(self, error: BaseException | None) -> str:
+        kind = type(error).__name__
+        if isinstance(error, HttpError):
+            return f"it has status {error.response.status}"
+        if "Timeout" in kind:
+            return f"it takes longer than {self.settings.getfloat('DOWNLOAD_TIMEOUT'):g} seconds"
+        if "Cancelled" in kind:
+            return f"it has more than {self.settings.getint('DOWNLOAD_MAXSIZE'):,} bytes"
+        if isinstance(error, IgnoreRequest) and str(error).startswith("Forbidden by robots.txt"):
+            return "robots.txt forbids it"
+        return printable(str(error).splitlines()[0] if str(error) else kind)
+
+
+def fetch(
+    urls: Collection[str],
+    settings: Settings,
+    received: Callable[[str, Response], None],
+    failed: Callable[[str, Missed], None],
+    *,
+    door: Door,
+    seconds: float,
+    delay: float,
+) -> None:
+    """Fetches pages, and calls ``received`` with the URL and the response, or ``failed`` with the URL and why.
+
+    A page takes `TIMEOUT` seconds and has `MAX_PAGE` bytes at most, or less if the project says so; all take
+    ``seconds`` at most, and as long as it takes to end what is under way then.  ``delay`` is in seconds,
+    between two requests to a host.  robots.txt is obeyed if the project obeys it.
+    It can be called once in a process.
+    """
+    own = settings.copy()
+    own.setdict(
+        _SETTINGS
+        | {
+            "CLOSESPIDER_TIMEOUT": seconds,
+            "DOWNLOAD_DELAY": delay,
+            "DOWNLOAD_TIMEOUT": min(TIMEOUT, settings.getfloat("DOWNLOAD_TIMEOUT")),
+            "DOWNLOAD_MAXSIZE": min(MAX_PAGE, settings.getint("DOWNLOAD_MAXSIZE") or MAX_PAGE),
+        },
+        priority="cmdline",
+    )
+    replace_robots(own)
+    if not door.anywhere:
+        middlewares = own.getdict("DOWNLOADER_MIDDLEWARES") | {Doorkeeper: ORDER}
+        own.set("DOWNLOADER_MIDDLEWARES", middlewares, priority="cmdline")
+    left = dict.fromkeys(url for url in urls if _is_url(url))
+    for url in set(urls) - left.keys():
+        failed(url, Missed("it is no URL"))
+    process = crawler_process(own)
+    process.crawl(_Fetcher, urls=[*left], internal=door.internal, received=received, failed=failed, left=left)
+    process.start()
+    for url in left:
+        failed(url, Missed(f"it was not reached within {seconds:g} seconds"))
+
+
+def fetch_pages(
+    sources: Collection[str], settings: Settings, *, seconds: float, delay: float
+) -> dict[str, tuple[str, str]]:
+    """The HTML and the final URL of those sources that are URLs, by source.
+
+    Raises `SettingsError` if one of them can't be had.
+    """
+    urls = [source for source in sources if source.startswith(("http://", "https://"))]
+    pages: dict[str, tuple[str, str]] = {}
+    missed: dict[str, Missed] = {}
+
+    def received(url: str, response: Response) -> None:
+        encoding = response.encoding if isinstance(response, TextResponse) else None
+        pages[url] = decode(response.body, encoding), response.url
+
+    if urls:
+        door = Door(internal=True)  # who names a host means it
+        fetch(urls, settings, received, missed.__setitem__, door=door, seconds=seconds, delay=delay)
+    for url, (why, _) in missed.items():
+        raise SettingsError(f"{inert(url, WIDTH)} can't be fetched: {inert(why, WIDTH)}")
+    return pages
+
+
+def _is_url(text: str) -> bool:
+    try:
+        return urlparse_cached(Request(text)).scheme in {"http", "https"}
+    except ValueError:
+        return False

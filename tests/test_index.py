@@ -10,7 +10,7 @@ import random
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -486,6 +486,21 @@ async def test_closing_twice_or_unopened_is_harmless(address: str, namespace: st
     await index.open()
     await index.close()
     await index.close()
+
+
+@PERSISTENT
+@pytest.mark.parametrize(("fails", "state"), [(False, "safe"), (True, "earlier")])
+@driven
+async def test_a_with_block_opens_an_index_and_finishes_it_unless_it_fails(
+    fails: bool, state: str, opened: Opened, address: str, namespace: str
+) -> None:
+    async with opened() as other:
+        with suppress(ZeroDivisionError):
+            async with open_index(address, DETECTOR, namespace=namespace) as index:
+                await index.claim("a", "http://a/", fingerprint_of(0))
+                await index.confirm("a")
+                assert 1 / (not fails)
+        assert await other.states(["a"]) == [state]
 
 
 @driven

@@ -42,9 +42,13 @@ class Own:
     has_data: bool = False  #: whether there is data in scripts among them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Fingerprint:
-    """What is kept of a page in order to judge it and others against it."""
+    """What is kept of a page in order to judge it and others against it.
+
+    >>> Fingerprint(0xC0FFEE, bytes(128), tokens=120, links=3)
+    Fingerprint(simhash=0x0000000000c0ffee, tokens=120, links=3)
+    """
 
     simhash: int | None  #: 64 bits; None when nothing could be made of the page
     sketch: bytes  #: ``slots * bits / 8`` bytes; empty when simhash is None
@@ -65,9 +69,14 @@ class Fingerprint:
         """The fingerprint of a page of which nothing could be made.
 
         >>> Fingerprint.unjudged("binary")
-        Fingerprint(simhash=None, sketch=b'', tokens=0, links=0, reason='binary', digest=0, bands=(), view=0, called=Called(heading=0, names=0, place=0), said=0)
+        Fingerprint(simhash=None, tokens=0, links=0, reason='binary')
         """
         return cls(None, b"", tokens, links, reason)
+
+    def __repr__(self) -> str:
+        simhash = None if self.hex is None else f"0x{self.hex}"
+        why = f", reason={self.reason!r}" if self.reason else ""
+        return f"Fingerprint(simhash={simhash}, tokens={self.tokens}, links={self.links}{why})"
 
     @property
     def keys(self) -> tuple[int, ...]:

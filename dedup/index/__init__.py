@@ -41,12 +41,12 @@ def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **
     >>> import asyncio
     >>> async def twice():
     ...     detector = Detector(min_tokens=3)
-    ...     index = open_index("memory:", detector)
-    ...     for name, page in [("a", "<p>one and the same"), ("b", "<p>One and the SAME"), ("b", "<p>else")]:
-    ...         verdict = await index.claim(name, f"http://{name}/", detector.fingerprint(page))
-    ...         print(verdict.status, verdict.of, verdict.distance, verdict.reason)
-    ...     await index.confirm("a")
-    ...     await index.close()
+    ...     pages = [("a", "<p>one and the same"), ("b", "<p>One and the SAME"), ("b", "<p>else")]
+    ...     async with open_index("memory:", detector) as index:
+    ...         for name, page in pages:
+    ...             verdict = await index.claim(name, f"http://{name}/", detector.fingerprint(page))
+    ...             print(verdict.status, verdict.of, verdict.distance, verdict.reason)
+    ...         await index.confirm("a")
     >>> asyncio.run(twice())
     new None None None
     duplicate http://a/ 0 None

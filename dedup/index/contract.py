@@ -16,6 +16,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Self
 from uuid import uuid4
 
 from dedup.errors import SettingsError
@@ -46,6 +47,8 @@ PROBE_LIMIT = 1000
 
 class Index(ABC):
     """Where kept pages are filed.  Open it with `dedup.open_index`.
+
+    ``async with`` opens it, and closes it at the end of the block: as finished, unless an exception ended the block.
 
     A store implements the methods whose names begin with an underscore, and ``where``, ``close`` and
     ``survey``: it is open when they are called, and gets page ids and URLs that UTF-8 can hold.
@@ -110,6 +113,13 @@ class Index(ABC):
             if not self._opened:
                 await self._open()
                 self._opened = True
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        await self.close(finished=kind is None)
 
     async def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
         """Judges a page and, if it is new, files it as pending, in one step.

@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from dedup.errors import SettingsError
 from dedup.lab.labelled import MAX_PAGE
-from dedup.page.html import decode
+from dedup.page.charset import decode
 from dedup.printing import inert, printable
 from dedup.scrapy.compat import crawler_process
 from dedup.scrapy.doorkeeper import ASKED, ORDER, Doorkeeper, Refused

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.index.entry import scope_mask, storable_id, storable_url
+from dedup.index.entry import original_id, scope_mask, storable_id, storable_url
 from tests.support.model import SITES
 from tests.support.stores import ODD_IDS
 
@@ -25,12 +25,32 @@ def test_scope_masks_are_those_of_every_earlier_version() -> None:
     assert scope_mask("site", "http://www.example.co.uk/") == 0x84F3E1078F68F7F8
 
 
-@given(st.text(st.characters()), st.text(st.characters()))
+#: Texts of which an escape could be made, or mistaken for one.
+TRICKY = st.lists(st.sampled_from(["\uffff", "\\", "\ud800", "\\ud800", "u", "d800", "a"])).map("".join)
+IDS = st.text(st.characters()) | TRICKY
+
+
+@given(IDS, IDS)
 def test_page_ids_that_differ_still_differ_when_they_can_be_stored(one: str, another: str) -> None:
     stored = [storable_id(page_id) for page_id in (one, another)]
     assert (stored[0] == stored[1]) == (one == another)
     for page_id in stored:
         page_id.encode()
+
+
+@given(IDS)
+def test_a_page_id_is_known_by_what_is_filed(page_id: str) -> None:
+    assert original_id(storable_id(page_id)) == page_id
+
+
+@given(IDS)
+def test_the_text_of_an_escape_is_another_page_id(page_id: str) -> None:
+    assert storable_id(storable_id(page_id)) != storable_id(page_id) or storable_id(page_id) == page_id
+
+
+def test_page_ids_that_an_earlier_version_has_filed_are_known() -> None:
+    assert storable_id("a\\\ud800") == "\uffffa\\\\\\ud800"
+    assert original_id("\uffffas it was") == "\uffffas it was"
 
 
 def test_odd_page_ids_stay_different() -> None:

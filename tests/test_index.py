@@ -661,6 +661,22 @@ async def test_odd_page_ids_are_told_apart_and_come_back(opened: Opened, store: 
             assert verdict.status == ("same" if number % 2 else "new"), name
 
 
+@driven
+async def test_odd_page_ids_are_those_of_verdicts_and_of_what_is_moved_to_another_index(
+    opened: Opened,
+) -> None:
+    async with opened() as index, opened_at("memory:") as other:
+        for number, (name, page_id) in enumerate(ODD_IDS.items()):
+            fingerprint = fingerprint_of(random.Random(number).getrandbits(64))
+            await index.claim(page_id, "http://a/", fingerprint)
+            assert (await index.claim("copy", "http://b/", fingerprint)).of_id == page_id, name
+            entry = await index.find(page_id)
+            assert entry
+            assert await other.add([entry]) == 1
+            assert await other.find(page_id) == entry, name
+            assert await index.forget([page_id]) == 1
+
+
 # --- Parameters --------------------------------------------------------------------------------------
 
 CHANGES: dict[str, Any] = {

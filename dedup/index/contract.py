@@ -24,7 +24,7 @@ from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.plans import Plan
-from dedup.index.entry import Entry, scope_mask, storable_id, storable_url
+from dedup.index.entry import Entry, original_id, scope_mask, storable_id, storable_url
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
@@ -181,7 +181,7 @@ class Index(ABC):
         await self.open()
         return await self._add(
             [
-                entry._replace(page_id=storable_id(entry.page_id), url=storable_url(entry.url))
+                entry._replace(page_id=storable_id(original_id(entry.page_id)), url=storable_url(entry.url))
                 for entry in entries
             ]
         )

@@ -1,6 +1,7 @@
 """A page as an index files it, which pages it is compared with, and which of them a verdict names."""
 
 import hashlib
+import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -11,16 +12,17 @@ from dedup.page.urls import strip_user
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-__all__ = ["Entry", "scope_mask", "storable_id", "storable_url"]
+__all__ = ["Entry", "original_id", "scope_mask", "storable_id", "storable_url"]
 
-#: Begins every page id that had to be escaped.  Unicode keeps this character out of texts.
+#: Begins every page id that is escaped.  Unicode keeps this character out of texts.
 ESCAPED = "\uffff"
+_ESCAPES = re.compile(r"\\(?:\\|u(d[89a-f][0-9a-f]{2}))")
 
 
 class Entry(NamedTuple):
     """A page as it is filed."""
 
-    page_id: str
+    page_id: str  #: as it is filed (see `storable_id`)
     url: str
     simhash: int
     scope: int
@@ -80,18 +82,36 @@ def scope_mask(scope: str, url: str) -> int:
 
 
 def storable_id(page_id: str) -> str:
-    r"""A page id that every store can hold: the same one, unless it has lone surrogates, which UTF-8 lacks.
+    r"""A page id as it is filed: the same one, unless it has lone surrogates, which UTF-8 lacks, or looks escaped.
 
     Different page ids stay different.  An index does this once, before a store sees the page id.
 
-    >>> storable_id("0a1b"), storable_id("a\\\ud800")
-    ('0a1b', '\uffffa\\\\\\ud800')
+    >>> storable_id("0a1b"), storable_id("a\\\ud800"), storable_id("\uffff")
+    ('0a1b', '\uffffa\\\\\\ud800', '\uffff\uffff')
     """
+    if _is_text(page_id) and not page_id.startswith(ESCAPED):
+        return page_id
+    return ESCAPED + page_id.replace("\\", "\\\\").encode("utf-8", "backslashreplace").decode()
+
+
+def original_id(filed: str) -> str:
+    r"""The page id that is filed so.
+
+    >>> original_id("0a1b"), original_id(storable_id("a\\\ud800")) == "a\\\ud800"
+    ('0a1b', True)
+    """
+    if not filed.startswith(ESCAPED):
+        return filed
+    page_id = _ESCAPES.sub(lambda found: chr(int(found[1], 16)) if found[1] else "\\", filed[1:])
+    return page_id if storable_id(page_id) == filed else filed  # an earlier version left some as they were
+
+
+def _is_text(page_id: str) -> bool:
     try:
         page_id.encode()
     except UnicodeEncodeError:
-        return ESCAPED + page_id.replace("\\", "\\\\").encode("utf-8", "backslashreplace").decode()
-    return page_id
+        return False
+    return True
 
 
 def storable_url(url: str) -> str:

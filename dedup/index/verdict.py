@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.simhash import distance
-from dedup.index.entry import Entry
+from dedup.index.entry import Entry, original_id
 
 __all__ = ["Near", "Status", "Verdict"]
 
@@ -76,7 +76,7 @@ class Verdict:
             resemblance,
             of_simhash=of.simhash,
             rule="exact" if equal else rule,
-            of_id=of.page_id,
+            of_id=original_id(of.page_id),
             done=done,
             evidence=evidence,
         )

@@ -53,6 +53,8 @@ ODD_IDS = {
     "another lone surrogate": "\udfff",
     "a lone surrogate, escaped": r"\ud800",
     "lone surrogates around one escaped": "\ud800\\ud800\udfff",
+    "what is filed of a lone surrogate": "\uffff\\ud800",
+    "what is filed of that": "\uffff\uffff\\\\ud800",
     "one escaped among lone surrogates": "\ud800\ud800\udfff",
     "braces and colons": "shingleback:{x}:i:",
     "SQL": "'); DROP TABLE pages; --",

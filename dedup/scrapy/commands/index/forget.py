@@ -7,6 +7,7 @@ from datetime import datetime
 from dedup.droplog.record import moment
 from dedup.errors import SettingsError
 from dedup.index import Entry, Index
+from dedup.index.entry import original_id
 from dedup.index.survey import BATCH
 from dedup.printing import clock, inert, many
 from dedup.scrapy.commands.index.access import WIDTH, page_id, surveyed
@@ -33,7 +34,7 @@ async def forget_pages(index: Index, urls: list[str], run: str, older_than: str,
                 if dry_run:
                     print(f"{clock(entry.filed)}  {state:7}  {entry.run}  {inert(entry.url, WIDTH)}")
                     continue
-                found.append(entry.page_id)
+                found.append(original_id(entry.page_id))
                 if len(found) == BATCH:
                     forgotten += await index.forget(found)
                     found.clear()

@@ -6,19 +6,24 @@ import random
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from dedup.errors import IndexUnavailableError
-from dedup.index import Index, Verdict
+from dedup.filter import Counts, claims
+from dedup.filter.claims import Claimant
+from dedup.index import Index, Verdict, open_index
 from dedup.index.redis import client
 from dedup.index.redis.client import source
 from tests.support.coroutines import driven
+from tests.support.crawls import Run as Crawl
+from tests.support.crawls import page
+from tests.support.filters import Notes
 from tests.support.fingerprints import fingerprint_of
 from tests.support.redis import Line
-from tests.support.stores import opened
+from tests.support.stores import DETECTOR, opened
 from tests.support.waiting import until
 
 #: What the requests of claims hold.
@@ -122,3 +127,75 @@ async def test_an_outage_is_told_at_once_to_all_who_wait(
         said = await claim_all(index, 500, 500)
         assert all(isinstance(error, IndexUnavailableError) for error in said)
         assert gate.claims <= client.CLAIMS, "each has waited for an answer of its own"
+
+
+class Shaky(Line):
+    """Delays every answer, and cuts a share of the connections in the midst of it."""
+
+    def __init__(self, server: Path, delay: float, share: float) -> None:
+        super().__init__(server)
+        self._delay = delay
+        self._share = share
+        self._chance = random.Random(3)
+
+    async def ask(self, request: bytes) -> list[bytes | None]:
+        return [None if self._chance.random() < self._share else request]
+
+    async def reply(self, reply: bytes) -> list[bytes | None]:
+        await asyncio.sleep(self._delay)
+        return [None if self._chance.random() < self._share else reply]
+
+
+@pytest.mark.parametrize(
+    ("delay", "share", "pages"), [(0.002, 0.1, 100), pytest.param(0.5, 0.02, 600, marks=pytest.mark.slow)]
+)
+@driven
+async def test_over_a_shaky_line_each_page_has_its_verdict_or_is_filed_later(
+    redis_socket: Path,
+    namespace: str,
+    monkeypatch: pytest.MonkeyPatch,
+    delay: float,
+    share: float,
+    pages: int,
+) -> None:
+    monkeypatch.setattr(claims, "PAUSE_SECONDS", (0.02, 0.2))
+    counts, crawl = Counts(), Notes()
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        line, proxy = Shaky(redis_socket, delay, share), Path(folder, "proxy.sock")
+        async with line.listening(proxy):
+            index = open_index(f"unix://{proxy}", DETECTOR, namespace=namespace)
+            claimant = Claimant(index, "keep", counts, crawl.stop, crawl.is_closing)
+            said: dict[str, str] = {}
+
+            async def meet(page: int) -> None:
+                name = f"{page}"
+                content = fingerprint_of(random.Random(page // 2).getrandbits(64))
+                said[name] = (await claimant.claim(name, f"http://{name}/", content)).status
+                if said[name] != "duplicate":
+                    await claimant.confirm(name)
+
+            await asyncio.gather(*map(meet, range(pages)))
+            await until(lambda: not claimant._aside)
+            for _ in range(10):  # what is confirmed is written as soon as the line allows
+                with suppress(IndexUnavailableError):
+                    await index._confirmations.flush()  # type: ignore[attr-defined]
+            await claimant.close(finished=True)
+    kept = {int(name) // 2 for name, status in said.items() if status != "duplicate"}
+    assert kept == set(range(pages // 2)), "a content is lost"
+    late = counts.get("dedup/late/filed", 0) + counts.get("dedup/late/duplicate", 0)
+    assert [*said.values()].count("unjudged") == late
+    assert "dedup/late/never" not in counts
+    async with opened(f"unix://{redis_socket}", namespace) as index:
+        assert await index.count() == pages // 2, "a page is not filed, or a content twice"
+
+
+@pytest.mark.slow
+def test_at_500_requests_at_once_every_duplicate_is_dropped(
+    crawl: Crawl, redis_socket: Path, namespace: str
+) -> None:
+    names = [f"/{number}" for number in range(2_000)]
+    pages = {"/": page("home", *names)} | {name: page(number // 2) for number, name in enumerate(names)}
+    settings = {"DEDUP_INDEX": f"unix://{redis_socket}", "DEDUP_NAMESPACE": namespace}
+    done = crawl(pages, **settings, CONCURRENT_REQUESTS=500, CONCURRENT_REQUESTS_PER_DOMAIN=500)
+    assert done.figures["dropped"] == 1_000
+    assert "unjudged" not in done.figures

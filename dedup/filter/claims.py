@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between two attempts to reach the index: the first pause, and the longest.
 PAUSE_SECONDS = (0.5, 15.0)
-#: How many pages are set aside at most (about 5 kB each); those beyond are kept, and never filed.
+#: How many pages are set aside at most (about 4 kB each); those beyond are kept, and never filed.
 MAX_ASIDE = 10_000
 #: How many of them are filed at once.
 AT_ONCE = 64

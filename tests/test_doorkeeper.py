@@ -229,11 +229,13 @@ def test_a_page_is_compared_as_a_crawl_gets_it(site: Site) -> None:
         "/plain": html(text),
         "/zipped": (200, {"Content-Type": "text/html; charset=latin-1", "Content-Encoding": "gzip"}, zipped),
         "/moved": (301, {"Location": "/plain"}, b""),
+        "/mislabelled": (200, {"Content-Type": "text/html; charset=zlib"}, text.encode()),
         "/gone": (404, {}, b"gone"),
         "/elsewhere": (302, {"Location": site.url.replace("127.0.0.1", "localhost")}, b""),
     }
     done = scrapy("compare", f"{site.url}/moved", f"{site.url}/zipped")
     assert (done.returncode, "verdict      near-duplicates" in done.stdout) == (0, True), done.stderr
+    assert scrapy("compare", f"{site.url}/plain", f"{site.url}/mislabelled").returncode == 0
     for path, why in (
         ("/gone", "it has status 404"),
         ("/elsewhere", "it redirects to another host, localhost"),
@@ -251,6 +253,38 @@ def test_a_file_of_any_size_is_refused_at_once(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
+REBOUND = """
+import socket, sys
+from scrapy.settings import Settings
+from dedup.scrapy.commands.fetch import Door, fetch
+
+answers = ["93.184.215.14", "127.0.0.1"]
+socket.gethostbyname = lambda name: answers.pop(0)
+settings = Settings({"DOWNLOAD_TIMEOUT": 1, "DNSCACHE_ENABLED": False})
+fetch([sys.argv[1]], settings, print, print, door=Door(False), seconds=5, delay=0)
+print(answers)
+"""
+
+
+def python(script: str, url: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script, url],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_name_has_the_address_that_was_looked_at_whatever_dns_says_next(site: Site) -> None:
+    said = python(REBOUND, site.url.replace("127.0.0.1", "a.example"))
+    assert "refused=False" in said  # nobody answers at that address
+    assert (said.splitlines()[-1], site.requests) == ("['127.0.0.1']", [])
+
+
 SLOW = """
 import sys
 from scrapy.settings import Settings
@@ -266,13 +300,6 @@ print(len(missed), [missed[urls[at]].why for at in (0, 19)])
 
 def test_all_pages_together_take_a_bounded_time() -> None:
     with talking(drip) as url:
-        done = subprocess.run(
-            [sys.executable, "-c", SLOW, url],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-            check=False,
-        )
-    said = ["it takes longer than 2 seconds", "it was not reached within 1 seconds"]
-    assert done.stdout == f"20 {said}\n", done.stderr
+        said = python(SLOW, url)
+    whys = ["it takes longer than 2 seconds", "it was not reached within 1 seconds"]
+    assert said == f"20 {whys}\n"

@@ -15,6 +15,8 @@ from dedup.errors import SettingsError
 from dedup.lab.labelled import MAX_PAGE
 from dedup.page.charset import decode
 from dedup.printing import inert, printable
+from dedup.scrapy.addon import CHARSET_ORDER
+from dedup.scrapy.bodies import CharsetMiddleware
 from dedup.scrapy.compat import crawler_process
 from dedup.scrapy.doorkeeper import ASKED, ORDER, Doorkeeper, Refused
 from dedup.scrapy.robots import replace as replace_robots
@@ -28,6 +30,7 @@ _SETTINGS: dict[str, Any] = {
     "CLOSESPIDER_ITEMCOUNT": 0,
     "CLOSESPIDER_PAGECOUNT": 0,
     "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
+    "DEDUP_ENABLED": True,  # the one component that is left mends labels
     "DNSCACHE_ENABLED": True,  # so that a host has one address: dedup.scrapy.doorkeeper
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
     "FEEDS": {},
@@ -119,15 +122,15 @@ def fetch(
         | {
             "CLOSESPIDER_TIMEOUT": seconds,
             "DOWNLOAD_DELAY": delay,
-            "DOWNLOAD_TIMEOUT": min(TIMEOUT, settings.getfloat("DOWNLOAD_TIMEOUT")),
+            "DOWNLOAD_TIMEOUT": min(TIMEOUT, settings.getfloat("DOWNLOAD_TIMEOUT") or TIMEOUT),
             "DOWNLOAD_MAXSIZE": min(MAX_PAGE, settings.getint("DOWNLOAD_MAXSIZE") or MAX_PAGE),
         },
         priority="cmdline",
     )
     replace_robots(own)
+    own.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", CharsetMiddleware, CHARSET_ORDER)
     if not door.anywhere:
-        middlewares = own.getdict("DOWNLOADER_MIDDLEWARES") | {Doorkeeper: ORDER}
-        own.set("DOWNLOADER_MIDDLEWARES", middlewares, priority="cmdline")
+        own.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Doorkeeper, ORDER)
     left = dict.fromkeys(url for url in urls if _is_url(url))
     for url in set(urls) - left.keys():
         failed(url, Missed("it is no URL"))
@@ -150,8 +153,8 @@ def fetch_pages(
     missed: dict[str, Missed] = {}
 
     def received(url: str, response: Response) -> None:
-        encoding = response.encoding if isinstance(response, TextResponse) else None
-        pages[url] = decode(response.body, encoding), response.url
+        html = response.text if isinstance(response, TextResponse) else decode(response.body)
+        pages[url] = html, response.url
 
     if urls:
         door = Door(internal=True)  # who names a host means it

@@ -340,9 +340,8 @@ def test_tables_find_what_a_scan_of_all_keys_finds(k: int, tables: int) -> None:
             right = np.flatnonzero(distances(keys, query) <= distance).tolist()
             apart = distances(keys[right], query).tolist()
             by_distance = groupby(sorted(zip(apart, right, strict=True)), key=itemgetter(0))
-            assert filed.within((0, 0, query), distance) == [
-                [n for _, n in group] for _, group in by_distance
-            ]
+            groups = [[n for _, n in group] for _, group in by_distance]
+            assert filed.within((0, 0, query), distance, 1000) == (groups, len(right))
             found += len(right)
     assert found > 100
 
@@ -350,4 +349,4 @@ def test_tables_find_what_a_scan_of_all_keys_finds(k: int, tables: int) -> None:
 def test_tables_of_nothing_find_nothing() -> None:
     filed = SortedTables(plan_for(4, 3))
     filed.check()
-    assert (filed.within((0, 0, 0), 3), filed.equal(0)) == ([], [])
+    assert (filed.within((0, 0, 0), 3, 9), filed.equal(0)) == (([], 0), [])

@@ -93,7 +93,7 @@ def test_no_script_names_a_place_or_a_limit_by_its_number(verb: str) -> None:
     arithmetic = r"rshift\(x, \d+\)|0x[0-9a-f]+|4294967296|<I4|/ 4\b|4 \* (i|at)|32 / width|8 \*"  # on words of 32 bits
     numbers = {int(number) for number in re.findall(r"\b\d+\b", re.sub(arithmetic, "", code))}
     assert max(numbers, default=0) <= 15, numbers  # places of arguments, and the digits of a number
-    for name in ("MAX_COMPARED", "MAX_EQUAL", "PROBE_LIMIT"):
+    for name in ("MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED"):
         assert f"local {name}" not in lua
         assert name not in code or f"local {name} = {getattr(contract, name)}\n".encode() in source(verb)
 

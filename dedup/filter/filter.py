@@ -167,6 +167,8 @@ class Filter:
         count(self.stats, outcome.verdict.status, outcome.verdict.reason)
         if outcome.unchanged:
             count(self.stats, "unchanged")
+        if verdict.crowded:
+            self._tell_crowded(visit)
         if verdict.near is not None:
             self._traps.add(visit.url, verdict.near)
         if outcome.record is None:
@@ -182,6 +184,16 @@ class Filter:
         except Exception:
             logger.exception("Kept %s: it can't be fingerprinted", inert(visit.url))
             return Page([], 0, "internal_error"), Fingerprint.unjudged("internal_error")
+
+    def _tell_crowded(self, visit: Visit) -> None:
+        if not self.stats.get_value("dedup/crowded"):
+            logger.warning(
+                "Kept %s without comparing it with all pages like it, which are too many: it may be a "
+                "near-duplicate.  They may share one large frame; if somebody forges them, set hash_key "
+                "and start a new index.  Further such pages are only counted, in dedup/crowded",
+                inert(visit.url),
+            )
+        count(self.stats, "crowded")
 
     def _record(self, visit: Visit, found: Outcome) -> Outcome:
         """What becomes of a near-duplicate: it is kept all the same unless its record is in the log."""

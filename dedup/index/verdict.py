@@ -40,16 +40,18 @@ class Verdict:
     near: Near | None = field(default=None, compare=False)
     #: Of a page that is kept, whether an earlier run has handed over this very content.
     known: bool = field(default=False, compare=False)
+    #: Of a page that is kept, whether more are like it than a claim looks at: it may be a near-duplicate of another.
+    crowded: bool = field(default=False, compare=False)
 
     @classmethod
-    def new(cls, near: Near | None = None, *, known: bool = False) -> "Verdict":
+    def new(cls, near: Near | None = None, *, known: bool = False, crowded: bool = False) -> "Verdict":
         """No kept page is near enough: this one is kept, and filed."""
-        return cls("new", near=near, known=known)
+        return cls("new", near=near, known=known, crowded=crowded)
 
     @classmethod
-    def same(cls, *, known: bool = False) -> "Verdict":
+    def same(cls, *, known: bool = False, crowded: bool = False) -> "Verdict":
         """The page itself was claimed before: it is kept."""
-        return cls("same", known=known)
+        return cls("same", known=known, crowded=crowded)
 
     @classmethod
     def unjudged(cls, reason: str | None) -> "Verdict":

@@ -57,6 +57,8 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
             f"  own       {count('own_content'):,} new ones resemble another page, but what is their own differs"
             + (f"; of {unknown:,} of them the host was not yet known" if unknown else "")
         )
+    if count("crowded"):
+        yield f"  crowded   {count('crowded'):,} of the kept ones resemble too many pages to be compared with all of them"
     yield f"  dropped   {many(count('dropped'), 'near-duplicate')}"
     if count("links_not_followed"):
         yield f"  saved     {_were(count('links_not_followed'), 'link')} not followed"

@@ -8,7 +8,6 @@ import asyncio
 import os
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from dedup.errors import IndexCorruptError, SettingsError
@@ -16,7 +15,7 @@ from dedup.fingerprint.chrome import Chrome, View
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.evidence import Evidence, is_same_name
 from dedup.index.batching import Confirmations
-from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_NEAR, Index
+from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED, MAX_NEAR, Index
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts, Weighed
 from dedup.index.lifecycle import State
@@ -91,24 +90,29 @@ class LocalIndex(Index):
                 live = self._shelf.live[entry.page_id]
                 live.entry = live.entry._replace(run=self.run)
             return Verdict.same(known=unchanged and state is State.RECLAIMED)
-        near = self._candidates(entry, self._shelf.tables.equal(entry.keys[0])[:MAX_EQUAL])
-        equal = [other for _, other in near if other.content == entry.content]
+        digests = self._shelf.tables.equal(entry.keys[0])
+        others = self._others(entry, digests[:MAX_EQUAL])
+        equal = [other for other in others.values() if other.content == entry.content]
         for other in equal:
             if self._state(other).casts_shadow:
                 return self._duplicate(entry, other, 1.0, done=self._state(other).is_done)
         replaced: Entry | None = equal[0] if equal else None
-        verdict = Verdict.new(known=bool(equal))
+        near: Near | None = None
         compared, views = 0, dict[str, View | None]()
-        for apart in _batches(
-            self._shelf.tables.within(entry.keys, self.detector.radius)
-        ):  # the nearest first
-            others = dict(islice(self._candidates(entry, apart), MAX_COMPARED - compared))
-            found = self._resembling(entry, others)
-            nearest = [*others][: max(0, MAX_NEAR - compared)] if verdict.near is None else []
-            first = next((n for n in nearest if n in found and self._state(others[n]).casts_shadow), None)
-            weighed = self._weighed(entry, page, {number: others[number] for number in found}, first, views)
+        groups, met = self._shelf.tables.within(entry.keys, self.detector.radius, MAX_LOOKED)
+        crowded = met > MAX_LOOKED or len(digests) > MAX_EQUAL
+        own = self._shelf.number(filed) if filed else None
+        for apart in _batches(groups):  # the nearest first
+            there = [number for number in apart if number != own and self._shelf.holds(number)]
+            crowded = crowded or compared + len(there) > MAX_COMPARED
+            there = there[: MAX_COMPARED - compared]
+            found = self._resembling(entry, there)
+            others = self._others(entry, found)
+            nearest = there[: max(0, MAX_NEAR - compared)] if near is None else []
+            first = next((n for n in nearest if n in others and self._state(others[n]).casts_shadow), None)
+            weighed = self._weighed(entry, page, others, first, views)
             enough = sorted(
-                (apart[number], -alike, number) for number, alike in found.items() if weighed[number].suffices
+                (apart[number], -found[number], number) for number in others if weighed[number].suffices
             )
             for _, alike, number in enough:
                 other = others[number]
@@ -120,8 +124,8 @@ class LocalIndex(Index):
             if first is not None:
                 near_one, evidence = others[first], weighed[first].evidence
                 is_same = is_same_name(page, near_one.called)
-                verdict = Verdict.new(Near(near_one.url, evidence, is_same), known=bool(equal))
-            compared += len(others)
+                near = Near(near_one.url, evidence, is_same)
+            compared += len(there)
         for other, evidence in self._shown(entry, page, views):
             if self._state(other).casts_shadow:
                 alike, done = (
@@ -132,16 +136,16 @@ class LocalIndex(Index):
             replaced = replaced or other
         if filed is not None and unchanged:
             self._shelf.reclaim(filed, self.run)
-            return Verdict.same(known=True)
+            return Verdict.same(known=True, crowded=crowded)
         self._shelf.file(entry, replaced.page_id if replaced else None)
-        return verdict
+        return Verdict.new(near, known=bool(equal), crowded=crowded)
 
     def _shown(
         self, entry: Entry, page: Fingerprint, views: dict[str, View | None]
     ) -> Iterator[tuple[Entry, Evidence]]:
         """The pages whose main views are equal, and own."""
         numbers = self._shelf.tables.equal(entry.keys[1], column=1)[:MAX_EQUAL]
-        for number, other in self._candidates(entry, numbers):
+        for number, other in self._others(entry, numbers).items():
             evidence = self._weighed(entry, page, {number: other}, number, views)[number].evidence
             if evidence and evidence.shows_same:
                 yield other, evidence
@@ -158,25 +162,28 @@ class LocalIndex(Index):
             return dict.fromkeys(kept, Weighed(True, None))
         return self.hosts.weigh(page, entry.url, kept, near, views)
 
-    def _candidates(self, entry: Entry, numbers: Iterable[int]) -> Iterator[tuple[int, Entry]]:
+    def _others(self, entry: Entry, numbers: Iterable[int]) -> dict[int, Entry]:
         """The other pages with these numbers and in the scope of an entry."""
-        for number in numbers:
-            other = self._shelf.entry(number)
-            if other is not None and other.scope == entry.scope and other.page_id != entry.page_id:
-                yield number, other
+        found = {number: self._shelf.entry(number) for number in numbers}
+        return {
+            number: other
+            for number, other in found.items()
+            if other is not None and other.scope == entry.scope and other.page_id != entry.page_id
+        }
 
     def _state(self, filed: Entry | None) -> State:
         return self._shelf.state(filed, self.run)
 
-    def _resembling(self, entry: Entry, others: dict[int, Entry]) -> dict[int, float]:
+    def _resembling(self, entry: Entry, numbers: list[int]) -> dict[int, float]:
         """The resemblances of those pages that resemble an entry enough, by their numbers."""
-        if not others:
+        if not numbers:
             return {}
-        if any(len(other.sketch) != len(entry.sketch) for other in others.values()):
+        sketches = self._shelf.sketches(numbers)
+        if any(len(sketch) != len(entry.sketch) for sketch in sketches):
             raise IndexCorruptError(f"the index {self.where} is damaged: a sketch has a wrong length")
         sketcher, least = self.detector.sketcher, self.detector.min_resemblance
-        alike = sketcher.resemblances(sketcher.words(other.sketch for other in others.values()), entry.sketch)
-        return {number: found for number, found in zip(others, alike.tolist(), strict=True) if found >= least}
+        alike = sketcher.resemblances(sketcher.words(sketches), entry.sketch).tolist()
+        return {number: found for number, found in zip(numbers, alike, strict=True) if found >= least}
 
     async def _confirm(self, page_id: str) -> None:
         if page_id not in self._claimed:

@@ -7,7 +7,7 @@ holds the lock, so that runs in other threads stay out.
 import copy
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -100,6 +100,27 @@ class Shelf:
             raise IndexCorruptError(f"the index {self.where} is damaged: a page has taken another's place")
         return entry
 
+    def holds(self, number: int) -> bool:
+        """Whether a page was not taken out."""
+        return number in self._by_number or self._rows[number] > 0
+
+    def sketches(self, numbers: Sequence[int]) -> list[bytes]:
+        """The sketches of pages that were not taken out, read all at once.
+
+        Those in the file are not checked: whatever is made of them has to be seen from the whole `entry`, too.
+        """
+        rows = {number: self._rows[number] for number in numbers if number not in self._by_number}
+        unheld = [row for row in rows.values() if row not in self._held]
+        read = self.store.sketches(unheld) if self.store and unheld else {}
+        return [
+            self._by_number[number].entry.sketch
+            if number not in rows
+            else self._held[rows[number]].sketch
+            if rows[number] in self._held
+            else read.get(rows[number], b"")
+            for number in numbers
+        ]
+
     def _read(self, row: int) -> Entry | None:
         entry = self._held.get(row)
         if entry is None and self.store and (entry := self.store.entry(row)):
@@ -144,7 +165,7 @@ class Shelf:
         if live := self.live.get(entry.page_id):  # no file has it
             live.entry, live.state, live.before = entry._replace(run=run), state, live.entry
             return
-        live = Live(entry._replace(run=run), self._number(entry), state, self._row(entry.page_id))
+        live = Live(entry._replace(run=run), self.number(entry), state, self._row(entry.page_id))
         self.live[entry.page_id] = self._by_number[live.number] = live
 
     def confirm(self, live: Live, run: str) -> None:
@@ -180,7 +201,10 @@ class Shelf:
         self.live[entry.page_id] = self._by_number[live.number] = live
         return True
 
-    def _number(self, entry: Entry) -> int:
+    def number(self, entry: Entry) -> int:
+        """The number of a page that is filed."""
+        if live := self.live.get(entry.page_id):
+            return live.number
         numbers = self.tables.equal(entry.keys[0])
         row = self._row(entry.page_id)
         if found := [number for number in numbers if self._rows[number] == row and row]:
@@ -195,7 +219,7 @@ class Shelf:
         row = self._row(entry.page_id)
         if row:
             if live is None:
-                self._rows[self._number(entry)] = 0
+                self._rows[self.number(entry)] = 0
             self._gone[entry.page_id] = row
 
     def count(self) -> int:

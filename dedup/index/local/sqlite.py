@@ -209,6 +209,12 @@ class Store(IndexFile):
             found = self._reader.execute(f"SELECT {COLUMNS} FROM pages WHERE number = ?", (row,)).fetchone()
         return None if found is None else self._entry(found)
 
+    def sketches(self, rows: Sequence[int]) -> dict[int, bytes]:
+        """The sketches in some rows, unchecked."""
+        query = f"SELECT number, sketch FROM pages WHERE number IN ({', '.join('?' * len(rows))})"
+        with self._errors():
+            return dict(self._reader.execute(query, rows))
+
     def row(self, page_id: str) -> int:
         """The row of a page; 0 if it is not there, which costs the least."""
         with self._errors():

@@ -44,7 +44,7 @@ VERBS = {
 }
 #: Numbers that the scripts have from here, by the modules that define them.
 LIMITS = {
-    contract: ("MAX_COMPARED", "MAX_EQUAL", "MAX_NEAR", "PROBE_LIMIT"),
+    contract: ("MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR"),
     evidence: ("FEW", "NOISE", "NOISE_NAMED", "NOISE_SHARE", "PARAGRAPH", "STRICT", "STRICTEST", "UNTOLD"),
 }
 #: What Redis says of a key that holds something else than an index does.

@@ -175,19 +175,18 @@ class RedisIndex(Index):
         for _ in range(2 * ROUNDS):
             brought = self._brought(page, home, views, asked[0]) if weighs else []
             match await self._call("claim", keys + outdated, [*arguments, *brought, number, len(outdated)]):
-                case [b"same", int(known)]:
+                case [b"same", int(known), int(crowded)]:
                     self._note(entry)
-                    return Verdict.same(known=bool(known))
-                case [b"new", int(known), bytes(replaced), *found]:
+                    return Verdict.same(known=bool(known), crowded=bool(crowded))
+                case [b"new", int(known), int(crowded), bytes(replaced), *found]:
                     self._note(entry)
                     if replaced:
                         self._replacing[entry.page_id] = replaced.decode()
-                    if not found:
-                        return Verdict.new(known=bool(known))
-                    near, evidence = self._weighed(page, home, views, found)
-                    return Verdict.new(
-                        Near(near.url, evidence, is_same_name(page, near.called)), known=bool(known)
-                    )
+                    near: Near | None = None
+                    if found:
+                        other, evidence = self._weighed(page, home, views, found)
+                        near = Near(other.url, evidence, is_same_name(page, other.called))
+                    return Verdict.new(near, known=bool(known), crowded=bool(crowded))
                 case [b"changed", bytes(number), bytes(record)]:
                     with self._server.errors():
                         buckets = [probe.bucket for probe in self._tables.probes(unpack(record))]

@@ -8,17 +8,17 @@
 --               tells or else 0, 1 if enough of the main view is own or else 0})
 -- At the end of KEYS come, if the page was filed with other content, released and the buckets that it is in; at the end
 -- of ARGV its number then, and how many keys these are, or '' and 0.
---   -> 'new', 1 if an earlier run has filed this content or else 0, page id of one whose place it takes or '', and if
---      there is one, record of a near page and the five counts of the own slots beside it | 'same', 1 or 0 as before
---      | 'duplicate' or, by the main view, 'shown', either, both, equal, 1 if it is done or else 0, record of the page,
+--   -> 'new', 1 if an earlier run has filed this content or else 0, 1 if more pages are like it than were looked at or
+--      else 0, page id of one whose place it takes or '', and if there is one, record of a near page and the five counts
+--      of the own slots beside it | 'same', 1 or 0, 1 or 0, as before | 'duplicate' or, by the main view, 'shown', either, both, equal, 1 if it is done or else 0, record of the page,
 --      and the five counts | 'hosts', name, name, ... | 'changed', number of the page, its record
 -- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.  If the
 -- verdict depends on hosts that the caller didn't bring, it names them, and nothing is judged or written; nor is it if
 -- the page has changed, and the caller didn't bring the buckets that it has to be taken out of.
 -- Tables come in an order in which near pages are met early: when a table has been read, all pages within its reach
 -- have been met, or no more than before if it is -1.  So what is far is only read if nothing near suffices.
--- What comes first in KEYS, ARGV and the answer: see known.lua.  MAX_COMPARED, MAX_EQUAL and PROBE_LIMIT bound
--- the time that a flood of pages alike can take (dedup/index/contract.py).
+-- What comes first in KEYS, ARGV and the answer: see known.lua.  MAX_LOOKED, MAX_COMPARED and MAX_EQUAL bound the
+-- time that a flood of pages alike can take (dedup/index/contract.py).
 local outdated = {}
 for i = tonumber(table.remove(ARGV)), 1, -1 do outdated[i] = table.remove(KEYS) end
 local outdated_number = table.remove(ARGV)
@@ -74,6 +74,18 @@ local function match(stored, sketch_at, floor)
   return either, both, equal, there, alike
 end
 
+-- Whether the resemblance is below the floor, as is seen from how many slots differ; takes a third of the time of `match`.
+local function is_unlike(stored, sketch_at, floor)
+  local differing, most = 0, (1 - floor) * slots + 1e-6 -- for errors of rounding
+  for first = 1, #own_words - 2, 3 do
+    local a, b, c = struct.unpack('<I4I4I4', stored, sketch_at + 4 * (first - 1))
+    differing = differing + sum_of_pairs(lanes(bxor(a, own_words[first])) + lanes(bxor(b, own_words[first + 1]))
+      + lanes(bxor(c, own_words[first + 2])))
+    if differing > most then return true end
+  end
+  return false
+end
+
 local function same_content(stored)
   return stored:sub(DIGEST_AT, DIGEST_END) == record:sub(DIGEST_AT, DIGEST_END) and sketch_of(stored) == own_sketch
 end
@@ -86,12 +98,12 @@ local unchanged = filed and same_content(filed_record)
 if was == 'pending' then -- row claim pending
   redis.call('HSET', pending, filed, run)
   file_for(pages .. filed, record:sub(RUN_AT, RUN_END))
-  return answer('same', 0)
+  return answer('same', 0, 0)
 elseif was == 'reclaimed' then -- row claim reclaimed
   redis.call('HSET', pending, filed, run)
-  return answer('same', unchanged and 1 or 0)
+  return answer('same', unchanged and 1 or 0, 0)
 elseif was == 'done' or was == 'safe' then
-  return answer('same', 0) -- rows claim done, claim safe
+  return answer('same', 0, 0) -- rows claim done, claim safe
 end
 
 local function casts_shadow(candidate, stored) -- it is pending, reclaimed, done or safe
@@ -108,9 +120,23 @@ local function note_earlier(candidate, stored)
   replaced = replaced or id_of(stored)
 end
 
+local crowded = 0 -- 1 if more pages are like this one than are looked at
 local function probe(table) -- the numbers of pages that share the prefix
   local at = FIRST_ARGUMENT + PER_TABLE * table
-  return redis.call('ZRANGEBYSCORE', KEYS[FIRST_TABLE + table], ARGV[at], ARGV[at + 1], 'LIMIT', 0, PROBE_LIMIT)
+  return redis.call('ZRANGEBYSCORE', KEYS[FIRST_TABLE + table], ARGV[at], ARGV[at + 1], 'LIMIT', 0, MAX_LOOKED + 1)
+end
+
+local listed = MAX_LOOKED -- how many in each table; fewer if those of all tables would take too long
+local function probe_beside(table) -- of those, the ones next to the page in the order of the table
+  local bucket, at = KEYS[FIRST_TABLE + table], FIRST_ARGUMENT + PER_TABLE * table
+  local low, high, score = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local all, above = redis.call('ZCOUNT', bucket, low, high), redis.call('ZCOUNT', bucket, score, high)
+  if all > 2 * MAX_LOOKED then listed = math.ceil(2 * MAX_LOOKED / #KEYS) end
+  above = math.max(math.ceil(listed / 2), listed - (all - above))
+  local found = redis.call('ZRANGEBYSCORE', bucket, score, high, 'LIMIT', 0, above)
+  local below = redis.call('ZREVRANGEBYSCORE', bucket, '(' .. score, low, 'LIMIT', 0, listed - #found)
+  for i = 1, #below do found[#found + 1] = below[i] end
+  return found
 end
 
 local function duplicate(candidate, either, both, equal, stored, counts, word)
@@ -119,12 +145,13 @@ local function duplicate(candidate, either, both, equal, stored, counts, word)
 end
 
 local equal_digests = probe(0)
+if #equal_digests > MAX_EQUAL then crowded = 1 end
 for i = 1, math.min(#equal_digests, MAX_EQUAL) do
   local candidate = equal_digests[i]
   local stored = candidate ~= filed and redis.call('GET', pages .. candidate)
   if stored and stored:sub(SCOPE_AT, SCOPE_END) == own_scope then
     local shadow = casts_shadow(candidate, stored)
-    if shadow and id_of(stored) == own_id then return answer('same', 0) end
+    if shadow and id_of(stored) == own_id then return answer('same', 0, 0) end
     if shadow and same_content(stored) then return duplicate(candidate, 1, 1, 1, stored) end
     if same_content(stored) then note_earlier(candidate, stored) end
   end
@@ -156,7 +183,9 @@ end
 local met, records, shared = {}, {}, {}
 for distance = 0, radius do met[distance] = {} end
 
+local looked = 0
 local function meet(candidates) -- reads their records
+  looked = looked + #candidates
   for first = 1, #candidates, BATCH do
     local keys, last = {}, math.min(first + BATCH - 1, #candidates)
     for i = first, last do keys[#keys + 1] = pages .. candidates[i] end
@@ -228,6 +257,7 @@ local function compare(candidate, stored) -- true if it is the page itself
     tried = tried + 1
     if (near or tried > MAX_NEAR) and view and is_hopeless(own, kept, view, stored, sketch_at) then return false end
   end
+  if is_unlike(stored, sketch_at, min_resemblance) then return false end
   local either, both, equal, filled, same = match(stored, sketch_at, min_resemblance)
   if not either then return false end
   local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
@@ -250,36 +280,60 @@ local function compare(candidate, stored) -- true if it is the page itself
 end
 
 local fresh, read, compared, nearest = {}, 1, 0, 0 -- nearest: the distance to go on with
+local crowd = false -- whether more pages share prefixes with this one than are looked at
 local function is_earlier(a, b) -- of candidates that share whole keys
   if shared[a] ~= shared[b] then return shared[a] > shared[b] end
   return a < b
 end
 
-repeat
-  read = read + 1
-  local found = probe(read)
+local function note_shared(found)
   for i = 1, #found do
     local candidate = found[i]
     if not shared[candidate] then
       shared[candidate], fresh[#fresh + 1] = 1, candidate
-    elseif radius == 0 then
+    else
       shared[candidate] = shared[candidate] + 1
     end
   end
-  local reach = tonumber(ARGV[FIRST_ARGUMENT + PER_TABLE * read + 3])
-  if reach >= nearest then
-    meet(fresh)
+end
+
+local function choose(candidates) -- those that share the most tables with the page, as near ones do
+  local by_shared, chosen, most = {}, {}, MAX_COMPARED - compared
+  for i = 1, #KEYS do by_shared[i] = {} end
+  for i = 1, #candidates do
+    local those = by_shared[shared[candidates[i]]]
+    those[#those + 1] = candidates[i]
+  end
+  for tables = #KEYS, 1, -1 do
+    local those = by_shared[tables]
+    for i = 1, math.min(#those, most - #chosen) do chosen[#chosen + 1] = those[i] end
+  end
+  return chosen
+end
+
+repeat
+  read = read + 1
+  local reach, is_last = tonumber(ARGV[FIRST_ARGUMENT + PER_TABLE * read + 3]), read == #KEYS - FIRST_TABLE
+  local found = not crowd and probe(read)
+  crowd = crowd or #found > MAX_LOOKED
+  note_shared(crowd and probe_beside(read) or found)
+  crowd = crowd or looked + #fresh > MAX_LOOKED
+  if crowd and not is_last then
+    reach = -1
+  elseif reach >= nearest then
+    meet(crowd and choose(fresh) or fresh)
     fresh = {}
   end
   while nearest <= reach and not best and compared < MAX_COMPARED do
     local those = met[nearest]
     if radius > 0 then table.sort(those) else table.sort(those, is_earlier) end
     for i = 1, math.min(#those, MAX_COMPARED - compared) do
-      if compare(those[i], records[those[i]]) then return answer('same', 0) end
+      if compare(those[i], records[those[i]]) then return answer('same', 0, 0) end
     end
     compared, nearest = compared + #those, nearest + 1
   end
-until best or compared >= MAX_COMPARED or read == #KEYS - FIRST_TABLE
+until best or compared >= MAX_COMPARED or is_last
+if crowd or compared > MAX_COMPARED or (compared == MAX_COMPARED and nearest <= radius) then crowded = 1 end
 local same_view = own and not best and shown()
 if lacking and #lacking > 0 then return answer('hosts', unpack(lacking)) end
 if best then return best.reply end
@@ -287,11 +341,11 @@ if same_view then return same_view end
 
 if was == 'earlier' and unchanged then -- row claim earlier
   redis.call('HSET', pending, filed, run)
-  return answer('same', 1)
+  return answer('same', 1, crowded)
 elseif was == 'dead' and unchanged then -- row claim dead
   redis.call('HSET', pending, filed, run)
   file_for(pages .. filed, record:sub(RUN_AT, RUN_END))
-  return answer('new', known, replaced or '', unpack(near or {}))
+  return answer('new', known, crowded, replaced or '', unpack(near or {}))
 elseif filed and filed ~= outdated_number then
   return answer('changed', filed, filed_record)
 end
@@ -313,4 +367,4 @@ redis.call('HSET', pending, number, run)
 for table = 0, #KEYS - FIRST_TABLE do
   redis.call('ZADD', KEYS[FIRST_TABLE + table], ARGV[FIRST_ARGUMENT + PER_TABLE * table + 2], number)
 end
-return answer('new', known, replaced or '', unpack(near or {}))
+return answer('new', known, crowded, replaced or '', unpack(near or {}))

@@ -14,7 +14,7 @@ from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.index import Entry, Index
-from dedup.index.contract import PROBE_LIMIT
+from dedup.index.contract import MAX_LOOKED
 from dedup.index.lifecycle import State
 from dedup.index.survey import KnownHost, Survey
 from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits, skew
@@ -153,17 +153,17 @@ def _print_runs(runs: Mapping[str, _Run]) -> None:
 
 def _print_skew(keys: Hashes, plan: Plan) -> None:
     """Prints the tables in which the most pages share a prefix, which a claim looks at together."""
-    tables = sorted(skew(keys, plan, PROBE_LIMIT), key=lambda table: -table.largest)
+    tables = sorted(skew(keys, plan, MAX_LOOKED), key=lambda table: -table.largest)
     over = sum(table.over for table in tables)
     print(
         f"\ntables: pages that share a prefix are looked at together; {over:,} prefixes have more than "
-        f"{PROBE_LIMIT:,}, of which a claim in Redis looks at the first {PROBE_LIMIT:,}"
+        f"{MAX_LOOKED:,}, of which a claim in Redis lists no more than {MAX_LOOKED:,}"
     )
     rows = (
         [one.largest, f"{one.mean:,.1f}", one.over, one.prefix, "digests" if one.table == 0 else one.table]
         for one in tables[:TABLES]
     )
-    names = ["most pages", "on average", f"over {PROBE_LIMIT:,}", "prefix bits", "table"]
+    names = ["most pages", "on average", f"over {MAX_LOOKED:,}", "prefix bits", "table"]
     print_table(names, rows, len(tables), gap=False)
 
 

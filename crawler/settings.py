@@ -108,6 +108,22 @@ DEDUP_MAX_CLUSTER = 5
 # If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any other,
 # as lists of URLs may want it.
 DEDUP_KEEP_START = True
+# The links of near-duplicates that are dropped or not followed are left out ("never"), followed as far as pages
+# like them turn out to be new ("yield"), or all followed ("all").
+DEDUP_FOLLOW = "never"
+# Links that are weighed are downloaded while at least this share of the downloads like them brings new content;
+# a lower value loses less and downloads more.
+DEDUP_MIN_YIELD = 0.05
+# If true, links of kept pages are weighed like those of near-duplicates, if a page of the same name, or with
+# another value of a parameter, was met before.
+DEDUP_SKIP = False
+# Of the links that are parked, samples are downloaded all the same: at most fifty of each host, and this share
+# of its new contents; 0 takes none.
+DEDUP_EXPLORE = 0.1
+# If true, links are downloaded in the order of the new content that they are expected to bring.
+DEDUP_PRIORITY = False
+# Links that are not downloaded are logged in this file, in JSON Lines, each with the reason.
+DEDUP_PARKED = "parked.jsonl"
 # This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link to, this
 # share is fetched at the end and judged: one more download each.  The rates are in the stats (dedup/audit/,
 # dedup/unreached/).

@@ -10,13 +10,15 @@ from typing import Literal, get_args
 
 from dedup.values import Choice, Flag, Number, Setting, Text, Texts
 
-__all__ = ["SETTINGS", "Action", "Types"]
+__all__ = ["SETTINGS", "Action", "Follow", "Types"]
 
 #: What may be done with a near-duplicate; the setting of that name says what each means.
 Action = Literal["drop", "nofollow", "mark"]
 
 #: Which responses are judged; the setting of that name says what each means.
 Types = Literal["html", "text", "all"]
+#: Which links of near-duplicates are followed; the setting of that name says what each means.
+Follow = Literal["never", "yield", "all"]
 
 _MANY = 10**12  # more than there will ever be
 
@@ -95,6 +97,23 @@ _SETTINGS = (
     Setting("keep_start", Flag(), True,
             "If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any "
             "other, as lists of URLs may want it."),
+    Setting("follow", Choice(get_args(Follow)), "never",
+            'The links of near-duplicates that are dropped or not followed are left out ("never"), followed as far as '
+            'pages like them turn out to be new ("yield"), or all followed ("all").'),
+    Setting("min_yield", Number(0.0, 1.0), 0.05,
+            "Links that are weighed are downloaded while at least this share of the downloads like them brings new "
+            "content; a lower value loses less and downloads more."),
+    Setting("skip", Flag(), False,
+            "If true, links of kept pages are weighed like those of near-duplicates, if a page of the same name, or with "
+            "another value of a parameter, was met before."),
+    Setting("explore", Number(0.0, 1.0), 0.1,
+            "Of the links that are parked, samples are downloaded all the same: at most fifty of each host, and this "
+            "share of its new contents; 0 takes none."),
+    Setting("priority", Flag(), False,
+            "If true, links are downloaded in the order of the new content that they are expected to bring."),
+    Setting("parked", Text("a path, in which %(name)s and %(time)s are filled in, or '' for none"),
+            "parked.jsonl",
+            "Links that are not downloaded are logged in this file, in JSON Lines, each with the reason."),
     Setting("audit", Number(0.0, 1.0), 0.0,
             "This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link "
             "to, this share is fetched at the end and judged: one more download each."),

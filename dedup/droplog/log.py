@@ -20,13 +20,13 @@ MAX_TEXT = 2_000
 class DropLog:
     """An open log.  Lines of several processes don't mix: each is one write to a file opened to append."""
 
-    def __init__(self, path: str, name: str = "") -> None:
+    def __init__(self, path: str, name: str = "", setting: str = "log") -> None:
         """``path`` may hold ``%(name)s`` and ``%(time)s``, as Scrapy's feeds do; ``name`` is the spider's.
 
-        "" writes nothing.  Raises `SettingsError` if the file can't be written to.
+        ``setting`` is the one that errors name.  "" writes nothing.  Raises `SettingsError` if the file can't be written to.
         """
         time = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
-        filled = fill(path, name=name, time=time)
+        filled = fill(path, name=name, time=time, setting=setting)
         self.path = Path(filled).expanduser() if filled else None  #: None: nothing is written
         self._file: int | None = None
         self._before = b""
@@ -44,7 +44,7 @@ class DropLog:
             self.close()
             raise
         except (OSError, ValueError) as error:
-            raise SETTINGS["log"].refusal(path, f"which can't be written: {error}") from None
+            raise SETTINGS[setting].refusal(path, f"which can't be written: {error}") from None
         self._before = b"\n" if torn else b""  # keeps apart what a crash left of the last line
 
     def _check_kind(self, path: str) -> None:
@@ -87,7 +87,7 @@ class DropLog:
             os.close(self._file)
 
 
-def fill(path: str, *, name: str, time: str) -> str:
+def fill(path: str, *, name: str, time: str, setting: str = "log") -> str:
     """The path with name and time in the places of their marks.  Raises `SettingsError` for any other mark.
 
     >>> fill("logs/%(name)s.jsonl", name="news", time="")
@@ -102,4 +102,4 @@ def fill(path: str, *, name: str, time: str) -> str:
         why = f"in which %({error.args[0]})s stands for nothing"
     except (ValueError, TypeError):
         why = "in which a % stands alone: a plain one is written %%"
-    raise SETTINGS["log"].refusal(path, why)
+    raise SETTINGS[setting].refusal(path, why)

@@ -11,9 +11,11 @@ from dedup.page.urls import MAX_URL, is_opaque
 __all__ = ["ID", "Address", "address", "digest"]
 
 #: How many folders of a path make groups, how many parameters, and how many of its last segments make tails.
-MAX_FOLDERS, MAX_PARAMETERS, MAX_TAIL = 6, 12, 3
+MAX_FOLDERS, MAX_PARAMETERS, MAX_TAIL = 8, 12, 3
 #: What a parameter is called that has no name, since it is a part of the path.
 ID = "*"
+#: A value of a parameter that many URLs have, so that it makes a group: a word.
+_WORD = re.compile(r"[A-Za-z_-]{1,16}")
 _DIGITS = re.compile(r"\d+")
 #: What may be the id of a session, or of anything: groups are counted alike for all of them, so a wrong guess costs
 #: little, and shorter ids are believed to be some than in a fingerprint.
@@ -26,7 +28,7 @@ class Address(NamedTuple):
 
     host: str
     #: The host, its folders one below the other, then the name of the file with # for its numbers, or the script with
-    #: the names of its parameters.  Each is a part of the one before; ids in the path are stars.
+    #: the names of its parameters, and with those of their values that are words.  Each is a part of the one before; ids in the path are stars.
     groups: tuple[str, ...]
     tails: tuple[int, ...]  #: digests of its last segment, its last two and its last three, with the query
     script: str  #: it without its query
@@ -43,12 +45,14 @@ def digest(text: str) -> int:
 def address(url: str) -> Address:
     """The parts of a URL.  Takes time linear in the URL.
 
-    >>> found = address("http://a.org/v2/api/list.php?page=3&sort=up")
-    >>> found.groups[:3], found.groups[3:]
-    (('a.org', 'a.org/v2/', 'a.org/v2/api/'), ('a.org/v2/api/list.php?', 'a.org/v2/api/list.php?page&sort'))
+    >>> found = address("http://a.org/v2/api/list.php?page=30&sort=up")
+    >>> found.groups[:3]
+    ('a.org', 'a.org/v2/', 'a.org/v2/api/')
+    >>> found.groups[3:]
+    ('a.org/v2/api/list.php?', 'a.org/v2/api/list.php?page&sort', 'a.org/v2/api/list.php?page&sort=up')
     >>> address("http://a.org/v2/news-17.html").groups[-1], address("http://a.org/s/9f86d081884c7d65/").groups[-1]
     ('a.org/v2/news-#.html', 'a.org/s/*/')
-    >>> found.others["sort"] == address("http://a.org/v2/api/list.php?sort=down&page=3").others["sort"]
+    >>> found.others["sort"] == address("http://a.org/v2/api/list.php?sort=down&page=30").others["sort"]
     True
     """
     rest = url[:MAX_URL].partition("#")[0].partition("://")[2]
@@ -71,7 +75,13 @@ def address(url: str) -> Address:
         for parameter, _ in given:
             rest = "&".join(f"{other}={value}" for other, value in given if other != parameter)
             others[parameter] = digest(f"{script}?{parameter}?{rest}")
-        groups += (script + "?", script + "?" + "&".join(dict.fromkeys(name for name, _ in given)))
+        names = dict(given)
+        groups += (script + "?", script + "?" + "&".join(names))
+        words = "&".join(
+            f"{each}={value}" if _WORD.fullmatch(value) else each for each, value in names.items()
+        )
+        if words != groups[-1].rpartition("?")[2]:
+            groups.append(f"{script}?{words}")
     elif starred[-1] != name:
         groups.append(folder + "*")
     elif _DIGITS.search(name):

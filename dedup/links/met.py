@@ -1,6 +1,6 @@
 """What was met before: tails of URLs, with what their repeats brought, and URLs but for one of their parameters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 __all__ = ["Met"]
 
@@ -20,6 +20,14 @@ class Met:
 
     def __len__(self) -> int:
         return len(self._met)
+
+    def items(self) -> Iterator[tuple[int, list[float] | None]]:
+        """The digests, the least recently met first, and what is known of their repeats."""
+        return iter(self._met.items())
+
+    def put(self, met: dict[int, list[float] | None]) -> None:
+        """Takes what an earlier part of the crawl has met."""
+        self._met |= met
 
     def add(self, digests: Iterable[int]) -> None:
         """These were met."""

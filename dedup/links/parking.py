@@ -1,8 +1,10 @@
 """Links that wait: parked by the groups that they belong to, until those prove worth it or one is taken as a sample."""
 
 import heapq
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from dedup.links.address import Address, address, digest
@@ -11,8 +13,10 @@ __all__ = ["Link", "Lot", "Parking"]
 
 #: Links that wait at most; beyond that, those that have waited longest are in the log only.
 MAX_PARKED = 50_000
-#: Of each group one link is taken as a sample, then one in this many of its links.
+#: Of each lot one link is taken as a sample, then at first one or two in this many, and fewer of large ones.
 ONE_IN = 20
+#: For each sample that is new, so many more are taken of its lot: what is new is seldom alone.
+MORE = 3
 #: Samples that each host may be asked for beside the share of its new contents.
 FREE_SAMPLES = 50
 
@@ -29,19 +33,24 @@ class Link:
 
 @dataclass(slots=True)
 class Lot:
-    """The parked links of one group that are alike in what was met of them before."""
+    """The parked links of one group, or of one parameter."""
 
-    groups: tuple[str, ...]
-    tail: int
+    names: tuple[str, ...]  #: of the rates that it has in common
     host: str
     checked: float  #: the rate at which all of them were looked at
     links: dict[int, Link] = field(default_factory=dict)  #: by the digests of their URLs
     sampled: int = 0  #: how many were taken as samples
+    found: int = 0  #: how many of the samples were new
 
     @property
     def parked(self) -> int:
         """How many were parked and have not come back by themselves."""
         return len(self.links) + self.sampled
+
+    @property
+    def asked(self) -> float:
+        """How many samples are asked of it: 1 of 5 links, 5 of 100, 18 of 10,000; a few more for each that was new."""
+        return 2 * math.log2(1 + self.parked / ONE_IN) + MORE * self.found
 
 
 class Parking:
@@ -52,42 +61,60 @@ class Parking:
         self._most = most
         self._lots: dict[str, Lot] = {}
         self._places: dict[str, dict[str, None]] = {}
+        self._where: dict[int, str] = {}  # the lot of each link that waits, by the digest of its URL
         self._found: dict[str, int] = {}  # by host: new contents
         self._spent: dict[str, int] = {}  # by host: samples
-        self._count = 0
         self.left_out = 0  #: links that are in the log only, for want of room
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._where)
 
-    def links(self) -> Iterator[Link]:
-        """All that wait."""
-        for lot in self._lots.values():
-            yield from lot.links.values()
+    def __contains__(self, url: str) -> bool:
+        return digest(url) in self._where
+
+    def all_links(self) -> Iterator[tuple[str, Lot, Link]]:
+        """All that wait, each with its lot and the name of that, in the order in which they were parked."""
+        for key, name in self._where.items():
+            lot = self._lots[name]
+            yield name, lot, lot.links[key]
+
+    def hosts(self) -> dict[str, tuple[int, int]]:
+        """For each host: how many contents were new, and how many samples were taken."""
+        return {host: (found, self._spent.get(host, 0)) for host, found in self._found.items()}
+
+    def put(self, hosts: dict[str, tuple[int, int]]) -> None:
+        """Takes what an earlier part of the crawl has counted."""
+        for host, (found, spent) in hosts.items():
+            self._found[host], self._spent[host] = found, spent
 
     def lot(self, name: str) -> Lot | None:
         """The lot of a name, if links of it have been parked."""
         return self._lots.get(name)
 
-    def add(self, name: str, link: Link, tail: int, rate: float) -> None:
-        """Parks a link in the lot of a name; the name says the group and the tail."""
+    def add(self, name: str, link: Link, rates: tuple[str, ...], rate: float, *, on_host: bool) -> None:
+        """Parks a link in the lot of a name, whose links have these rates in common; ``on_host``: wherever they are."""
         parts = address(link.url)
         lot = self._lots.get(name)
         if lot is None:
-            lot = self._lots[name] = Lot(parts.groups, tail, parts.host, rate)
-            self._places.setdefault(_place(parts), {})[name] = None
-        before = len(lot.links)
-        lot.links[digest(link.url)] = link
-        self._count += len(lot.links) - before
-        if self._count > self._most:
+            lot = self._lots[name] = Lot(rates, parts.host, rate)
+            self._places.setdefault(parts.host if on_host else _place(parts), {})[name] = None
+        key = digest(link.url)
+        self.remove(link.url)
+        lot.links[key] = link
+        self._where[key] = name
+        if len(self._where) > self._most:
             self._leave_out()
 
+    def remove(self, url: str) -> None:
+        """A link waits no more, if it did."""
+        key = digest(url)
+        if (name := self._where.pop(key, None)) is not None:
+            del self._lots[name].links[key]
+
     def _leave_out(self) -> None:
-        """Forgets a link of the largest of the lots that were opened first."""
-        first = [lot for _, lot in zip(range(16), self._lots.values(), strict=False) if lot.links]
-        lot = max(first or self._lots.values(), key=lambda lot: len(lot.links))
-        del lot.links[next(iter(lot.links))]
-        self._count -= 1
+        """Forgets the link that has waited longest: it is in the log only."""
+        key = next(iter(self._where))
+        del self._lots[self._where.pop(key)].links[key]
         self.left_out += 1
 
     def found(self, host: str) -> int:
@@ -95,43 +122,52 @@ class Parking:
         self._found[host] = self._found.get(host, 0) + 1
         return self._found[host]
 
-    def near(self, url: str, most: int | None = None) -> list[Lot]:
-        """The lots of a URL's place that hold links; at most so many of them, others the next time."""
-        names = self._places.get(_place(address(url)), {})
+    def near(self, url: str, most: int) -> list[Lot]:
+        """Lots of a URL's place that hold links, and those of its host's parameters; at most so many, others next time."""
+        parts = address(url)
         lots = []
-        for name in list(names)[:most]:
-            names[name] = names.pop(name)
-            if self._lots[name].links:
-                lots.append(self._lots[name])
+        for place in {_place(parts), parts.host}:
+            names = self._places.get(place, {})
+            for name in list(islice(names, most)):
+                names[name] = names.pop(name)
+                if self._lots[name].links:
+                    lots.append(self._lots[name])
         return lots
 
     def all(self) -> list[Lot]:
         """The lots that hold links."""
         return [lot for lot in self._lots.values() if lot.links]
 
-    def take(self, lot: Lot, is_worth: Callable[[Link], bool]) -> list[Link]:
-        """Takes those links out of a lot that are worth it."""
-        taken = {key: link for key, link in lot.links.items() if is_worth(link)}
-        for key in taken:
+    def take(self, lot: Lot, is_worth: Callable[[Link], bool], most: int | None = None) -> list[Link]:
+        """Takes those links out of a lot that are worth it; at most so many are looked at, others the next time."""
+        taken = {}
+        for key, link in list(islice(lot.links.items(), most)):
             del lot.links[key]
-        self._count -= len(taken)
+            if is_worth(link):
+                taken[key] = link
+                del self._where[key]
+            else:
+                lot.links[key] = link
         return list(taken.values())
 
-    def sample(self, most: int) -> list[Link]:
+    def sample(self, most: int) -> list[tuple[Link, Lot]]:
         """Takes links that are to be downloaded all the same: of the lots least known first, the largest first.
 
         In a lot it is the link of the least digest: any one, but the same in every crawl.
         """
         if not self._explore:
             return []
-        lots = (lot for lot in self.all() if lot.sampled * ONE_IN < lot.parked and self._may_spend(lot.host))
+        lots = (lot for lot in self.all() if lot.sampled < lot.asked and self._may_spend(lot.host))
         taken = []
-        for lot in heapq.nsmallest(most, lots, key=lambda lot: (lot.sampled, -len(lot.links))):
+        for lot in heapq.nsmallest(
+            most, lots, key=lambda lot: (lot.sampled - MORE * lot.found, -len(lot.links))
+        ):
             if self._may_spend(lot.host):
-                taken.append(lot.links.pop(min(lot.links)))
+                key = min(lot.links)
+                del self._where[key]
+                taken.append((lot.links.pop(key), lot))
                 lot.sampled += 1
                 self._spent[lot.host] = self._spent.get(lot.host, 0) + 1
-        self._count -= len(taken)
         return taken
 
     def _may_spend(self, host: str) -> bool:

@@ -20,8 +20,6 @@ from dedup.links.rates import Rates, logit, sigmoid
 
 __all__ = ["Doubt", "Links"]
 
-#: Of the links of kept pages, those are parked that bring new content to fewer than this share of downloads.
-LEAST_OF_KEPT = 0.02
 #: A repeat's own history weighs against so many repeats of the host.
 REPEATS = 2.0
 #: New content credits the near-duplicate that linked to it, and the one before with this share of that.
@@ -32,14 +30,15 @@ MAX_NOTES, MAX_HUBS = 10_000, 20_000
 SAMPLE_EVERY = 20
 #: How many samples are taken when nothing else is left.
 SAMPLES_AT_ONCE = 8
-#: Lots that are looked at after a new content, and how much their rate must have risen until each link is.
-LOTS_AT_ONCE, RISEN = 8, 1.1
+#: Lots that are looked at after a new content, links of each, and how much its rate must have risen before that.
+LOTS_AT_ONCE, LINKS_AT_ONCE, RISEN = 8, 200, 1.1
 
 
 class Doubt(NamedTuple):
     """Why a link is not worth a download."""
 
-    group: str  #: the group, or the parameter, that decided
+    group: str  #: the group that decided, or the scripts whose parameter did
+    parameter: str  #: the parameter that decided, "*" for an id in the path; "" if the group did
     tail: int  #: how many of its last segments were met before, together
     judged: int  #: pages of that group that were judged
     new: int  #: how many of those were new, or led to new ones
@@ -71,10 +70,10 @@ class Links:
         self.skip = skip
         self.rates = Rates()
         self.parking = Parking(explore)
-        self._met = Met()
+        self.met = Met()
         self._notes: dict[int, _Note] = {}
         self._hubs: dict[int, _Note] = {}
-        self._samples: set[int] = set()  # links that are downloaded whatever their rate
+        self._samples: dict[int, Lot] = {}  # links that are downloaded whatever their rate
 
     # --- What a link is expected to bring
 
@@ -92,11 +91,11 @@ class Links:
         rate, parameter = self.rates.rate(_names(parts.groups, tail)), ""
         if tail:
             usual = self.rates.rate((_repeats(parts.host, tail),))
-            judged, new = self._met.repeats(parts.tails[tail - 1])
+            judged, new = self.met.repeats(parts.tails[tail - 1])
             own = (new + REPEATS * usual) / (judged + REPEATS)
             rate = sigmoid(logit(rate) + logit(own) - logit(usual))
         for name, rest in parts.others.items():
-            if rest in self._met:
+            if rest in self.met:
                 of_parameter = self.rates.rate(_parameter(parts, name))
                 if of_parameter < rate:
                     rate, parameter = of_parameter, name
@@ -105,13 +104,13 @@ class Links:
     def _tail(self, parts: Address) -> int:
         """How many of its last segments were met before, together: 0 to 3."""
         for length in range(len(parts.tails), 0, -1):
-            if parts.tails[length - 1] in self._met:
+            if parts.tails[length - 1] in self.met:
                 return length
         return 0
 
     def _has_twin(self, parts: Address) -> bool:
         """Whether its last two segments were met before, or it but for one of its parameters."""
-        met = self._met
+        met = self.met
         return any(tail in met for tail in parts.tails[1:]) or any(
             rest in met for rest in parts.others.values()
         )
@@ -121,21 +120,16 @@ class Links:
     def doubt(self, link: Link) -> Doubt | None:
         """Why a link is not to be downloaded now; None if it is."""
         parts = address(link.url)
-        least = self._least(link, parts)
-        if least is None or (self._samples and digest(link.url) in self._samples):
+        if link.on_kept and not (self.skip and self._has_twin(parts)):
+            return None
+        if self._samples and digest(link.url) in self._samples:
             return None
         rate, parameter = self._rate(parts)
-        return self._doubt(parts, rate, parameter, least) if rate < least else None
+        return self._doubt(parts, rate, parameter) if rate < self.min_yield else None
 
-    def _least(self, link: Link, parts: Address) -> float | None:
-        """The rate that is asked of a link; None if it is not asked for one."""
-        if not link.on_kept:
-            return self.min_yield
-        return LEAST_OF_KEPT if self.skip and self._has_twin(parts) else None
-
-    def _doubt(self, parts: Address, rate: float, parameter: str, least: float) -> Doubt:
+    def _doubt(self, parts: Address, rate: float, parameter: str) -> Doubt:
         tail = self._tail(parts)
-        lot = self.parking.lot(_name(parts.groups[-1], tail))
+        lot = self.parking.lot(_lot(parts, tail, parameter))
         group, count = parts.host, None
         if parameter:
             group, count = f"{parts.script}?{parameter}=", self.rates.get(_parameter(parts, parameter)[1])
@@ -150,12 +144,14 @@ class Links:
                     break
         judged, new = (round(count.judged), int(count.new)) if count else (0, 0)
         waiting = (lot.parked, lot.sampled) if lot else (0, 0)
-        return Doubt(group, tail, judged, new, rate, least, *waiting)
+        return Doubt(group, parameter, tail, judged, new, rate, self.min_yield, *waiting)
 
     def park(self, link: Link, doubt: Doubt) -> None:
         """The link waits."""
-        groups = address(link.url).groups
-        self.parking.add(_name(groups[-1], doubt.tail), link, doubt.tail, doubt.rate)
+        parts, parameter = address(link.url), doubt.parameter
+        names = _parameter(parts, parameter)[:1] if parameter else tuple(_names(parts.groups, doubt.tail))
+        lot = _lot(parts, doubt.tail, parameter)
+        self.parking.add(lot, link, names, doubt.rate, on_host=bool(parameter))
 
     def note(self, link: Link) -> None:
         """The link is downloaded: what its verdict will teach depends on what is known now."""
@@ -165,14 +161,13 @@ class Links:
         if tail:
             groups.append(_repeats(parts.host, tail))
         parameters = [
-            key for name, rest in parts.others.items() if rest in self._met for key in _parameter(parts, name)
+            key for name, rest in parts.others.items() if rest in self.met for key in _parameter(parts, name)
         ]
         key = digest(link.url)
-        self._samples.discard(key)
         note = _Note(groups, parameters, parts.tails[tail - 1] if tail else None, link.found_on)
         _remember(self._notes, key, note, MAX_NOTES)
-        self._met.add(parts.others.values())
-        self._met.add(parts.tails)
+        self.met.add(parts.others.values())
+        self.met.add(parts.tails)
 
     # --- Verdicts
 
@@ -182,28 +177,30 @@ class Links:
         ``new`` is None if it could not be judged, which teaches nothing.
         """
         key = digest(url)
-        note = self._notes.pop(key, None)
+        note, lot = self._notes.pop(key, None), self._samples.pop(key, None)
         if note is None or new is None:
             return []
         self.rates.add(note.groups, new)
         self.rates.add(note.parameters, new)
         if note.tail is not None:
-            self._met.learn(note.tail, 1, float(new))
+            self.met.learn(note.tail, 1, float(new))
         if not new:
             _remember(self._hubs, key, note, MAX_HUBS)
             return []
+        if lot is not None:
+            lot.found += 1
         back = self._credit(note)
         found = self.parking.found(address(url).host)
         if len(self.parking):
             back += self._reopen(url)
-            if found % SAMPLE_EVERY == 0:
+            if lot is not None or found % SAMPLE_EVERY == 0:
                 back += self._sample(1)
         return back
 
     def _credit(self, note: _Note) -> list[Link]:
         """New content was found: the near-duplicates through which it was found were worth their downloads."""
         back: list[Link] = []
-        share = 1.0
+        share, counted = 1.0, set(note.groups)
         for _ in range(CREDITED):
             url = note.found_on
             hub = self._hubs.pop(digest(url), None)
@@ -214,22 +211,25 @@ class Links:
                 note.groups, share
             )  # the links of a twin are the same: no merit of its parameter
             if note.tail is not None:
-                self._met.learn(note.tail, 0, share)
+                self.met.learn(note.tail, 0, share)
             share *= SHARE
+            counted.update(note.groups)
             back += self._reopen(url)
         return back
 
     def _reopen(self, url: str) -> list[Link]:
         """Parked links near a URL that are worth a download now."""
-        return [link for lot in self.parking.near(url, LOTS_AT_ONCE) for link in self._worth(lot)]
+        near = self.parking.near(url, LOTS_AT_ONCE)
+        return [link for lot in near for link in self._worth(lot, LINKS_AT_ONCE)]
 
-    def _worth(self, lot: Lot) -> list[Link]:
-        rate = self.rates.rate(_names(lot.groups, lot.tail))
+    def _worth(self, lot: Lot, most: int | None = None) -> list[Link]:
+        rate = self.rates.rate(lot.names)
         if rate <= lot.checked * RISEN:
             lot.checked = min(lot.checked, rate)
             return []
-        lot.checked = rate
-        return self.parking.take(lot, self._is_worth)
+        if most is None or len(lot.links) <= most:
+            lot.checked = rate
+        return self.parking.take(lot, self._is_worth, most)
 
     def _is_worth(self, link: Link) -> bool:
         return self.doubt(link) is None
@@ -241,8 +241,8 @@ class Links:
 
     def _sample(self, most: int) -> list[Link]:
         taken = self.parking.sample(most)
-        self._samples.update(digest(link.url) for link in taken)
-        return taken
+        self._samples |= {digest(link.url): lot for link, lot in taken}
+        return [link for link, _ in taken]
 
 
 def _remember(notes: dict[int, _Note], key: int, note: _Note, most: int) -> None:
@@ -256,6 +256,11 @@ def _remember(notes: dict[int, _Note], key: int, note: _Note, most: int) -> None
 
 def _name(group: str, tail: int) -> str:
     return f"{tail} {group}"
+
+
+def _lot(parts: Address, tail: int, parameter: str) -> str:
+    """Where a link is parked: with the links of its group, or with those of its host that have the parameter."""
+    return f"? {parts.host} {parameter}" if parameter else f"{tail} {parts.groups[-1]}"
 
 
 def _names(groups: tuple[str, ...], tail: int) -> list[str]:

@@ -11,10 +11,14 @@ CHARSET_ORDER = 585
 #: It is next to the engine, so that what it judges is what the spider will get: the middlewares of a project, at 543
 #: for example, may have taken a page for a ban, and sent its request again.
 DOWNLOADER_ORDER = 0
+#: Still nearer: it parks what has left the scheduler before anything else is done with it, and learns from verdicts.
+LINKS_ORDER = -1
 #: It is next to the engine, so that it sees a page's whole output handed over.
 SPIDER_ORDER = 10
 #: It is next to the spider: what gets there has been refused by no other middleware.
 ARRIVAL_ORDER = 1_000_000
+#: Still nearer: it takes note of the requests that are handed over.
+HARVEST_ORDER = 9
 
 
 class Addon:
@@ -27,6 +31,8 @@ class Addon:
         from dedup.scrapy.bodies import CharsetMiddleware, WholenessMiddleware
         from dedup.scrapy.confirm import ArrivalMiddleware, ConfirmMiddleware
         from dedup.scrapy.extensions import KeepText, Timeline
+        from dedup.scrapy.harvest import HarvestMiddleware
+        from dedup.scrapy.links import LinksMiddleware
         from dedup.scrapy.middleware import NearDuplicateMiddleware
         from dedup.scrapy.settings import is_enabled
 
@@ -34,8 +40,10 @@ class Addon:
             ("DOWNLOADER_MIDDLEWARES", WholenessMiddleware, WHOLENESS_ORDER),
             ("DOWNLOADER_MIDDLEWARES", CharsetMiddleware, CHARSET_ORDER),
             ("DOWNLOADER_MIDDLEWARES", NearDuplicateMiddleware, DOWNLOADER_ORDER),
+            ("DOWNLOADER_MIDDLEWARES", LinksMiddleware, LINKS_ORDER),
             ("SPIDER_MIDDLEWARES", ConfirmMiddleware, SPIDER_ORDER),
             ("SPIDER_MIDDLEWARES", ArrivalMiddleware, ARRIVAL_ORDER),
+            ("SPIDER_MIDDLEWARES", HarvestMiddleware, HARVEST_ORDER),
             ("EXTENSIONS", Timeline, 0),
             ("EXTENSIONS", KeepText, 0),
         ):

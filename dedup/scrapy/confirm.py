@@ -12,6 +12,7 @@ from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import outcome_of
+from dedup.scrapy.settings import link_options
 from dedup.scrapy.visits import SEED, is_seed, page_id
 
 __all__ = ["ArrivalMiddleware", "ConfirmMiddleware"]
@@ -41,10 +42,12 @@ class ConfirmMiddleware(Component):
     """
 
     filter: Filter | None = None
+    _follows = False  # links of near-duplicates, as far as they are worth it
 
     def filter_opened(self, filter: Filter) -> None:
         """The filter is ready."""
         self.filter = filter
+        self._follows = link_options(self.crawler.settings).follow != "never"
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[_T]) -> AsyncIterator[_T]:
         """Passes the output on, then confirms the page."""
@@ -54,7 +57,7 @@ class ConfirmMiddleware(Component):
                 yield output
             return
         outcome = outcome_of(response)
-        nofollow = outcome is not None and outcome.action == "nofollow"
+        nofollow = outcome is not None and outcome.action == "nofollow" and not self._follows
         unchanged = outcome is not None and outcome.unchanged
         was_seed = is_seed(self.crawler, request)  # asked for before Scrapy gives it a depth
         asked_again = False

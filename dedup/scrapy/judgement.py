@@ -1,7 +1,7 @@
 """What the filter made of a page, as callbacks and errbacks see it."""
 
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
@@ -11,7 +11,16 @@ if TYPE_CHECKING:  # this module is imported at every command of Scrapy
     from dedup.fingerprint.detector import Fingerprint
     from dedup.index import Verdict
 
-__all__ = ["FLAG", "Judgement", "NearDuplicate", "judgement", "outcome_of", "remember"]
+__all__ = [
+    "FLAG",
+    "Judgement",
+    "NearDuplicate",
+    "harvest",
+    "is_harvested",
+    "judgement",
+    "outcome_of",
+    "remember",
+]
 
 #: The flag of a response that is a near-duplicate and is not dropped.
 FLAG = "near-duplicate"
@@ -26,6 +35,14 @@ class NearDuplicate(IgnoreRequest):
         self.duplicate_of = duplicate_of
         self.distance = distance
         self.resemblance = resemblance
+
+
+class Parked(IgnoreRequest):
+    """What the errback of a request is given when its link is not downloaded, or not now."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"{url} is parked: {why}")
+        self.url = url
 
 
 class Judgement(NamedTuple):
@@ -52,3 +69,16 @@ def outcome_of(response: Response) -> "Outcome | None":
 def remember(response: Response, outcome: "Outcome") -> None:
     """Keeps an outcome for as long as its response lives (responses take no attributes)."""
     _outcomes[response] = outcome
+
+
+_harvested: "WeakSet[Response]" = WeakSet()
+
+
+def harvest(response: Response) -> None:
+    """A near-duplicate goes to its callback after all, for the sake of its links."""
+    _harvested.add(response)
+
+
+def is_harvested(response: Response) -> bool:
+    """Whether it does."""
+    return response in _harvested

@@ -23,7 +23,7 @@ from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import leave_run, take_run
-from dedup.scrapy.judgement import FLAG, NearDuplicate, remember
+from dedup.scrapy.judgement import FLAG, NearDuplicate, is_harvested, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.settings import Options, in_memory, read_settings, spelled
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
@@ -147,7 +147,7 @@ class NearDuplicateMiddleware(Component):
         self.crawler.signals.send_catch_log(
             near_duplicate, response=response, request=request, record=record, spider=self.crawler.spider
         )
-        if outcome.action == "drop":
+        if outcome.action == "drop" and not is_harvested(response):
             self._note_drop(request)
             self._close_tab(request)
             raise NearDuplicate(*found)

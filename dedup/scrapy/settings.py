@@ -17,7 +17,7 @@ from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import data_path
 
 from dedup.errors import DedupError, IndexInUseError, IndexMismatchError, SettingsError
-from dedup.settings import SETTINGS, Action, Types
+from dedup.settings import SETTINGS, Action, Follow, Types
 
 if TYPE_CHECKING:
     from dedup.fingerprint.detector import Detector
@@ -25,13 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PREFIX",
+    "LinkOptions",
     "Options",
     "default_namespace",
     "file_of",
     "in_memory",
     "is_enabled",
+    "link_options",
     "read_settings",
     "spelled",
+    "state_of",
+    "weighs_links",
 ]
 
 PREFIX = "DEDUP_"
@@ -105,6 +109,44 @@ def read_settings(settings: BaseSettings, spider: str = "", run: str | None = No
         return _options(values, run)
     except SettingsError as error:
         raise spelled(error) from None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOptions:
+    """The settings about links, checked."""
+
+    follow: Follow
+    min_yield: float
+    skip: bool
+    explore: float
+    priority: bool
+    parked: str
+    namespace: str
+
+
+def link_options(settings: BaseSettings, spider: str = "") -> LinkOptions:
+    """The options of a crawl about links.  Raises `SettingsError`."""
+    try:
+        values = {field.name: _read(settings, field.name) for field in fields(LinkOptions)}
+    except SettingsError as error:
+        raise spelled(error) from None
+    values["namespace"] = values["namespace"] or default_namespace(settings.get("BOT_NAME"), spider)
+    values["parked"] = _in_project(values["parked"]) if values["parked"] else ""
+    return LinkOptions(**values)
+
+
+def weighs_links(settings: BaseSettings) -> bool:
+    """Whether any setting asks what links are expected to bring; wrong values are refused elsewhere."""
+    try:
+        options = link_options(settings)
+    except SettingsError:
+        return False
+    return options.follow != "never" or options.skip or options.priority
+
+
+def state_of(namespace: str) -> Path:
+    """The file with what was learnt of the links of a namespace's pages."""
+    return Path(_folder(), file_of(namespace)).with_suffix(".links.json")
 
 
 def in_memory(settings: BaseSettings) -> BaseSettings | None:

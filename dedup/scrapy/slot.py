@@ -24,7 +24,10 @@ class Slot:
     """
 
     def __init__(
-        self, crawler: Crawler, left: Callable[[Request], None], closing: Callable[[], None]
+        self,
+        crawler: Crawler,
+        left: Callable[[Request], None] = lambda _: None,
+        closing: Callable[[], None] = lambda: None,
     ) -> None:
         """The spider is open: there is a scheduler, and no request has left it.
 

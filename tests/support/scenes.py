@@ -190,13 +190,16 @@ class Sessions(Scene):
     """Every answer has a new id in all of its links: in a parameter, or (no name) in a folder."""
 
     parameter: str = "sid"
+    articles: int = ARTICLES  #: in each section
 
     def show(self, url: str) -> Shown | None:
         ident = md5(f"{url}{self.fetches}".encode()).hexdigest()[:12]
         path = urlsplit(url).path
         if self.parameter:
-            return plain(path, suffix=f"?{self.parameter}={ident}")
-        return plain(re.sub(r"^/\(S\(\w+\)\)(?=/)", "", path), prefix=f"/(S({ident}))")
+            return plain(path, suffix=f"?{self.parameter}={ident}", articles=self.articles)
+        return plain(
+            re.sub(r"^/\(S\(\w+\)\)(?=/)", "", path), prefix=f"/(S({ident}))", articles=self.articles
+        )
 
 
 @dataclass

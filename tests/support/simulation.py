@@ -140,6 +140,11 @@ async def simulate(
             if url not in seen:
                 seen.add(url)
                 push(Link(url, link.url, on_kept))
+            elif (
+                on_kept and links and url in links.parking and links.doubt(Link(url, link.url, True)) is None
+            ):
+                links.parking.remove(url)
+                push(Link(url, link.url, True))
     else:
         result.ended = not queue and not under_way
     result.parked = len(links.parking) if links else 0

@@ -1,0 +1,270 @@
+"""Links that leave the scheduler: whether they are downloaded, by what the verdicts on pages like theirs have taught.
+
+`dedup.links` decides.  Here is which requests it is asked about, where parked ones wait, and when they come back.
+"""
+
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+
+from dedup.droplog.record import Record
+from dedup.errors import SettingsError
+from dedup.filter import Outcome
+from dedup.filter.stats import count
+from dedup.links import Link, Links
+from dedup.links.address import digest
+from dedup.links.met import Met
+from dedup.links.state import read_state, write_state
+from dedup.printing import inert
+from dedup.scrapy.component import Component
+from dedup.scrapy.hrefs import hrefs
+from dedup.scrapy.judgement import Parked, harvest, outcome_of
+from dedup.scrapy.parked import ParkedLog
+from dedup.scrapy.settings import LinkOptions, link_options, state_of, weighs_links
+from dedup.scrapy.signals import logger_for, refuse
+from dedup.scrapy.slot import Slot
+from dedup.scrapy.waiting import leave_parked, take_parked
+
+__all__ = ["LinksMiddleware"]
+
+#: In the meta of a request: the URL of the page on which it was found, and whether that was kept.
+FOUND_ON, FOUND_ON_KEPT = "dedup_found_on", "dedup_found_on_kept"
+#: In the meta of a request that has waited and is scheduled again, for as long as it is in the scheduler.
+AGAIN = "dedup_again"
+#: In the meta of a request that has waited, until its page is judged.
+WAITED = "dedup_waited"
+#: In the meta of a request: what was added to its priority.
+PRIORITY = "dedup_priority"
+#: In the meta of a request: False if the callback is not to run on its page if that is a near-duplicate.
+HARVEST = "dedup_harvest"
+#: Requests of these are never parked: what they ask for is under way.
+UNDER_WAY = ("redirect_times", "retry_times", "dedup_dropped")
+#: Files in the JOBDIR: what was learnt, and the requests that wait.
+STATE, WAITING = "dedup.links.json", "dedup.parked"
+#: Short pages that are remembered word for word.
+MAX_SHORT = 100_000
+
+
+class LinksMiddleware(Component):
+    """A downloader middleware: parks requests, learns from the verdicts, and gives back what has become worth it."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        """Everything is opened when the spider is."""
+        if not weighs_links(crawler.settings):
+            raise NotConfigured
+        super().__init__(crawler)
+        self.options: LinkOptions | None = None  # while the spider is open
+        self._logger = logger_for(crawler, __name__)
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Opens the log of parked links, or stops the crawl before any page."""
+        try:
+            options = link_options(self.crawler.settings, spider.name)
+            self._log = ParkedLog(options.parked, spider.name)
+        except SettingsError as error:
+            refuse(self.crawler, error)
+            return
+        self.options = options
+        self.links = Links(min_yield=options.min_yield, skip=options.skip, explore=options.explore)
+        self._offered = Met()  # the URLs of requests, and of links on pages that were harvested
+        self._short: dict[int, None] = {}  # digests of short pages
+        self._repeats: WeakSet[Response] = WeakSet()  # short pages that were met before
+        self._scheduled = Slot(self.crawler)
+        if folder := self.crawler.settings.get("JOBDIR"):
+            read_state(Path(folder, STATE), self.links)
+            take_parked(Path(folder, WAITING), self.links, spider)
+
+    # --- Requests
+
+    def process_request(self, request: Request) -> Request | None:
+        """Lets a request go, or raises `Parked`."""
+        if self.options is None or request not in self._scheduled or not is_asked_about(request):
+            return None
+        came_back = request.meta.pop(AGAIN, False)
+        if came_back:
+            request.dont_filter = False
+        if any(key in request.meta for key in UNDER_WAY):
+            return None
+        link = link_of(request)
+        if link.found_on and not request.dont_filter:
+            if (lower := self._lower(request, link, came_back)) is not None:
+                return lower
+            self._decide(request, link)
+        self.links.note(link)
+        return None
+
+    def _lower(self, request: Request, link: Link, came_back: bool) -> Request | None:
+        """The request with a lower priority, if it is worth less than when it was scheduled."""
+        given = request.meta.get(PRIORITY)
+        if given is None or came_back or (now := self.links.priority(link.url)) >= given:
+            return None
+        request.meta[PRIORITY] = now
+        return again(request, priority=request.priority + now - given)
+
+    def _decide(self, request: Request, link: Link) -> None:
+        assert self.options is not None
+        if self.options.follow == "all" and not link.on_kept:
+            return
+        if (doubt := self.links.doubt(link)) is None:
+            return
+        depth = request.meta.get("depth", 0)
+        if not self._log.park(link, doubt, depth if type(depth) is int else 0):
+            return
+        self.links.park(link, doubt)
+        count(self.crawler.stats, "links/parked", "kept" if link.on_kept else "duplicate")
+        new = f"{doubt.judged - doubt.new} of {doubt.judged} in {inert(doubt.group)} were near-duplicates"
+        raise Parked(inert(link.url), f"{new}, {doubt.sampled} of {doubt.parked} parked sampled")
+
+    def found(self, request: Request, response: Response) -> None:
+        """A callback has made a request of a page: notes where it was found, and its priority."""
+        assert self.options is not None
+        assert response.request is not None
+        on_kept = self.options.follow == "never" or not self._is_like_a_duplicate(response)
+        request.meta[FOUND_ON], request.meta[FOUND_ON_KEPT] = _asked_url(response.request), on_kept
+        if request.dont_filter or not is_asked_about(request):
+            return
+        link = link_of(request)
+        self._offered.add((digest(link.url),))
+        if link.url in self.links.parking and self.links.doubt(link) is None:
+            self.links.parking.remove(
+                link.url
+            )  # else the filter of duplicate requests would take it for done
+            request.meta[AGAIN] = request.meta[WAITED] = request.dont_filter = True
+        if self.options.priority:
+            request.meta[PRIORITY] = added = self.links.priority(link.url)
+            request.priority += added
+
+    def _is_like_a_duplicate(self, response: Response) -> bool:
+        """Whether a page has brought nothing new: its links are weighed."""
+        outcome = outcome_of(response)
+        if outcome is None or outcome.action == "mark":
+            return False
+        return outcome.verdict.status == "duplicate" or response in self._repeats
+
+    # --- Verdicts
+
+    def near_duplicate(self, request: Request, response: Response, record: Record) -> None:
+        """A near-duplicate is about to be dropped: its callback is run for the sake of its links, or not."""
+        if self.options is None or record["action"] != "drop":
+            return
+        if self._is_harvested(request, response):
+            harvest(response)
+            count(self.crawler.stats, "links/harvested")
+        else:
+            self._learn(request, new=False)
+
+    def _is_harvested(self, request: Request, response: Response) -> bool:
+        assert self.options is not None
+        if self.options.follow == "never" or request.meta.get(HARVEST) is False:
+            return False
+        found = hrefs(response)
+        if found is None:
+            return True
+        unseen = [key for key in map(digest, found) if key not in self._offered]
+        self._offered.add(unseen)
+        return bool(unseen)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Learns from a page that goes to its callback."""
+        if self.options is not None and (outcome := outcome_of(response)) is not None:
+            new = self._is_new(outcome)
+            if new is False and outcome.verdict.status == "unjudged":
+                self._repeats.add(response)
+            self._learn(request, new=new)
+        return response
+
+    def _is_new(self, outcome: Outcome) -> bool | None:
+        """Whether a page brings new content; None if that can't be told."""
+        verdict = outcome.verdict
+        if verdict.status != "unjudged":
+            return verdict.status != "duplicate"
+        if verdict.reason not in {"short", "empty"}:
+            return None
+        words = digest(" ".join(outcome.page.tokens))
+        known = words in self._short
+        self._short[words] = None
+        if len(self._short) > MAX_SHORT:
+            del self._short[next(iter(self._short))]
+        return False if known else None
+
+    def _learn(self, request: Request, *, new: bool | None) -> None:
+        url = _asked_url(request)
+        if request.meta.pop(WAITED, False):
+            self._log.fetched(url)
+        self._give_back(self.links.learn(url, new=new))
+
+    def _give_back(self, waiting: list[Link]) -> None:
+        for link in waiting:
+            count(self.crawler.stats, "links/came_back")
+            link.origin.meta[WAITED] = True
+            self.crawler.engine.crawl(again(link.origin))
+
+    def spider_idle(self) -> None:
+        """Nothing is left to be crawled, it seems, but what is parked."""
+        if self.options is None or not (waiting := self.links.idle()):
+            return
+        self._give_back(waiting)
+        raise DontCloseSpider
+
+    # --- The end
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        """Tells what is still parked, and leaves what was learnt to the commands and to a job that goes on."""
+        options, self.options = self.options, None
+        if options is None:
+            return
+        self._log.close()
+        waiting = len(self.links.parking)
+        self.crawler.stats.set_value("dedup/links/waiting", waiting)
+        if waiting:
+            told = f"{waiting:,}", self._log.path or "no file, since DEDUP_PARKED is empty"
+            self._logger.info(
+                "Links that were not downloaded, since little is expected of them: %s, in %s", *told
+            )
+        folder = self.crawler.settings.get("JOBDIR")
+        for path in (state_of(options.namespace), Path(folder, STATE) if folder else None):
+            if path is not None:
+                write_state(path, self.links)
+        if folder:
+            leave_parked(Path(folder, WAITING), self.links, spider)
+
+
+def is_asked_about(request: Request) -> bool:
+    """Whether a request is one of those that may be parked at all: not what a spider or Scrapy needs for other ends."""
+    opted_out = request.meta.get("dedup") is False
+    return request.method == "GET" and not opted_out and request.callback is not NO_CALLBACK
+
+
+def link_of(request: Request) -> Link:
+    """A request as the policy sees it; one that no page has led to is never parked."""
+    found_on = request.meta.get(FOUND_ON)
+    if not isinstance(found_on, str) or is_start(request):
+        return Link(_plain(request.url), origin=request)
+    return Link(_plain(request.url), found_on, bool(request.meta.get(FOUND_ON_KEPT)), origin=request)
+
+
+def is_start(request: Request) -> bool:
+    """Whether a crawl begins with a request.  Its meta may have been copied by others, which have a depth."""
+    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
+
+
+def again(request: Request, **changes: Any) -> Request:
+    """The request for the scheduler once more, past the filter of duplicate requests."""
+    copy: Request = request.replace(dont_filter=True, meta=request.meta | {AGAIN: True}, **changes)
+    return copy
+
+
+def _asked_url(request: Request) -> str:
+    """The URL of the link that led to a page, through redirects or not."""
+    urls = request.meta.get("redirect_urls") or [request.url]
+    return _plain(urls[0])
+
+
+def _plain(url: str) -> str:
+    return url.partition("#")[0]

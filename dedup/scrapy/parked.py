@@ -1,0 +1,89 @@
+"""The log of parked links: each link that was not downloaded, with the reason, written before it is parked.
+
+It is JSON Lines.  A link that was downloaded after all has a second line, which says so, so that a later crawl
+can begin with the others.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dedup.droplog.log import MAX_TEXT, DropLog
+from dedup.errors import SettingsError
+from dedup.links import Doubt, Link
+from dedup.page.urls import strip_user
+from dedup.printing import inert
+
+__all__ = ["ParkedLog", "parked_urls"]
+
+
+class ParkedLog:
+    """An open log of parked links."""
+
+    def __init__(self, path: str, name: str) -> None:
+        """``name`` is the spider's.  Raises `SettingsError` if the file can't be written to."""
+        self._log = DropLog(path, name, "parked")
+        self.path = self._log.path
+
+    def park(self, link: Link, doubt: Doubt, depth: int) -> bool:
+        """Writes that a link is parked, and why; says whether the log holds it.
+
+        A link that it can't hold is not to be parked.
+        """
+        if len(link.url) > MAX_TEXT:
+            return False
+        record = {
+            "time": _now(),
+            "url": link.url,
+            "found_on": strip_user(link.found_on),
+            "found_on_kept": link.on_kept,
+            "depth": depth,
+            **doubt._asdict(),
+        }
+        record["rate"] = round(doubt.rate, 4)
+        return self._write(record)
+
+    def fetched(self, url: str) -> None:
+        """Writes that a link that was parked has been downloaded after all."""
+        self._write({"time": _now(), "url": url, "fetched": True})
+
+    def _write(self, record: dict[str, object]) -> bool:
+        try:
+            self._log.write(record)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._log.close()
+
+
+def parked_urls(path: Path) -> Iterator[str]:
+    """The URLs that a log says are parked, each once, in its order, but for those that were downloaded since.
+
+    Lines that are no records are left out.  Raises `SettingsError` if the file can't be read.
+    """
+    waiting: dict[str, None] = {}
+    try:
+        with path.open("r", encoding="ascii", errors="replace") as lines:
+            for line in lines:
+                try:
+                    record = json.loads(line)
+                    url, fetched = record["url"], record.get("fetched", False)
+                except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                    continue
+                if not isinstance(url, str):
+                    continue
+                if fetched:
+                    waiting.pop(url, None)
+                else:
+                    waiting[url] = None
+    except OSError as error:
+        raise SettingsError(f"{inert(str(path))} can't be read: {error.strerror or error}") from None
+    yield from waiting
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

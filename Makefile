@@ -1,6 +1,7 @@
 # make crawl [URL=https://example.org/]   crawls a site; without URL, a demo site on this machine
 # make test [TESTS=...] [SYSTEM=no]       runs the test suite; SYSTEM=no installs no system packages for it
 # make check                              checks lint, format, types and the directions of imports
+# make fast                               compiles what is compiled of the filter; needs a C compiler
 # make plugin                             runs the tests of the add-on on the oldest Scrapy and on the newest
 # make companions                         runs the tests of the add-on beside other packages for Scrapy
 # make docs                               builds the documentation as a site, in docs/_build
@@ -11,12 +12,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: crawl test check plugin companions docs system clean help
+.PHONY: crawl test check fast plugin companions docs system clean help
 
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
 
-test: $(VENV)/test system
+test: $(VENV)/test $(VENV)/fast system
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile $(TESTS)
 
 check: $(VENV)/test
@@ -24,6 +25,9 @@ check: $(VENV)/test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+fast: $(VENV)/crawl
+	$(BIN)/python -m pip install -q --disable-pip-version-check ./fast
 
 # On the oldest, every dependency is at its floor in pyproject.toml.
 plugin: .venvs/oldest/done .venvs/newest/done
@@ -52,6 +56,12 @@ $(VENV)/crawl: pyproject.toml
 
 $(VENV)/test: $(VENV)/crawl
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+# Without a compiler, the tests do without what is compiled.
+$(VENV)/fast: $(VENV)/crawl $(wildcard fast/*)
+	$(BIN)/python -m pip install -q --disable-pip-version-check ./fast 2>$@.log \
+		|| echo "Not compiled, so the tests of ./fast are skipped: see $@.log"
 	@touch $@
 
 $(VENV)/docs: $(VENV)/crawl

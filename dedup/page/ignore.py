@@ -43,6 +43,11 @@ class Ignore:
         self._patterns = [_compiled(pattern) for pattern in patterns]
 
     @property
+    def is_empty(self) -> bool:
+        """Whether everything counts."""
+        return not self._selectors and not self._patterns
+
+    @property
     def has_patterns(self) -> bool:
         """Whether some text doesn't count."""
         return bool(self._patterns)

@@ -12,6 +12,7 @@ from urllib.parse import quote, urljoin
 __all__ = [
     "MAX_URL",
     "ORIGIN",
+    "base_of",
     "folder",
     "host",
     "is_opaque",
@@ -268,6 +269,11 @@ def usable_base(url: str) -> str:
     ('http://example.org/a/', '')
     """
     return url if len(url) <= MAX_URL and url.count("/") <= MAX_FOLDERS + 3 else ""
+
+
+def base_of(url: str, value: str) -> str:
+    """The address against which the links of a page at ``url`` are resolved if its base element has this value."""
+    return usable_base(join(url, value)) or url
 
 
 def join(base: str, value: str) -> str:

@@ -7,7 +7,7 @@ from functools import cache
 
 from dedup.page.limits import MAX_TOKENS
 
-__all__ = ["MARK", "is_url", "split_tokens", "split_words"]
+__all__ = ["MARK", "fold_words", "is_url", "split_tokens", "split_words"]
 
 #: What `split_words` gives back as it is, where it stands between spaces.
 MARK = "\x01\x01"
@@ -113,11 +113,11 @@ def split_words(text: str) -> list[str]:
         for separator in _SEPARATORS:
             text = text.replace(separator, " ")
     words = text.encode("utf-8", "replace").translate(_FOLD).decode().split()
-    return words if text.isascii() else _folded(words)
+    return words if text.isascii() else fold_words(words)
 
 
-def _folded(words: list[str]) -> list[str]:
-    """The tokens of words of which some are not ASCII."""
+def fold_words(words: list[str]) -> list[str]:
+    """The tokens of words between separators of ASCII, of which those that are not ASCII are yet to be folded."""
     if any(len(word) > BATCH for word in words):
         words = [piece for word in words for piece in _WORDS.findall(word)]
     known = {word: _remembered.get(word) for word in words if not word.isascii()}

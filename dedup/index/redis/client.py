@@ -47,6 +47,8 @@ LIMITS = {
     contract: ("MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR"),
     evidence: ("FEW", "NOISE", "NOISE_NAMED", "NOISE_SHARE", "PARAGRAPH", "STRICT", "STRICTEST", "UNTOLD"),
 }
+#: What Redis says of a user who may not do what an index needs.
+LACKING = re.compile(r"no permissions|can't run this command|NOPERM")
 #: What Redis says of a key that holds something else than an index does.
 DAMAGE = re.compile(r"WRONGTYPE|not an integer|attempt to |bad argument|too short")
 
@@ -179,7 +181,7 @@ class Server:
         info: dict[str, Any] = {}
         with self.errors():
             async with deadline(DEADLINE):
-                for section in ("server", "memory", "persistence"):
+                for section in ("server", "memory", "persistence", "replication"):
                     with suppress(exceptions.NoPermissionError):
                         info |= await self.client.info(section)
         version = str(info.get("redis_version", "6.2"))
@@ -206,6 +208,11 @@ class Server:
             what = printable(str(error).splitlines()[0]) if str(error) else type(error).__name__
             if DAMAGE.search(what):
                 raise IndexCorruptError(f"the index in {self.where} is damaged: {what}") from None
+            if LACKING.search(what):
+                raise IndexUnavailableError(
+                    f"the user for {self.where} lacks rights that an index needs: {what.partition(' script: ')[0]}; "
+                    "docs/reliability.md has the line that gives them"
+                ) from None
             raise IndexUnavailableError(f"the index {self.where} can't be reached: {what}") from None
 
     async def disconnect(self) -> None:

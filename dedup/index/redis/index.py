@@ -87,6 +87,11 @@ class RedisIndex(Index):
 
     async def _open(self) -> None:
         info = await self._server.check()
+        if info.get("role") == "slave":  # met in mid-run, it may become the master again
+            raise IndexMismatchError(
+                f"{self._server.where} is a replica, which can't be written; give the address of its master"
+            )
+        self._loop = asyncio.get_running_loop()
         stored = await self._open_header()
         if "maxmemory_policy" not in info:
             logger.warning(
@@ -337,6 +342,8 @@ class RedisIndex(Index):
             self._refusal = error
 
     async def close(self, *, finished: bool = True) -> None:
+        if self._opened:
+            self._check_loop()
         try:
             if self._opened:
                 self._lease.cancel()
@@ -358,6 +365,7 @@ class RedisIndex(Index):
         `IndexMismatchError` if the index is no longer the one that was opened, and `IndexCorruptError` if it is
         damaged.
         """
+        self._check_loop()
         if self._refusal is not None:
             raise self._refusal
         nonce = str(next(self._nonces)).encode()
@@ -382,6 +390,13 @@ class RedisIndex(Index):
                 return answer
         await self._server.disconnect()  # whatever else is on its way belongs to no question
         raise self._no_answer()
+
+    def _check_loop(self) -> None:
+        if asyncio.get_running_loop() is not self._loop:
+            raise IndexUnavailableError(
+                f"the index {self.where} was opened in another event loop, to which its connections belong; open "
+                "one for each call of asyncio.run, and for each thread"
+            )
 
     def _no_answer(self) -> IndexUnavailableError:
         return IndexUnavailableError(f"the index {self._server.where} gave an answer that no index gives")

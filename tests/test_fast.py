@@ -7,6 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
+from dedup.fingerprint.features import Features
+from dedup.fingerprint.numbers import Maker
+from dedup.fingerprint.sketch import Sketcher
 from dedup.page import walk
 from dedup.page.html import parse
 from dedup.page.ignore import NOTHING
@@ -132,3 +135,48 @@ def test_both_walks_find_the_same_on_pages_of_sites() -> None:
 def test_hostile_pages_are_walked_alike(markup: str) -> None:
     fast, slow = both(parse(markup))
     assert fast == slow
+
+
+# --- Numbers ------------------------------------------------------------------------------------------
+
+TOKENS = st.lists(
+    st.sampled_from(["", "a", "b", "/", "/a", "ä", "漢", "x" * 60, "nul\0"]) | st.text(max_size=3),
+    max_size=40,
+)
+
+
+@steady(500)
+@given(
+    TOKENS,
+    TOKENS,
+    st.lists(st.integers(0, 40), max_size=6),
+    st.sampled_from([1, 2, 6, 50]),
+    st.sampled_from([64, 512]),
+    st.booleans(),
+)
+def test_both_ways_make_the_same_numbers(
+    tokens: list[str], data: list[str], cuts: list[int], size: int, slots: int, keep_urls: bool
+) -> None:
+    ends = sorted(min(cut, len(tokens)) for cut in cuts)
+    chrome = tuple(zip(ends[::2], ends[1::2], strict=False))
+    maker = Maker(Features(), Sketcher(slots, 2, key=7), keep_urls, size, least_words=10, seed=len(cuts))
+    words = [token.encode("utf-8", "replace").decode() for token in tokens]
+    fast, slow = maker.make_fast(words, data, chrome), maker.make_in_numpy(words, data, chrome)
+    assert repr(fast) == repr(slow)
+    assert fast.least.tobytes() == slow.least.tobytes()
+    assert fast.marked.tobytes() == slow.marked.tobytes()
+
+
+def test_many_tokens_have_the_same_numbers() -> None:
+    rng = random.Random(1)
+    tokens = [rng.choice("/abc") + str(rng.getrandbits(14)) for _ in range(100_000)]
+    maker = Maker(Features(), Sketcher(512, 2), True, 6, least_words=30, seed=0)
+    chrome = ((0, 10), (500, 90_000))
+    fast, slow = maker.make_fast(tokens, (), chrome), maker.make_in_numpy(tokens, (), chrome)
+    assert (fast.words, fast.left, fast.simhash, fast.different) == (
+        slow.words,
+        slow.left,
+        slow.simhash,
+        slow.different,
+    )
+    assert fast.least.tobytes() + fast.marked.tobytes() == slow.least.tobytes() + slow.marked.tobytes()

@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from lxml import etree
 
 from dedup.errors import SettingsError
@@ -24,6 +23,7 @@ from dedup.fingerprint.digests import bloom, digest_of, joined
 from dedup.fingerprint.features import Features
 from dedup.fingerprint.fingerprint import Called, Comparison, Fingerprint, Own
 from dedup.fingerprint.methods import METHODS, Method
+from dedup.fingerprint.numbers import IN_MAIN, IN_VIEW, Maker
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.recent import Recent
 from dedup.fingerprint.shingles import Hashes, hash_tokens
@@ -33,7 +33,6 @@ from dedup.page.charset import decode
 from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
-from dedup.page.words import is_url
 from dedup.settings import SETTINGS
 
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
@@ -44,8 +43,6 @@ SCHEME = 3
 LEAST_VIEW = 8
 #: Made-up features of a page that is no text.
 BODY_TOKENS = 256
-#: Marks of shingles: they are outside marked chrome; and the same, or there is too little outside.
-_IN_VIEW, _IN_MAIN = 1, 2
 
 
 @dataclass(frozen=True)
@@ -203,75 +200,41 @@ class Detector:
         return found
 
     def _compute(self, page: Page, digest: int, called: Called, said: int) -> Fingerprint:
-        hashes, is_word = self._hashes(page.tokens)
-        words = hashes[is_word]
-        if len(words) == 0:
-            return replace(
-                Fingerprint.unjudged("short", len(page.tokens), page.links), called=called, said=said
-            )
-        shingles = self.features.shingles(hashes, words, self.shingle_size)
-        data = self._shingles_of_data(page)
-        outside = np.ones(len(page.tokens), np.bool_)
-        for start, end in page.chrome:
-            outside[start:end] = False
-        view, left = digest, np.count_nonzero(outside & is_word)
-        if page.chrome and left >= LEAST_VIEW:
+        secrets = self._secrets
+        made = self._maker.make(page.tokens, page.data, page.chrome)
+        if made.simhash is None:
+            unjudged = Fingerprint.unjudged("short", len(page.tokens), page.links)
+            return replace(unjudged, called=called, said=said)
+        view = digest
+        if page.chrome and made.left >= LEAST_VIEW:
             shown: list[str] = []
             for (_, start), (end, _) in pairwise(((0, 0), *page.chrome, (len(page.tokens), 0))):
                 shown += page.tokens[start:end]
-            view = digest_of(joined(shown, page.data), self._secrets["digest"].to_bytes(8, "big"))
-        marks = self.features.within(outside, is_word, self.shingle_size) * np.uint8(_IN_VIEW | _IN_MAIN)
-        if left < self.min_tokens:
-            marks |= np.uint8(_IN_MAIN)
-        if len(data):
-            shingles = np.concatenate((shingles, data))
-            marks = np.concatenate((marks, np.full(len(data), _IN_VIEW | _IN_MAIN, np.uint8)))
-        least, marked, different = self.sketcher.sample(shingles, marks)
-        ids = (least >> np.uint64(32)).astype(np.uint16)
+            view = digest_of(joined(shown, page.data), secrets["digest"].to_bytes(8, "big"))
+        in_main, in_view = (made.marked & mark != 0 for mark in (IN_MAIN, IN_VIEW))
+        ids = (made.least >> np.uint64(32)).astype(np.uint16)
         return Fingerprint(
-            self.features.simhash(hashes, words),
-            self.sketcher.pack(least),
+            made.simhash,
+            self.sketcher.pack(made.least),
             len(page.tokens),
             page.links,
-            "short" if len(words) < self.min_tokens else None,
+            "short" if made.words < self.min_tokens else None,
             digest,
-            self.finder.bands(shingles, self._secrets["signature"]),
+            self.finder.bands(self.shingles(page), secrets["signature"]) if self.finder.own_keys else (),
             view=view,
             called=called,
             said=said,
-            own=Own(
-                ids,
-                least != EMPTY,
-                marked & _IN_MAIN != 0,
-                marked & _IN_VIEW != 0,
-                different,
-                bool(page.data),
-            ),
+            own=Own(ids, made.least != EMPTY, in_main, in_view, made.different, bool(page.data)),
         )
 
-    def _hashes(self, tokens: list[str]) -> tuple[Hashes, npt.NDArray[np.bool_]]:
-        """Hashes of all tokens, and which of them are words."""
-        hashes = hash_tokens(tokens, self._secrets["tokens"])
-        if not self.keep_urls:
-            return hashes, np.ones(len(tokens), np.bool_)
-        octets = np.frombuffer(b"\0" + "\0".join(tokens).encode(), np.uint8)
-        is_word = octets[np.flatnonzero(octets[:-1] == 0) + 1] != ord("/")
-        if len(is_word) != len(tokens):  # a token is empty, or has a NUL in it
-            is_word = np.array([not is_url(token) for token in tokens], np.bool_)
-        return hashes, is_word
+    @cached_property
+    def _maker(self) -> Maker:
+        seed = self._secrets["tokens"]
+        return Maker(self.features, self.sketcher, self.keep_urls, self.shingle_size, self.min_tokens, seed)
 
     def shingles(self, page: Page) -> Hashes:
         """The shingles that a sketch samples, all of them: uint64, shape (n,)."""
-        hashes, is_word = self._hashes(page.tokens)
-        shingles = self.features.shingles(hashes, hashes[is_word], self.shingle_size)
-        return np.concatenate((shingles, self._shingles_of_data(page)))
-
-    def _shingles_of_data(self, page: Page) -> Hashes:
-        """The shingles of the data in a page's scripts: they are sketched, but not in its simhash."""
-        if not page.data:
-            return np.empty(0, np.uint64)
-        hashes, is_word = self._hashes(list(page.data))
-        return self.features.shingles(hashes, hashes[is_word], self.shingle_size)
+        return np.concatenate([self._maker.shingles(list(tokens)) for tokens in (page.tokens, page.data)])
 
     def _of_body(self, body: bytes, digest: int) -> Fingerprint:
         """The fingerprint of a page that is no text, given a digest of it: near nothing but what is equal."""

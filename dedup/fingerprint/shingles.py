@@ -19,6 +19,7 @@ __all__ = [
     "count_different",
     "dice",
     "hash_tokens",
+    "memory_of",
     "mix",
     "resemblance",
     "shingle_hashes",
@@ -45,7 +46,7 @@ def hash_tokens(tokens: Sequence[str], seed: int = 0) -> Hashes:
     >>> resemblance(*(shingle_hashes(hash_tokens(text), 3) for text in texts))
     0.6
     """
-    return np.frombuffer(b"".join(map(_memory(seed).__getitem__, tokens)), np.uint64)
+    return np.frombuffer(b"".join(map(memory_of(seed).__getitem__, tokens)), np.uint64)
 
 
 class _Memory(dict[str, bytes]):
@@ -64,7 +65,8 @@ class _Memory(dict[str, bytes]):
 
 
 @lru_cache(maxsize=4)
-def _memory(seed: int) -> _Memory:
+def memory_of(seed: int) -> dict[str, bytes]:
+    """Gives the hash of any token, in eight bytes."""
     return _Memory(seed)
 
 

@@ -25,7 +25,7 @@ except ImportError:  # nothing but time depends on it
 __all__ = ["Found", "Part", "walk"]
 
 #: The version of the compiled walk that does the same as that of this module.
-FAST_VERSION = 1
+FAST_VERSION = 2
 if _fast is not None and _fast.VERSION != FAST_VERSION:
     _fast = None
 

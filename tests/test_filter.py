@@ -195,11 +195,16 @@ async def test_a_record_says_what_was_dropped_and_why(run: Filtering, tmp_path: 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @driven
-async def test_without_its_record_nothing_is_dropped() -> None:
+async def test_without_its_record_nothing_is_dropped_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with filtering(Path("/dev/full")) as it:
         await it.judge("a", "story")
-        assert await it.judge("b", "story") == "keep: log"
-        assert it.figures == {"pages": 2, "new": 1, "unjudged": 1, "unjudged/log": 1}
+        for path in ("b", "c", "d"):
+            assert await it.judge(path, "story") == "keep: log"
+        assert it.figures == {"pages": 4, "new": 1, "unjudged": 3, "unjudged/log": 3}
+    (told,) = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert told.startswith("Kept http://example.org/b: the drop log can't be written: ")
 
 
 @driven

@@ -211,7 +211,13 @@ class Filter:
             record = make_record(visit, found, action, agrees)
             self.log.write(record)
         except (OSError, ValueError) as error:
-            logger.error("Kept %s: the drop log can't be written: %s", inert(visit.url), error)
+            if not self.stats.get_value("dedup/unjudged/log"):
+                logger.error(
+                    "Kept %s: the drop log can't be written: %s.  Further such pages are only counted, in "
+                    "dedup/unjudged/log",
+                    inert(visit.url),
+                    error,
+                )
             return replace(found, verdict=Verdict("unjudged", reason="log"))
         return replace(found, action=action, record=record)
 

@@ -106,8 +106,11 @@ class Maker(NamedTuple):
         hashes = hash_tokens(tokens, self.seed)
         if not self.keep_urls:
             return hashes, np.ones(len(tokens), np.bool_)
-        octets = np.frombuffer(b"\0" + "\0".join(tokens).encode(), np.uint8)
-        is_word = octets[np.flatnonzero(octets[:-1] == 0) + 1] != ord("/")
-        if len(is_word) != len(tokens):  # a token is empty, or has a NUL in it
-            is_word = np.array([not is_url(token) for token in tokens], np.bool_)
+        octets = b"\0" + "\0".join(tokens).encode()
+        if (
+            octets.count(0) != len(tokens) or octets[-1] == 0
+        ):  # a token has a NUL in it, or the last one is empty
+            return hashes, np.array([not is_url(token) for token in tokens], np.bool_)
+        each = np.frombuffer(octets, np.uint8)
+        is_word: npt.NDArray[np.bool_] = each[np.flatnonzero(each == 0) + 1] != ord("/")
         return hashes, is_word

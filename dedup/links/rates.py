@@ -11,7 +11,7 @@ MAX_GROUPS = 20_000
 #: What is expected where nothing was judged, and how many pages that expectation counts for.
 PRIOR, WEIGHT = 0.5, 4.0
 #: At this many pages, older ones begin to count for less: of what was judged, this share goes on counting.
-WINDOW, FADING = 200, 0.75
+WINDOW, FADING = 60, 0.75
 
 
 @dataclass(slots=True)

@@ -1,15 +1,21 @@
 """Links of near-duplicates in real crawls: harvest, parking, samples, and what a spider notices of them."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
 
+from crawler.spiders.site import SiteSpider
 from dedup.scrapy import Parked
 from dedup.scrapy.parked import parked_urls
-from tests.support.crawls import TWINS, Answer, Run, Walker, page
+from tests.support.crawls import TWINS, Answer, Run, Site, Walker, html, page
+from tests.support.waiting import LIMIT
 
 
 @pytest.fixture
@@ -18,8 +24,9 @@ def parked(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def follow(crawl: Run, parked: Path, tmp_path: Path) -> Run:
+def follow(crawl: Run, parked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Crawls with links of near-duplicates followed by their yield."""
+    monkeypatch.chdir(tmp_path)  # what was learnt goes there
 
     def run(*arguments: Any, **settings: Any) -> Any:
         defaults = {"DEDUP_FOLLOW": "yield", "DEDUP_PARKED": str(parked)}
@@ -145,3 +152,114 @@ def test_priorities_follow_the_yield(follow: Run) -> None:
     copies = [at for at, path in enumerate(done.requests) if path.startswith("/copy/article")]
     assert len(copies) == 60
     assert all(done.requests.index(path) < copies[40] for path in fresh)
+
+
+def test_a_job_goes_on_with_what_is_parked(follow: Run, tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job"), "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
+    first = follow(mirror(60), **job)
+    waiting = first.figures["links/waiting"]
+    assert waiting > 30
+    (tmp_path / "parked.jsonl").unlink()
+    then = follow(mirror(60), **job, DEDUP_MIN_YIELD=0.0)
+    assert len(then.requests) == waiting
+    assert then.figures["links/waiting"] == 0
+    assert set(first.requests) & set(then.requests) == set()
+
+
+def test_a_crawl_spider_follows_its_rules_on_near_duplicates(follow: Run) -> None:
+    class Rules(CrawlSpider):
+        name = "rules"
+        rules = (Rule(LinkExtractor(), callback="note", follow=True, cb_kwargs={"word": "given"}),)
+
+        def __init__(self, url: str) -> None:
+            super().__init__()
+            self.start_urls = [url + "/"]
+            self.url = url
+
+        def note(self, response: Any, word: str) -> Any:
+            yield {"path": response.url.removeprefix(self.url), "word": word, "depth": response.meta["depth"]}
+
+    done = follow(TWINS, Rules)
+    assert {item["path"]: item["depth"] for item in done.items} == {"/a": 1, "/behind-a": 2, "/behind-b": 2}
+    assert {item["word"] for item in done.items} == {"given"}
+    assert done.mishaps == []
+
+
+def test_what_comes_back_has_its_arguments_and_its_depth(follow: Run) -> None:
+    class Numbers(Walker):
+        def parse(self, response: Any, at: int = 0) -> Any:
+            yield {"path": self.path(response), "at": at, "depth": response.meta["depth"]}
+            for number, link in enumerate(self.links(response)):
+                yield self.request(link, cb_kwargs={"at": number}, priority=number % 3)
+
+    done = follow(mirror(40, new=40), Numbers)
+    assert done.figures["links/came_back"] > 0
+    articles = [item for item in done.items if "article" in item["path"]]
+    assert all(
+        item["depth"] == 2 and item["path"].endswith(f"/article-{item['at']}.html") for item in articles
+    )
+
+
+def test_a_parked_link_that_a_kept_page_has_is_downloaded(follow: Run) -> None:
+    pages = mirror(60)
+    pages["/"] = page("home", "/list.html", "/copy/list.html", "/late.html")
+    pages["/late.html"] = page("late", "/copy/article-55.html", "/copy/article-1.html")
+    pages["/copy/list.html"] = page("list", *(f"/copy/article-{number}.html" for number in range(60)))
+    done = follow(
+        pages, DEDUP_EXPLORE=0.0, DEPTH_PRIORITY=0, SCHEDULER_MEMORY_QUEUE="scrapy.squeues.LifoMemoryQueue"
+    )
+    assert "/copy/article-55.html" in done.requests
+
+
+def test_short_pages_that_are_met_word_for_word_end_a_trap(follow: Run) -> None:
+    """Each address under /none/ gives a page of few words with two links further down."""
+
+    class Endless(dict[str, Answer]):
+        def get(self, path: str, default: Any = None) -> Any:
+            if path.startswith("/none/"):
+                return html(f'<p>Sorry<a href="{path}a/">a</a> <a href="{path}b/">b</a>')
+            return super().get(path, default)
+
+    done = follow(Endless({"/": page("home", "/none/")}), CLOSESPIDER_PAGECOUNT=500)
+    assert len(done.requests) < 200
+    assert "/none/*: 1 new of 30" in done.stats["dedup/trap"]
+
+
+def test_the_site_spider_begins_with_what_is_parked(
+    follow: Run, parked: Path, site: Site, crawl: Run
+) -> None:
+    first = follow(mirror(60))
+
+    class Again(SiteSpider):
+        def __init__(self, url: str) -> None:
+            super().__init__(start=str(parked))
+
+    again = crawl(mirror(60), Again)
+    assert set(again.requests) == {f"/copy/article-{number}.html" for number in range(60)} - set(
+        first.requests
+    )
+
+
+def scrapy(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a command of Scrapy in a folder without a project."""
+    command = [sys.executable, "-m", "scrapy", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=LIMIT, check=False)
+
+
+def test_what_was_learnt_is_shown(follow: Run, site: Site, tmp_path: Path) -> None:
+    follow(mirror(60), DEDUP_EXPLORE=1.0)
+    settings = ("-s", "DEDUP_NAMESPACE=scrapybot/walker")
+    rules = json.loads(scrapy("links", "rules", "--json", *settings, cwd=tmp_path).stdout)
+    assert rules == []  # of a mirror of 60 pages, so few are downloaded that nothing is sure
+    copy = f"{site.url}/copy/article-55.html"
+    told = scrapy("links", "explain", copy, *settings, cwd=tmp_path)
+    assert told.returncode == 0
+    assert "would be parked" in told.stdout
+    assert "/copy/article-#.html" in told.stdout
+
+
+def test_the_command_needs_a_crawl_that_has_learnt(tmp_path: Path) -> None:
+    told = scrapy("links", "rules", "-s", "DEDUP_NAMESPACE=none", cwd=tmp_path)
+    assert told.returncode == 3
+    assert "DEDUP_FOLLOW" in told.stderr
+    assert scrapy("links", "explain", cwd=tmp_path).returncode == 2

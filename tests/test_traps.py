@@ -1,5 +1,7 @@
 """Pages that are kept because of their own content, and those of them that look like a trap."""
 
+import pytest
+
 from dedup.filter import Counts
 from dedup.filter.traps import LEAST, Traps
 from dedup.fingerprint.evidence import Evidence
@@ -45,3 +47,18 @@ def test_what_a_url_holds_is_fit_to_be_printed() -> None:
     trap = told(NEW_WORDS, LEAST, "http://example.org/\x1b[2J?i={}")["dedup/trap"]
     assert trap.isascii()
     assert trap.isprintable()
+
+
+def test_short_pages_that_are_word_for_word_alike_are_told_by_their_folder(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    counts = Counts()
+    traps = Traps(counts)
+    for number in range(1, 121):
+        traps.short(f"http://example.org/calendar/{number}/", ["nothing", "here"])
+        traps.short(f"http://example.org/news/{number}", ["short", f"{number}"])
+        traps.short(f"http://example.org/{number}", ["nothing", "here"])
+    trap = "http://example.org/calendar/*: 1 new of 120, the others are short and word for word alike"
+    assert counts == {"dedup/trap": trap}
+    assert len(caplog.messages) == 2
+    assert trap in caplog.text

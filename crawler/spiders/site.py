@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -17,14 +18,15 @@ from crawler.items import PageItem
 from dedup import SettingsError
 from dedup.page.limits import UNPARSABLE, unreadable
 from dedup.scrapy import judgement, refuse
+from dedup.scrapy.parked import parked_urls
 
 __all__ = ["SiteSpider"]
 
 
 class SiteSpider(Spider):
-    """``scrapy crawl site -a start=URL[,URL...] [-a allow=REGEX] [-a deny=REGEX]``
+    """``scrapy crawl site -a start=URL[,URL...]|FILE [-a allow=REGEX] [-a deny=REGEX]``
 
-    The spider stays on the hosts of the start URLs and their subdomains.  It follows the links whose URL matches
+    A file is a log of parked links: the crawl begins with those that it says are still parked.  The spider stays on the hosts of the start URLs and their subdomains.  It follows the links whose URL matches
     ``allow``, if that is given, and doesn't match ``deny``.  A page that would take too long to parse gives an
     item without a title, and its links are not followed.
     """
@@ -40,6 +42,7 @@ class SiteSpider(Spider):
                 raise SettingsError(
                     f"this spider has no argument {', '.join(kwargs)}; allowed: start, allow, deny"
                 )
+            self._parked = _is_file(start)
             self.start_urls = _start_urls(start)
             self.allowed_domains = sorted({urlsplit(url).hostname or "" for url in self.start_urls})
             self._links = LinkExtractor(allow=_regex("allow", allow), deny=_regex("deny", deny))
@@ -60,8 +63,11 @@ class SiteSpider(Spider):
 
     async def start(self) -> AsyncIterator[Request]:
         """Requests the start URLs.  Unlike with Scrapy's default, a link to one of them doesn't fetch it again."""
+        meta = (
+            {"dedup": "drop"} if self._parked else {}
+        )  # what was parked is no page to begin with, but like others
         for url in self.start_urls:
-            yield Request(url, errback=self.failed)
+            yield Request(url, errback=self.failed, meta=dict(meta))
 
     def failed(self, failure: Failure) -> None:
         """Logs a line for a page that can't be had, but not for one that was filtered, which is logged elsewhere."""
@@ -91,8 +97,20 @@ class SiteSpider(Spider):
             yield Request(link.url, errback=self.failed)
 
 
+def _is_file(start: str) -> bool:
+    """Whether a start is no URL, but the path of a log of parked links."""
+    return bool(start) and "://" not in start and Path(start).is_file()
+
+
 def _start_urls(start: str) -> list[str]:
-    urls = [url.strip() for url in re.split(r",(?=\s*\w+://)", start) if url.strip()]
+    if _is_file(start):
+        urls = list(parked_urls(Path(start)))
+        if not urls:
+            raise SettingsError(
+                f"start is {start!r}, which is a file without parked links; nothing is left to crawl"
+            )
+    else:
+        urls = [url.strip() for url in re.split(r",(?=\s*\w+://)", start) if url.strip()]
     if not urls:
         raise SettingsError("start is missing; give one or more URLs: -a start=https://example.org/")
     safe = []
@@ -104,7 +122,9 @@ def _start_urls(start: str) -> list[str]:
         except ValueError:
             usable = False
         if not usable:
-            raise SettingsError(f"start is {url!r}; allowed: http:// or https:// URLs, separated by commas")
+            raise SettingsError(
+                f"start is {url!r}; allowed: http:// or https:// URLs, separated by commas, or a file of parked links"
+            )
     return safe
 
 

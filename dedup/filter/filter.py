@@ -171,6 +171,8 @@ class Filter:
             self._tell_crowded(visit)
         if verdict.near is not None:
             self._traps.add(visit.url, verdict.near)
+        elif verdict.reason == "short":
+            self._traps.short(visit.url, page.tokens)
         if outcome.record is None:
             self._canonicals.keep(visit.url, page.canonical)
         else:

@@ -2,17 +2,30 @@
 
 Their own content does not match, so they are kept.  But a site that makes up new adverts, quotes or prices at each
 request never ends, and somebody should be told.
+
+Nor does one where each address that leads nowhere gives a page too short to be judged, with links further down.
 """
+
+import logging
+
+from xxhash import xxh3_64_intdigest
 
 from dedup.droplog.drops import pattern
 from dedup.filter.stats import Stats, count
 from dedup.index.verdict import Near
+from dedup.page.urls import ORIGIN
 from dedup.printing import inert
 
 __all__ = ["LEAST", "Traps"]
 
+logger = logging.getLogger(__name__)
+
 #: How many kept pages of one pattern look like a trap, and how many patterns are counted at most.
 LEAST, MAX_PATTERNS = 30, 10_000
+#: At how many short pages there is a warning.
+WARNED = frozenset({30, 120, 1_000, 10_000, 100_000, 1_000_000})
+#: How many short pages are remembered, 100 bytes each.
+MAX_SHORT = 10_000
 
 
 class Traps:
@@ -22,6 +35,8 @@ class Traps:
         self._stats = stats
         self._pages: dict[str, tuple[int, float]] = {}  # and their new shingles, by pattern
         self._most = LEAST - 1
+        self._short: dict[int, None] = {}  # digests of their words
+        self._folders: dict[str, list[int]] = {}  # short pages below a folder, and how many are like no other
 
     def add(self, url: str, near: Near) -> None:
         """Counts a page that was kept although it resembles another."""
@@ -38,3 +53,38 @@ class Traps:
             self._most = pages
             told = f"{inert(name)}: {pages:,} pages that differ in about {round(new / pages):,} shingles each"
             self._stats.set_value("dedup/trap", told)
+
+    def short(self, url: str, words: list[str]) -> None:
+        """Counts a page that is too short to be judged.  Warns of a folder in which most are word for word alike."""
+        if (folder := _folder(url)) is None:
+            return
+        digest = xxh3_64_intdigest(" ".join(words).encode("utf-8", "replace"))
+        new = digest not in self._short
+        counts = self._folders.get(folder)
+        if counts is None:
+            if len(self._folders) >= MAX_PATTERNS:
+                return
+            counts = self._folders[folder] = [0, 0]
+        counts[0] += 1
+        counts[1] += new
+        if new and len(self._short) < MAX_SHORT:
+            self._short[digest] = None
+        pages, others = counts
+        if pages in WARNED and others * 10 < pages:
+            told = (
+                f"{inert(folder)}: {others:,} new of {pages:,}, the others are short and word for word alike"
+            )
+            self._stats.set_value("dedup/trap", told)
+            logger.warning("This looks like a trap without end, %s", told)
+
+
+def _folder(url: str) -> str | None:
+    """The URLs below the first folder of a path; None if it has none.
+
+    >>> _folder("http://a.org/calendar/2026/11/"), _folder("http://a.org/about")
+    ('http://a.org/calendar/*', None)
+    """
+    origin = ORIGIN.match(url)
+    start = origin.end() if origin else 0
+    end = url.partition("?")[0].find("/", start + 1)
+    return None if end < 0 else url[: end + 1] + "*"

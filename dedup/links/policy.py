@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dedup.links.address import Address, address, digest
 from dedup.links.met import Met
 from dedup.links.parking import Link, Lot, Parking
-from dedup.links.rates import Rates, logit, sigmoid
+from dedup.links.rates import Count, Rates, logit, sigmoid
 
 __all__ = ["Doubt", "Links"]
 
@@ -84,6 +84,20 @@ class Links:
     def priority(self, url: str) -> int:
         """What to add to a request's priority, so that what brings the most comes first: -13 to 18, in half logits."""
         return math.floor(2 * logit(max(self.rate(url), 0.002)))
+
+    def evidence(self, url: str) -> list[tuple[str, int, Count]]:
+        """What is known of a URL's groups and parameters: the name, the length of its tail that was met, and the counts."""
+        parts = address(url)
+        tail = self._tail(parts)
+        names = [(group, tail, _name(group, tail)) for group in parts.groups]
+        for parameter, rest in parts.others.items():
+            if rest in self.met:
+                on_host, in_script = _parameter(parts, parameter)
+                names += [
+                    (f"{parts.host} {parameter}=", 0, on_host),
+                    (f"{parts.script} {parameter}=", 0, in_script),
+                ]
+        return [(shown, length, self.rates.get(name) or Count()) for shown, length, name in names]
 
     def _rate(self, parts: Address) -> tuple[float, str]:
         """And the parameter that decides it, "" if the groups do."""
@@ -171,10 +185,10 @@ class Links:
 
     # --- Verdicts
 
-    def learn(self, url: str, *, new: bool | None) -> list[Link]:
+    def learn(self, url: str, *, new: bool | None, of: str = "") -> list[Link]:
         """A page that was noted was judged; returns the parked links that are worth a download by now.
 
-        ``new`` is None if it could not be judged, which teaches nothing.
+        ``new`` is None if it could not be judged, which teaches nothing.  ``of`` is the page that it duplicates.
         """
         key = digest(url)
         note, lot = self._notes.pop(key, None), self._samples.pop(key, None)
@@ -182,6 +196,8 @@ class Links:
             return []
         self.rates.add(note.groups, new)
         self.rates.add(note.parameters, new)
+        if of and note.parameters:
+            self._note_twin(address(url), address(of))
         if note.tail is not None:
             self.met.learn(note.tail, 1, float(new))
         if not new:
@@ -196,6 +212,11 @@ class Links:
             if lot is not None or found % SAMPLE_EVERY == 0:
                 back += self._sample(1)
         return back
+
+    def _note_twin(self, parts: Address, of: Address) -> None:
+        for name, rest in parts.others.items():
+            if of.others.get(name) == rest:
+                self.rates.twin(_parameter(parts, name))
 
     def _credit(self, note: _Note) -> list[Link]:
         """New content was found: the near-duplicates through which it was found were worth their downloads."""

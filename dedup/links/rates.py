@@ -22,6 +22,7 @@ class Count:
     new: float = 0.0  #: how many of them were new, or led to new ones
     all_judged: int = 0  #: how many were judged since the crawl began
     all_new: int = 0  #: how many of them were new
+    twins: int = 0  #: of a parameter: how many were near-duplicates of a page that differs in it alone
 
     def add(self, new: bool) -> None:
         """One more page was judged."""
@@ -74,6 +75,12 @@ class Rates:
         for name in names:
             if count := self._counts.get(name):
                 count.credit(share)
+
+    def twin(self, names: Iterable[str]) -> None:
+        """A page was a near-duplicate of one that differs in the parameter of these names alone."""
+        for name in names:
+            if count := self._counts.get(name):
+                count.twins += 1
 
     def rate(self, names: Iterable[str], prior: float = PRIOR) -> float:
         """The expected share of new ones in the last of these groups; each begins as the one before it.

@@ -5,6 +5,7 @@ The file is JSON, and is replaced as a whole.
 
 import json
 import os
+from dataclasses import astuple
 from pathlib import Path
 
 from dedup.links.policy import Links
@@ -21,9 +22,7 @@ def write_state(path: Path, links: Links) -> bool:
         "format": FORMAT,
         "min_yield": links.min_yield,
         "skip": links.skip,
-        "rates": {
-            name: (each.judged, each.new, each.all_judged, each.all_new) for name, each in links.rates.items()
-        },
+        "rates": {name: astuple(count) for name, count in links.rates.items()},
         "met": dict(links.met.items()),
         "hosts": links.parking.hosts(),
     }
@@ -47,8 +46,8 @@ def read_state(path: Path, links: Links) -> bool:
         if state["format"] != FORMAT:
             return False
         rates = {
-            str(name): Count(float(j), float(n), int(a), int(b))
-            for name, (j, n, a, b) in state["rates"].items()
+            str(name): Count(float(judged), float(new), *map(int, whole))
+            for name, (judged, new, *whole) in state["rates"].items()
         }
         met = {
             int(key): [float(each) for each in value] if value else None

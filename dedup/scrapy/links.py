@@ -151,13 +151,23 @@ class LinksMiddleware(Component):
 
     def near_duplicate(self, request: Request, response: Response, record: Record) -> None:
         """A near-duplicate is about to be dropped: its callback is run for the sake of its links, or not."""
-        if self.options is None or record["action"] != "drop":
+        if self.options is None or record["action"] == "mark":
+            return
+        if record["action"] == "nofollow":
+            if self.options.follow != "never":
+                self._follow(record["links"])
             return
         if self._is_harvested(request, response):
             harvest(response)
             count(self.crawler.stats, "links/harvested")
+            self._follow(record["links"])
         else:
-            self._learn(request, new=False)
+            self._learn(request, new=False, of=record["duplicate_of"])
+
+    def _follow(self, links: int) -> None:
+        """The links of a near-duplicate are followed after all, as far as they are worth it."""
+        self.crawler.stats.inc_value("dedup/links_not_followed", -links)
+        self.crawler.stats.inc_value("dedup/links/weighed", links)
 
     def _is_harvested(self, request: Request, response: Response) -> bool:
         assert self.options is not None
@@ -176,7 +186,7 @@ class LinksMiddleware(Component):
             new = self._is_new(outcome)
             if new is False and outcome.verdict.status == "unjudged":
                 self._repeats.add(response)
-            self._learn(request, new=new)
+            self._learn(request, new=new, of=outcome.verdict.of or "")
         return response
 
     def _is_new(self, outcome: Outcome) -> bool | None:
@@ -193,11 +203,11 @@ class LinksMiddleware(Component):
             del self._short[next(iter(self._short))]
         return False if known else None
 
-    def _learn(self, request: Request, *, new: bool | None) -> None:
+    def _learn(self, request: Request, *, new: bool | None, of: str) -> None:
         url = _asked_url(request)
         if request.meta.pop(WAITED, False):
             self._log.fetched(url)
-        self._give_back(self.links.learn(url, new=new))
+        self._give_back(self.links.learn(url, new=new, of=of))
 
     def _give_back(self, waiting: list[Link]) -> None:
         for link in waiting:

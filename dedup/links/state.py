@@ -8,6 +8,7 @@ import os
 from dataclasses import astuple
 from pathlib import Path
 
+from dedup.files import make_private
 from dedup.links.policy import Links
 from dedup.links.rates import Count
 
@@ -29,6 +30,7 @@ def write_state(path: Path, links: Links) -> bool:
     new = path.with_name(path.name + ".new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(new)
         new.write_text(json.dumps(state), "ascii")
         os.replace(new, path)
     except OSError:

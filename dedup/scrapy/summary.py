@@ -60,8 +60,15 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
     if count("crowded"):
         yield f"  crowded   {count('crowded'):,} of the kept ones resemble too many pages to be compared with all of them"
     yield f"  dropped   {many(count('dropped'), 'near-duplicate')}"
-    if count("links_not_followed"):
+    if harvested := count("links/harvested"):
+        yield f"  led on    {many(harvested, 'near-duplicate')}, whose links were followed as far as they seemed worth it"
+    elif count("links_not_followed"):
         yield f"  saved     {_were(count('links_not_followed'), 'link')} not followed"
+    if count("links/parked"):
+        yield (
+            f"  parked    {many(count('links/waiting'), 'link')}: pages like them brought too little that is new; "
+            f"{count('links/came_back'):,} others came back"
+        )
     if count("unreached"):
         yield f"  missed?   {_were(count('unreached'), 'URL')} asked for by no other page{_missed(stats)}"
     if count("marked"):

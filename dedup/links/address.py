@@ -34,6 +34,7 @@ class Address(NamedTuple):
     script: str  #: it without its query
     #: For each parameter: a digest of the URL without it, which its other values share.  Ids in the path are one, too.
     others: dict[str, int]
+    whole: int  #: a digest of the URL: to have no such parameter is like having another value of it
 
 
 def digest(text: str) -> int:
@@ -52,7 +53,8 @@ def address(url: str) -> Address:
     ('a.org/v2/api/list.php?', 'a.org/v2/api/list.php?page&sort', 'a.org/v2/api/list.php?page&sort=up')
     >>> address("http://a.org/v2/news-17.html").groups[-1], address("http://a.org/s/9f86d081884c7d65/").groups[-1]
     ('a.org/v2/news-#.html', 'a.org/s/*/')
-    >>> found.others["sort"] == address("http://a.org/v2/api/list.php?sort=down&page=30").others["sort"]
+    >>> down, without = address("http://a.org/v2/api/list.php?sort=down&page=30"), address("http://a.org/v2/api/list.php?page=30")
+    >>> found.others["sort"] == down.others["sort"] == without.whole
     True
     """
     rest = url[:MAX_URL].partition("#")[0].partition("://")[2]
@@ -70,11 +72,13 @@ def address(url: str) -> Address:
     if starred != segments:
         script = f"{host}/{'/'.join(starred)}"
         others[ID] = digest(f"{script}??{query}")
+    whole = digest(f"{script}?")
     if query:
         given = sorted(part.partition("=")[::2] for part in query.split("&")[:MAX_PARAMETERS] if part)
         for parameter, _ in given:
             rest = "&".join(f"{other}={value}" for other, value in given if other != parameter)
-            others[parameter] = digest(f"{script}?{parameter}?{rest}")
+            others[parameter] = digest(f"{script}?{rest}")
+        whole = digest(f"{script}?{'&'.join(map('='.join, given))}")
         names = dict(given)
         groups += (script + "?", script + "?" + "&".join(names))
         words = "&".join(
@@ -90,7 +94,7 @@ def address(url: str) -> Address:
     tails = [
         digest("/".join(named[-length:]) + "?" + query) for length in range(1, MAX_TAIL + 1)[: len(named)]
     ]
-    return Address(host, tuple(groups), tuple(tails), script, others)
+    return Address(host, tuple(groups), tuple(tails), script, others, whole)
 
 
 def _starred(path: str, segments: list[str]) -> list[str]:

@@ -180,7 +180,7 @@ class Links:
         key = digest(link.url)
         note = _Note(groups, parameters, parts.tails[tail - 1] if tail else None, link.found_on)
         _remember(self._notes, key, note, MAX_NOTES)
-        self.met.add(parts.others.values())
+        self.met.add((*parts.others.values(), parts.whole))
         self.met.add(parts.tails)
 
     # --- Verdicts

@@ -1,11 +1,15 @@
 """What the policies for links cost and lose: on real sites, unpacked into folders, and on the scenes of the tests.
 
     python benchmarks/links.py [FOLDER[:START,START...] ...] [--no-scenes] [--json OUT] [--quick]
+        [--crawl]
     python benchmarks/links.py DATA/storm_docs DATA/kafka_38_39:39/toc.html,38/toc.html
 
 A crawl is simulated: one page at a time, judged by a real index in memory.  START are the pages that the front page of a
 folder without an index.html links to.  A real site is crawled in three orders: depth first, breadth first and depth first
 with the links of each page shuffled.  Fingerprints and links of a folder are computed once and cached in a temporary file.
+
+With --crawl, the folders are served and crawled by `scrapy crawl site`, too: depth first, breadth first, and depth first
+with 16 requests at once.
 
 never, all       no link of a near-duplicate is followed; all are
 yield            as far as pages like them bring new content
@@ -23,11 +27,16 @@ import hashlib
 import json
 import pickle
 import re
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -39,7 +48,7 @@ from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Index
 from dedup.links import Doubt, Link, Links
 from tests.support.scenes import SCENES
-from tests.support.simulation import Judge, Page, Result, Status, by_truth, simulate
+from tests.support.simulation import Judge, Order, Page, Result, Status, by_truth, simulate
 
 POLICIES: dict[str, dict[str, Any]] = {
     "all": {"follow": "all"},
@@ -157,9 +166,9 @@ class TimedLinks(Links):
         super().note(link)
         self.seconds += time.process_time() - began
 
-    def learn(self, url: str, *, new: bool | None) -> list[Link]:
+    def learn(self, url: str, *, new: bool | None, of: str = "") -> list[Link]:
         before, began = self.seconds, time.process_time()
-        found = super().learn(url, new=new)
+        found = super().learn(url, new=new, of=of)
         self.seconds_to_learn += time.process_time() - began
         self.seconds = before  # a doubt while it learns is a part of that
         return found
@@ -250,7 +259,7 @@ async def crawl_scene(name: str, options: dict[str, Any]) -> list[Row]:
         return {page.content for page in pages if page}
 
     scene, rows = SCENES[name](), list[Row]()
-    order = "breadth first" if scene.endless else "depth first"
+    order: Order = "breadth first" if scene.endless else "depth first"
     everything = await simulate(SCENES[name](), by_truth(), follow="all", order=order, most=CAP)
     contents = shown(everything)
     for policy, chosen in POLICIES.items():
@@ -269,6 +278,97 @@ async def crawl_scene(name: str, options: dict[str, Any]) -> list[Row]:
             )
         )
     return rows
+
+
+# --- A crawl over HTTP -------------------------------------------------------------------------------
+
+CRAWLS: dict[str, dict[str, str]] = {
+    "never": {},
+    "yield": {"DEDUP_FOLLOW": "yield"},
+    "skip": {"DEDUP_FOLLOW": "yield", "DEDUP_SKIP": "True"},
+}
+CRAWL_ORDERS: dict[str, dict[str, str]] = {
+    "depth first": {"CONCURRENT_REQUESTS": "1"},
+    "breadth first": {
+        "CONCURRENT_REQUESTS": "1",
+        "DEPTH_PRIORITY": "1",
+        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+        "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+    },
+    "16 at once": {"CONCURRENT_REQUESTS": "16", "CONCURRENT_REQUESTS_PER_DOMAIN": "16"},
+}
+
+
+@contextmanager
+def serving(folder: Path, front: bytes) -> Iterator[str]:
+    """The URL at which a folder is served, with this front page if it has none."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(folder))
+
+        def list_directory(self, path: Any) -> None:
+            if self.path != "/":
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(front)))
+            self.end_headers()
+            self.wfile.write(front)
+
+        def log_message(self, *arguments: object) -> None:
+            """Logs nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def crawl_once(url: str, settings: dict[str, str]) -> list[list[str]]:
+    """The paths of the pages that a crawl has kept, and dropped, and of the links that it has parked."""
+    with tempfile.TemporaryDirectory() as temporary:
+        names = ("kept.jsonl", "drops.jsonl", "parked.jsonl")
+        kept, drops, parked = (Path(temporary) / name for name in names)
+        values = settings | {"DEDUP_INDEX": "memory:", "DEDUP_LOG": str(drops), "DEDUP_PARKED": str(parked)}
+        values |= {"LOG_LEVEL": "ERROR", "DOWNLOAD_DELAY": "0", "AUTOTHROTTLE_ENABLED": "False"}
+        command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"start={url}", "-O", str(kept)]
+        command += [part for name, value in values.items() for part in ("-s", f"{name}={value}")]
+        subprocess.run(command, cwd=Path(__file__).parents[1], check=True)
+        lines = (file.read_text().splitlines() if file.exists() else [] for file in (kept, drops, parked))
+        return [[json.loads(line)["url"].removeprefix(url) for line in each] for each in lines]
+
+
+def crawl_served(site: Folder, folder: Path, starts: Sequence[str], order: str) -> list[Row]:
+    """The policies in real crawls of a served folder."""
+    everything = asyncio.run(simulate(site, by_index(open_index("memory:", Detector())), follow="all"))
+    contents, rows = sum(status == "new" for status in everything.statuses.values()), list[Row]()
+    home = site.start.removesuffix("index.html")
+    for policy, chosen in CRAWLS.items():
+        with serving(folder, front_page(starts).encode()) as url:
+            found = crawl_once(url, chosen | CRAWL_ORDERS[order])
+        kept, dropped, parked = ([home + path for path in paths] for paths in found)
+        met = {*kept, *dropped}
+        lost = asyncio.run(count_lost(site, kept, [each for each in everything.statuses if each not in met]))
+        row = Row(
+            f"{site.name}, crawled", order, policy, len(kept) + len(dropped), len(dropped), contents, lost,
+            (), len({*parked} - met), True, 0.0, 0.0,
+        )  # fmt: skip
+        rows.append(row)
+    return rows
+
+
+async def count_lost(site: Folder, kept: list[str], others: list[str]) -> int:
+    """How many of the other pages are new after those that were kept."""
+    judge, lost = by_index(open_index("memory:", Detector())), 0
+    for number, url in enumerate([*kept, *others]):
+        page = site.fetch(url)
+        if isinstance(page, FolderPage):
+            lost += await judge(url, page) == "new" and number >= len(kept)
+    return lost
 
 
 # --- Tables ------------------------------------------------------------------------------------------
@@ -298,6 +398,8 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", metavar="FOLDER[:START,...]")
     parser.add_argument("--no-scenes", action="store_true")
     parser.add_argument("--quick", action="store_true", help="only the first order")
+    parser.add_argument("--crawl", action="store_true", help="crawl the folders over HTTP, too")
+    parser.add_argument("--no-simulation", action="store_true", help="only --crawl")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--min-yield", type=float, default=0.05)
     parser.add_argument("--explore", type=float, default=0.1)
@@ -312,8 +414,10 @@ def main() -> None:
     for given in arguments.folders:
         folder, _, starts = given.partition(":")
         site = read_folder(Path(folder).resolve(), starts.split(",") if starts else [])
-        for order in list(ORDERS)[: 1 if arguments.quick else None]:
+        for order in list(ORDERS)[: 1 if arguments.quick else None] if not arguments.no_simulation else ():
             tell(asyncio.run(crawl_folder(site, order, options)))
+        for order in CRAWL_ORDERS if arguments.crawl else ():
+            tell(crawl_served(site, Path(folder).resolve(), starts.split(","), order))
     for name in () if arguments.no_scenes else SCENES:
         tell(asyncio.run(crawl_scene(name, options)))
     if arguments.json:

@@ -215,26 +215,24 @@ class Links:
 
     def _note_twin(self, parts: Address, of: Address) -> None:
         for name, rest in parts.others.items():
-            if of.others.get(name) == rest:
+            if rest in (of.others.get(name), of.whole):
                 self.rates.twin(_parameter(parts, name))
 
     def _credit(self, note: _Note) -> list[Link]:
         """New content was found: the near-duplicates through which it was found were worth their downloads."""
         back: list[Link] = []
-        share, counted = 1.0, set(note.groups)
+        share = 1.0
         for _ in range(CREDITED):
             url = note.found_on
             hub = self._hubs.pop(digest(url), None)
             if hub is None:
                 break
             note = hub
-            self.rates.credit(
-                note.groups, share
-            )  # the links of a twin are the same: no merit of its parameter
+            # The links of a twin are the same: that is no merit of its parameter.
+            self.rates.credit(note.groups, share)
             if note.tail is not None:
                 self.met.learn(note.tail, 0, share)
             share *= SHARE
-            counted.update(note.groups)
             back += self._reopen(url)
         return back
 

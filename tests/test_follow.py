@@ -108,10 +108,38 @@ def test_the_callback_does_not_run_if_all_links_were_met(follow: Run) -> None:
     assert "links/harvested" not in done.figures
 
 
-def test_an_errback_is_told_that_a_link_is_parked(follow: Run) -> None:
-    done = follow(mirror(100))
+def test_an_errback_is_told_that_a_link_is_parked_when_the_log_has_it(follow: Run, parked: Path) -> None:
+    """So whatever kills the crawl then, the link is not lost."""
+
+    class Looks(Walker):
+        def failed(self, failure: Any) -> None:
+            super().failed(failure)
+            if isinstance(failure.value, Parked):
+                assert failure.value.url in set(parked_urls(parked))
+
+    done = follow(mirror(100), Looks)
     errors = [failure.value for failure in done.spider.failures]
     assert sum(isinstance(error, Parked) for error in errors) >= 80
+    assert done.mishaps == []
+
+
+def test_links_of_pages_that_are_not_followed_are_weighed_likewise(follow: Run) -> None:
+    done = follow(TWINS, DEDUP_ACTION="nofollow")
+    assert "/behind-b" in done.requests
+    assert [item["path"] for item in done.items] == ["/", "/a", "/b", "/behind-a", "/behind-b"]
+    assert done.figures["links_not_followed"] == 0
+
+
+def test_links_of_kept_pages_are_skipped_without_following_those_of_near_duplicates(follow: Run) -> None:
+    pages = {"/": page("home", *(f"/page-{number}.html?sid=1" for number in range(60)))}
+    for number in range(60):
+        links = [f"/page-{other}.html?sid={number + 2}" for other in (number, (number + 1) % 60)]
+        pages |= {f"/page-{number}.html?sid={sid}": page(number, *links) for sid in range(1, 62)}
+    done = follow(pages, DEDUP_FOLLOW="never", DEDUP_SKIP=True)
+    assert len({item["path"].partition("?")[0] for item in done.items}) == 61
+    assert len(done.requests) < 61 + 60
+    assert done.figures["links/parked/kept"] > 40
+    assert "links/harvested" not in done.figures
 
 
 def test_without_the_log_nothing_is_parked(follow: Run) -> None:

@@ -16,6 +16,7 @@ MAX_FOLDERS, MAX_PARAMETERS, MAX_TAIL = 8, 12, 3
 ID = "*"
 #: A value of a parameter that many URLs have, so that it makes a group: a word.
 _WORD = re.compile(r"[A-Za-z_-]{1,16}")
+MASK = (1 << 64) - 1
 _DIGITS = re.compile(r"\d+")
 #: What may be the id of a session, or of anything: groups are counted alike for all of them, so a wrong guess costs
 #: little, and shorter ids are believed to be some than in a fingerprint.
@@ -75,10 +76,10 @@ def address(url: str) -> Address:
     whole = digest(f"{script}?")
     if query:
         given = sorted(part.partition("=")[::2] for part in query.split("&")[:MAX_PARAMETERS] if part)
-        for parameter, _ in given:
-            rest = "&".join(f"{other}={value}" for other, value in given if other != parameter)
-            others[parameter] = digest(f"{script}?{rest}")
-        whole = digest(f"{script}?{'&'.join(map('='.join, given))}")
+        digests = [digest(f"{each}={value}") for each, value in given]
+        whole = (whole + sum(digests)) & MASK
+        for (each, _), its_own in zip(given, digests, strict=True):
+            others[each] = (whole - its_own) & MASK
         names = dict(given)
         groups += (script + "?", script + "?" + "&".join(names))
         words = "&".join(

@@ -73,6 +73,7 @@ class Links:
         self.met = Met()
         self._notes: dict[int, _Note] = {}
         self._hubs: dict[int, _Note] = {}
+        self._has_found = True  # new content, since nothing else was left
         self._samples: dict[int, Lot] = {}  # links that are downloaded whatever their rate
 
     # --- What a link is expected to bring
@@ -203,6 +204,7 @@ class Links:
         if not new:
             _remember(self._hubs, key, note, MAX_HUBS)
             return []
+        self._has_found = True
         if lot is not None:
             lot.found += 1
         back = self._credit(note)
@@ -255,7 +257,10 @@ class Links:
 
     def idle(self) -> list[Link]:
         """Nothing else is left: the parked links that are worth a download, or else samples of the others."""
-        worth = [link for lot in self.parking.all() for link in self._worth(lot)]
+        worth: list[Link] = []
+        if self._has_found:  # else no rate has risen
+            self._has_found = False
+            worth = [link for lot in self.parking.all() for link in self._worth(lot)]
         return worth or self._sample(SAMPLES_AT_ONCE)
 
     def _sample(self, most: int) -> list[Link]:

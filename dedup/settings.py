@@ -104,8 +104,8 @@ _SETTINGS = (
             "Links that are weighed are downloaded while at least this share of the downloads like them brings new "
             "content; a lower value loses less and downloads more."),
     Setting("skip", Flag(), False,
-            "If true, links of kept pages are weighed like those of near-duplicates, if a page of the same name, or with "
-            "another value of a parameter, was met before."),
+            "If true, links of kept pages are weighed, too, if a page with another value of a parameter, or of the same name in "
+            "another folder, was met before."),
     Setting("explore", Number(0.0, 1.0), 0.1,
             "Of the links that are parked, samples are downloaded all the same: at most fifty of each host, and this "
             "share of its new contents; 0 takes none."),

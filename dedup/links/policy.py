@@ -20,6 +20,8 @@ from dedup.links.rates import Count, Rates, logit, sigmoid
 
 __all__ = ["Doubt", "Links"]
 
+#: Of links of kept pages, this share is asked at most if only their names were met, in another folder.
+LEAST_OF_NAMES = 0.02
 #: A repeat's own history weighs against so many repeats of the host.
 REPEATS = 2.0
 #: New content credits the near-duplicate that linked to it, and the one before with this share of that.
@@ -123,11 +125,16 @@ class Links:
                 return length
         return 0
 
-    def _has_twin(self, parts: Address) -> bool:
-        """Whether its last two segments were met before, or it but for one of its parameters."""
-        met = self.met
-        return any(tail in met for tail in parts.tails[1:]) or any(
-            rest in met for rest in parts.others.values()
+    def _least(self, link: Link, parts: Address) -> float | None:
+        """The rate that is asked of a link; None if it is not asked for one."""
+        if not link.on_kept:
+            return self.min_yield
+        if not self.skip:
+            return None
+        if any(rest in self.met for rest in parts.others.values()):
+            return self.min_yield
+        return (
+            min(LEAST_OF_NAMES, self.min_yield) if any(tail in self.met for tail in parts.tails[1:]) else None
         )
 
     # --- Decisions
@@ -135,14 +142,13 @@ class Links:
     def doubt(self, link: Link) -> Doubt | None:
         """Why a link is not to be downloaded now; None if it is."""
         parts = address(link.url)
-        if link.on_kept and not (self.skip and self._has_twin(parts)):
-            return None
-        if self._samples and digest(link.url) in self._samples:
+        least = self._least(link, parts)
+        if least is None or (self._samples and digest(link.url) in self._samples):
             return None
         rate, parameter = self._rate(parts)
-        return self._doubt(parts, rate, parameter) if rate < self.min_yield else None
+        return self._doubt(parts, rate, parameter, least) if rate < least else None
 
-    def _doubt(self, parts: Address, rate: float, parameter: str) -> Doubt:
+    def _doubt(self, parts: Address, rate: float, parameter: str, least: float) -> Doubt:
         tail = self._tail(parts)
         lot = self.parking.lot(_lot(parts, tail, parameter))
         group, count = parts.host, None
@@ -159,7 +165,7 @@ class Links:
                     break
         judged, new = (round(count.judged), int(count.new)) if count else (0, 0)
         waiting = (lot.parked, lot.sampled) if lot else (0, 0)
-        return Doubt(group, parameter, tail, judged, new, rate, self.min_yield, *waiting)
+        return Doubt(group, parameter, tail, judged, new, rate, least, *waiting)
 
     def park(self, link: Link, doubt: Doubt) -> None:
         """The link waits."""

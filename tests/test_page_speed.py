@@ -1,0 +1,53 @@
+"""A guard: what a fingerprint costs, beside the parse of its page.  benchmarks/page_speed.py measures it in full."""
+
+import random
+from collections.abc import Callable
+from time import thread_time_ns
+
+import pytest
+from parsel import Selector
+
+from dedup.fingerprint import numbers
+from dedup.fingerprint.detector import Detector
+from dedup.page import walk
+from tests.support.pages.shops import Shop
+
+URL = "http://shop.example.org/list/1.html"
+
+
+def least(work: Callable[[], object], rounds: int = 25) -> int:
+    """The least nanoseconds of CPU that some work takes: what else the machine does only adds to it."""
+    spent = []
+    for _ in range(rounds):
+        started = thread_time_ns()
+        work()
+        spent.append(thread_time_ns() - started)
+    return min(spent)
+
+
+@pytest.mark.parametrize(
+    ("is_compiled", "bound"),
+    [pytest.param(False, 6.0, id="in Python"), pytest.param(True, 2.5, id="compiled")],
+)
+@pytest.mark.parametrize("sign", ["", "\u2019 \xa9", "é"], ids=["ASCII", "signs", "letters"])
+def test_a_fingerprint_costs_no_more_than_this_many_parses_of_its_page(
+    monkeypatch: pytest.MonkeyPatch, is_compiled: bool, bound: float, sign: str
+) -> None:
+    if is_compiled:
+        pytest.importorskip("shingleback_fast")
+    else:
+        monkeypatch.setattr(walk, "_fast", None)
+        monkeypatch.setattr(numbers, "_fast", None)
+    html = Shop("shop.example.org", 700, 600, seed=3).page(1, random.Random(1)).html.replace(".", f".{sign}")
+
+    def parse() -> object:
+        return Selector(text=html, type="html").root
+
+    root = parse()
+
+    def fingerprint() -> object:
+        detector = Detector()
+        return detector.fingerprint_page(detector.read(html, URL, lambda _: root))  # type: ignore[arg-type, return-value]
+
+    fingerprint()
+    assert least(fingerprint) < bound * least(parse)

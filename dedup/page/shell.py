@@ -24,7 +24,9 @@ SHELL_WITH_MOUNT, SHELL = 100, 30
 
 _MOUNTS = cast(
     Callable[[etree._Element], list[etree._Element]],
-    etree.XPath(f"(//app-root | //*[{' or '.join(f'@id={name!r}' for name in MOUNTS)}])[position() <= 4]"),
+    etree.XPath(
+        f"(//app-root | //*[@id][{' or '.join(f'@id={name!r}' for name in MOUNTS)}])[position() <= 4]"
+    ),
 )
 
 
@@ -49,7 +51,7 @@ def _main_words(tokens: list[str], chrome: tuple[tuple[int, int], ...], most: in
     words = start = 0
     for end, following in (*chrome, (len(tokens), 0)):
         while start < end and words < most:
-            words += sum([not is_url(token) for token in tokens[start : min(start + most, end)]])
+            words += list(map(is_url, tokens[start : min(start + most, end)])).count(False)
             start += most
         start = following
     return words

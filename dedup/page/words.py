@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 
 from dedup.page.limits import MAX_TOKENS
 
@@ -43,7 +44,11 @@ def is_url(token: str) -> bool:
 @cache
 def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Patterns of the runs of combining marks over the limit, in the basic plane and beyond, and of tokens."""
-    marks = "".join(chr(c) for c in range(0x300, 0x10000) if unicodedata.category(chr(c))[0] == "M")
+    codes = [code for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M"]
+    # Ranges are compiled in a tenth of the time.
+    starts = [code for before, code in pairwise((0, *codes)) if code != before + 1]
+    ends = [code for code, after in pairwise((*codes, 0)) if after != code + 1]
+    marks = "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
     letter = rf"[^\W{SPACELESS}]"
     tokens = rf"/\S*|[{SPACELESS}][{marks}]*|{letter}+(?:[{marks}]+{letter}*)*"
     over = f"{{{MAX_MARKS + 1},}}"

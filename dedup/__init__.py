@@ -45,6 +45,8 @@ from dedup.errors import (
 )
 
 if TYPE_CHECKING:
+    from dedup.batch.pages import Pages, unique
+    from dedup.batch.pages import open as open
     from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
     from dedup.index import Index, Verdict, open_index
 
@@ -58,15 +60,18 @@ __all__ = [
     "IndexCorruptError",
     "IndexMismatchError",
     "IndexUnavailableError",
+    "Pages",
     "SettingsError",
     "Verdict",
     "open_index",
-]
+    "unique",
+]  # not `open`, so that a star import leaves Python's own
 
 #: The module that each name is loaded from.
 _HOMES = {
     **dict.fromkeys(("Comparison", "Detector", "Features", "Fingerprint"), "dedup.fingerprint.detector"),
     **dict.fromkeys(("Index", "Verdict", "open_index"), "dedup.index"),
+    **dict.fromkeys(("Pages", "open", "unique"), "dedup.batch.pages"),
 }
 
 
@@ -80,4 +85,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOMES, *__all__})

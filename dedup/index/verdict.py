@@ -43,6 +43,11 @@ class Verdict:
     #: Of a page that is kept, whether more are like it than a claim looks at: it may be a near-duplicate of another.
     crowded: bool = field(default=False, compare=False)
 
+    @property
+    def kept(self) -> bool:
+        """Whether the page is kept: it is, unless it is a duplicate."""
+        return self.status != "duplicate"
+
     @classmethod
     def new(cls, near: Near | None = None, *, known: bool = False, crowded: bool = False) -> "Verdict":
         """No kept page is near enough: this one is kept, and filed."""

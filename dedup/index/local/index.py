@@ -206,6 +206,8 @@ class LocalIndex(Index):
         await self._save(batch, self.hosts)
 
     async def _save(self, batch: list[Live], hosts: Hosts | None) -> None:
+        if not self._path:
+            return None
         if hosts is None:
             return await asyncio.to_thread(self._shelf.write, batch, {})
         with hosts.saving() as tables:

@@ -7,6 +7,7 @@ holds the lock, so that runs in other threads stay out.
 import copy
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -60,13 +61,15 @@ class Shelf:
         self._writing = threading.Lock()
         self._clock = count(1)
         self._began: dict[str, int] = {}  # runs that live
+        self._times = Counter[str]()  # that a run is open
         self._ended: dict[str, int] = {}  # runs that have finished
 
     # --- Runs
 
     def begin(self, run: str) -> None:
-        """A run begins."""
-        self._began[run] = next(self._clock)
+        """A run begins, or is opened once more."""
+        self._times[run] += 1
+        self._began.setdefault(run, next(self._clock))
 
     def share(self, hosts: Hosts) -> Hosts:
         """What all runs know of hosts, in the place of what one would have known."""
@@ -79,7 +82,11 @@ class Shelf:
         return shared
 
     def end(self, run: str, *, finished: bool) -> bool:
-        """A run ends; whether it was the last."""
+        """A run ends, if it is not open elsewhere; whether it was the last."""
+        if self._times[run] > 1:
+            self._times[run] -= 1
+            return False
+        del self._times[run]
         if self._began.pop(run, None) is not None:
             for live in [live for live in self.live.values() if live.entry.run == run]:
                 if live.state.is_pending:

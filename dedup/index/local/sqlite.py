@@ -129,7 +129,8 @@ class Store(IndexFile):
         path = self.path.with_name(f"{self.path.name}.lock")
         make_private(path)
         self._check_names(path)
-        return FileLock(path, mode=stat.S_IMODE(path.stat().st_mode))  # which it may set
+        mode = stat.S_IMODE(path.stat().st_mode)  # which it may set
+        return FileLock(path, mode=mode, thread_local=False)  # any thread may leave last
 
     def hold(self) -> None:
         """Opens the file for writing, and notes which process holds it."""

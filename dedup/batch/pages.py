@@ -1,0 +1,232 @@
+"""Pages one by one, without asyncio in sight: `dedup.open` and `dedup.unique`."""
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from typing import Any, Self, TypedDict, TypeVar, Unpack
+
+from dedup.batch.loop import AtOnce, Loop
+from dedup.fingerprint.detector import Detector, Features, Fingerprint
+from dedup.index import Index, Verdict, open_index
+
+__all__ = ["Pages", "Settings", "open", "unique"]
+
+T = TypeVar("T")
+
+#: What is added here belongs to one run, which goes on whenever the index is opened: what was added once counts
+#: for good.  (A crawl meets what earlier crawls have filed anew.)
+RUN = b"dedup.batch.page".hex()
+
+
+class Settings(TypedDict, total=False):
+    """The settings that a library can have, by their names in lower case; `dedup.settings` says what they do."""
+
+    max_distance: int
+    min_resemblance: float
+    shingle_size: int
+    min_tokens: int
+    keep_urls: bool
+    ignore: tuple[str, ...]
+    ignore_text: tuple[str, ...]
+    hash_key: str
+    method: str
+    recall: float
+    supershingle_size: int
+    megashingle_size: int
+    features: Features
+    scope: str
+    expected_pages: int
+    tables: int | None
+    chrome: bool
+    min_own: float
+
+
+def open(address: str = "memory:", *, namespace: str = "dedup", **settings: Unpack[Settings]) -> "Pages":
+    """Opens the index at an address: ``memory:``, ``file:PATH`` or Redis, as in `dedup.open_index`.
+
+    Raises `SettingsError`, or what `Index.open` raises.
+
+    >>> import dedup
+    >>> story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time " * 3
+    >>> with dedup.open("memory:", min_resemblance=0.8) as pages:
+    ...     for name, text in [("a", story), ("b", story.upper()), ("c", "Not found")]:
+    ...         verdict = pages.add(name, text=text)
+    ...         print(name, verdict.status, verdict.kept, verdict.of_id, verdict.reason)
+    a new True None None
+    b duplicate False a None
+    c unjudged True None short
+    """
+    unknown = [name for name in settings if name not in Settings.__annotations__]
+    if unknown:
+        near = get_close_matches(unknown[0], Settings.__annotations__, 1)
+        hint = f"; is {near[0]} meant?" if near else f"; there are {', '.join(Settings.__annotations__)}"
+        raise TypeError(f"there is no setting {unknown[0]}{hint}")
+    given: dict[str, Any] = dict(settings)
+    detector = Detector(
+        **{each.name: given.pop(each.name) for each in fields(Detector) if each.name in given}
+    )
+    return Pages(open_index(address, detector, namespace=namespace, run=RUN, **given))
+
+
+class Pages:
+    """Pages that are kept, each with an id of the caller's; any thread may use it.
+
+    What is added stays added, also if its program dies half a second later.  Whoever runs the same program again gets
+    the same answers: "same" instead of "new", which is kept, too.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self.detector = index.detector
+        self._index = index
+        self._loop = Loop() if index.persistent else AtOnce()
+        self._abandoned = weakref.finalize(self, _abandon, self._loop, index)
+        self._abandoned.atexit = False
+        try:
+            self._loop.run(index.open())
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(
+        self,
+        page_id: str,
+        *,
+        html: bytes | str | None = None,
+        text: str | None = None,
+        tokens: Iterable[str] | None = None,
+        url: str = "",
+        encoding: str | None = None,
+    ) -> Verdict:
+        """Judges a page and keeps it, unless it is a near-duplicate of a kept one.
+
+        The page is given as ``html``, of which ``encoding`` is the character set if it is known; as ``text``, plain or
+        Markdown, of which nothing is taken for markup; or as ``tokens``, words in their order.  Its links are resolved
+        against its ``url``.  Pages of one host have to match in what is their own, beside its menus; pages without a
+        URL are compared as a whole.
+
+        The verdict's ``kept`` is what one mostly asks for; ``status`` is "new", "same" (this id was added before,
+        whatever it said), "duplicate" (of the page ``of_id``, which is at ``of``) or "unjudged" (kept, but not filed:
+        ``reason`` says why, such as "short").
+
+        Raises TypeError for anything else than a page, and `IndexUnavailableError` if the store does not answer.
+        """
+        if not isinstance(page_id, str):
+            raise TypeError(
+                f"page_id is {page_id!r}; allowed: a str, such as its URL or the number of its row"
+            )
+        return self._claim(
+            page_id, url, self.fingerprint(html=html, text=text, tokens=tokens, url=url, encoding=encoding)
+        )
+
+    def fingerprint(
+        self,
+        *,
+        html: bytes | str | None = None,
+        text: str | None = None,
+        tokens: Iterable[str] | None = None,
+        url: str = "",
+        encoding: str | None = None,
+    ) -> Fingerprint:
+        """The fingerprint of a page, which is not added."""
+        given = [each is not None for each in (html, text, tokens)]
+        if sum(given) != 1:
+            raise TypeError(f"of html, text and tokens, {sum(given) or 'none'} are given; give one")
+        if not isinstance(url, str):
+            raise TypeError(f"url is {url!r}; allowed: a str")
+        if html is not None:
+            found = self.detector.fingerprint(html, url, encoding)
+        elif text is not None:
+            found = self.detector.fingerprint_text(text, url)
+        else:
+            found = self.detector.fingerprint_tokens(tokens or ())
+        return found if url else replace(found, own=None)  # of no host, so nothing is its host's
+
+    def _claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
+        async def claim() -> Verdict:
+            verdict = await self._index.claim(page_id, url, fingerprint)
+            if verdict.status in ("new", "same"):
+                await self._index.confirm(page_id)
+            return verdict
+
+        return self._loop.run(claim())
+
+    def forget(self, *page_ids: str) -> int:
+        """Takes pages out, so that they can be added anew, with other content; how many were kept here."""
+        return self._loop.run(self._index.forget(page_ids))
+
+    def __len__(self) -> int:
+        """How many pages are kept here, without those that can't be judged."""
+        return self._loop.run(self._index.count())
+
+    def __contains__(self, page_id: str) -> bool:
+        return self._loop.run(self._index.find(page_id)) is not None
+
+    def __repr__(self) -> str:
+        return f"<Pages in {self._index.where}: {self._index.describe()}>"
+
+    def close(self) -> None:
+        """Writes what was added, and lets go of the store.  Doing it twice is harmless."""
+        if self._abandoned.detach() is None:
+            return
+        try:
+            self._loop.run(self._index.close())
+        finally:
+            self._loop.close()
+
+
+def _abandon(loop: Loop | AtOnce, index: Index) -> None:
+    """Pages that nobody closed are gone: no thread may wait here, as it may be the loop's own."""
+    loop.finish(index.close())
+
+
+def unique(
+    items: Iterable[T],
+    *,
+    html: Callable[[T], bytes | str] | None = None,
+    text: Callable[[T], str] | None = None,
+    tokens: Callable[[T], Iterable[str]] | None = None,
+    url: Callable[[T], str] | None = None,
+    **settings: Unpack[Settings],
+) -> Iterator[T]:
+    """The items that are no near-duplicates of one before them, in their order, as soon as they are known.
+
+    Functions say what of an item is its HTML, its text, its tokens, and its URL; without any, an item is text.  What
+    can't be judged, such as short texts, is kept.  Takes about 1 kB for each item that is kept.
+
+    >>> from operator import itemgetter
+    >>> from dedup import unique
+    >>> rows = [{"n": n, "body": "one and the same story " * 8 + mark} for n, mark in enumerate(["", "...", "<b>"])]
+    >>> [row["n"] for row in unique(rows, text=itemgetter("body"))]
+    [0]
+    >>> [row["n"] for row in unique(rows, html=itemgetter("body"), min_tokens=100)]
+    [0, 1, 2]
+    """
+    if html is None and tokens is None and text is None:
+        text = _itself
+    pages = open(**settings)
+
+    def kept() -> Iterator[T]:
+        with pages:
+            for number, item in enumerate(items):
+                verdict = pages.add(
+                    str(number),
+                    html=html and html(item),
+                    text=text and text(item),
+                    tokens=tokens and tokens(item),
+                    url=url(item) if url else "",
+                )
+                if verdict.kept:
+                    yield item
+
+    return kept()
+
+
+def _itself(item: Any) -> Any:
+    return item

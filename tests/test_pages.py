@@ -1,0 +1,234 @@
+"""The library without asyncio: pages one by one, in any thread, in a notebook, and again."""
+
+import asyncio
+import gc
+import multiprocessing
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+import dedup
+from dedup import Detector, Features, IndexMismatchError, SettingsError
+from dedup.batch.pages import Settings
+from dedup.settings import SETTINGS
+from tests.support.waiting import wait_until
+
+
+def story(seed: int, words: int = 200, changed: int = 0) -> str:
+    """A text of its own; some of its words changed."""
+    rng = random.Random(seed)
+    text = [f"w{seed}x{rng.randrange(500)}" for _ in range(words)]
+    for place in range(changed):
+        text[place * 50 + 25] = f"changed{place}"
+    return " ".join(text)
+
+
+# --- What is added -----------------------------------------------------------------------------------
+
+
+def test_a_near_duplicate_is_named_by_the_id_of_the_kept_page(address: str, namespace: str) -> None:
+    with dedup.open(address, namespace=namespace) as pages:
+        assert pages.add("a", text=story(1)).status == "new"
+        verdict = pages.add("b", text=story(1, changed=1))
+        assert (verdict.status, verdict.of_id, verdict.kept) == ("duplicate", "a", False)
+        assert pages.add("c", text=story(2)).kept
+        assert pages.add("d", text="Not found").reason == "short"
+        assert len(pages) == 2
+        assert [name in pages for name in "abcd"] == [True, False, True, False]
+
+
+def test_a_page_may_be_given_as_html_as_text_or_as_tokens() -> None:
+    with dedup.open() as pages:
+        assert pages.add("html", html=f"<h1>{story(1)}</h1>".encode("utf-16")).status == "new"
+        assert pages.add("text", text=story(1)).of_id == "html"
+        assert pages.add("tokens", tokens=iter(story(1).split())).of_id == "html"
+
+
+def test_nothing_of_a_text_is_taken_for_markup() -> None:
+    text = f"a<b {story(1)} c>d {story(2)}"
+    with dedup.open() as pages:
+        pages.add("whole", text=text)
+        assert pages.add("rest", text=story(2)).kept
+        assert pages.fingerprint(text=text).tokens == 404
+
+
+def test_pages_of_one_host_have_to_match_in_what_is_their_own() -> None:
+    menu, ask = story(0, 400), {"min_tokens": 10}
+    for url, kept in (("http://example.org/{}", True), ("", False)):
+        with dedup.open("memory:", **ask) as pages:  # type: ignore[arg-type]
+            verdicts = [
+                pages.add(str(n), html=f"{menu} {story(n, 20)}", url=url.format(n)) for n in range(1, 20)
+            ]
+        assert all(verdict.kept for verdict in verdicts[1:]) is kept
+
+
+def test_what_was_added_once_counts_whenever_the_index_is_opened(
+    store: str, address: str, namespace: str
+) -> None:
+    for status in ("new", "new" if store == "memory" else "same"):
+        with dedup.open(address, namespace=namespace) as pages:
+            if status == "same":
+                assert pages.add("other", text=story(1)).of_id == "a"
+            assert pages.add("a", text=story(1)).status == status
+            assert pages.add("b", text=story(1, changed=1)).of_id == "a"
+
+
+def test_a_crawl_finds_every_content_anew_in_an_index_of_pages(tmp_path: Path) -> None:
+    address = f"file:{tmp_path / 'pages.sqlite'}"
+    with dedup.open(address) as pages:
+        pages.add("a", text=story(1))
+
+    async def crawl() -> str:
+        async with dedup.open_index(address, Detector()) as index:
+            fingerprint = Detector().fingerprint_text(story(1))
+            return (await index.claim("b", "http://example.org/b", fingerprint)).status
+
+    assert asyncio.run(crawl()) == "new"
+
+
+def test_a_page_that_is_forgotten_can_be_added_with_other_content(address: str, namespace: str) -> None:
+    with dedup.open(address, namespace=namespace) as pages:
+        pages.add("a", text=story(1))
+        assert pages.add("a", text=story(2)).status == "same"
+        assert pages.forget("a", "b") == 1
+        assert pages.add("a", text=story(2)).status == "new"
+        assert pages.add("b", text=story(1)).status == "new"
+
+
+# --- Where it may be used ----------------------------------------------------------------------------
+
+
+def test_it_works_where_an_event_loop_is_running_as_in_a_notebook(address: str, namespace: str) -> None:
+    async def cell() -> list[str]:
+        with dedup.open(address, namespace=namespace) as pages:
+            return [pages.add(str(seed), text=story(seed % 3)).status for seed in range(6)]
+
+    assert asyncio.run(cell()) == ["new"] * 3 + ["duplicate"] * 3
+
+
+def test_a_cell_that_opens_a_file_may_be_run_twice(tmp_path: Path) -> None:
+    address = f"file:{tmp_path / 'pages.sqlite'}"
+    pages = dedup.open(address)
+    pages.add("a", text=story(1))
+    pages = dedup.open(address)  # the first one is collected now, and never was closed
+    gc.collect()
+    assert pages.add("a", text=story(1)).status == "same"
+    assert pages.add("b", text=story(1)).of_id == "a"
+    pages.close()
+    with dedup.open(address) as again:
+        assert again.add("b", text=story(1)).of_id == "a"
+
+
+def test_pages_that_nobody_closed_let_go_of_their_file(tmp_path: Path) -> None:
+    address = f"file:{tmp_path / 'pages.sqlite'}"
+    pages = dedup.open(address)
+    pages.add("a", text=story(1))
+    del pages
+    gc.collect()
+
+    def is_free() -> bool:
+        try:
+            with dedup.open(address, min_tokens=7):
+                return False
+        except IndexMismatchError:
+            return True
+
+    wait_until(is_free)
+
+
+def test_many_threads_may_add_pages(address: str, namespace: str) -> None:
+    with dedup.open(address, namespace=namespace) as pages, ThreadPoolExecutor(4) as threads:
+        found = threads.map(
+            lambda n: pages.add(str(n), text=story(n % 20, changed=n // 20)).status, range(60)
+        )
+        assert sorted(found) == ["duplicate"] * 40 + ["new"] * 20
+
+
+def _add_in_child(pages: dedup.Pages, answers: Any) -> None:
+    try:
+        answers.put(pages.add("b", text=story(2)).status)
+    except RuntimeError as error:
+        answers.put(str(error))
+
+
+def test_a_process_that_was_forked_is_told_to_open_it_itself(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    with dedup.open(f"file:{tmp_path / 'pages.sqlite'}") as pages:
+        answers = context.SimpleQueue()
+        child = context.Process(target=_add_in_child, args=(pages, answers))
+        child.start()
+        assert (
+            answers.get() == "this index was opened before this process was forked; open it in each process"
+        )
+        child.join()
+
+
+def test_a_closed_index_says_so(address: str, namespace: str) -> None:
+    pages = dedup.open(address, namespace=namespace)
+    pages.close()
+    pages.close()
+    with pytest.raises(RuntimeError, match=r"^this index is closed$"):
+        pages.add("a", text=story(1))
+
+
+# --- What is wrong -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({}, "of html, text and tokens, none are given; give one"),
+        ({"html": "a", "text": "a"}, "of html, text and tokens, 2 are given; give one"),
+        ({"html": 1}, "html is 1; allowed: bytes or str"),
+        ({"text": b"a"}, "text is b'a'; allowed: str"),
+        ({"tokens": "abc"}, "tokens is 'abc'; allowed: a list of str"),
+        ({"text": "a", "url": None}, "url is None; allowed: a str"),
+    ],
+)
+def test_what_is_no_page_is_refused_in_one_line(wrong: dict[str, Any], says: str) -> None:
+    with dedup.open() as pages:
+        with pytest.raises(TypeError) as error:
+            pages.add("a", **wrong)
+        assert str(error.value) == says
+        with pytest.raises(TypeError, match=r"^page_id is 7; allowed: a str"):
+            pages.add(7, text="a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("call", [dedup.open, lambda **wrong: dedup.unique([], **wrong)])
+def test_a_wrong_setting_is_named_at_once(call: Callable[..., object]) -> None:
+    with pytest.raises(TypeError, match=r"^there is no setting max_distanse; is max_distance meant[?]"):
+        call(max_distanse=3)
+    with pytest.raises(SettingsError, match=r"^max_distance is 9; allowed: a whole number from 0 to 7"):
+        call(max_distance=9)
+
+
+def test_the_settings_are_those_of_a_detector_and_of_an_index() -> None:
+    hints = get_type_hints(Settings)
+    of_detector = {each.name for each in fields(Detector)}
+    assert of_detector <= hints.keys()
+    assert hints.keys() - {"features"} <= SETTINGS.keys()
+    assert hints["features"] is Features
+    given = {name: SETTINGS[name].default for name in hints if name != "features"}
+    dedup.open("memory:", **given).close()
+
+
+# --- unique ------------------------------------------------------------------------------------------
+
+
+def test_unique_gives_each_item_as_soon_as_it_is_known() -> None:
+    seen = []
+
+    def texts() -> Any:
+        for seed in (1, 2, 1, 3):
+            seen.append(seed)
+            yield story(seed)
+
+    kept = dedup.unique(texts())
+    assert (next(kept), seen) == (story(1), [1])
+    assert (next(kept), seen) == (story(2), [1, 2])
+    assert (list(kept), seen) == ([story(3)], [1, 2, 1, 3])

@@ -45,6 +45,7 @@ from dedup.errors import (
 )
 
 if TYPE_CHECKING:
+    from dedup.batch.columns import duplicated, originals
     from dedup.batch.pages import Pages, unique
     from dedup.batch.pages import open as open
     from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
@@ -63,7 +64,9 @@ __all__ = [
     "Pages",
     "SettingsError",
     "Verdict",
+    "duplicated",
     "open_index",
+    "originals",
     "unique",
 ]  # not `open`, so that a star import leaves Python's own
 
@@ -72,6 +75,7 @@ _HOMES = {
     **dict.fromkeys(("Comparison", "Detector", "Features", "Fingerprint"), "dedup.fingerprint.detector"),
     **dict.fromkeys(("Index", "Verdict", "open_index"), "dedup.index"),
     **dict.fromkeys(("Pages", "open", "unique"), "dedup.batch.pages"),
+    **dict.fromkeys(("duplicated", "originals"), "dedup.batch.columns"),
 }
 
 

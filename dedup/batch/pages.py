@@ -145,7 +145,7 @@ class Pages:
         elif text is not None:
             found = self.detector.fingerprint_text(text, url)
         else:
-            found = self.detector.fingerprint_tokens(tokens or ())
+            found = self.detector.fingerprint_tokens(() if tokens is None else tokens)
         return found if url else replace(found, own=None)  # of no host, so nothing is its host's
 
     def _claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:

@@ -53,7 +53,7 @@ class Chunk:
 
 
 class Probe:
-    """Fingerprints that all differ, sorted by one permutation, with a map of their prefixes.
+    """Fingerprints that all differ, in ascending order, sorted by one permutation, with a map of their prefixes.
 
     Takes 8 bytes for each, and up to 10 MB.
     """
@@ -62,7 +62,7 @@ class Probe:
         """``earlier`` has the masks of the tables before this one."""
         self._table = table
         self._masks = (prefix_mask(table), *earlier)
-        self._sorted = np.sort(table.permute(values))
+        self._sorted = _sorted(table, values)
         magnitude = ceil(log2(max(2, len(values))))
         self._runs = _runs(table, min(table.prefix, MAP_BITS, magnitude + 6))
         size = sum(mask.bit_length() for _, mask, _ in self._runs)
@@ -92,7 +92,7 @@ def within(
     table: Table, values: Hashes, radius: int, earlier: Sequence[int] = ()
 ) -> Iterator[tuple[Hashes, Hashes]]:
     """Pairs of fingerprints, which all differ, within ``radius`` bits of each other.  Takes 40 bytes for each."""
-    filed = np.sort(table.permute(values))
+    filed = _sorted(table, values)
     last = np.flatnonzero(np.append((filed[1:] ^ filed[:-1]) >> (64 - table.prefix), np.uint64(1)))
     ends = np.repeat(
         last + 1, np.diff(last, prepend=-1)
@@ -151,6 +151,14 @@ def prefix_mask(table: Table) -> int:
     """
     top = ((1 << table.prefix) - 1) << (table.bits - table.prefix)
     return sum(((top >> left) & mask) << right for right, mask, left in table.moves)
+
+
+def _sorted(table: Table, values: Hashes) -> Hashes:
+    """Permuted fingerprints in their order, in which those of the first table come already."""
+    permuted = table.permute(values)
+    if np.any(permuted[1:] < permuted[:-1]):
+        permuted.sort()
+    return permuted
 
 
 def _back(table: Table, permuted: Hashes) -> Hashes:

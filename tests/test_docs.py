@@ -4,6 +4,7 @@ The blocks marked ``console`` are run in the order of the text, and files that i
 dates and session ids may differ; "..." in the text stands for any lines.
 """
 
+import doctest
 import re
 import subprocess
 import sys
@@ -89,6 +90,34 @@ def test_every_example_prints_what_the_text_shows(
             assert_shown(wanted, printed)
             examples += 1
     assert examples >= least
+
+
+def examples_of_python() -> doctest.DocTest:
+    text = (ROOT / "docs" / "python.md").read_text()
+    blocks = re.sub(r"^```pycon\n(.*?)^```", r"\1", text, flags=re.MULTILINE | re.DOTALL)
+    return doctest.DocTestParser().get_doctest(blocks, {}, "python.md", "docs/python.md", 0)
+
+
+def test_the_examples_in_python_print_what_the_text_shows() -> None:
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(examples_of_python())
+    assert runner.summarize(verbose=False).failed == 0
+    assert runner.tries >= 25
+
+
+def test_the_examples_in_python_have_the_types_that_the_library_says(tmp_path: Path) -> None:
+    path = tmp_path / "examples.py"
+    path.write_text("".join(example.source for example in examples_of_python().examples))
+    checked = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--ignore-missing-imports",
+        f"--cache-dir={tmp_path}",
+    ]
+    done = subprocess.run([*checked, path], check=False, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 #: A path of the project in code font: `dedup/page/html.py`, `tests/faults`, `.ci/run`.

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import multiprocessing
 import random
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
@@ -13,9 +14,10 @@ from typing import Any, get_type_hints
 import pytest
 
 import dedup
-from dedup import Detector, Features, IndexMismatchError, SettingsError
+from dedup import Detector, Features, IndexMismatchError, IndexUnavailableError, SettingsError
 from dedup.batch.pages import Settings
 from dedup.settings import SETTINGS
+from tests.support.stores import PERSISTENT
 from tests.support.waiting import wait_until
 
 
@@ -124,6 +126,32 @@ def test_a_cell_that_opens_a_file_may_be_run_twice(tmp_path: Path) -> None:
         assert again.add("b", text=story(1)).of_id == "a"
 
 
+@PERSISTENT
+def test_an_index_may_be_open_twice_and_closing_one_takes_nothing_from_the_other(
+    address: str, namespace: str
+) -> None:
+    with dedup.open(address, namespace=namespace) as other:
+        with dedup.open(address, namespace=namespace) as pages:
+            pages.add("a", text=story(1))
+            assert other.add("b", text=story(1)).of_id == "a"
+        assert other.add("b", text=story(1)).of_id == "a"
+        assert other.add("c", text=story(2)).status == "new"
+        assert other.add("d", text=story(2)).of_id == "c"
+    with dedup.open(address, namespace=namespace) as again:
+        assert again.add("e", text=story(2)).of_id == "c"
+
+
+def test_an_index_that_can_not_be_opened_leaves_no_thread_behind(tmp_path: Path) -> None:
+    address = f"file:{tmp_path / 'pages.sqlite'}"
+    dedup.open(address).close()
+    threads = threading.active_count()
+    for wrong, error in ((address, IndexMismatchError), ("unix:///nowhere", IndexUnavailableError)):
+        with pytest.raises(error) as raised:
+            dedup.open(wrong, min_tokens=7)
+        assert "\n" not in str(raised.value)
+    assert threading.active_count() == threads
+
+
 def test_pages_that_nobody_closed_let_go_of_their_file(tmp_path: Path) -> None:
     address = f"file:{tmp_path / 'pages.sqlite'}"
     pages = dedup.open(address)
@@ -156,6 +184,7 @@ def _add_in_child(pages: dedup.Pages, answers: Any) -> None:
         answers.put(str(error))
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12 advises against it, too
 def test_a_process_that_was_forked_is_told_to_open_it_itself(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
     with dedup.open(f"file:{tmp_path / 'pages.sqlite'}") as pages:
@@ -174,6 +203,13 @@ def test_a_closed_index_says_so(address: str, namespace: str) -> None:
     pages.close()
     with pytest.raises(RuntimeError, match=r"^this index is closed$"):
         pages.add("a", text=story(1))
+
+
+def test_a_star_import_leaves_the_open_of_python_itself() -> None:
+    names: dict[str, Any] = {}
+    exec("from dedup import *", names)
+    assert "unique" in names
+    assert "open" not in names
 
 
 # --- What is wrong -----------------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 from dedup.batch.loop import AtOnce, Loop
+from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector, Features, Fingerprint
 from dedup.index import Index, Verdict, open_index
 
@@ -85,7 +87,8 @@ class Pages:
         try:
             self._loop.run(index.open())
         except BaseException:
-            self.close()
+            with suppress(DedupError):  # the first error tells more
+                self.close()
             raise
 
     def __enter__(self) -> Self:

@@ -93,7 +93,9 @@ def clusters(simhashes: Any, max_distance: int) -> Numbers:
     """Of each fingerprint, the first of its cluster: int64, shape (n,); itself, if it is near none before it.
 
     Fingerprints belong together that differ in at most ``max_distance`` (0 to 7) of 64 bits, and, chain by chain, all
-    that are near these.  Uses 100 bytes for each.
+    that are near these.  Uses 100 bytes for each.  Takes a time that grows with n, and with the square of how many
+    different ones share a prefix: half a second for a million that are unrelated, half a minute for 50,000 that differ
+    in their last bits only.
 
     >>> clusters([0b1111, 1 << 63, 0b0011, 0b0111, 0b0011], max_distance=1).tolist()
     [0, 1, 0, 0, 0]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -23,12 +24,16 @@ from dedup.errors import (
     IndexUnavailableError,
     SettingsError,
 )
-from dedup.fingerprint.plans import plan_for
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.plans import Plan, block_plan, plan_for
 from dedup.fingerprint.simhash import distances
+from dedup.index.local import buckets, table, tables
 from dedup.index.local.tables import SortedTables
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import (
+    RUN,
+    change,
     fill,
     in_file,
     index_in,
@@ -241,6 +246,23 @@ async def test_what_is_known_of_hosts_is_shared_and_saved_by_each_run(path: Path
 
 
 @driven
+async def test_a_file_is_opened_with_the_tables_that_are_wanted_now(path: Path) -> None:
+    """They are made when it is opened.  Files of before have the plan of 28 tables in their header: '8'."""
+    detector, claims = Detector(max_distance=6, min_resemblance=0.7), pages(200)
+    for wanted, shown, stored in [(None, "4+1", "8"), (28, "8", "4+1"), (84, "9", "4+1"), (None, "4+1", "9")]:
+        async with opened_at(f"file:{path}", detector, tables=wanted, run=RUN) as index:
+            assert index.parameters.texts["tables"] == shown
+            for page_id, url, page in claims:
+                await index.claim(page_id, url, page)
+                await index.confirm(page_id)
+                near = replace(
+                    page, simhash=(page.simhash or 0) ^ 0b11 << 15 ^ 0b11 << 31 ^ 0b11 << 47, digest=0
+                )
+                assert (await index.claim("near", "http://near/", near)).of == url
+        change(path, f"UPDATE header SET value = '{stored}' WHERE name = 'tables'")
+
+
+@driven
 async def test_a_file_that_was_replaced_while_it_is_open_is_refused(path: Path) -> None:
     async with opened_at(f"file:{path}"):
         os.rename(path, f"{path} elsewhere")
@@ -291,8 +313,23 @@ async def test_pages_of_many_crawls_add_up(path: Path) -> None:
 # --- The sorted tables ---------------------------------------------------------------------------------
 
 PLANS = pytest.mark.parametrize(
-    ("k", "tables"), [(0, 1), (1, 2), (2, 9), (3, 4), (3, 16), (4, 15), (5, 21), (6, 28), (7, 64)]
+    "plan",
+    [
+        pytest.param(found, id=f"k={found.max_distance} levels={found}")
+        for found in [
+            *(block_plan(k) for k in range(8)),
+            *(plan_for(tables, k) for k, tables in [(2, 9), (3, 16), (4, 15), (5, 21), (6, 28), (7, 64)]),
+        ]
+    ],
 )
+
+
+@pytest.fixture
+def in_small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Merges begin and end often, and take many steps."""
+    monkeypatch.setattr(tables, "TAIL", 300)
+    monkeypatch.setattr(table, "SLICE", 500)
+    monkeypatch.setattr(buckets, "SLICE", 500)
 
 
 def random_keys(number: int, seed: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -313,21 +350,42 @@ def with_digests(keys: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, 
 
 
 @PLANS
-def test_tables_stay_sorted_and_whole_through_all_their_merges(k: int, tables: int) -> None:
-    keys = random_keys(12_000, seed=k)
-    filed = SortedTables(plan_for(tables, k), with_digests(keys[:3000]))
+@pytest.mark.usefixtures("in_small_slices")
+def test_tables_stay_sorted_and_whole_through_all_their_merges(plan: Plan) -> None:
+    keys = random_keys(12_000, seed=plan.max_distance)
+    filed = SortedTables(plan, with_digests(keys[:3000]))
     for number, key in enumerate(keys[3000:].tolist(), 3000):
         assert filed.add((key ^ 1, key ^ 2, key)) == number
         if number % 1500 == 0:
+            finish(filed)
             filed.check()
+    finish(filed)
     filed.check()
     assert filed.size == len(keys)
 
 
+def finish(filed: SortedTables) -> None:
+    """Takes the merge to its end that is under way."""
+    for _ in filed._merging or ():
+        pass
+    filed._merging = None
+
+
+def scanned(
+    keys: np.ndarray[Any, np.dtype[np.uint64]], query: int, distance: int
+) -> tuple[list[list[int]], int]:
+    """What a scan of all keys finds."""
+    right = np.flatnonzero(distances(keys, query) <= distance).tolist()
+    apart = distances(keys[right], query).tolist()
+    by_distance = groupby(sorted(zip(apart, right, strict=True)), key=itemgetter(0))
+    return [[n for _, n in group] for _, group in by_distance], len(right)
+
+
 @PLANS
-def test_tables_find_what_a_scan_of_all_keys_finds(k: int, tables: int) -> None:
+def test_tables_find_what_a_scan_of_all_keys_finds(plan: Plan) -> None:
+    k = plan.max_distance
     keys = random_keys(20_000, seed=10 + k)
-    filed = SortedTables(plan_for(tables, k), with_digests(keys[:10_000]))
+    filed = SortedTables(plan, with_digests(keys[:10_000]))
     for key in keys[10_000:].tolist():
         filed.add((key ^ 1, key ^ 2, key))
     rng = random.Random(k)
@@ -337,16 +395,51 @@ def test_tables_find_what_a_scan_of_all_keys_finds(k: int, tables: int) -> None:
         for bit in rng.sample(range(64), number % (k + 3)):
             query ^= 1 << bit
         for distance in {k, k // 2}:
-            right = np.flatnonzero(distances(keys, query) <= distance).tolist()
-            apart = distances(keys[right], query).tolist()
-            by_distance = groupby(sorted(zip(apart, right, strict=True)), key=itemgetter(0))
-            groups = [[n for _, n in group] for _, group in by_distance]
-            assert filed.within((0, 0, query), distance, 1000) == (groups, len(right))
-            found += len(right)
+            right = scanned(keys, query, distance)
+            assert filed.within((0, 0, query), distance, 1000) == right
+            found += right[1]
     assert found > 100
 
 
+@PLANS
+@pytest.mark.usefixtures("in_small_slices")
+def test_all_is_found_after_each_slice_of_a_merge(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "SCAN_SHARE", 1)  # all is looked up in the tables
+    keys = random_keys(6000, seed=plan.max_distance)
+    keys[::7] &= np.uint64(2**64 - 2**34)  # crowded buckets
+    filed = SortedTables(plan, with_digests(keys[:4000]))
+    merging = 0
+    for number, key in enumerate(keys[4000:].tolist(), 4001):
+        filed.add((key ^ 1, key ^ 2, key))
+        merging += filed._merging is not None
+        query = int(keys[number * 37 % number]) ^ 1 << number % 64
+        found, met = filed.within((0, 0, query), plan.max_distance, number)
+        assert (found, met) == scanned(keys[:number], query, plan.max_distance)
+        assert filed.equal(query ^ 1) == np.flatnonzero(keys[:number] == np.uint64(query)).tolist()
+    assert merging > 100
+
+
+def test_a_merge_takes_many_claims_and_holds_none_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page filed among n moves 65,536 rows at most, of the 6 n of all tables: a claim waits for .2 ms, not for all."""
+    moved: list[int] = []
+    weave = table.weave
+
+    def counted(into: np.ndarray[Any, Any], *others: Any) -> None:
+        moved[-1] = max(moved[-1], len(into))
+        weave(into, *others)
+
+    rng = np.random.default_rng(1)
+    filed = SortedTables(block_plan(6), rng.integers(0, 2**64, (300_000, 3), np.uint64))
+    monkeypatch.setattr(table, "weave", counted)
+    monkeypatch.setattr(buckets, "weave", counted)
+    for keys in rng.integers(0, 2**64, (9000, 3), np.uint64).tolist():
+        moved.append(0)
+        filed.add(tuple(keys))
+    assert max(moved) <= 2**16 + 9000
+    assert sum(rows > 0 for rows in moved) > 20
+
+
 def test_tables_of_nothing_find_nothing() -> None:
-    filed = SortedTables(plan_for(4, 3))
+    filed = SortedTables(block_plan(3))
     filed.check()
     assert (filed.within((0, 0, 0), 3, 9), filed.equal(0)) == (([], 0), [])

@@ -737,10 +737,13 @@ async def test_an_index_of_other_parameters_is_refused_and_left_as_it_is(
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
 
 
-@PERSISTENT
 @pytest.mark.parametrize(
-    ("name", "options", "there", "here"),
-    [("scope", {"scope": "host"}, "'all'", "'host'"), ("tables", {"tables": 10}, "'4'", "'5'")],
+    ("store", "name", "options", "there", "here"),
+    [
+        ("file", "scope", {"scope": "host"}, "'all'", "'host'"),
+        ("redis", "scope", {"scope": "host"}, "'all'", "'host'"),
+        ("redis", "tables", {"tables": 10}, "'4'", "'5'"),  # a file holds no tables
+    ],
 )
 @driven
 async def test_another_scope_or_an_explicit_other_plan_is_refused(

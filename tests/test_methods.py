@@ -124,7 +124,7 @@ HEADER = {
     "features.bits": "2",
 }
 HEADERS = {
-    "simhash": HEADER | {"method": "simhash", "max_distance": "6", "tables": "8"},
+    "simhash": HEADER | {"method": "simhash", "max_distance": "6", "tables": "4+1"},
     "minhash": HEADER | {"method": "minhash", "bands": "17 bands of 5 min-hashes"},
     "supershingle": HEADER
     | {"method": "supershingle", "bands": "15 megashingles, of 2 of 6 supershingles of 14 min-hashes"},

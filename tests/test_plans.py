@@ -11,11 +11,13 @@ import numpy.typing as npt
 import pytest
 
 from dedup.errors import SettingsError
+from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import (
     MAX_CANDIDATES,
     MAX_TABLES,
     MIN_PREFIX,
     Plan,
+    block_plan,
     plan,
     plan_for,
     possible_plans,
@@ -27,10 +29,11 @@ MAX_DISTANCE = SETTINGS["max_distance"].kind.high
 
 
 def named(found: Plan) -> Any:
-    return pytest.param(found, id=f"k={found.max_distance} levels={'+'.join(map(str, found.levels))}")
+    return pytest.param(found, id=f"k={found.max_distance} levels={found}")
 
 
-EVERY = [named(found) for k in range(MAX_DISTANCE + 1) for found in possible_plans(k)]
+BLOCKS = [named(block_plan(k)) for k in range(4, MAX_DISTANCE + 1)]
+EVERY = [named(found) for k in range(MAX_DISTANCE + 1) for found in possible_plans(k)] + BLOCKS
 EXHAUSTIVE = [named(found) for k in range(4) for found in possible_plans(k)]
 SMALL = [
     named(Plan(bits, k, levels))
@@ -50,7 +53,7 @@ SMALL = [
         (16, 4, (5, 5)),
         (16, 2, (3, 3, 3)),
     ]
-]
+] + [named(Plan(16, 7, (4,), flips=1)), named(Plan(12, 3, (2,), flips=1)), named(Plan(12, 5, (2,), flips=2))]
 
 
 def array(numbers: list[int]) -> npt.NDArray[np.uint64]:
@@ -118,9 +121,9 @@ def test_a_prefix_range_holds_what_shares_the_prefix(found: Plan) -> None:
 
 
 def missed(found: Plan, flipped: npt.NDArray[np.uint64]) -> list[int]:
-    """The patterns of flipped bits that touch the prefix of every table."""
+    """The patterns of flipped bits that change the prefix of every table to one that no query looks at."""
     for table in found.tables:
-        flipped = flipped[table.permute(flipped) >> np.uint64(found.bits - table.prefix) != 0]
+        flipped = flipped[~np.isin(table.prefix_of(flipped), found.masks)]
     return flipped.tolist()
 
 
@@ -142,12 +145,13 @@ def test_one_bit_more_than_planned_may_be_missed(found: Plan) -> None:
 
 
 def look_up(found: Plan, stored: npt.NDArray[np.uint64], query: int) -> set[int]:
-    """What the tables find: entries with the query's prefix, then only those that are near."""
+    """What the tables find: entries with the query's prefix, or one beside it, then only those that are near."""
     candidates = np.zeros(len(stored), bool)
     for table in found.tables:
-        low, high = table.prefix_range(table.permute(query))
         permuted = table.permute(stored)
-        candidates |= (permuted >= np.uint64(low)) & (permuted <= np.uint64(high))
+        for mask in found.masks:
+            low, high = table.prefix_range(table.permute(query) ^ mask << found.bits - table.prefix)
+            candidates |= (permuted >= np.uint64(low)) & (permuted <= np.uint64(high))
     near = np.bitwise_count(stored ^ np.uint64(query)) <= found.max_distance
     return set(stored[candidates & near].tolist())
 
@@ -308,6 +312,14 @@ def test_no_tables_are_planned_for_a_distance_out_of_range(k: int) -> None:
 
 
 # --- The fewest tables --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
+def test_in_memory_four_tables_are_enough_for_any_number_of_pages(k: int) -> None:
+    planned = {Detector(max_distance=k).plan(pages, in_memory=True) for pages in PAGES}
+    assert planned == {block_plan(k)}
+    assert block_plan(k).size == min(k + 1, 4)
+    assert Detector(max_distance=k).plan(1, 84 if k == 6 else plan(k, 1).size, in_memory=True).flips == 0
 
 
 @pytest.mark.parametrize(("tau", "tables"), [(3.1, 20), (6.1, 16), (9.1, 10), (18.1, 4)])

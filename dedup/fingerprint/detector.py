@@ -100,12 +100,13 @@ class Detector:
         """The kind of sketch by which candidates are confirmed."""
         return Sketcher(self.features.slots, self.features.bits, self._secrets["sketch"])
 
-    def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
+    def plan(self, expected_pages: int, tables: int | None = None, *, in_memory: bool = False) -> Plan:
         """The tables in which a page is filed, ``tables`` of them if that is asked for.
 
-        Raises `SettingsError` for a number of tables that is not possible.
+        ``in_memory``: for a store whose look-ups may read many prefixes.  Raises `SettingsError` for a number of
+        tables that is not possible.
         """
-        return self.finder.plan(expected_pages, tables)
+        return self.finder.plan(expected_pages, tables, in_memory=in_memory)
 
     @property
     def radius(self) -> int:

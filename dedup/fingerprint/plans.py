@@ -5,6 +5,10 @@ at most k bits agree on at least r - k whole blocks.  So there is one table for 
 They move to the top, and their p bits are the prefix: every match of a query shares its prefix in some table.
 The bits below may be cut again in the same way (a second level), for fewer candidates per table.
 
+Where looking at one prefix more costs next to nothing, as it does in memory, four tables are enough for every k to 7:
+two fingerprints within 7 bits differ in at most one bit of one of four blocks, so a query looks at its own prefix in
+each table and at those that differ from it in one bit (multi-index hashing; Norouzi, Punjani, Fleet 2012).
+
 The paper's designs for 64 bits, k = 3 and 2^34 fingerprints, section 3.1.1, by number of tables:
 
 >>> for tables in (20, 16, 10, 4):
@@ -28,12 +32,14 @@ from dedup.errors import SettingsError
 from dedup.fingerprint.shingles import Hashes
 from dedup.settings import SETTINGS
 
-__all__ = ["EXACT", "Plan", "Table", "exact_plan", "plan", "plan_for", "possible_plans"]
+__all__ = ["EXACT", "Plan", "Table", "block_plan", "exact_plan", "plan", "plan_for", "possible_plans"]
 
 #: Prefixes are at least this long: Redis keeps the bits below the first 11 as an exact double.
 MIN_PREFIX = 11
 #: More tables than this are not offered: each costs a probe and an entry per page.
 MAX_TABLES = 100
+#: Blocks of multi-index hashing: in one of them, two fingerprints within 2 * 4 - 1 bits differ in at most one.
+BLOCKS = 4
 #: A plan is good enough if a query meets this many unrelated fingerprints at most (.7 ms in Redis).
 MAX_CANDIDATES = 500.0
 #: Bytes of a page in each table: a listpack entry in Redis (measured); 8 + 4 bytes in memory.
@@ -64,6 +70,11 @@ class Table(NamedTuple):
             permuted |= ((fingerprint >> right) & mask) << left
         return permuted  # type: ignore[no-any-return]
 
+    def prefix_of(self, fingerprint: _T) -> _T:
+        """The prefix of a fingerprint that is not permuted, or of each of some."""
+        prefix: Any = self.permute(fingerprint) >> (self.bits - self.prefix)
+        return prefix  # type: ignore[no-any-return]
+
     def prefix_range(self, permuted: int) -> tuple[int, int]:
         """The first and last value that share the prefix of a permuted fingerprint."""
         rest = (1 << (self.bits - self.prefix)) - 1
@@ -78,13 +89,31 @@ EXACT = tuple(Table(((0, (1 << 64) - 1, 0),), prefix=64, bits=64, column=column)
 class Plan:
     """The tables for one width, distance and cutting; equal levels make equal tables, everywhere.
 
-    There are tables for each of ``columns`` keys: for one simhash, or for each of a page's bands.
+    There are tables for each of ``columns`` keys: for one simhash, or for each of a page's bands.  With ``flips``, a
+    table for each block has that block as its prefix, and matches share all of a prefix but for so many bits.
     """
 
     bits: int  #: f, the width of a fingerprint
     max_distance: int  #: k
     levels: tuple[int, ...]  #: r, the number of blocks, at each level
     columns: int = 1
+    flips: int = 0
+
+    @property
+    def left_out(self) -> int:
+        """How many blocks of each level are not in a prefix: as many as differ in a match, or all but one."""
+        return self.levels[0] - 1 if self.flips else self.max_distance
+
+    @cached_property
+    def masks(self) -> tuple[int, ...]:
+        """In which bits the prefix of a match may differ from that of a query: none, or none or one.
+
+        >>> [f"{mask:b}" for mask in block_plan(max_distance=6).masks][:4]
+        ['0', '1', '10', '100']
+        """
+        width = min(table.prefix for table in self.tables)
+        chosen = (flipped for n in range(self.flips + 1) for flipped in combinations(range(width), n))
+        return tuple(sum(1 << bit for bit in flipped) for flipped in chosen)
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -93,7 +122,7 @@ class Plan:
         return tuple(
             Table(_moves(order, self.bits), prefix, self.bits, column)
             for column in range(len(EXACT), len(EXACT) + self.columns)
-            for order, prefix in _orders(every_bit, self.max_distance, self.levels)
+            for order, prefix in _orders(every_bit, self.left_out, self.levels)
         )
 
     @cached_property
@@ -131,12 +160,12 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """Number of tables: the product of C(r, k) over the levels, for each column."""
-        return self.columns * prod(comb(blocks, self.max_distance) for blocks in self.levels)
+        """Number of tables: the product over the levels of C(r, k), or of r with ``flips``, for each column."""
+        return self.columns * prod(comb(blocks, self.left_out) for blocks in self.levels)
 
     def candidates(self, pages: float) -> float:
         """How many unrelated fingerprints a query is expected to meet among ``pages`` of them."""
-        return float(sum(pages / 2.0**table.prefix for table in self.tables))
+        return float(sum(pages * len(self.masks) / 2.0**table.prefix for table in self.tables))
 
     def describe(self, pages: int) -> str:
         """One line for people.
@@ -146,11 +175,19 @@ class Plan:
         """
         prefixes = sorted({table.prefix for table in self.tables})
         p = "..".join(str(prefix) for prefix in sorted({prefixes[0], prefixes[-1]}))
+        stores = f"{LOCAL_BYTES * self.size} bytes a page in memory"
+        if self.flips:
+            p += ", of which one bit may differ"
+        else:
+            stores += f", {REDIS_BYTES * self.size} in Redis"
         return (
             f"{self.size} tables (k = {self.max_distance}, p = {p}): "
-            f"{self.candidates(pages):.2g} candidates a page at {pages:,} pages, "
-            f"{LOCAL_BYTES * self.size} bytes a page in memory, {REDIS_BYTES * self.size} in Redis"
+            f"{self.candidates(pages):,.0f} candidates a page at {pages:,} pages, {stores}"
         )
+
+    def __str__(self) -> str:
+        """What an index calls its plan: the blocks at each level, and how many bits of a prefix may differ."""
+        return ".".join(map(str, self.levels)) + (f"+{self.flips}" if self.flips else "")
 
 
 def _cut(order: tuple[int, ...], blocks: int) -> list[tuple[int, ...]]:
@@ -160,16 +197,18 @@ def _cut(order: tuple[int, ...], blocks: int) -> list[tuple[int, ...]]:
     return [order[start:end] for start, end in pairwise(ends)]
 
 
-def _orders(order: tuple[int, ...], k: int, levels: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], int]]:
+def _orders(
+    order: tuple[int, ...], left_out: int, levels: tuple[int, ...]
+) -> Iterable[tuple[tuple[int, ...], int]]:
     """The bit positions from the top, and the prefix length, of each table."""
     if not levels:
         yield order, 0
         return
     blocks = _cut(order, levels[0])
-    for chosen in combinations(range(len(blocks)), len(blocks) - k):
+    for chosen in combinations(range(len(blocks)), len(blocks) - left_out):
         top = tuple(bit for block in chosen for bit in blocks[block])
         rest = tuple(bit for block in range(len(blocks)) if block not in chosen for bit in blocks[block])
-        for below, prefix in _orders(rest, k, levels[1:]):
+        for below, prefix in _orders(rest, left_out, levels[1:]):
             yield top + below, len(top) + prefix
 
 
@@ -186,6 +225,22 @@ def exact_plan(columns: int) -> Plan:
     [(64, 2), (64, 3)]
     """
     return Plan(64, 0, (1,), columns)
+
+
+def block_plan(max_distance: int) -> Plan:
+    """The fewest tables: k + 1 blocks up to k = 3, then four whose prefixes may differ in one bit.
+
+    They are the same for any number of pages, of which a query meets a thousandth: 1,038 of 1,000,000 where k > 3.
+
+    >>> [block_plan(k).size for k in range(8)]
+    [1, 2, 3, 4, 4, 4, 4, 4]
+    >>> block_plan(6).describe(1_000_000)
+    '4 tables (k = 6, p = 16, of which one bit may differ): 1,038 candidates a page at 1,000,000 pages, 48 bytes a page in memory'
+    """
+    SETTINGS["max_distance"].check(max_distance)
+    if max_distance < BLOCKS:
+        return Plan(64, max_distance, (max_distance + 1,))
+    return Plan(64, max_distance, (BLOCKS,), flips=1)
 
 
 @cache

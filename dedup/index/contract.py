@@ -56,6 +56,8 @@ class Index(ABC):
 
     #: Whether what is filed outlives the run.
     persistent = True
+    #: Whether its tables are made in memory when it is opened; then any plan goes with what is stored.
+    in_memory = False
 
     def __init__(
         self,
@@ -75,7 +77,9 @@ class Index(ABC):
             SETTINGS["tables"].check(tables)
         SETTINGS["chrome"].check(chrome)
         SETTINGS["min_own"].check(min_own)
-        self.parameters = Parameters(detector, scope, detector.plan(expected_pages, tables))
+        self.parameters = Parameters(
+            detector, scope, detector.plan(expected_pages, tables, in_memory=self.in_memory)
+        )
         self.detector = detector
         self.scope = scope
         self.expected_pages = expected_pages
@@ -262,4 +266,6 @@ class Index(ABC):
 
     def _adopt(self, stored: Mapping[str, str]) -> Parameters:
         """The parameters of an existing index, which are those wanted here; raises if they are not."""
-        return self.parameters.adopt(self.where, stored, any_plan=not self._tables_asked)
+        any_plan = self.in_memory or not self._tables_asked
+        adopted = self.parameters.adopt(self.where, stored, any_plan=any_plan)
+        return self.parameters if self.in_memory else adopted

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dedup.errors import IndexCorruptError, IndexMismatchError
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.plans import Plan, possible_plans
+from dedup.fingerprint.plans import Plan, block_plan, possible_plans
 from dedup.index.entry import Entry
 from dedup.settings import SETTINGS
 
@@ -30,7 +30,7 @@ class Parameters:
     @property
     def texts(self) -> dict[str, str]:
         """All of them, as an index stores them."""
-        own = {"format": str(FORMAT), "scope": self.scope, "tables": _levels(self.plan)}
+        own = {"format": str(FORMAT), "scope": self.scope, "tables": str(self.plan)}
         return own | self.detector.parameters
 
     def adopt(self, where: str, stored: Mapping[str, str], *, any_plan: bool) -> "Parameters":
@@ -44,8 +44,9 @@ class Parameters:
         if any_plan and stored.get("tables"):
             wanted["tables"] = stored["tables"]
         check_parameters(f"the index {where}", stored, wanted)
-        for plan in (self.plan, *possible_plans(self.plan.max_distance)):
-            if _levels(plan) == wanted["tables"]:
+        k = self.plan.max_distance
+        for plan in (self.plan, block_plan(k), *possible_plans(k)):
+            if str(plan) == wanted["tables"]:
                 return replace(self, plan=plan)
         raise IndexCorruptError(f"the index {where} is damaged: its table plan is {wanted['tables']!r}")
 
@@ -66,10 +67,6 @@ class Parameters:
         if not re.fullmatch("[0-9a-f]{32}", entry.run):
             return "it names no run"
         return None
-
-
-def _levels(plan: Plan) -> str:
-    return ".".join(map(str, plan.levels))
 
 
 def check_format(where: str, stored: object) -> None:

@@ -54,10 +54,10 @@ class Method(ABC):
         """
 
     @abstractmethod
-    def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
+    def plan(self, expected_pages: int, tables: int | None = None, *, in_memory: bool = False) -> Plan:
         """The tables in which a page is filed, ``tables`` of them if that is asked for.
 
-        Raises `SettingsError` for a number of tables that is not possible.
+        ``in_memory``: a look-up may read many prefixes of a table, which costs next to nothing there.  Raises `SettingsError` for a number of tables that is not possible.
         """
 
     def probability(self, resemblance: float) -> float | None:
@@ -97,7 +97,7 @@ class SharedKeys(Method):
     def distances(self, filed: Hashes, own: Hashes) -> npt.NDArray[np.uint8]:
         return np.where((filed == own).any(axis=1), np.uint8(0), np.uint8(APART))
 
-    def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
+    def plan(self, expected_pages: int, tables: int | None = None, *, in_memory: bool = False) -> Plan:
         if tables is not None:
             why = f"but this method has a table for each of its {self}"
             raise SettingsError(name="tables", value=tables, why=why, allowed="None with this method")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.fingerprint.methods.base import Method
-from dedup.fingerprint.plans import Plan, plan, plan_for
+from dedup.fingerprint.plans import Plan, block_plan, plan, plan_for
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.simhash import distances
 
@@ -45,10 +45,10 @@ class Simhash(Method):
     def distances(self, filed: Hashes, own: Hashes) -> npt.NDArray[np.uint8]:
         return distances(filed[:, 0], int(own[0]))
 
-    def plan(self, expected_pages: int, tables: int | None = None) -> Plan:
-        if tables is None:
-            return plan(self.max_distance, expected_pages)
-        return plan_for(tables, self.max_distance)
+    def plan(self, expected_pages: int, tables: int | None = None, *, in_memory: bool = False) -> Plan:
+        if tables is not None:
+            return plan_for(tables, self.max_distance)
+        return block_plan(self.max_distance) if in_memory else plan(self.max_distance, expected_pages)
 
     def describe(self, plan: Plan, expected_pages: int, min_resemblance: float) -> str:
         return plan.describe(expected_pages)

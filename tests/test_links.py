@@ -88,7 +88,7 @@ SKIP = {
     "wiki": 301,
     "printer": 400,
     "forum": 410,
-    "facets": 460,
+    "facets": 480,
 }
 
 

@@ -6,6 +6,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from dedup.droplog import record as record_module
 from dedup.droplog.drops import Drops
 from dedup.droplog.record import FIELDS, OPTIONAL, Record, make, parse
 from dedup.scrapy.commands.duplicates.text import CSV_HEADING, as_csv
@@ -85,6 +86,54 @@ def test_no_other_field_is_written() -> None:
 def test_another_line_is_no_record(line: str | bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 (json.loads has texts of its own)
         parse(line)
+
+
+def _outcome(read: Any, line: str | bytes) -> str:
+    try:
+        return repr(read(line))
+    except ValueError as error:
+        return str(error)
+
+
+def test_the_fast_way_to_read_a_line_comes_to_the_same_as_the_other() -> None:
+    values = [value for allowed, refused in VALUES.values() for value in (allowed, *refused)]
+    values += [-0.0, 0.0, 1, 1.0, 2**64, 1e400, "\ud83d\ude00", "\udc00\ud800", "a\0\x7f", {"url": [1]}]
+    values += [
+        "2026-11-21T10:00:00,000+00:00",
+        "2026-11-21t10:00:00.000+00:00",
+        "2026-11-21T24:00:00.000+00:00",
+    ]
+    values += [
+        "2026-02-30T10:00:00.000+00:00",
+        "２026-11-21T10:00:00.000+00:00",
+        "2026-11-21T10:00:00.000-00:00",
+    ]
+    values += [
+        "2026-11-21T10:00:00.000+00:00\n",
+        "2026-11-21 10:00:00.000+00:00",
+        "2026-11-21T10:00:00.000001+00:00",
+    ]
+    lines: list[str | bytes] = [
+        json.dumps(RECORD | {name: value}, ensure_ascii=plain)
+        for name in [*FIELDS, "of a later version"]
+        for value in values
+        for plain in (True, False)
+    ]
+    line = json.dumps(RECORD)
+    lines += [
+        json.dumps(dict(reversed(RECORD.items()))),
+        line + "x",
+        f" {line}\r\n",
+        line[:-1] + ', "depth": 2}',
+    ]
+    lines += [
+        line[:-1] + ', "depth": -2}',
+        line.replace("0.9", "0.90000000000000002"),
+        line.replace("0.9", "09"),
+    ]
+    lines += [line.encode("utf-16"), line.encode("utf-8-sig"), line.replace("a.ex", "\xff").encode("latin-1")]
+    for line in lines:
+        assert _outcome(parse, line) == _outcome(record_module._parse, line), line
 
 
 def test_columns_have_the_types_of_their_fields() -> None:

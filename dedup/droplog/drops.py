@@ -135,11 +135,19 @@ class Drops:
         try:
             with self._errors():
                 self._database.executescript(_SCHEMA)
-                self._database.executemany(_INSERT, (tuple(_row(record)) for record in records))
+                for record in records:
+                    self._insert(record)
                 self._database.execute(_INDEX)
         except BaseException:
             self._database.close()
             raise
+
+    def _insert(self, record: Record) -> None:
+        row = (*map(record.get, FIELDS), host(record["url"]))
+        try:
+            self._database.execute(_INSERT, row)
+        except UnicodeEncodeError:  # a lone surrogate, which SQLite doesn't store
+            self._database.execute(_INSERT, [*map(_escaped, row)])
 
     def __enter__(self) -> Self:
         return self
@@ -221,10 +229,8 @@ class Drops:
         return self._rows(query, of=cluster.duplicate_of)
 
 
-def _row(record: Record) -> Iterator[object]:
-    """The columns of a record.  Lone surrogates are escaped, as SQLite doesn't store them."""
-    for value in (*(record.get(name) for name in FIELDS), host(record["url"])):
-        yield value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+def _escaped(value: object) -> object:
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 _PARTS = re.compile(r"%[0-9a-f]{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-z]+", re.IGNORECASE)

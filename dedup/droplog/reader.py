@@ -66,7 +66,8 @@ class Reader:
             try:
                 with path.open("rb", buffering=0) as raw:
                     for line in _lines(watch(cast(BinaryIO, raw))):
-                        yield from self._parse(line)
+                        if record := self._parse(line):
+                            yield record
             except (EOFError, zlib.error, gzip.BadGzipFile):
                 self.damaged.append(path)
             except (OSError, ValueError) as error:
@@ -87,22 +88,23 @@ class Reader:
                     if path not in tails:
                         tails[path] = _Tail(path, os.SEEK_SET)
                     for line in tails[path].lines():
-                        yield from self._parse(line)
+                        if record := self._parse(line):
+                            yield record
                 time.sleep(pause)
         finally:
             for tail in tails.values():
                 tail.close()
 
-    def _parse(self, line: bytes) -> Iterator[Record]:
+    def _parse(self, line: bytes) -> Record | None:
         if line.isspace():
-            return
+            return None
         try:
             record = parse(line)
         except ValueError:
             self.unreadable += 1
-        else:
-            self.records += 1
-            yield record
+            return None
+        self.records += 1
+        return record
 
 
 def _lines(raw: BinaryIO) -> Iterator[bytes]:

@@ -9,14 +9,29 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from reprlib import repr as shortened
-from typing import Annotated, Any, NotRequired, TypedDict, Unpack, cast, get_args, get_type_hints
+from types import NoneType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    NotRequired,
+    TypedDict,
+    Union,
+    Unpack,
+    cast,
+    get_args,
+    get_type_hints,
+)
 
 from dedup.errors import SettingsError
 from dedup.page.urls import host
 from dedup.settings import Action
 from dedup.values import Number, check
+
+if TYPE_CHECKING:
+    from msgspec.json import Decoder
 
 __all__ = ["FIELDS", "OPTIONAL", "Field", "Filter", "Record", "make", "moment", "parse"]
 
@@ -32,10 +47,17 @@ class Field:
     column: str  #: the type of its column in SQL
     text: str  #: what the field holds, for messages and documents
     is_url: bool = False
+    most: int | None = None  #: of a number, which is 0 at least
+
+
+#: A time as records have it, if its numbers are those of a time.
+_WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?!24)[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}\+00:00")
 
 
 def _time(value: Any) -> str:
     found = datetime.fromisoformat(value)
+    if _WRITTEN.fullmatch(value):
+        return str(value)
     found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     return found.isoformat(timespec="milliseconds")
 
@@ -60,12 +82,14 @@ def _number(high: int, *kinds: type) -> Callable[[Any], Any]:
 _text = _as_it_is(lambda value: type(value) is str)
 _text_or_none = _as_it_is(lambda value: value is None or type(value) is str)
 _action = _as_it_is(lambda value: value in get_args(Action))
-_count = _number(1 << 32, int)  # no sum of counts overflows
+_MOST = 1 << 32  # no sum of counts overflows
+_count = _number(_MOST, int)
 
 
 _TEXT = partial(Field, _text, "TEXT")
 _URL = partial(Field, _text, "TEXT", is_url=True)
-_COUNT = partial(Field, _count, "INTEGER")
+_COUNT = partial(Field, _count, "INTEGER", most=_MOST)
+_COUNT_OR_NONE = partial(Field, _or_none(_count), "INTEGER", most=_MOST)
 
 
 class Record(TypedDict):
@@ -75,29 +99,29 @@ class Record(TypedDict):
     url: Annotated[str, _URL("the page's URL, without user and password")]
     duplicate_of: Annotated[str, _URL("the URL of the kept page that it is like")]
     distance: Annotated[
-        int, Field(_number(64, int), "INTEGER", "in how many of 64 bits the simhashes of both pages differ")
+        int,
+        Field(
+            _number(64, int), "INTEGER", "in how many of 64 bits the simhashes of both pages differ", most=64
+        ),
     ]
     resemblance: Annotated[
-        float, Field(_number(1, int, float), "REAL", "the share of shingles that both pages have, 0 to 1")
+        float,
+        Field(_number(1, int, float), "REAL", "the share of shingles that both pages have, 0 to 1", most=1),
     ]
     own: Annotated[
         NotRequired[int | None],
-        Field(
-            _or_none(_count),
-            "INTEGER",
+        _COUNT_OR_NONE(
             "how many shingles are the page's own, and not the chrome of its host; null for an exact one and "
             "where nothing is known of the host; may be missing",
         ),
     ]
     matching: Annotated[
         NotRequired[int | None],
-        Field(
-            _or_none(_count), "INTEGER", "how many of these the kept page has, too; null and missing likewise"
-        ),
+        _COUNT_OR_NONE("how many of these the kept page has, too; null and missing likewise"),
     ]
     new: Annotated[
         NotRequired[int | None],
-        Field(_or_none(_count), "INTEGER", "how many of these the kept page has not; likewise"),
+        _COUNT_OR_NONE("how many of these the kept page has not; likewise"),
     ]
     simhash: Annotated[str, _TEXT("the page's simhash, 16 hexadecimal digits")]
     duplicate_of_simhash: Annotated[str, _TEXT("the kept page's simhash, likewise")]
@@ -139,6 +163,7 @@ class Record(TypedDict):
 FIELDS: dict[str, Field] = {
     name: hint.__metadata__[0] for name, hint in get_type_hints(Record, include_extras=True).items()
 }
+_ORDER = tuple(FIELDS)
 #: The fields that a record may lack.
 OPTIONAL = Record.__optional_keys__
 
@@ -152,6 +177,38 @@ def make(**values: Unpack[Record]) -> Record:
 
 def parse(line: bytes | str) -> Record:
     """The record on a line of a log, without fields that no record has.  Raises `ValueError` if it is no record."""
+    return _parse_fast(line) or _parse(line)
+
+
+def _parse_fast(line: bytes | str) -> Record | None:
+    """The same in a quarter of the time; None for lines that are no record, and for some that are one."""
+    try:
+        found = _decoder().decode(line)
+        found["time"] = _time(found["time"])
+    except (ValueError, OverflowError, RecursionError):
+        return None
+    if tuple(found) == _ORDER:
+        return found
+    return cast(Record, {name: found[name] for name in FIELDS if name in found})  # type: ignore[literal-required]
+
+
+@cache
+def _decoder() -> "Decoder[Record]":
+    """Reads a line and checks its fields, but for the time; it is stricter about texts than JSON in Python is."""
+    import msgspec  # not above: a crawl only writes
+
+    fields: dict[str, Any] = {}
+    for name, kind in get_type_hints(Record).items():
+        if (most := FIELDS[name].most) is not None:
+            # A float may be written as a whole number, and stays one.
+            kinds = (int, float) if kind is float else get_args(kind) or (kind,)
+            bounds = msgspec.Meta(ge=0, le=most)
+            kind = Union[*(one if one is NoneType else Annotated[one, bounds] for one in kinds)]
+        fields[name] = NotRequired[kind] if name in OPTIONAL else kind
+    return msgspec.json.Decoder(TypedDict("Line", fields))  # type: ignore[operator]
+
+
+def _parse(line: bytes | str) -> Record:
     try:
         found = json.loads(line)
     except RecursionError:

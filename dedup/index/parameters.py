@@ -15,6 +15,7 @@ __all__ = ["FORMAT", "Parameters", "check_format", "check_parameters"]
 #: Changes whenever stored entries would be read differently.
 FORMAT = 4
 
+_RUN = re.compile("[0-9a-f]{32}")
 #: What an index was built with that was made before these could be set.
 UNSAID = {"ignore": "[]", "ignore_text": "[]"}
 
@@ -64,7 +65,7 @@ class Parameters:
             return f"it has {len(entry.bands)} bands instead of {bands}"
         if not 0 <= entry.filed < 1 << 32:
             return f"it was filed at {entry.filed}"
-        if not re.fullmatch("[0-9a-f]{32}", entry.run):
+        if not _RUN.fullmatch(entry.run):
             return "it names no run"
         return None
 

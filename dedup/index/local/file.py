@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import stat
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -23,16 +24,12 @@ __all__ = ["APPLICATION_ID", "COLUMNS", "HOST_COLUMNS", "IndexFile", "checksum",
 APPLICATION_ID = 0x5368696E
 #: The columns of a page, in the order of `entry_of`.
 COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, checksum"
+#: Their types, without the checksum.
+_TYPES = (str, str, bytes, bytes, bytes, bytes, bytes, int, str, bytes, bytes)
+#: What simhash, scope, digest, view and ``called`` hold.
+_NUMBERS = struct.Struct(">7Q")
 #: The columns of a host, in the order of `table_of`.
 HOST_COLUMNS = "name, chrome, checksum"
-
-
-def _number(blob: bytes) -> int:
-    return int.from_bytes(blob, "big")
-
-
-def _numbers(blob: bytes) -> tuple[int, ...]:
-    return tuple(_number(blob[at : at + 8]) for at in range(0, len(blob), 8))
 
 
 def checksum(row: Iterable[object]) -> bytes:
@@ -42,20 +39,21 @@ def checksum(row: Iterable[object]) -> bytes:
 
 def entry_of(row: Sequence[Any]) -> Entry:
     """The entry in a row, of `COLUMNS`.  Raises ValueError if it is not as it was written."""
-    *columns, seal = row
+    columns = tuple(row[:-1])
+    if row[-1] != checksum(columns) or tuple(map(type, columns)) != _TYPES:
+        raise ValueError("a page is not as it was written")
     page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called = columns
-    texts, blobs = (page_id, url, run), (simhash, scope, digest, view, called, bands, sketch)
+    numbers = b"".join((simhash, scope, digest, view, called))
     if (
-        seal != checksum(columns)
-        or any(type(text) is not str for text in texts)
-        or any(type(blob) is not bytes for blob in blobs)
-        or type(filed) is not int
-        or [*map(len, blobs[:5])] != [8, 8, 8, 8, 24]
+        not len(simhash) == len(scope) == len(digest) == len(view) == 8
+        or len(numbers) != 56
         or len(bands) % 8
     ):
         raise ValueError("a page is not as it was written")
-    keys = _number(simhash), _number(scope), _number(digest), _numbers(bands)
-    return Entry(page_id, url, *keys, sketch, filed, run, _number(view), Called.from_bytes(called))
+    simhash, scope, digest, view, *called = _NUMBERS.unpack(numbers)
+    bands = struct.unpack(f">{len(bands) // 8}Q", bands) if bands else ()
+    keys = simhash, scope, digest, bands
+    return Entry._make((page_id, url, *keys, sketch, filed, run, view, Called._make(called)))
 
 
 def table_of(row: Sequence[Any]) -> tuple[str, bytes]:

@@ -65,8 +65,9 @@ class _Readable(IndexFile):
         at, left = 0, os.path.getsize(self.path) // ROW
         while left > 0 and at < HIGHEST:
             try:
-                for number, *columns in self.connection.execute(f"{statement} > ? ORDER BY number", (at,)):
-                    yield number, _entry(columns)
+                for row in self.connection.execute(f"{statement} > ? ORDER BY number", (at,)):
+                    number = row[0]
+                    yield number, _entry(row[1:])
                     at = max(at, number)
                 return
             except sqlite3.DatabaseError:

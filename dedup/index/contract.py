@@ -24,7 +24,7 @@ from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.plans import Plan
-from dedup.index.entry import Entry, original_id, scope_mask, storable_id, storable_url
+from dedup.index.entry import Entry, scope_mask, storable, storable_id, storable_url
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
@@ -183,12 +183,7 @@ class Index(ABC):
     async def add(self, entries: Sequence[Entry]) -> int:
         """Files pages as they are, as done, without judging them; how many were not filed before."""
         await self.open()
-        return await self._add(
-            [
-                entry._replace(page_id=storable_id(original_id(entry.page_id)), url=storable_url(entry.url))
-                for entry in entries
-            ]
-        )
+        return await self._add([*map(storable, entries)])
 
     async def add_hosts(self, tables: Mapping[str, Chrome]) -> None:
         """Merges tables of hosts, by their names, into what is known of those hosts, and stores that."""

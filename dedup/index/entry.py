@@ -12,7 +12,7 @@ from dedup.page.urls import strip_user
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-__all__ = ["Entry", "original_id", "scope_mask", "storable_id", "storable_url"]
+__all__ = ["Entry", "original_id", "scope_mask", "storable", "storable_id", "storable_url"]
 
 #: Begins every page id that is escaped.  Unicode keeps this character out of texts.
 ESCAPED = "\uffff"
@@ -124,3 +124,11 @@ def storable_url(url: str) -> str:
     'http://example.org/?'
     """
     return strip_user(url).encode("utf-8", "replace").decode()
+
+
+def storable(entry: Entry) -> Entry:
+    """A page with a page id and a URL that can be stored."""
+    page_id, url = storable_id(original_id(entry.page_id)), storable_url(entry.url)
+    if page_id == entry.page_id and url == entry.url:
+        return entry
+    return entry._replace(page_id=page_id, url=url)

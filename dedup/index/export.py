@@ -4,10 +4,9 @@ What any store gives out, any store of the same parameters takes; the table plan
 The hosts come first, so that an import that is interrupted leaves no table older than a page.
 """
 
-import base64
 import json
 import re
-from binascii import b2a_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
@@ -74,10 +73,12 @@ def read_line(line: bytes, index: Index) -> Entry | tuple[str, Chrome]:
     if "host" in found:
         values = _fields(found, HOST_FIELDS)
         return values["host"], Chrome.from_bytes(values["chrome"], index.detector.sketcher.slots)
-    entry = Entry(**_fields(found, FIELDS))
+    values = _fields(found, FIELDS)
+    values["scope"] = scope_mask(index.scope, values["url"])
+    entry = Entry(**values)
     if wrong := index.parameters.flaw(entry):
         raise ValueError(wrong)
-    return entry._replace(scope=scope_mask(index.scope, entry.url))
+    return entry
 
 
 def _fields(found: Mapping[str, Any], fields: "Fields") -> dict[str, Any]:
@@ -95,7 +96,7 @@ def _fields(found: Mapping[str, Any], fields: "Fields") -> dict[str, Any]:
 def _object(line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line.decode())
-        return {**found}
+        return found if type(found) is dict else {**found}
     except (ValueError, TypeError, RecursionError):
         raise ValueError("it is not a JSON object") from None
 
@@ -113,17 +114,22 @@ def _url(value: Any) -> str:
     return storable_url(value)
 
 
-def _hex(pattern: re.Pattern[str]) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        if not pattern.fullmatch(value):
-            raise ValueError
-        return str(value)
-
-    return read
-
-
 def _key(value: Any) -> int:
-    return int(_hex(_KEY)(value), 16)
+    if not _KEY.fullmatch(value):
+        raise ValueError
+    return int(value, 16)
+
+
+def _run(value: Any) -> str:
+    if not _RUN.fullmatch(value):
+        raise ValueError
+    return str(value)
+
+
+def _called(value: Any) -> Called:
+    if not _CALLED.fullmatch(value):
+        raise ValueError
+    return Called(int(value[:16], 16), int(value[16:32], 16), int(value[32:], 16))
 
 
 def _keys(value: Any) -> tuple[int, ...]:
@@ -139,7 +145,7 @@ def _count(value: Any) -> int:
 
 
 def _octets(value: Any) -> bytes:
-    return base64.b64decode(_text(value), validate=True)
+    return a2b_base64(_text(value), strict_mode=True)
 
 
 def _base64(octets: bytes) -> str:
@@ -156,8 +162,8 @@ FIELDS: Fields = {
     "bands": (_keys, "a list of 16 hex digits each"),
     "sketch": (_octets, "base64"),
     "filed": (_count, "seconds since 1970"),
-    "run": (_hex(_RUN), "32 hex digits"),
-    "called": (lambda value: Called.from_bytes(bytes.fromhex(_hex(_CALLED)(value))), "48 hex digits"),
+    "run": (_run, "32 hex digits"),
+    "called": (_called, "48 hex digits"),
 }
 #: Those of a host.
 HOST_FIELDS: Fields = {

@@ -165,7 +165,7 @@ def strip_user(url: str) -> str:
     >>> strip_user("http://me:secret@example.org/@a"), strip_user("mailto:me@example.org")
     ('http://example.org/@a', 'mailto:me@example.org')
     """
-    return _USER.sub(r"\1", url)
+    return _USER.sub(r"\1", url) if "@" in url else url
 
 
 def host(url: str) -> str:

@@ -44,10 +44,14 @@ class Cost(NamedTuple):
 
 def cost(arguments: Sequence[object], folder: Path, output: Path) -> Cost:
     """The cost of a `scrapy` command, whose output goes to a file."""
-    command = [sys.executable, "-m", "scrapy", *map(str, arguments)]
+    command = [sys.executable, "-W", "ignore", "-m", "scrapy", *map(str, arguments)]
+    compiled = os.environ | {
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str(output.parent / "compiled"),
+    }
     started = time.perf_counter()
     with output.open("wb") as out:
-        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, cwd=folder, env=compiled, stdout=out, stderr=subprocess.STDOUT)
         _, status, usage = os.wait4(process.pid, 0)
     assert status == 0, output.read_text()
     return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - started, usage.ru_maxrss / 1024)

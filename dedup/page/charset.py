@@ -3,8 +3,6 @@
 import codecs
 from contextlib import suppress
 
-from bs4 import UnicodeDammit
-
 __all__ = ["charset", "decode"]
 
 #: Codecs of Python that no page is encoded in; punycode takes quadratic time.
@@ -39,6 +37,8 @@ def decode(html: bytes | str, encoding: str | None = None) -> str:
         return html.decode(named, "replace")
     with suppress(UnicodeDecodeError):
         return html.decode("utf-8")
+    from bs4 import UnicodeDammit  # not above: it takes longer to load than most crawls ever need it
+
     head = html if len(html) <= HEAD else html[:HEAD].rpartition(b"<")[0]
     excluded = [*NOT_DECLARED, *NOT_CHARSETS, *(name.replace("_", "-") for name in NOT_CHARSETS)]
     guess = UnicodeDammit(head, is_html=True, exclude_encodings=excluded).original_encoding

@@ -33,8 +33,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
-from bs4 import BeautifulSoup
-from bs4.exceptions import ParserRejectedMarkup
 from lxml import etree
 
 from dedup.page.data import read_data
@@ -86,6 +84,9 @@ def parse(text: str) -> etree._Element:
     """
     root = _parse(text)
     if root.find("body") is None and root.find("frameset") is None and text.strip():
+        from bs4 import BeautifulSoup  # not above: few pages need it
+        from bs4.exceptions import ParserRejectedMarkup
+
         with warnings.catch_warnings(), suppress(ParserRejectedMarkup):
             warnings.simplefilter("ignore")
             second = _parse(str(BeautifulSoup(text[:SECOND_OPINION], "html.parser")))

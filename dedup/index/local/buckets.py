@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
@@ -56,27 +57,25 @@ class Buckets:
     def merge(self, columns: list[Hashes], size: int) -> Iterator[None]:
         """Files the keys of the next pages, up to a number, and stops after each slice.
 
-        Buckets move up in their place, the last ones first; meanwhile all that was there is found.  Keeps no
-        reference to ``columns``.  O(m) for m pages, then O(n) in slices.
+        Buckets move up in their place, the last ones first; meanwhile all that was there is found.  ``columns`` are
+        read at once.  O(m) for m pages, then O(n) in slices.
         """
-        first, tables, buckets = self.covered, self._first.ravel(), len(self._starts)
-        keys = columns[self._column][first:size]
-        prefixes = [table.prefix_of(keys).astype(np.uint16) for table in self._tables]
-        orders = [each.argsort(kind="stable") for each in prefixes]  # which counts, as there are few values
-        fresh = np.concatenate([keys[order] for order in orders])
-        numbers = (np.concatenate(orders) + first).astype(np.uint32)
-        own = np.concatenate([p[o] + at for p, o, at in zip(prefixes, orders, tables, strict=True)])
+        fresh, numbers, own = self._sort(columns[self._column], size)
+        buckets = len(self._starts)
         before = np.zeros(buckets + 1, np.int64)  # how many of the fresh belong into earlier buckets
         np.cumsum(np.bincount(own, minlength=buckets), out=before[1:])
+        rows = len(self._values) + len(fresh)
+        yield
         self._values.resize(
-            len(self._values) + len(fresh), refcheck=False
-        )  # no other thread has a part of it
-        self._numbers.resize(len(self._numbers) + len(fresh), refcheck=False)
+            rows, refcheck=False
+        )  # whose memory is moved, and no other thread has a part of it
+        yield
+        self._numbers.resize(rows, refcheck=False)
         last = buckets
         while last:
             yield
             here = max(0, int(self._ends[last - 1]) - SLICE)
-            low = min(int(self._starts[:last].searchsorted(here)), last - 1)
+            low = min(int(self._starts[:last].searchsorted(np.int32(here))), last - 1)
             old = slice(int(self._starts[low]), int(self._ends[last - 1]))
             added = slice(int(before[low]), int(before[last]))
             moved = slice(old.start + added.start, old.stop + added.stop)
@@ -86,6 +85,16 @@ class Buckets:
             self._starts[low:last] += before[low:last]
             self._ends[low:last] += before[low + 1 : last + 1]
             last = low
+
+    def _sort(self, keys: Hashes, size: int) -> tuple[Hashes, Numbers, npt.NDArray[np.int64]]:
+        """The keys of the next pages in the order of the buckets, their pages, and their buckets."""
+        fresh = keys[self.covered : size]
+        prefixes = [table.prefix_of(fresh).astype(np.uint16) for table in self._tables]
+        orders = [each.argsort(kind="stable") for each in prefixes]  # which counts, as there are few values
+        each = zip(self._first.ravel(), prefixes, orders, strict=True)
+        own = np.concatenate([first + prefix[order] for first, prefix, order in each])
+        order = np.concatenate(orders)
+        return fresh[order], (order + self.covered).astype(np.uint32), own
 
     def check(self, columns: list[Hashes]) -> None:
         """Raises AssertionError unless each table is in order and holds exactly the first of the keys."""

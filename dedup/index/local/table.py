@@ -37,22 +37,24 @@ class Sorted:
     def merge(self, keys: Hashes) -> Iterator[None]:
         """Files the keys of the next pages, and stops after each slice; until the last, only what was there is found.
 
-        Keeps no reference to ``keys``.  O(m log m) for m of them, then O(n) in slices.
+        ``keys`` are read at once.  O(m log m) for m of them, then O(n) in slices.
         """
         fresh = self.table.permute(keys)
         order = fresh.argsort()
         fresh, numbers = fresh[order], (order + len(self.numbers)).astype(np.uint32)
-        places = self.values.searchsorted(fresh) + np.arange(len(fresh))
         size = len(self.values) + len(fresh)
         merged, merged_numbers = np.empty(size, np.uint64), np.empty(size, np.uint32)
-        for start in range(0, size, SLICE):
+        first = start = 0
+        while start + first < size:
             yield
-            end = min(start + SLICE, size)
-            first, last = places.searchsorted((start, end)).tolist()
-            there, added = slice(start - first, end - last), slice(first, last)
-            new = places[added] - start
-            weave(merged[start:end], new, self.values[there], fresh[added])
-            weave(merged_numbers[start:end], new, self.numbers[there], numbers[added])
+            end = min(start + SLICE, len(self.values))
+            is_last = end == len(self.values)
+            last = len(fresh) if is_last else int(fresh.searchsorted(self.values[end - 1]))
+            old, added, into = slice(start, end), slice(first, last), slice(start + first, end + last)
+            new = self.values[old].searchsorted(fresh[added]) + np.arange(last - first)
+            weave(merged[into], new, self.values[old], fresh[added])
+            weave(merged_numbers[into], new, self.numbers[old], numbers[added])
+            first, start = last, end
         self.values, self.numbers = merged, merged_numbers
 
     def check(self, keys: Hashes) -> None:

@@ -18,6 +18,8 @@ __all__ = ["SortedTables"]
 
 #: The unsorted tail may grow to this many keys, or to this share of all, before it is merged: a scan of 8,192 takes 7 us.
 TAIL, TAIL_SHARE = 1 << 13, 64
+#: But not to more than this many keys, which are sorted in 3 ms.
+MAX_TAIL = 1 << 15
 #: If the tables hold more for a query than this share of all pages, all keys are scanned instead, in their order:
 #: that takes 1 ns a page, and no page is met twice.
 SCAN_SHARE = 16
@@ -66,8 +68,8 @@ class SortedTables:
         return self.size - 1
 
     def _most(self) -> int:
-        """How many pages may be in the tail."""
-        return max(TAIL // (len(self._columns) - len(EXACT)), self.size // TAIL_SHARE)
+        """How many pages may be in the tail: for a method of several keys, as many keys."""
+        return min(max(TAIL, self.size // TAIL_SHARE), MAX_TAIL) // (len(self._columns) - len(EXACT))
 
     def _merge(self) -> Iterator[None]:
         """Brings all tables up to date, one after the other, and stops after each slice."""

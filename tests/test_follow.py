@@ -123,6 +123,27 @@ def test_an_errback_is_told_that_a_link_is_parked_when_the_log_has_it(follow: Ru
     assert done.mishaps == []
 
 
+def test_a_link_that_came_back_is_in_the_log_until_its_page_is_parsed(follow: Run, parked: Path) -> None:
+    """So a crawl that is killed while a callback runs does not lose what that would have found."""
+    came_back = []
+
+    class Looks(Walker):
+        def parse(self, response: Any) -> Any:
+            if parked.exists() and f'"url": "{response.url}"' in parked.read_text():
+                assert response.url in set(parked_urls(parked))
+                came_back.append(response.url)
+            yield from super().parse(response)
+
+    pages = mirror(40)
+    for number in range(10, 40):
+        pages[f"/copy/article-{number}.html"] = page(f"/article-{number}.html", f"/copy/note-{number}.html")
+        pages[f"/copy/note-{number}.html"] = page(f"note {number}")
+    done = follow(pages, Looks)
+    assert came_back
+    assert not set(came_back) & set(parked_urls(parked))
+    assert done.mishaps == []
+
+
 def test_links_of_pages_that_are_not_followed_are_weighed_likewise(follow: Run) -> None:
     done = follow(TWINS, DEDUP_ACTION="nofollow")
     assert "/behind-b" in done.requests

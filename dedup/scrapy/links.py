@@ -5,7 +5,7 @@
 
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
@@ -75,7 +75,8 @@ class LinksMiddleware(Component):
         self._offered = Met()  # the URLs of requests, and of links on pages that were harvested
         self._short: dict[int, None] = {}  # digests of short pages
         self._repeats: WeakSet[Response] = WeakSet()  # short pages that were met before
-        self._scheduled = Slot(self.crawler)
+        self._came_back: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # judged, but not yet parsed
+        self._scheduled = Slot(self.crawler, self._left)
         if folder := self.crawler.settings.get("JOBDIR"):
             read_state(Path(folder, STATE), self.links)
             take_parked(Path(folder, WAITING), self.links, spider)
@@ -206,8 +207,13 @@ class LinksMiddleware(Component):
     def _learn(self, request: Request, *, new: bool | None, of: str) -> None:
         url = _asked_url(request)
         if request.meta.pop(WAITED, False):
-            self._log.fetched(url)
+            self._came_back[request] = url
         self._give_back(self.links.learn(url, new=new, of=of))
+
+    def _left(self, request: Request) -> None:
+        """The engine is done with a request.  Until then, a crash would lose what its page links to."""
+        if (url := self._came_back.pop(request, None)) is not None:
+            self._log.fetched(url)
 
     def _give_back(self, waiting: list[Link]) -> None:
         for link in waiting:

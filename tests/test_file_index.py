@@ -27,7 +27,7 @@ from dedup.errors import (
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import Plan, block_plan, plan_for
 from dedup.fingerprint.simhash import distances
-from dedup.index.local import buckets, table, tables
+from dedup.index.local import buckets, sqlite, table, tables
 from dedup.index.local.tables import SortedTables
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
@@ -308,6 +308,26 @@ async def test_pages_of_many_crawls_add_up(path: Path) -> None:
         assert (await index.claim(*claim)).status == "same"
         assert (await index.claim(*twin_of(claim))).of == claim[1]
     await index.close()
+
+
+@pytest.mark.parametrize("method", ["simhash", "minhash", "supershingle"])
+@driven
+async def test_a_file_that_is_opened_has_each_page_under_the_keys_that_it_was_filed_by(
+    path: Path, method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BATCH", 7)  # more than one, and the last not full
+    detector = Detector(method=method, min_tokens=2)
+    filed = {}
+    for n in range(25):
+        page = detector.fingerprint(f"<main><p>{n} little words</main><nav>and a menu</nav>")
+        async with opened_at(f"file:{path}", detector, scope="host") as index:
+            await index.claim(f"{n}", f"http://{n % 3}.example/{n}", page)
+            await index.confirm(f"{n}")
+            entry = await index.find(f"{n}")
+            assert entry
+            filed[n] = entry.keys
+    async with opened_at(f"file:{path}", detector, scope="host") as index:
+        assert {n: index._shelf.tables.keys(n) for n in filed} == filed  # type: ignore[attr-defined]
 
 
 # --- The sorted tables ---------------------------------------------------------------------------------

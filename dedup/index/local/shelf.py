@@ -7,6 +7,7 @@ holds the lock, so that runs in other threads stay out.
 import copy
 import os
 import threading
+from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ class Shelf:
         self.lock = threading.RLock()
         self.hosts: Hosts | None = None
         keys: Hashes | None = None
-        self._rows: list[int] = []  # row in the file, per number; 0 = not there
+        self._rows = array("Q")  # row in the file, per number; 0 = not there
         if store is not None:
             keys, self._rows = store.load(plan.columns)
         self.tables = SortedTables(plan, keys)

@@ -35,6 +35,7 @@ from dedup.index.local.file import (
     IndexFile,
     checksum,
     entry_of,
+    keys_of,
     table_of,
 )
 from dedup.index.parameters import FORMAT
@@ -42,6 +43,8 @@ from dedup.printing import printable
 
 __all__ = ["MAX_SAVED", "Store"]
 
+#: How many rows are read at once.
+BATCH = 1000
 #: How many tables of hosts a file holds; beyond them, those that were saved the longest ago are forgotten.
 MAX_SAVED = 10_000
 
@@ -181,22 +184,24 @@ class Store(IndexFile):
         except (DedupError, KeyError, sqlite3.Error, OSError):
             return ""
 
-    def load(self, columns: int) -> tuple[Hashes, list[int]]:
+    def load(self, columns: int) -> tuple[Hashes, "array[int]"]:
         """Keys of all pages, uint64, shape (n, len(EXACT) + columns), and their rows.  Reads, and checks, the whole file.
 
         Raises `IndexCorruptError` if any of it is not as it was written.
         """
-        keys, numbers = array("Q"), []
+        keys, numbers = [np.empty((0, len(EXACT) + columns), np.uint64)], array("Q")
         with self._errors(), closing(self._read_only()) as connection:
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if found != "ok":
                 raise IndexCorruptError(f"the index file:{self.name} is damaged: {printable(found)}")
-            for number, *row in connection.execute(f"SELECT number, {COLUMNS} FROM pages ORDER BY number"):
-                entry = self._entry(row)
-                numbers.append(number)
-                keys.extend(entry.keys)
-        table = np.array(keys, np.uint64).reshape(len(numbers), len(EXACT) + columns)
-        return table, numbers
+            read = connection.execute(f"SELECT {COLUMNS}, number FROM pages ORDER BY number")
+            while rows := read.fetchmany(BATCH):
+                try:
+                    keys.append(keys_of(rows, columns))
+                except ValueError as error:
+                    raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+                numbers.extend([row[-1] for row in rows])
+        return np.concatenate(keys), numbers
 
     def _entry(self, row: Sequence[Any]) -> Entry:
         try:

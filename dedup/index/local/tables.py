@@ -44,7 +44,10 @@ class SortedTables:
     def __init__(self, plan: Plan, keys: Hashes | None = None) -> None:
         keys = np.empty((0, len(EXACT) + plan.columns), np.uint64) if keys is None else keys
         self.size = len(keys)
-        self._columns = [column.copy() for column in keys.T]
+        room = max(TAIL, 2 * self.size)  # which is no memory until it is used
+        self._columns = [np.empty(room, np.uint64) for _ in keys.T]
+        for column, filed in zip(self._columns, keys.T, strict=True):
+            column[: self.size] = filed
         self._exact = [Sorted(table) for table in EXACT]
         is_short = {table.prefix for table in plan.tables} == {BUCKET_BITS} and plan.columns == 1
         self._near: Buckets | _Permuted = Buckets(plan) if is_short else _Permuted(plan)
@@ -56,7 +59,7 @@ class SortedTables:
     def add(self, keys: tuple[int, ...]) -> int:
         """Files the keys of a page; its number.  O(1), and now and then a slice of a merge."""
         if self.size == len(self._columns[0]):
-            for column in self._columns:  # which is moved as whole pages of memory, and not copied
+            for column in self._columns:  # which is moved as whole pages of memory, and seldom copied
                 column.resize(self.size + self._most(), refcheck=False)
         for column, key in zip(self._columns, keys, strict=True):
             column[self.size] = key

@@ -79,7 +79,7 @@ def url_discarder(rules: list[Rule]) -> list[dict[str, Any]]:
     another value.  That is more than a rule says: what is always met elsewhere, under other URLs, need not be the same.
 
     >>> url_discarder([Rule("parameter", "a.org", "sid", 40, 0, 39, 0.09), Rule("parameter", "a.org", "p", 30, 0, 3, 0.1)])
-    [{'args': ['sid'], 'order': 100, 'processor': 'queryRemoval', 'urlPattern': {'include': ['a.org']}}]
+    [{'args': ['sid'], 'order': 100, 'processor': 'queryRemoval', 'urlPattern': {'include': ['a.org/']}}]
     """
     hosts: dict[str, list[str]] = {}
     for rule in rules:
@@ -90,7 +90,7 @@ def url_discarder(rules: list[Rule]) -> list[dict[str, Any]]:
             "args": sorted(names),
             "order": 100,
             "processor": "queryRemoval",
-            "urlPattern": {"include": [host]},
+            "urlPattern": {"include": [f"{host}/"]},  # without the slash, it would be all subdomains as well
         }
         for host, names in sorted(hosts.items())
     ]

@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--fingerprints", type=Path)
     options = parser.parse_args()
     print(
-        "fingerprints | pages | design | bytes a page in tables | with all keys, digests and lists | look-up p50 us | p99 | "
+        "fingerprints | pages | design | bytes a page in tables | traced in all, with room for as many keys again | look-up p50 us | p99 | "
         "filing a page us | longest ms | built in s"
     )
     for pages in options.pages:

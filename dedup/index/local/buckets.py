@@ -28,13 +28,14 @@ class Buckets:
         self._ends = self._starts.copy()
         self._values: Hashes = np.empty(0, np.uint64)
         self._numbers: Numbers = np.empty(0, np.uint32)
+        self._rows = 0  # how many are in use
         self._masks = np.array(plan.masks, np.int64)
         self._first = np.arange(plan.size, dtype=np.int64)[:, np.newaxis] << width
 
     @property
     def covered(self) -> int:
         """How many pages are in every table, when no merge is under way."""
-        return len(self._numbers) // len(self._tables)
+        return self._rows // len(self._tables)
 
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> Numbers | None:
         """Numbers of pages with a key within ``radius`` bits, some of them more than once.
@@ -64,13 +65,16 @@ class Buckets:
         buckets = len(self._starts)
         before = np.zeros(buckets + 1, np.int64)  # how many of the fresh belong into earlier buckets
         np.cumsum(np.bincount(own, minlength=buckets), out=before[1:])
-        rows = len(self._values) + len(fresh)
-        yield
-        self._values.resize(
-            rows, refcheck=False
-        )  # whose memory is moved, and no other thread has a part of it
-        yield
-        self._numbers.resize(rows, refcheck=False)
+        rows = self._rows + len(fresh)
+        if not self._rows:  # with room for as many again, which is no memory until it is used
+            self._values, self._numbers = np.empty(2 * rows, np.uint64), np.empty(2 * rows, np.uint32)
+        for array in (self._values, self._numbers):
+            yield
+            if rows > len(array):
+                array.resize(
+                    rows, refcheck=False
+                )  # whose memory is moved, and no other thread has a part of it
+        self._rows = rows
         last = buckets
         while last:
             yield
@@ -103,7 +107,7 @@ class Buckets:
         bucket = np.repeat(np.arange(len(self._starts)), self._ends - self._starts)
         for table, first in zip(self._tables, self._first.ravel(), strict=True):
             mine = bucket - first >> table.prefix == 0
-            values, numbers = self._values[mine], self._numbers[mine]
+            values, numbers = self._values[: self._rows][mine], self._numbers[: self._rows][mine]
             assert np.array_equal(np.sort(numbers), np.arange(self.covered)), (
                 "a table lacks or repeats a page"
             )

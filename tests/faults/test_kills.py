@@ -62,8 +62,14 @@ class Store:
                 self.client.zadd(self.key("runs"), {run: 1})
 
     def pending(self) -> int:
-        """Claims that are neither confirmed nor released."""
-        return 0 if self.client is None else self.client.hlen(self.key("pending"))
+        """Claims that are neither confirmed nor released, of runs that have ended by themselves.
+
+        Those of the killed may stay: they shadow nothing once a lease is over, for which no crawl waits.
+        """
+        if self.client is None:
+            return 0
+        ends = dict(self.client.zrange(self.key("runs"), 0, -1, withscores=True))
+        return sum(ends.get(run, -1) < 0 for run in self.client.hvals(self.key("pending")))
 
 
 def store_of(kind: str, folder: Path, socket: Path) -> Store:

@@ -175,6 +175,9 @@ class Filter:
             self._traps.short(visit.url, page.tokens)
         if outcome.record is None:
             self._canonicals.keep(visit.url, page.canonical)
+            if verdict.status == "new" and self.unreached.reads():
+                for url in visit.links():
+                    self.unreached.ask(url)
         else:
             self._follow_up(visit, outcome, outcome.record)
         return outcome

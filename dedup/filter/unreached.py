@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 
 #: How many addresses are remembered, about 200 bytes each.  Beyond that a part of them stands for all.
 MAX_ADDRESSES = 1 << 16
+#: The links of so many kept pages are read, and then of one in so many: what a spider never follows, such as the links
+#: of a menu that it leaves out, is on these, too, and is nothing that a drop has cost.
+FIRST_READ, READ_ONE_IN = 30, 20
 #: How many addresses are fetched at most.  Among 200 the share of new ones is known to 7 points or better.
 MAX_SAMPLED = 200
 
@@ -50,6 +53,7 @@ class Unreached:
         self._met: dict[int, str | None] = {}
         self._bits = 0
         self._hosts: set[str] = set()
+        self._kept = 0
 
     def ask(self, url: str) -> None:
         """The crawl asks for a URL."""
@@ -61,6 +65,11 @@ class Unreached:
         """The crawl has got a page from a URL."""
         self._hosts.add(host(url))
         self.ask(url)
+
+    def reads(self) -> bool:
+        """Whether the links of the next kept page are to be given to `ask`, too; of most pages that takes too long."""
+        self._kept += 1
+        return self._kept <= FIRST_READ or self._kept % READ_ONE_IN == 0
 
     def leave(self, urls: Iterable[str]) -> None:
         """The links of a page are not followed."""

@@ -31,14 +31,14 @@ function summarise() {
     [totals.marked, "only marked"],
   ].filter(([count]) => count).map(([count, what]) => (count === totals.drops ? what : `${number(count)} ${what}`));
   const missed = data.missed;
-  const behind = !missed?.sampled ? "by the last run; their contents are not known"
+  const behind = !missed?.sampled ? "linked from near-duplicates; contents not known"
     : `${number(missed.new)} of ${number(missed.sampled)} sampled are new: ${number(missed.low)} to ${number(missed.high)} of all`;
   byId("summary").append(
     tile(number(totals.drops), "near-duplicates", actions.join(", ")),
     judged === null ? "" : tile(percent(totals.drops, judged), "of the pages judged", `${many(judged, "page")} judged`),
     tile(number(totals.clusters), "kept pages matched", `near-duplicates on ${many(totals.hosts, "host")}`),
     tile(number(totals.links), "links not followed", totals.marked_links ? `${number(totals.marked_links)} on marked pages were` : "one on two pages counts twice"),
-    missed ? tile(number(missed.urls), "URLs linked from them only", behind) : "",
+    missed ? tile(number(missed.urls), "URLs never asked for", behind) : "",
     told ? tile(percent(totals.agrees, told), "confirmed by the sites", `${number(totals.agrees)} of ${number(told)} name the kept page's URL as canonical, not their own`) : "",
     totals.bytes === null ? "" : tile(bytes(totals.bytes), "downloaded anyway", "a page is judged by its content"),
   );

@@ -83,7 +83,7 @@ class Probe:
         for which, where in ranges(*(self._starts[slot + end].astype(np.int64) for end in (0, 1))):
             filed = self._sorted[where]
             close = np.bitwise_count(filed ^ asked[which]) <= radius
-            found, rows = _back(self._table, filed[close]), places[which[close]]
+            found, rows = self._table.restore(filed[close]), places[which[close]]
             told = _told(found ^ chunk.values[rows], *self._masks)
             yield found[told], rows[told]
 
@@ -98,7 +98,7 @@ def within(
         last + 1, np.diff(last, prepend=-1)
     )  # where those that share a prefix end, for each of them
     for lower, upper in _candidates(filed, ends, radius):
-        one, other = _back(table, filed[lower]), _back(table, filed[upper])
+        one, other = table.restore(filed[lower]), table.restore(filed[upper])
         told = _told(one ^ other, prefix_mask(table), *earlier)
         yield one[told], other[told]
 
@@ -159,14 +159,6 @@ def _sorted(table: Table, values: Hashes) -> Hashes:
     if np.any(permuted[1:] < permuted[:-1]):
         permuted.sort()
     return permuted
-
-
-def _back(table: Table, permuted: Hashes) -> Hashes:
-    """What was permuted."""
-    found = np.zeros_like(permuted)
-    for right, mask, left in table.moves:
-        found |= ((permuted >> left) & mask) << right
-    return found
 
 
 def _told(differences: Hashes, mask: int, *earlier: int) -> npt.NDArray[np.bool_]:

@@ -70,6 +70,18 @@ class Table(NamedTuple):
             permuted |= ((fingerprint >> right) & mask) << left
         return permuted  # type: ignore[no-any-return]
 
+    def restore(self, permuted: _T) -> _T:
+        """The fingerprint that was permuted, or each of some.
+
+        >>> table = plan_for(4, max_distance=3).tables[1]
+        >>> hex(table.restore(table.permute(0x1111222233334444)))
+        '0x1111222233334444'
+        """
+        fingerprint: Any = permuted & 0
+        for right, mask, left in self.moves:
+            fingerprint |= ((permuted >> left) & mask) << right
+        return fingerprint  # type: ignore[no-any-return]
+
     def prefix_of(self, fingerprint: _T) -> _T:
         """The prefix of a fingerprint that is not permuted, or of each of some."""
         prefix: Any = self.permute(fingerprint) >> (self.bits - self.prefix)

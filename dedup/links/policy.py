@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dedup.links.address import Address, address, digest
-from dedup.links.met import Met
 from dedup.links.parking import Link, Lot, Parking
-from dedup.links.rates import Count, Rates, logit, sigmoid
+from dedup.links.rates import logit
+from dedup.links.yields import Yields, lot_of, name_of, names_of, names_of_parameter, repeats_of
 
 __all__ = ["Doubt", "Links"]
 
 #: Of links of kept pages, this share is asked at most if only their names were met, in another folder.
 LEAST_OF_NAMES = 0.02
-#: A repeat's own history weighs against so many repeats of the host.
-REPEATS = 2.0
 #: New content credits the near-duplicate that linked to it, and the one before with this share of that.
 CREDITED, SHARE = 2, 0.5
 #: Downloads that are under way, and near-duplicates that may yet be credited, which are remembered.
@@ -70,60 +68,22 @@ class Links:
         """The keywords are the settings of these names."""
         self.min_yield = min_yield
         self.skip = skip
-        self.rates = Rates()
+        self.yields = Yields()
         self.parking = Parking(explore)
-        self.met = Met()
         self._notes: dict[int, _Note] = {}
         self._hubs: dict[int, _Note] = {}
         self._has_found = True  # new content, since nothing else was left
         self._samples: dict[int, Lot] = {}  # links that are downloaded whatever their rate
 
-    # --- What a link is expected to bring
-
     def rate(self, url: str) -> float:
         """The share of downloads like this that brings new content."""
-        return self._rate(address(url))[0]
+        return self.yields.rate(address(url))[0]
 
     def priority(self, url: str) -> int:
         """What to add to a request's priority, so that what brings the most comes first: -13 to 18, in half logits."""
         return math.floor(2 * logit(max(self.rate(url), 0.002)))
 
-    def evidence(self, url: str) -> list[tuple[str, int, Count]]:
-        """What is known of a URL's groups and parameters: the name, the length of its tail that was met, and the counts."""
-        parts = address(url)
-        tail = self._tail(parts)
-        names = [(group, tail, _name(group, tail)) for group in parts.groups]
-        for parameter, rest in parts.others.items():
-            if rest in self.met:
-                on_host, in_script = _parameter(parts, parameter)
-                names += [
-                    (f"{parts.host} {parameter}=", 0, on_host),
-                    (f"{parts.script} {parameter}=", 0, in_script),
-                ]
-        return [(shown, length, self.rates.get(name) or Count()) for shown, length, name in names]
-
-    def _rate(self, parts: Address) -> tuple[float, str]:
-        """And the parameter that decides it, "" if the groups do."""
-        tail = self._tail(parts)
-        rate, parameter = self.rates.rate(_names(parts.groups, tail)), ""
-        if tail:
-            usual = self.rates.rate((_repeats(parts.host, tail),))
-            judged, new = self.met.repeats(parts.tails[tail - 1])
-            own = (new + REPEATS * usual) / (judged + REPEATS)
-            rate = sigmoid(logit(rate) + logit(own) - logit(usual))
-        for name, rest in parts.others.items():
-            if rest in self.met:
-                of_parameter = self.rates.rate(_parameter(parts, name))
-                if of_parameter < rate:
-                    rate, parameter = of_parameter, name
-        return rate, parameter
-
-    def _tail(self, parts: Address) -> int:
-        """How many of its last segments were met before, together: 0 to 3."""
-        for length in range(len(parts.tails), 0, -1):
-            if parts.tails[length - 1] in self.met:
-                return length
-        return 0
+    # --- Decisions
 
     def _least(self, link: Link, parts: Address) -> float | None:
         """The rate that is asked of a link; None if it is not asked for one."""
@@ -131,13 +91,13 @@ class Links:
             return self.min_yield
         if not self.skip:
             return None
-        if any(rest in self.met for rest in parts.others.values()):
+        if any(rest in self.yields.met for rest in parts.others.values()):
             return self.min_yield
         return (
-            min(LEAST_OF_NAMES, self.min_yield) if any(tail in self.met for tail in parts.tails[1:]) else None
+            min(LEAST_OF_NAMES, self.min_yield)
+            if any(tail in self.yields.met for tail in parts.tails[1:])
+            else None
         )
-
-    # --- Decisions
 
     def doubt(self, link: Link) -> Doubt | None:
         """Why a link is not to be downloaded now; None if it is."""
@@ -145,23 +105,29 @@ class Links:
         least = self._least(link, parts)
         if least is None or (self._samples and digest(link.url) in self._samples):
             return None
-        rate, parameter = self._rate(parts)
+        rate, parameter = self.yields.rate(parts)
         return self._doubt(parts, rate, parameter, least) if rate < least else None
 
     def _doubt(self, parts: Address, rate: float, parameter: str, least: float) -> Doubt:
-        tail = self._tail(parts)
-        lot = self.parking.lot(_lot(parts, tail, parameter))
+        tail = self.yields.tail(parts)
+        lot = self.parking.lot(lot_of(parts, tail, parameter))
         group, count = parts.host, None
         if parameter:
-            group, count = f"{parts.script}?{parameter}=", self.rates.get(_parameter(parts, parameter)[1])
+            group, count = (
+                f"{parts.script}?{parameter}=",
+                self.yields.rates.get(names_of_parameter(parts, parameter)[1]),
+            )
             group, count = (
                 (group, count)
                 if count
-                else (f"{parts.host}/*?{parameter}=", self.rates.get(_parameter(parts, parameter)[0]))
+                else (
+                    f"{parts.host}/*?{parameter}=",
+                    self.yields.rates.get(names_of_parameter(parts, parameter)[0]),
+                )
             )
         else:
             for group in reversed(parts.groups):
-                if count := self.rates.get(_name(group, tail)):
+                if count := self.yields.rates.get(name_of(group, tail)):
                     break
         judged, new = (round(count.judged), int(count.new)) if count else (0, 0)
         waiting = (lot.parked, lot.sampled) if lot else (0, 0)
@@ -170,25 +136,32 @@ class Links:
     def park(self, link: Link, doubt: Doubt) -> None:
         """The link waits."""
         parts, parameter = address(link.url), doubt.parameter
-        names = _parameter(parts, parameter)[:1] if parameter else tuple(_names(parts.groups, doubt.tail))
-        lot = _lot(parts, doubt.tail, parameter)
+        names = (
+            names_of_parameter(parts, parameter)[:1]
+            if parameter
+            else tuple(names_of(parts.groups, doubt.tail))
+        )
+        lot = lot_of(parts, doubt.tail, parameter)
         self.parking.add(lot, link, names, doubt.rate, on_host=bool(parameter))
 
     def note(self, link: Link) -> None:
         """The link is downloaded: what its verdict will teach depends on what is known now."""
         parts = address(link.url)
-        tail = self._tail(parts)
-        groups = list(_names(parts.groups, tail))
+        tail = self.yields.tail(parts)
+        groups = list(names_of(parts.groups, tail))
         if tail:
-            groups.append(_repeats(parts.host, tail))
+            groups.append(repeats_of(parts.host, tail))
         parameters = [
-            key for name, rest in parts.others.items() if rest in self.met for key in _parameter(parts, name)
+            key
+            for name, rest in parts.others.items()
+            if rest in self.yields.met
+            for key in names_of_parameter(parts, name)
         ]
         key = digest(link.url)
         note = _Note(groups, parameters, parts.tails[tail - 1] if tail else None, link.found_on)
         _remember(self._notes, key, note, MAX_NOTES)
-        self.met.add((*parts.others.values(), parts.whole))
-        self.met.add(parts.tails)
+        self.yields.met.add((*parts.others.values(), parts.whole))
+        self.yields.met.add(parts.tails)
 
     # --- Verdicts
 
@@ -201,12 +174,12 @@ class Links:
         note, lot = self._notes.pop(key, None), self._samples.pop(key, None)
         if note is None or new is None:
             return []
-        self.rates.add(note.groups, new)
-        self.rates.add(note.parameters, new)
+        self.yields.rates.add(note.groups, new)
+        self.yields.rates.add(note.parameters, new)
         if of and note.parameters:
             self._note_twin(address(url), address(of))
         if note.tail is not None:
-            self.met.learn(note.tail, 1, float(new))
+            self.yields.met.learn(note.tail, 1, float(new))
         if not new:
             _remember(self._hubs, key, note, MAX_HUBS)
             return []
@@ -224,7 +197,7 @@ class Links:
     def _note_twin(self, parts: Address, of: Address) -> None:
         for name, rest in parts.others.items():
             if rest in (of.others.get(name), of.whole):
-                self.rates.twin(_parameter(parts, name))
+                self.yields.rates.twin(names_of_parameter(parts, name))
 
     def _credit(self, note: _Note) -> list[Link]:
         """New content was found: the near-duplicates through which it was found were worth their downloads."""
@@ -237,9 +210,9 @@ class Links:
                 break
             note = hub
             # The links of a twin are the same: that is no merit of its parameter.
-            self.rates.credit(note.groups, share)
+            self.yields.rates.credit(note.groups, share)
             if note.tail is not None:
-                self.met.learn(note.tail, 0, share)
+                self.yields.met.learn(note.tail, 0, share)
             share *= SHARE
             back += self._reopen(url)
         return back
@@ -250,7 +223,7 @@ class Links:
         return [link for lot in near for link in self._worth(lot, LINKS_AT_ONCE)]
 
     def _worth(self, lot: Lot, most: int | None = None) -> list[Link]:
-        rate = self.rates.rate(lot.names)
+        rate = self.yields.rates.rate(lot.names)
         if rate <= lot.checked * RISEN:
             lot.checked = min(lot.checked, rate)
             return []
@@ -279,28 +252,3 @@ def _remember(notes: dict[int, _Note], key: int, note: _Note, most: int) -> None
     notes[key] = note
     if len(notes) > most:
         del notes[next(iter(notes))]
-
-
-# --- The names of rates
-
-
-def _name(group: str, tail: int) -> str:
-    return f"{tail} {group}"
-
-
-def _lot(parts: Address, tail: int, parameter: str) -> str:
-    """Where a link is parked: with the links of its group, or with those of its host that have the parameter."""
-    return f"? {parts.host} {parameter}" if parameter else f"{tail} {parts.groups[-1]}"
-
-
-def _names(groups: tuple[str, ...], tail: int) -> list[str]:
-    return [f"{tail} {group}" for group in groups]
-
-
-def _repeats(host: str, tail: int) -> str:
-    return f"repeats {tail} {host}"
-
-
-def _parameter(parts: Address, name: str) -> tuple[str, str]:
-    """The rates of a parameter: in all of the host, then in this script."""
-    return f"parameter {name} {parts.host}", f"parameter {name} {parts.script}"

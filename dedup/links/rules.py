@@ -33,7 +33,7 @@ def learnt(links: Links, least: int = LEAST) -> list[Rule]:
     """
     groups: dict[str, Count] = {}
     rules = []
-    for name, count in links.rates.items():
+    for name, count in links.yields.rates.items():
         kind, _, rest = name.partition(" ")
         if kind == "parameter":
             parameter, _, where = rest.partition(" ")

@@ -23,8 +23,8 @@ def write_state(path: Path, links: Links) -> bool:
         "format": FORMAT,
         "min_yield": links.min_yield,
         "skip": links.skip,
-        "rates": {name: astuple(count) for name, count in links.rates.items()},
-        "met": dict(links.met.items()),
+        "rates": {name: astuple(count) for name, count in links.yields.rates.items()},
+        "met": dict(links.yields.met.items()),
         "hosts": links.parking.hosts(),
     }
     new = path.with_name(path.name + ".new")
@@ -59,7 +59,7 @@ def read_state(path: Path, links: Links) -> bool:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False
     for name, count in rates.items():
-        links.rates.put(name, count)
-    links.met.put(met)
+        links.yields.rates.put(name, count)
+    links.yields.met.put(met)
     links.parking.put(hosts)
     return True

@@ -53,7 +53,7 @@ def print_rules(links: Links, *, as_json: bool, as_discarder: bool) -> None:
 def print_explanation(links: Links, url: str, *, as_json: bool) -> None:
     """Prints what is expected of a link on a near-duplicate, and what that is made of."""
     rate, doubt = links.rate(url), links.doubt(Link(url, found_on=url))
-    evidence = links.evidence(url)
+    evidence = links.yields.evidence(url)
     if as_json:
         groups = [
             {"group": group, "tail": tail, "judged": round(count.judged, 2), "new": round(count.new, 2)}

@@ -1,0 +1,80 @@
+"""What a link is expected to bring: the rates of its groups, of pages whose names it repeats, and of its parameters."""
+
+from dedup.links.address import Address, address
+from dedup.links.met import Met
+from dedup.links.rates import Count, Rates, logit, sigmoid
+
+__all__ = ["Yields", "lot_of", "name_of", "names_of", "names_of_parameter", "repeats_of"]
+
+#: A repeat's own history weighs against so many repeats of the host.
+REPEATS = 2.0
+
+
+class Yields:
+    """The rates of one crawl, and what it has met."""
+
+    def __init__(self) -> None:
+        self.rates = Rates()
+        self.met = Met()
+
+    def rate(self, parts: Address) -> tuple[float, str]:
+        """The share of downloads like this that brings new content; the parameter that decides it, "" if groups do."""
+        tail = self.tail(parts)
+        rate, parameter = self.rates.rate(names_of(parts.groups, tail)), ""
+        if tail:
+            usual = self.rates.rate((repeats_of(parts.host, tail),))
+            judged, new = self.met.repeats(parts.tails[tail - 1])
+            own = (new + REPEATS * usual) / (judged + REPEATS)
+            rate = sigmoid(logit(rate) + logit(own) - logit(usual))
+        for name, rest in parts.others.items():
+            if rest in self.met:
+                of_parameter = self.rates.rate(names_of_parameter(parts, name))
+                if of_parameter < rate:
+                    rate, parameter = of_parameter, name
+        return rate, parameter
+
+    def tail(self, parts: Address) -> int:
+        """How many of its last segments were met before, together: 0 to 3."""
+        for length in range(len(parts.tails), 0, -1):
+            if parts.tails[length - 1] in self.met:
+                return length
+        return 0
+
+    def evidence(self, url: str) -> list[tuple[str, int, Count]]:
+        """What is known of a URL's groups and parameters: the name, the length of its tail that was met, and the counts."""
+        parts = address(url)
+        tail = self.tail(parts)
+        names = [(group, tail, name_of(group, tail)) for group in parts.groups]
+        for parameter, rest in parts.others.items():
+            if rest in self.met:
+                on_host, in_script = names_of_parameter(parts, parameter)
+                names += [
+                    (f"{parts.host} {parameter}=", 0, on_host),
+                    (f"{parts.script} {parameter}=", 0, in_script),
+                ]
+        return [(shown, length, self.rates.get(name) or Count()) for shown, length, name in names]
+
+
+def name_of(group: str, tail: int) -> str:
+    """The rate of a group's links of which so many last segments were met before."""
+    return f"{tail} {group}"
+
+
+def names_of(groups: tuple[str, ...], tail: int) -> list[str]:
+    """Likewise of several groups."""
+    return [name_of(group, tail) for group in groups]
+
+
+def lot_of(parts: Address, tail: int, parameter: str) -> str:
+    """Where a link is parked: with the links of its group, or with those of its host that have the parameter."""
+    return f"? {parts.host} {parameter}" if parameter else name_of(parts.groups[-1], tail)
+
+
+def repeats_of(host: str, tail: int) -> str:
+    """The rate of all of a host's links of which so many last segments were met before."""
+    return f"repeats {tail} {host}"
+
+
+def names_of_parameter(parts: Address, name: str) -> tuple[str, str]:
+    """The rates of a parameter: in all of the host, then in this script."""
+    return f"parameter {name} {parts.host}", f"parameter {name} {parts.script}"

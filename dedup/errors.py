@@ -15,6 +15,7 @@ __all__ = [
     "IndexInUseError",
     "IndexMismatchError",
     "IndexUnavailableError",
+    "OutputError",
     "SettingsError",
 ]
 
@@ -121,3 +122,10 @@ class IndexCorruptError(DedupError):
 
     exit_status = 5
     reason = "dedup_index_corrupt"
+
+
+class OutputError(DedupError):
+    """What is to be written can't be; what was written before is whole, and the work can go on from there."""
+
+    exit_status = 8
+    reason = "dedup_output"

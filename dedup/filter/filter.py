@@ -59,6 +59,7 @@ class Visit:
     asked: str = ""  #: the URL that was asked for, if redirects led from there to here
     links: Callable[[], Sequence[str]] = tuple  #: gives the URLs that it links to
     origin: Any = None  #: what `Crawl.fetch_again` takes; None: the page can't be fetched again
+    fingerprint: Fingerprint | None = None  #: if it was made already, elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ class Filter:
     def _read(self, visit: Visit) -> tuple[Page, Fingerprint]:
         try:
             page = visit.read()
-            return page, self.index.detector.fingerprint_page(page)
+            return page, visit.fingerprint or self.index.detector.fingerprint_page(page)
         except Exception:
             logger.exception("Kept %s: it can't be fingerprinted", inert(visit.url))
             return Page([], 0, "internal_error"), Fingerprint.unjudged("internal_error")

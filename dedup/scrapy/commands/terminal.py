@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,18 @@ from rich.table import Table
 from dedup.errors import DedupError
 from dedup.scrapy.settings import spelled
 
-__all__ = ["busy", "complain", "counting", "each", "finish", "interval", "print_table", "reading", "screen"]
+__all__ = [
+    "busy",
+    "complain",
+    "counting",
+    "each",
+    "finish",
+    "interval",
+    "print_table",
+    "reading",
+    "screen",
+    "working",
+]
 
 T = TypeVar("T")
 
@@ -93,6 +105,29 @@ def counting(what: str, total: int, least: int = MANY) -> Iterator[Callable[[], 
     with _progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as progress:
         task = progress.add_task("", total=total)
         yield lambda: progress.advance(task)
+
+
+@contextmanager
+def working(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
+    """Shows how far a long work has come, how many pages it does in a second, and how much time is left.
+
+    The function that this yields has to be told how much of the total is done, and how many pages that are.
+    """
+    if not sys.stderr.isatty():
+        yield lambda done, pages: None
+        return
+    columns = TextColumn(what), BarColumn(), TextColumn("{task.fields[pages]}"), TimeRemainingColumn()
+    with _progress(*columns) as progress:
+        task = progress.add_task("", total=total, pages="")
+        started, begun = time.monotonic(), [-1]
+
+        def advance(done: int, pages: int) -> None:
+            if begun[0] < 0:
+                begun[0] = pages
+            rate = (pages - begun[0]) / (time.monotonic() - started + 1e-9)
+            progress.update(task, completed=done, pages=f"{pages:,} pages, {rate:,.0f}/s")
+
+        yield advance
 
 
 def each(items: Sequence[T], what: str) -> Iterator[T]:

@@ -1,0 +1,17 @@
+"""Archives: pages that are there already, in files, cleaned by the filter of a crawl.
+
+`Cleaning` does the whole; what it reads can be had alone, and so can the fingerprints:
+
+>>> from pathlib import Path
+>>> from dedup import Detector
+>>> from dedup.archive import fingerprint, open_input
+>>> captures = [item.capture for item in open_input(Path("README.md"), "x.jsonl")]  # it is no JSON
+>>> any(captures)
+False
+"""
+
+from dedup.archive.capture import Capture, Item, Reader, fingerprint
+from dedup.archive.cleaning import Cleaning, Result
+from dedup.archive.inputs import open_input
+
+__all__ = ["Capture", "Cleaning", "Item", "Reader", "Result", "fingerprint", "open_input"]

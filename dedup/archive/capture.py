@@ -1,0 +1,126 @@
+"""A capture: a page as an archive has it, and what comes out of an archive beside captures."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple, Protocol
+
+from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.page.charset import decode
+from dedup.page.html import Page
+from dedup.page.read import read_body
+from dedup.settings import Types
+
+__all__ = [
+    "MAX_BODY",
+    "NEVER",
+    "Capture",
+    "Item",
+    "Kind",
+    "Reader",
+    "fingerprint",
+    "is_judged",
+    "moment",
+    "payload_digest",
+]
+
+Kind = Literal["html", "text", "json", "body"]
+
+#: Bytes of a page that are read at most; a longer one is passed on unread.
+MAX_BODY = 16 << 20
+#: When a page was fetched of which nobody knows it: after all others.
+NEVER = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A page as it was fetched once."""
+
+    url: str  #: "" if it is not known
+    body: bytes | str
+    kind: Kind = "html"  #: how it is read
+    encoding: str | None = None  #: its character set, if it is known
+    fetched: int = NEVER  #: microseconds since 1970
+    record_id: str = ""  #: what its archive calls it
+    whole: bool = True  #: whether nothing of it is missing
+    payload: bytes | None = None  #: its bytes as they were sent, where the body was unpacked
+
+    def precedence(self, position: int) -> tuple[int, str, int]:
+        """Of pages alike, the least is kept: the one that was fetched first, then that of the least URL, then the one at
+        the least position, whatever file it is in.
+        """
+        return self.fetched, self.url, position
+
+
+class Item(NamedTuple):
+    """What an archive has at one place: a capture; something else, which is passed on; or damage, which is not."""
+
+    raw: Any  #: what is written where it is passed on, as its format has it
+    capture: Capture | None = None
+    why: str = ""  #: why there is no capture
+    damaged: bool = False
+
+
+class Reader(Protocol):
+    """Reads one input; as often as it is asked to, it gives the same items in the same order."""
+
+    name: str  #: as messages call it
+    size: int  #: bytes
+
+    def __iter__(self) -> Iterator[Item]:
+        """Its items.  Damage is one, and what comes after it is found.  Raises OSError."""
+
+    def tell(self) -> int:
+        """How many of its bytes have been read."""
+
+
+def is_judged(kind: Kind, types: Types) -> bool:
+    """Whether a page of an archive that has all kinds is one to be judged."""
+    return types == "all" or kind == "html" or (types == "text" and kind != "body")
+
+
+def moment(value: object) -> int:
+    """When a page was fetched, in microseconds since 1970, from a time in ISO 8601 (UTC unless it says otherwise), a
+    datetime, or a number of seconds; `NEVER` if it is none of these.
+
+    >>> moment("1970-01-01T00:01:00Z"), moment(60), moment("yesterday") == NEVER
+    (60000000, 60000000, True)
+    """
+    try:
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        if isinstance(value, datetime):
+            aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+            value = aware.timestamp()
+        found = round(float(value) * 1e6) if isinstance(value, int | float) else NEVER
+    except (ValueError, OverflowError):
+        return NEVER
+    return found if -NEVER < found < NEVER else NEVER
+
+
+def fingerprint(capture: Capture, detector: Detector) -> tuple[Page, Fingerprint]:
+    """The tokens of a capture and its fingerprint: those that a crawl would have made of the page."""
+    page = _read(capture, detector)
+    found = detector.fingerprint_page(page)
+    return page, found if capture.url else replace(found, own=None)  # of no host, so nothing is its host's
+
+
+def payload_digest(capture: Capture) -> bytes:
+    """SHA-1 of the bytes of a page, as WARC files mostly have it."""
+    sent = capture.body if capture.payload is None else capture.payload
+    return hashlib.sha1(
+        sent if isinstance(sent, bytes) else sent.encode("utf-8", "replace"), usedforsecurity=False
+    ).digest()
+
+
+def _read(capture: Capture, detector: Detector) -> Page:
+    if not capture.whole:
+        return Page([], 0, "partial")
+    if capture.kind == "body":
+        body = capture.body if isinstance(capture.body, bytes) else capture.body.encode("utf-8", "replace")
+        return read_body(body)
+    text = decode(capture.body, capture.encoding)
+    if capture.kind == "html":
+        return detector.read(text, capture.url)
+    return detector.read_text(text, capture.url, is_json=capture.kind == "json")

@@ -1,0 +1,60 @@
+"""A folder of HTML files, such as a mirror that wget has made, and a single file of them."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from dedup.archive.capture import MAX_BODY, Capture, Item
+
+__all__ = ["SUFFIXES", "Folder"]
+
+#: Ends of the names of files that are read.
+SUFFIXES = (".html", ".htm", ".xhtml")
+
+
+class Folder:
+    """Reads the HTML files in a folder and those below it, in the order of their paths.  Links to elsewhere are not followed.
+
+    A page at docs/index.html has the URL http://localhost/docs/index.html.
+    """
+
+    def __init__(self, path: Path, name: str = "") -> None:
+        self.path = path
+        self.name = name or str(path)
+        self.size = sum(os.path.getsize(file) for file in self._files())
+        self._read = 0
+
+    def _files(self) -> Iterator[Path]:
+        if self.path.is_file():
+            yield self.path
+            return
+        for folder, folders, names in os.walk(self.path):
+            folders.sort()
+            for name in sorted(names):
+                file = Path(folder, name)
+                if name.lower().endswith(SUFFIXES) and stat.S_ISREG(file.lstat().st_mode):
+                    yield file
+
+    def tell(self) -> int:
+        """How many bytes have been read."""
+        return self._read
+
+    def __iter__(self) -> Iterator[Item]:
+        """An item for each file."""
+        self._read = 0
+        for file in self._files():
+            try:
+                with file.open("rb") as opened:
+                    body = opened.read(MAX_BODY + 1)
+            except OSError:
+                yield Item(None, None, "unreadable", damaged=True)
+                continue
+            self._read += len(body)
+            if len(body) > MAX_BODY:
+                yield Item(file, None, "large")
+                continue
+            below = file.name if file == self.path else file.relative_to(self.path).as_posix()
+            address = quote(os.fsencode(below), safe="/")
+            yield Item(file, Capture(f"http://localhost/{address}", body))

@@ -1,0 +1,120 @@
+"""HTTP responses as archives store them: the message of the server, byte by byte."""
+
+import zlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from dedup.archive.capture import MAX_BODY, Kind
+
+__all__ = ["Response", "charset_of", "kind_of", "parse"]
+
+#: Media types of pages, and of text without markup; the crawl has the same (`dedup.scrapy.visits`).
+HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
+TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
+
+
+class Response(NamedTuple):
+    """A response, unpacked."""
+
+    status: int
+    type: str  #: its Content-Type
+    body: bytes
+    whole: bool  #: whether the body came to its end
+    payload: bytes | None  #: the body as it was sent, if it was packed
+
+
+def parse(message: bytes) -> Response | None:
+    """The response in a message; None if it is none.
+
+    >>> parse(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/html\\r\\n\\r\\n<p>Hello")
+    Response(status=200, type='text/html', body=b'<p>Hello', whole=True, payload=None)
+    """
+    head, gap, body = message.partition(b"\r\n\r\n")
+    if not gap:
+        head, gap, body = message.partition(b"\n\n")
+    first, *lines = head.split(b"\n")
+    version, _, rest = first.partition(b" ")
+    if not version.startswith(b"HTTP/") or not rest[:3].isdigit():
+        return None
+    fields: dict[bytes, bytes] = {}
+    for line in lines:
+        name, _, value = line.partition(b":")
+        fields.setdefault(name.strip().lower(), value.strip())
+    whole, sent = True, body
+    if b"chunked" in fields.get(b"transfer-encoding", b"").lower():
+        body, whole = _unchunk(body)
+    for coding in reversed(fields.get(b"content-encoding", b"").lower().split(b",")):
+        if unpack := _CODINGS.get(coding.strip()):
+            body, ended = unpack(body)
+            whole = whole and ended
+    kind = fields.get(b"content-type", b"").decode("latin-1")
+    return Response(int(rest[:3]), kind, body, whole, None if body is sent else sent)
+
+
+def _unchunk(body: bytes) -> tuple[bytes, bool]:
+    """A body in chunks, joined, and whether the last chunk is there; one without chunks as it is.
+
+    >>> _unchunk(b"5\\r\\nHello\\r\\n0\\r\\n\\r\\n"), _unchunk(b"5\\r\\nHel"), _unchunk(b"<p>Hello")
+    ((b'Hello', True), (b'Hel', False), (b'<p>Hello', True))
+    """
+    parts: list[bytes] = []
+    at = 0
+    while True:
+        end = body.find(b"\n", at, at + 100)
+        try:
+            size = int(body[at:end].partition(b";")[0].strip() if end >= 0 else b"", 16)
+        except ValueError:
+            # Some archives unpack the body and leave the header.
+            return (b"".join(parts), False) if parts else (body, True)
+        if size <= 0:
+            return b"".join(parts), True
+        parts.append(body[end + 1 : end + 1 + size])
+        at = end + 1 + size
+        if at > len(body):
+            return b"".join(parts), False
+        at = body.find(b"\n", at, at + 4) + 1 or at
+
+
+def _zlib(wbits: int) -> Callable[[bytes], tuple[bytes, bool]]:
+    def unpack(body: bytes) -> tuple[bytes, bool]:
+        stream = zlib.decompressobj(wbits=wbits)
+        try:
+            unpacked = stream.decompress(body, MAX_BODY + 1)
+        except zlib.error:
+            return body, True  # it is unpacked already, or it is something else
+        return unpacked, stream.eof or len(unpacked) > MAX_BODY
+
+    return unpack
+
+
+_CODINGS = {b"gzip": _zlib(47), b"x-gzip": _zlib(47), b"deflate": _zlib(47)}
+
+
+def kind_of(content_type: str, body: bytes) -> Kind:
+    """How a body of a media type is read."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind in HTML:
+        return "html"
+    if kind == "application/json" or kind.endswith("+json"):
+        return "json"
+    if kind in TEXTS:
+        return "text"
+    start = body[:1024].lstrip().lower()
+    return (
+        "html"
+        if not kind and start.startswith((b"<!doctype html", b"<html", b"<head", b"<title"))
+        else "body"
+    )
+
+
+def charset_of(content_type: str) -> str | None:
+    """The character set that a media type names.
+
+    >>> charset_of('text/html; charset="cp1252"'), charset_of("text/html")
+    ('cp1252', None)
+    """
+    for part in content_type.split(";")[1:]:
+        name, _, value = part.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip("\"'") or None
+    return None

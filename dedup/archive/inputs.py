@@ -1,0 +1,81 @@
+"""Inputs: which format each one has, found by its first bytes, and not by its name."""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dedup.archive.capture import Reader
+from dedup.archive.folder import Folder
+from dedup.archive.lines import Lines
+from dedup.archive.streams import MAGIC, Member
+from dedup.archive.warc import Warc, is_warc
+from dedup.errors import SettingsError
+from dedup.files import make_private
+from dedup.printing import inert
+from dedup.settings import Types
+
+__all__ = ["FORMATS", "INPUT", "open_input", "open_inputs", "spool"]
+
+#: The name of the standard input.
+INPUT = "-"
+FORMATS = (
+    "a WARC file, JSON Lines (either may be compressed by gzip), Parquet, an HTML file or a folder of them"
+)
+
+
+def open_inputs(names: Sequence[str], types: Types, stdin: Path | None = None) -> list[Reader]:
+    """A reader for each input; ``stdin`` is where the standard input was spooled.
+
+    Raises `SettingsError` for one that can't be read.
+    """
+    return [open_input(stdin if name == INPUT and stdin else Path(name), name, types) for name in names]
+
+
+def open_input(path: Path, name: str = "", types: Types = "html") -> Reader:
+    """The reader of one input, which messages call by its name.  Raises `SettingsError`."""
+    name = name or str(path)
+    try:
+        reader = _open(path, name, types)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SettingsError(f"the input {inert(name)} can't be read: {why}") from None
+    if reader is None:
+        raise SettingsError(f"the input {inert(name)} is of no format that is known here; allowed: {FORMATS}")
+    return reader
+
+
+def _open(path: Path, name: str, types: Types) -> Reader | None:
+    if path.is_dir():
+        folder = Folder(path, name)
+        return folder if folder.size else None
+    if not path.is_file():
+        raise FileNotFoundError(None, "there is no such file" if not path.exists() else "it is no file")
+    with path.open("rb") as file:
+        packed = file.read(len(MAGIC)) == MAGIC
+        begins = Member(file, 0, packed=packed).take(1 << 12)
+    if begins.startswith(b"PAR1"):
+        from dedup.archive.parquet import Parquet
+
+        return Parquet(path, name)
+    if is_warc(begins):
+        return Warc(path, name, types)
+    if begins.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b""):
+        return Lines(path, name)
+    if begins.lstrip()[:1] == b"<" and not packed:
+        return Folder(path, name)
+    # Its beginning is damaged, perhaps.
+    names = (".warc", ".warc.gz", ".wet.gz"), (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+    if name.lower().endswith(names[0]):
+        return Warc(path, name, types)
+    return Lines(path, name) if name.lower().endswith(names[1]) else None
+
+
+def spool(path: Path) -> None:
+    """Copies the standard input to a file, since it is read twice."""
+    make_private(path)
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        file.flush()
+        os.fsync(file.fileno())

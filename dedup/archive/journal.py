@@ -1,0 +1,140 @@
+"""The journal of a cleaning: a SQLite file with the fingerprint of every page, and what became of it.
+
+What is in it outlives a kill at any time, so that no page is read twice, and its order gives every page its turn: the
+one that was fetched first, then the least URL, whatever file it is in.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dedup.archive.capture import NEVER, Capture
+from dedup.files import make_private
+
+__all__ = ["Journal", "Kept", "Made", "Row"]
+
+#: A digest of the bytes of a page, and its fingerprint, packed.
+Made = tuple[bytes, bytes]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pages (
+    position INTEGER PRIMARY KEY,   -- which item it is, of all inputs
+    fetched INTEGER NOT NULL,       -- microseconds since 1970
+    url TEXT NOT NULL,
+    record_id TEXT NOT NULL,        -- what its archive calls it
+    size INTEGER NOT NULL,          -- bytes
+    payload BLOB NOT NULL,          -- a digest of its bytes
+    fingerprint BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS turns ON pages (fetched, url);
+CREATE TABLE IF NOT EXISTS dropped (
+    position INTEGER PRIMARY KEY,
+    of INTEGER NOT NULL,            -- the position of the kept page; -1: it is in another index
+    of_url TEXT NOT NULL
+);
+"""
+
+
+class Row(NamedTuple):
+    """A page that is to be judged."""
+
+    position: int
+    url: str
+    size: int
+    fingerprint: bytes
+
+
+class Kept(NamedTuple):
+    """For which page another was dropped."""
+
+    url: str
+    fetched: int  #: microseconds since 1970; `NEVER` if it is not known
+    record_id: str
+    is_identical: bool  #: whether both have the same bytes
+
+
+class Journal:
+    """An open journal.  Everything may raise sqlite3.Error."""
+
+    def __init__(self, path: Path) -> None:
+        make_private(path)
+        self._file = sqlite3.connect(path, isolation_level=None)
+        self._file.execute("PRAGMA journal_mode = WAL")
+        self._file.execute("PRAGMA synchronous = NORMAL")
+        self._file.executescript(_SCHEMA)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A fact of that name."""
+        found = self._file.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return json.loads(found[0]) if found else default
+
+    def set(self, **facts: Any) -> None:
+        """Writes facts by their names."""
+        self._file.executemany(
+            "REPLACE INTO facts VALUES (?, ?)", [(n, json.dumps(v)) for n, v in facts.items()]
+        )
+
+    def add(self, pages: Iterable[tuple[int, Capture, Made]], facts: Mapping[str, Any]) -> None:
+        """Adds pages with their positions and fingerprints, and sets facts, in one step."""
+        rows = [
+            (position, page.fetched, _text(page.url), _text(page.record_id), len(page.body), *made)
+            for position, page, made in pages
+        ]
+        self._file.execute("BEGIN")
+        self._file.executemany("REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        self.set(**facts)
+        self._file.execute("COMMIT")
+
+    def count(self) -> int:
+        """How many pages there are."""
+        return int(self._file.execute("SELECT count(*) FROM pages").fetchone()[0])
+
+    def in_turn(self) -> Iterator[Row]:
+        """The pages, by when they were fetched, then by URL, then by position."""
+        query = "SELECT position, url, size, fingerprint FROM pages ORDER BY fetched, url, position"
+        return map(Row._make, self._file.execute(query))
+
+    def page(self, position: int) -> Row:
+        """The page at a position."""
+        query = "SELECT position, url, size, fingerprint FROM pages WHERE position = ?"
+        return Row._make(self._file.execute(query, (position,)).fetchone())
+
+    def begin_verdicts(self) -> None:
+        """Forgets what was dropped; nothing of what follows is there before `end_verdicts`."""
+        self._file.execute("BEGIN")
+        self._file.execute("DELETE FROM dropped")
+
+    def drop(self, position: int, of: int, of_url: str) -> None:
+        """A page is a near-duplicate of another."""
+        self._file.execute("REPLACE INTO dropped VALUES (?, ?, ?)", (position, of, of_url))
+
+    def keep(self, position: int) -> None:
+        """A page is none after all."""
+        self._file.execute("DELETE FROM dropped WHERE position = ?", (position,))
+
+    def end_verdicts(self, **facts: Any) -> None:
+        """All verdicts are there."""
+        self.set(**facts)
+        self._file.execute("COMMIT")
+
+    def dropped(self) -> Iterator[tuple[int, Kept]]:
+        """The pages that were dropped, by position."""
+        query = (
+            "SELECT dropped.position, of_url, ifnull(kept.fetched, ?), ifnull(kept.record_id, ''), "
+            "own.payload = kept.payload FROM dropped JOIN pages AS own ON own.position = dropped.position "
+            "LEFT JOIN pages AS kept ON kept.position = dropped.of ORDER BY dropped.position"
+        )
+        for position, url, fetched, record_id, same in self._file.execute(query, (NEVER,)):
+            yield position, Kept(url, fetched, record_id, bool(same))
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._file.close()
+
+
+def _text(text: str) -> str:
+    """Without lone surrogates, which SQLite can't store."""
+    return text.encode("utf-8", "replace").decode()

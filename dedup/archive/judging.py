@@ -1,0 +1,63 @@
+"""The second part of a cleaning: the verdicts on all pages of a journal, by the filter of a crawl."""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from dedup.archive.journal import Journal, Row
+from dedup.archive.packing import unpack
+from dedup.errors import DedupError
+from dedup.filter import Crawl, Filter, Visit
+
+__all__ = ["SEED", "Replay", "judge"]
+
+#: Begins the page ids of pages of another index.
+SEED = "in the other index: "
+
+
+class Replay(Crawl):
+    """A crawl of pages that are all there: what it is asked to fetch again is judged once more."""
+
+    def __init__(self) -> None:
+        self.again: deque[tuple[int, bool]] = deque()
+
+    def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
+        """A page at a position was dropped for a page that is a wall."""
+        self.again.append((origin, judged))
+
+
+async def judge(journal: Journal, filter: Filter, replay: Replay, advance: Callable[[int], None]) -> None:
+    """Has a filter that works for a replay judge the pages, each in its turn, and notes what is dropped.
+
+    Raises `DedupError` if a drop can't be logged.
+    """
+    for number, row in enumerate(journal.in_turn(), 1):
+        await _judge(journal, filter, row)
+        while replay.again:
+            position, judged = replay.again.popleft()
+            journal.keep(position)
+            if judged:
+                await _judge(journal, filter, journal.page(position))
+        advance(number)
+
+
+async def _judge(journal: Journal, filter: Filter, row: Row) -> None:
+    page, made = unpack(row.fingerprint)
+    page_id = str(row.position)
+    visit = Visit(
+        page_id,
+        row.url,
+        partial(lambda page: page, page),
+        size=row.size,
+        origin=row.position,
+        fingerprint=made,
+    )
+    outcome = await filter.judge(visit)
+    if filter.stats.get_value("dedup/unjudged/log"):
+        raise DedupError("the drop log can't be written")
+    if outcome.action == "drop":
+        of = outcome.verdict.of_id or ""
+        journal.drop(row.position, int(of) if of.isdigit() else -1, outcome.verdict.of or "")
+    else:
+        await filter.handed_over(page_id)

@@ -1,0 +1,57 @@
+"""JSON Lines, also compressed by gzip: an object a line, with the fields html or text, and url and fetched."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import DecodeError, ValidationError
+from msgspec.json import Decoder
+
+from dedup.archive.capture import MAX_BODY, Item
+from dedup.archive.rows import capture
+from dedup.archive.streams import members
+
+__all__ = ["Lines"]
+
+#: Bytes of a line: each of a page may take six.
+MAX_LINE = 2 * MAX_BODY
+
+
+class Lines:
+    """Reads a file of JSON Lines."""
+
+    def __init__(self, path: Path, name: str = "") -> None:
+        self.path = path
+        self.name = name or str(path)
+        self.size = os.path.getsize(path)
+        self._file: BinaryIO | None = None
+        self._decode = Decoder().decode
+
+    def tell(self) -> int:
+        """How many bytes have been read."""
+        return self._file.tell() if self._file and not self._file.closed else 0
+
+    def __iter__(self) -> Iterator[Item]:
+        """An item for each line that is not empty."""
+        with self.path.open("rb", buffering=1 << 17) as self._file:
+            for member in members(self._file, lambda begins: bool(begins)):
+                while line := member.line(MAX_LINE):
+                    if len(line) == MAX_LINE and not line.endswith(b"\n"):
+                        while (line := member.line(MAX_LINE)) and not line.endswith(b"\n"):
+                            pass
+                        yield Item(None, None, "large", damaged=True)
+                    elif line.strip():
+                        yield self._item(line, torn=member.broken and not line.endswith(b"\n"))
+                if member.broken:
+                    yield Item(None, None, "packed", damaged=True)
+
+    def _item(self, line: bytes, *, torn: bool) -> Item:
+        try:
+            row = self._decode(line)
+        except (DecodeError, ValidationError, RecursionError, UnicodeDecodeError):
+            return Item(None, None, "cut_off" if torn else "no_json", damaged=True)
+        if not isinstance(row, dict):
+            return Item(None, None, "no_json", damaged=True)
+        found = capture(row)
+        return Item(line, found, "" if found else "no_page")

@@ -1,0 +1,188 @@
+"""What is kept, written: JSON Lines, or WARC, in which near-duplicates are revisit records."""
+
+import gzip
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+from uuid import NAMESPACE_URL, uuid5
+
+from dedup.archive.capture import NEVER, Capture, Item, Reader
+from dedup.archive.journal import Kept
+from dedup.archive.rows import row
+from dedup.archive.warc import Record, Warc
+
+__all__ = ["IDENTICAL", "NEAR", "LinesOutput", "Output", "WarcOutput", "output"]
+
+#: Profiles of revisit records: that of WARC 1.1 for a payload that is the same, byte by byte, and one of our own.
+IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NEAR = "urn:x-shingleback:revisit:near-duplicate"
+
+#: Bytes that are copied at once.
+COPIED = 1 << 20
+
+
+class Output(Protocol):
+    """Writes items in their order.  Everything may raise OSError."""
+
+    def keep(self, item: Item, position: int) -> bool:
+        """Writes an item that is kept or passed on; whether it could be."""
+
+    def drop(self, item: Item, position: int, kept: Kept) -> None:
+        """Writes what is left of a near-duplicate."""
+
+
+def output(file: BinaryIO, name: str, reader: Callable[[], Reader], now: datetime) -> Output:
+    """The output of a name: WARC if it ends so, else JSON Lines.  ``reader`` tells whose items are written."""
+    packed = name.endswith(".gz")
+    if name.removesuffix(".gz").endswith(".warc"):
+        return WarcOutput(file, packed, reader, now)
+    return LinesOutput(file, packed)
+
+
+def _date(fetched: int) -> str:
+    with suppress(ValueError, OverflowError, OSError):
+        if fetched != NEVER:
+            return datetime.fromtimestamp(fetched // 1_000_000, UTC).isoformat().replace("+00:00", "Z")
+    return ""
+
+
+class LinesOutput:
+    """Lines as they were; of other formats an object with url, fetched and html, or text."""
+
+    def __init__(self, file: BinaryIO, packed: bool) -> None:
+        self._file = file
+        self._packed = packed
+
+    def keep(self, item: Item, position: int) -> bool:
+        """Writes a page."""
+        if isinstance(item.raw, bytes):
+            line = item.raw if item.raw.endswith(b"\n") else item.raw + b"\n"
+        elif isinstance(item.raw, dict):
+            line = json.dumps(item.raw, ensure_ascii=False, default=_shown).encode("utf-8", "replace") + b"\n"
+        elif item.capture is not None:
+            found = row(item.capture, _date(item.capture.fetched))
+            line = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        else:
+            return False
+        self._file.write(gzip.compress(line, 6, mtime=0) if self._packed else line)
+        return True
+
+    def drop(self, item: Item, position: int, kept: Kept) -> None:
+        """Writes nothing."""
+
+
+def _shown(value: Any) -> Any:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+class WarcOutput:
+    """Records as they were; pages of other formats are resource records."""
+
+    def __init__(self, file: BinaryIO, packed: bool, reader: Callable[[], Reader], now: datetime) -> None:
+        self._file = file
+        self._packed = packed
+        self._reader = reader
+        self._now = now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+        self._source: tuple[Path, BinaryIO, bool] | None = None
+
+    def keep(self, item: Item, position: int) -> bool:
+        """Writes a record."""
+        if isinstance(item.raw, Record):
+            return self._copy(item.raw)
+        if item.capture is None:
+            return False
+        body = item.capture.body
+        charset = "" if isinstance(body, bytes) else ";charset=utf-8"
+        kind = "text/html" if item.capture.kind == "html" else "text/plain"
+        fields = self._fields("resource", item.capture, position) | {"Content-Type": kind + charset}
+        self._write(fields, body if isinstance(body, bytes) else body.encode("utf-8", "replace"))
+        return True
+
+    def _copy(self, record: Record) -> bool:
+        reader = self._reader()
+        if record.span is not None and isinstance(reader, Warc):
+            source, packed = self._open(reader.path)
+            if packed == self._packed or record.block is None:
+                self._copy_span(
+                    source, *record.span, pack=self._packed and not packed, unpack=packed and not self._packed
+                )
+                return True
+        if record.block is None:
+            return False
+        whole = record.head + record.block + b"\r\n\r\n"
+        self._file.write(gzip.compress(whole, 6, mtime=0) if self._packed else whole)
+        return True
+
+    def _open(self, path: Path) -> tuple[BinaryIO, bool]:
+        if self._source is None or self._source[0] != path:
+            self.close()
+            file = path.open("rb")
+            self._source = path, file, file.read(2) == b"\x1f\x8b"
+        return self._source[1:]
+
+    def _copy_span(self, source: BinaryIO, start: int, end: int, *, pack: bool, unpack: bool) -> None:
+        """Copies a record, however long it is."""
+        import zlib
+
+        stream: Any = (
+            zlib.compressobj(6, wbits=31) if pack else zlib.decompressobj(wbits=31) if unpack else None
+        )
+        source.seek(start)
+        while start < end:
+            part = source.read(min(COPIED, end - start))
+            if not part:
+                raise OSError(None, "an input has changed while it was read")
+            start += len(part)
+            if pack:
+                part = stream.compress(part)
+            while unpack and part:
+                self._file.write(stream.decompress(part, COPIED))
+                part = stream.unconsumed_tail
+            self._file.write(part)
+        if stream is not None:
+            self._file.write(stream.flush())
+
+    def drop(self, item: Item, position: int, kept: Kept) -> None:
+        """Writes a revisit record, which says where the page is; of a response, it has the head."""
+        assert item.capture is not None
+        fields = self._fields("revisit", item.capture, position)
+        fields["WARC-Profile"] = IDENTICAL if kept.is_identical else NEAR
+        fields["WARC-Refers-To"] = kept.record_id
+        fields["WARC-Refers-To-Target-URI"] = kept.url
+        fields["WARC-Refers-To-Date"] = _date(kept.fetched)
+        block = b""
+        if isinstance(item.raw, Record):
+            digest = item.raw.fields.get("warc-payload-digest", "")
+            fields["WARC-Payload-Digest"] = digest
+            if item.raw.fields["warc-type"] == "response" and item.raw.block is not None:
+                fields["Content-Type"] = "application/http; msgtype=response"
+                head, gap, _ = item.raw.block.partition(b"\r\n\r\n")
+                block = head + gap
+        self._write(fields, block)
+
+    def _fields(self, kind: str, page: Capture, position: int) -> dict[str, str]:
+        name = uuid5(
+            NAMESPACE_URL,
+            f"{kind} {position} {page.record_id} {page.url}".encode("ascii", "replace").decode(),
+        )
+        return {
+            "WARC-Type": kind,
+            "WARC-Record-ID": f"<urn:uuid:{name}>",
+            "WARC-Date": _date(page.fetched) or self._now,
+            "WARC-Target-URI": page.url,
+        }
+
+    def _write(self, fields: dict[str, str], block: bytes) -> None:
+        lines = [f"{name}: {' '.join(value.split())}" for name, value in fields.items() if value]
+        head = "\r\n".join(["WARC/1.1", *lines, f"Content-Length: {len(block)}", "", ""])
+        whole = head.encode("utf-8", "replace") + block + b"\r\n\r\n"
+        self._file.write(gzip.compress(whole, 6, mtime=0) if self._packed else whole)
+
+    def close(self) -> None:
+        """Lets go of the source."""
+        if self._source is not None:
+            self._source[1].close()
+            self._source = None

@@ -1,0 +1,157 @@
+"""WARC files (ISO 28500:2017, WARC 1.1), also compressed by gzip.
+
+Libraries end at the first record that is damaged, or take what follows it for a part of it.  Here the damage is
+told, and the next record is found: by the next member of gzip, or by the next line that begins a record.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from dedup.archive.capture import MAX_BODY, Capture, Item, is_judged, moment
+from dedup.archive.http import charset_of, kind_of, parse
+from dedup.archive.streams import Member, members
+from dedup.settings import Types
+
+__all__ = ["Record", "Warc", "is_warc"]
+
+#: Bytes of the head of a record, and of one of its lines, at most.
+MAX_HEAD, MAX_LINE = 1 << 18, 1 << 16
+_FIRST = re.compile(rb"WARC/\d\.\d+\r?\n")
+_ENDS = re.compile(rb"\r?\n\r?\n")
+
+
+def is_warc(begins: bytes) -> bool:
+    """Whether bytes are the first ones of a record."""
+    return _FIRST.match(begins.lstrip(b"\r\n")) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as it is in its file."""
+
+    head: bytes  #: its lines and the empty line after them
+    fields: dict[str, str]  #: by their names in lower case
+    block: bytes | None  #: None if it is too long to be read
+    #: From where to where it is in the file, with nothing else between; None if it shares a member of gzip.
+    span: tuple[int, int] | None
+
+
+class Warc:
+    """Reads a WARC file."""
+
+    def __init__(self, path: Path, name: str = "", types: Types = "html") -> None:
+        self.path = path
+        self.name = name or str(path)
+        self.size = os.path.getsize(path)
+        self._types = types
+        self._file: BinaryIO | None = None
+
+    def tell(self) -> int:
+        """How many bytes have been read."""
+        return self._file.tell() if self._file and not self._file.closed else 0
+
+    def __iter__(self) -> Iterator[Item]:
+        """Its records."""
+        with self.path.open("rb", buffering=1 << 17) as self._file:
+            for member in members(self._file, is_warc):
+                yield from self._items(member)
+
+    def _items(self, member: Member) -> Iterator[Item]:
+        told = False
+        while found := _next(member):
+            told = found.damaged
+            yield found if found.damaged else self._item(found.raw)
+        if member.broken and not told:
+            yield Item(None, None, "packed", damaged=True)
+
+    def _item(self, record: Record) -> Item:
+        """A record as a capture, if it is one."""
+        fields = record.fields
+        kind = fields["warc-type"]
+        if kind not in ("response", "resource", "conversion"):
+            return Item(record, None, "kind")
+        if record.block is None:
+            return Item(record, None, "large")
+        if kind == "response":
+            response = parse(record.block)
+            if response is None:
+                return Item(record, None, "not_http")
+            if response.status != 200:
+                return Item(record, None, "status")
+            _, content_type, body, whole, payload = response
+        else:
+            content_type, body, whole, payload = fields.get("content-type", ""), record.block, True, None
+        read = kind_of(content_type, body)
+        if not is_judged(read, self._types):
+            return Item(record, None, "type")
+        url = fields.get("warc-target-uri", "").strip("<>")
+        if not url:
+            return Item(record, None, "no_url")
+        whole = whole and "warc-truncated" not in fields
+        date, name = moment(fields.get("warc-date")), fields.get("warc-record-id", "")
+        return Item(record, Capture(url, body, read, charset_of(content_type), date, name, whole, payload))
+
+
+def _next(member: Member) -> Item | None:
+    """The next record as it is, or damage; None at the end."""
+    line = b"\n"
+    while not line.strip():
+        if not (line := member.line(MAX_LINE)):
+            return None
+    start = member.tell() - len(line)
+    if not _FIRST.fullmatch(line):
+        return _damage(member, "no_record")
+    head, fields = _head(member, line)
+    length = fields.get("content-length", "")
+    if "warc-type" not in fields or not (length.isascii() and length.isdigit()):
+        return _damage(member, "head")
+    count = int(length)
+    block = member.take(count) if count <= MAX_BODY else None
+    got = member.skip(count) if block is None else len(block)
+    rest = member.take(4)
+    ended = _ENDS.match(rest) or (not rest.strip(b"\r\n") and member.is_at_end())
+    if got < count or not ended:
+        if block is not None:
+            member.back(block + rest)
+        cut = got < count and member.broken
+        return _damage(member, "cut_off" if cut else "length")
+    if ended is not True and ended.end() < len(rest):
+        member.back(rest[ended.end() :])
+    span = None
+    if not member.packed:
+        span = start, member.tell()
+    elif member.is_at_end():
+        if member.broken:
+            return Item(None, None, "packed", damaged=True)
+        span = (member.start, member.end or 0) if not start else None
+    return Item(Record(head, fields, block, span))
+
+
+def _head(member: Member, first: bytes) -> tuple[bytes, dict[str, str]]:
+    """The head of a record, and its fields, of which the first of a name counts."""
+    lines, fields, size, last = [first], dict[str, str](), 0, ""
+    while (line := member.line(MAX_LINE)).strip() and size < MAX_HEAD:
+        lines.append(line)
+        size += len(line)
+        text = line.decode("utf-8", "replace")
+        if text[0] in " \t" and last:  # it goes on with the line before
+            fields[last] += " " + text.strip()
+            continue
+        name, _, value = text.partition(":")
+        last = name.strip().lower()
+        fields.setdefault(last, value.strip())
+    lines.append(line)
+    return b"".join(lines), fields
+
+
+def _damage(member: Member, why: str) -> Item:
+    """What is damaged is passed over, up to the next record of the member."""
+    while line := member.line(MAX_LINE):
+        if _FIRST.fullmatch(line):
+            member.back(line)
+            break
+    return Item(None, None, why, damaged=True)

@@ -1,0 +1,86 @@
+"""Processes that make fingerprints: pages go out in batches, and come back in their order."""
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection, get_context, parent_process
+from typing import TypeVar
+
+from dedup.archive.capture import Capture, fingerprint, payload_digest
+from dedup.archive.journal import Made
+from dedup.archive.packing import pack
+from dedup.errors import DedupError
+from dedup.fingerprint.detector import Detector
+
+__all__ = ["cores", "fingerprints"]
+
+T = TypeVar("T")
+
+#: Batches that wait for each worker, so that none waits for the reader.
+AHEAD = 3
+
+
+def cores() -> int:
+    """How many processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def fingerprints(
+    batches: Iterable[tuple[T, Sequence[Capture]]], detector: Detector, workers: int
+) -> Iterator[tuple[T, list[Made]]]:
+    """The packed fingerprints of each batch, with what it came with, in the order of the batches.
+
+    One worker is this very process.  At most `AHEAD` batches for each are in memory.
+    """
+    if workers == 1:
+        for what, batch in batches:
+            yield what, _make(batch, detector)
+        return
+    waiting: deque[tuple[T, Future[list[Made]]]] = deque()
+    # Not forked: other threads of this process may hold locks.
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (detector,))
+    try:
+        for what, batch in batches:
+            waiting.append((what, pool.submit(_work, batch)))
+            if len(waiting) >= AHEAD * workers:
+                what, future = waiting.popleft()
+                yield what, future.result()
+        while waiting:
+            what, future = waiting.popleft()
+            yield what, future.result()
+    except BrokenProcessPool:
+        raise DedupError(
+            "a process that makes fingerprints was killed; is there too little memory?"
+        ) from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+_detector: Detector
+
+
+def _begin(detector: Detector) -> None:
+    """What a process does first: it leaves Ctrl-C to the one that started it, and ends when that one does."""
+    global _detector
+    _detector = detector
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(os._exit,), daemon=True).start()
+
+
+def _end_with(end: Callable[[int], None]) -> None:
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        end(1)
+
+
+def _work(batch: Sequence[Capture]) -> list[Made]:
+    return _make(batch, _detector)
+
+
+def _make(batch: Sequence[Capture], detector: Detector) -> list[Made]:
+    return [(payload_digest(capture), pack(*fingerprint(capture, detector))) for capture in batch]

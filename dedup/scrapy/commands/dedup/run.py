@@ -1,0 +1,80 @@
+"""The work of `scrapy dedup`: a cleaning by the settings of a project, and what is said of it."""
+
+import argparse
+import logging
+import sys
+
+from scrapy.settings import Settings
+
+from dedup.archive import Cleaning, Result
+from dedup.printing import inert, many
+from dedup.scrapy.commands.terminal import complain, working
+from dedup.scrapy.settings import read_settings
+from dedup.scrapy.summary import summary
+
+__all__ = ["DAMAGE", "OTHERS", "run"]
+
+#: The exit status if something was damaged, and left out.
+DAMAGED = 7
+#: What damage there is, and what else is no page but worth a line.
+DAMAGE = {
+    "cut_off": "cut off",
+    "head": "without a type or a length that is a number",
+    "large": "too long",
+    "length": "of another length than it says",
+    "no_json": "no object in JSON",
+    "no_record": "no record of WARC",
+    "packed": "damaged in its compression",
+    "unreadable": "not readable",
+}
+OTHERS = {
+    "large": "longer than 16 MB",
+    "no_page": "without html or text",
+    "no_url": "without a URL",
+    "not_http": "no HTTP",
+}
+
+
+def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
+    """Cleans inputs, and returns the exit status."""
+    logging.basicConfig(format="dedup: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    settings.set("DEDUP_INDEX", "memory:", "cmdline")
+    settings.set("DEDUP_INCREMENTAL", False, "cmdline")
+    options = read_settings(settings)
+    index = options.index
+    plan = {"scope": index.scope, "expected_pages": index.expected_pages}
+    plan |= {"chrome": False} if index.hosts is None else {"min_own": index.hosts.min_own}
+    cleaning = Cleaning(
+        inputs,
+        opts.kept,
+        opts.duplicates,
+        options.detector,
+        plan,
+        options.types,
+        options.action,
+        options.max_cluster,
+        opts.workers,
+    )
+    try:
+        result = cleaning.run(working)
+    except KeyboardInterrupt:
+        if cleaning.folder is None:
+            raise
+        complain("dedup", f"interrupted; the same command goes on from there ({cleaning.folder})")
+        return 130
+    return _tell(result, opts)
+
+
+def _tell(result: Result, opts: argparse.Namespace) -> int:
+    for table, words, end in ((result.damage, DAMAGE, "left out"), (result.others, OTHERS, "not judged")):
+        for why, (count, first) in sorted(table.items()):
+            if why in words:
+                found = f"{many(count, 'record')} {'is' if count == 1 else 'are'} {words[why]}, and {end}"
+                complain("dedup", f"{found}; the first is in {inert(first)}")
+    if result.unwritten and not opts.kept.removesuffix(".gz").endswith(".warc"):
+        complain("dedup", f"{many(result.unwritten, 'record')} without a page can't be written in JSON Lines")
+    to = sys.stderr if opts.kept == "-" else sys.stdout
+    print(summary(result.stats, opts.duplicates).replace("fetched and judged", "judged"), file=to)
+    if opts.kept not in ("", "-"):
+        print(f"  written   {opts.kept}", file=to)
+    return DAMAGED if result.damage else 0

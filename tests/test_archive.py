@@ -1,0 +1,107 @@
+"""Archives are cleaned: what is kept of them, in every format, and whatever happens meanwhile."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup.archive import Cleaning, open_input
+from dedup.scrapy.commands.dedup.run import DAMAGE, OTHERS
+from tests.support.crawls import words
+from tests.support.processes import scrapy
+
+#: Ten pages, of which the last four have the texts of the first four.  In the order of their URLs.
+PAGES = {f"http://example.org/{n}": f"<title>Page</title><p>{words(n % 6)}" for n in range(10)}
+KEPT = list(PAGES)[:6]
+
+
+def rows(pages: dict[str, str] = PAGES) -> bytes:
+    lines = (json.dumps({"url": url, "html": html}) for url, html in pages.items())
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def record(url: str, html: str | bytes, kind: str = "response", **fields: str) -> bytes:
+    """A record of WARC, with the fields given instead of its own."""
+    body = html if isinstance(html, bytes) else html.encode()
+    block = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + body if kind == "response" else body
+    own = {
+        "WARC-Type": kind,
+        "WARC-Record-ID": f"<urn:uuid:{abs(hash(url))}>",
+        "WARC-Date": "2026-11-01T10:00:00Z",
+        "WARC-Target-URI": url,
+        "Content-Length": str(len(block)),
+    } | {name.replace("_", "-"): value for name, value in fields.items()}
+    head = "".join(f"{name}: {value}\r\n" for name, value in own.items() if value)
+    return f"WARC/1.1\r\n{head}\r\n".encode() + block + b"\r\n\r\n"
+
+
+def records(pages: dict[str, str] = PAGES) -> list[bytes]:
+    return [record(url, html) for url, html in pages.items()]
+
+
+def write(path: Path, octets: bytes) -> Path:
+    path.write_bytes(octets)
+    return path
+
+
+def parquet(path: Path) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"url": list(PAGES), "html": list(PAGES.values())}), path, row_group_size=4)
+    return path
+
+
+def folder(path: Path) -> Path:
+    path.mkdir()
+    for number, html in enumerate(PAGES.values()):
+        (path / f"{number}.html").write_text(html)
+    return path
+
+
+FORMATS: dict[str, Any] = {
+    "pages.jsonl": lambda path: write(path, rows()),
+    "pages.jsonl.gz": lambda path: write(path, gzip.compress(rows())),
+    "pages.warc": lambda path: write(path, b"".join(records())),
+    "pages.warc.gz": lambda path: write(path, b"".join(map(gzip.compress, records()))),
+    "whole.warc.gz": lambda path: write(path, gzip.compress(b"".join(records()))),
+    "pages.parquet": parquet,
+    "pages": folder,
+}
+
+
+def urls(path: Path) -> list[str]:
+    """The URLs of the captures in a file."""
+    return [item.capture.url for item in open_input(path) if item.capture]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("kept", ["kept.jsonl", "kept.jsonl.gz", "kept.warc", "kept.warc.gz"])
+def test_of_every_format_each_content_is_kept_once(name: str, kept: str, tmp_path: Path) -> None:
+    source, target = FORMATS[name](tmp_path / name), tmp_path / kept
+    result = Cleaning([str(source)], str(target)).run()
+    hosts = "http://localhost/{}.html" if name == "pages" else "http://example.org/{}"
+    assert urls(target) == [hosts.format(n) for n in range(6)]
+    assert (result.damage, result.unwritten) == ({}, 0)
+    assert not (tmp_path / f"{kept}.part").exists()
+
+
+def test_the_command_says_what_became_of_the_pages(tmp_path: Path) -> None:
+    source = write(tmp_path / "pages.jsonl", rows())
+    log = tmp_path / "dups.jsonl"
+    done = scrapy("dedup", source, "-o", tmp_path / "kept.jsonl", "--duplicates", log)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("10 pages judged\n  kept      6: 6 new\n")
+    found = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(one["url"][-1], one["duplicate_of"][-1]) for one in found] == [
+        ("6", "0"),
+        ("7", "1"),
+        ("8", "2"),
+        ("9", "3"),
+    ]
+
+
+def test_every_reason_has_its_words() -> None:
+    assert DAMAGE.keys() & OTHERS.keys() == {"large"}

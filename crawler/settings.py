@@ -45,6 +45,9 @@ DEDUP_INDEX = os.environ.get("DEDUP_INDEX")
 # Pages are compared with those of the same namespace; by default it is PROJECT/SPIDER, so that each spider
 # has an index of its own.
 DEDUP_NAMESPACE = None
+# Of the hosts of a crawl by N workers, this one crawls those of its shard, and hands links to others over to
+# their workers, through the index's Redis; by default it crawls all. "2/4" is the second shard of four, and "auto/4" any that is free.
+DEDUP_SHARD = None
 # If true, only what is new or has changed since earlier crawls is handed over: of a page that is as it was, the
 # items are left out, and the links are followed all the same.
 DEDUP_INCREMENTAL = False

@@ -35,6 +35,9 @@ _SETTINGS = (
     Setting("namespace", Text("printable text without braces"), None,
             "Pages are compared with those of the same namespace; by default it is PROJECT/SPIDER, so that each "
             "spider has an index of its own."),
+    Setting("shard", Text("'I/N' (shard I of N, from 1/N to N/N; N up to 1000) or 'auto/N' (any that is free)"), None,
+            "Of the hosts of a crawl by N workers, this one crawls those of its shard, and hands links to others over to "
+            "their workers, through the index's Redis; by default it crawls all."),
     Setting("incremental", Flag(), False,
             "If true, only what is new or has changed since earlier crawls is handed over: of a page that is as it "
             "was, the items are left out, and the links are followed all the same."),

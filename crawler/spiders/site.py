@@ -24,7 +24,7 @@ __all__ = ["SiteSpider"]
 
 
 class SiteSpider(Spider):
-    """``scrapy crawl site -a start=URL[,URL...]|FILE [-a allow=REGEX] [-a deny=REGEX]``
+    """``scrapy crawl site -a start=URL[,URL...]|FILE [-a allow=REGEX] [-a deny=REGEX] [-a shard=I/N]``
 
     A file is a log of parked links: the crawl begins with those that it says are still parked.  The spider stays on the hosts of the start URLs and their subdomains.  It follows the links whose URL matches
     ``allow``, if that is given, and doesn't match ``deny``.  A page that would take too long to parse gives an
@@ -40,7 +40,7 @@ class SiteSpider(Spider):
         try:
             if kwargs:
                 raise SettingsError(
-                    f"this spider has no argument {', '.join(kwargs)}; allowed: start, allow, deny"
+                    f"this spider has no argument {', '.join(kwargs)}; allowed: start, allow, deny, shard"
                 )
             self._parked = _is_file(start)
             self.start_urls = _start_urls(start)
@@ -51,7 +51,9 @@ class SiteSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Is called by Scrapy."""
+        """Is called by Scrapy.  ``shard`` is the setting DEDUP_SHARD."""
+        if shard := kwargs.pop("shard", ""):
+            crawler.settings.set("DEDUP_SHARD", shard, "cmdline")
         spider = super().from_crawler(crawler, *args, **kwargs)
         crawler.signals.connect(spider.opened, signals.spider_opened)
         return spider

@@ -19,6 +19,10 @@ SPIDER_ORDER = 10
 ARRIVAL_ORDER = 1_000_000
 #: Still nearer: it takes note of the requests that are handed over.
 HARVEST_ORDER = 9
+#: Of the workers of a crawl: next to the engine, so that it sees the start requests that are to be scheduled, and next
+#: to the downloader, so that what it lets pass is sent.
+START_ORDER = 5
+DOOR_ORDER = 1_000_000
 
 
 class Addon:
@@ -34,7 +38,8 @@ class Addon:
         from dedup.scrapy.harvest import HarvestMiddleware
         from dedup.scrapy.links import LinksMiddleware
         from dedup.scrapy.middleware import NearDuplicateMiddleware
-        from dedup.scrapy.settings import is_enabled
+        from dedup.scrapy.settings import is_enabled, is_sharded
+        from dedup.scrapy.shards import ShardMiddleware, ShardStartMiddleware
 
         for name, component, order in (
             ("DOWNLOADER_MIDDLEWARES", WholenessMiddleware, WHOLENESS_ORDER),
@@ -48,6 +53,13 @@ class Addon:
             ("EXTENSIONS", KeepText, 0),
         ):
             settings.setdefault_in_component_priority_dict(name, component, order)
+        if is_sharded(settings):
+            settings.setdefault_in_component_priority_dict(
+                "DOWNLOADER_MIDDLEWARES", ShardMiddleware, DOOR_ORDER
+            )
+            settings.setdefault_in_component_priority_dict(
+                "SPIDER_MIDDLEWARES", ShardStartMiddleware, START_ORDER
+            )
         if is_enabled(settings) and not settings.get("PERIODIC_LOG_STATS"):
             settings.set("PERIODIC_LOG_STATS", {"include": ["dedup/"]}, priority="addon")
             settings.setdefault_in_component_priority_dict("EXTENSIONS", PeriodicLog, 0)

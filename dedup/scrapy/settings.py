@@ -21,6 +21,7 @@ from dedup.settings import SETTINGS, Action, Follow, Types
 
 if TYPE_CHECKING:
     from dedup.fingerprint.detector import Detector
+    from dedup.frontier.partition import Shard
     from dedup.index import Index
 
 __all__ = [
@@ -31,8 +32,10 @@ __all__ = [
     "file_of",
     "in_memory",
     "is_enabled",
+    "is_sharded",
     "link_options",
     "read_settings",
+    "shard_options",
     "spelled",
     "state_of",
     "weighs_links",
@@ -133,6 +136,37 @@ def link_options(settings: BaseSettings, spider: str = "") -> LinkOptions:
     values["namespace"] = values["namespace"] or default_namespace(settings.get("BOT_NAME"), spider)
     values["parked"] = _in_project(values["parked"]) if values["parked"] else ""
     return LinkOptions(**values)
+
+
+def is_sharded(settings: BaseSettings) -> bool:
+    """Whether a crawl is to be one worker's share; a wrong value counts as yes, and is refused when the crawl starts."""
+    return settings.get(_spell("shard")) not in (None, "")
+
+
+def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str, str] | None":
+    """The shard of a worker, and where it meets the others: the index's Redis and its namespace; None without a shard.
+
+    Raises `SettingsError`.
+    """
+    from dedup.frontier.partition import Shard
+
+    try:
+        values = {name: _read(settings, name) for name in ("shard", "index", "namespace")}
+        if values["shard"] is None:
+            return None
+        shard = Shard.read(values["shard"])
+        address = values["index"] or "the file of this spider"
+        if not address.startswith(("redis://", "rediss://", "unix://")):
+            why = "but the workers of a crawl meet in a Redis; set an index of redis://, rediss:// or unix://"
+            raise SettingsError(name="shard", value=str(shard), others={"index": address}, why=why)
+        if shard.number is None and settings.get("JOBDIR"):
+            why = "but any free shard is not that of the job: with a JOBDIR, name the shard, such as 1/4"
+            raise SettingsError(
+                name="shard", value=str(shard), others={"JOBDIR": settings["JOBDIR"]}, why=why
+            )
+    except SettingsError as error:
+        raise spelled(error) from None
+    return shard, address, values["namespace"] or default_namespace(settings.get("BOT_NAME"), spider)
 
 
 def weighs_links(settings: BaseSettings) -> bool:

@@ -1,0 +1,140 @@
+-- beat(KEYS = {state, seen}, ARGV = {ask, (shard, member, link)...}) -> {word, ...}: see dedup/frontier/handover.py
+local state, seen = KEYS[1], KEYS[2]
+local ask = cjson.decode(ARGV[1])
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+local function get(name) return redis.call('HGET', state, name) or nil end
+local function set(name, value) redis.call('HSET', state, name, value) end
+local function drop(name) redis.call('HDEL', state, name) end
+local function log(shard) return ask.logs .. shard end
+local function length(shard) return redis.call('LLEN', log(shard)) end
+
+-- A lease that would last for longer than any is of a time before the clock was set back, and has run out.
+local function holder(shard)
+  local who, till = string.match(get('lease:' .. shard) or '', '^(%x+) (%d+)$')
+  till = tonumber(till)
+  return till and till > now and till <= now + ask.lease and who or nil
+end
+
+local function hold(shard) set('lease:' .. shard, ask.me .. ' ' .. string.format('%.0f', now + ask.lease)) end
+
+-- Whether all that was handed to a shard was crawled, and all that this led to.
+local function is_done(shard)
+  local done = get('done:' .. shard)
+  if not done and not holder(shard) then done = 0 end
+  return tonumber(done) == length(shard)
+end
+
+local function every(test)
+  for shard = 0, tonumber(get('shards')) - 1 do
+    if not test(shard) then return false, shard end
+  end
+  return true
+end
+
+local function forget()
+  for shard = 0, tonumber(get('shards')) - 1 do redis.call('DEL', log(shard)) end
+  redis.call('DEL', state, seen)
+end
+
+local function nobody() return every(function(shard) return not holder(shard) end) end
+
+if ask.leave then
+  for _, each in ipairs(ask.held) do
+    if holder(each[1]) == ask.me then
+      drop('lease:' .. each[1])
+      if ask.leave ~= 'finished' then
+        drop('done:' .. each[1])
+        set('left:' .. each[1], ask.leave)
+      end
+    end
+  end
+  if get('ended') and nobody() and every(is_done) then forget() end
+  return {'left'}
+end
+
+-- Which crawl it is.  A new one takes the place of one that nobody is in any more, unless jobs are to go on with it.
+if ask.crawl == '' and get('crawl') then
+  if not nobody() then
+    if get('ended') then return {'ending'} end
+  elseif every(function(shard) return get('left:' .. shard) ~= 'job' end) then
+    forget()
+  else
+    drop('ended')
+  end
+end
+if not get('crawl') and ask.crawl == '' then
+  redis.call('HSET', state, 'crawl', ask.new, 'shards', ask.shards, 'began', string.format('%.0f', now))
+elseif ask.crawl ~= '' and get('crawl') ~= ask.crawl then
+  return {'gone'}
+end
+if tonumber(get('shards')) ~= ask.shards then return {'other', get('shards')} end
+
+-- Links that no worker has handed over yet are put at the ends of the logs.
+local new = 0
+for at = 2, #ARGV, 3 do
+  if redis.call('SADD', seen, ARGV[at + 1]) == 1 then
+    redis.call('RPUSH', log(ARGV[at]), ARGV[at + 2])
+    drop('ended')
+    new = new + 1
+  end
+end
+
+-- Shards are held, or taken.
+local held = {}
+local function take(shard, cursor)
+  hold(shard)
+  drop('left:' .. shard)
+  drop('ended')
+  held[#held + 1] = {shard, cursor or tonumber(get('done:' .. shard) or 0)}
+end
+
+for _, each in ipairs(ask.held) do
+  local who = holder(each[1])
+  if who and who ~= ask.me then return {'lost', tostring(each[1])} end
+  hold(each[1])
+  held[#held + 1] = each
+end
+local function is_read()
+  for _, each in ipairs(held) do
+    if each[2] < length(each[1]) then return false end
+  end
+  return true
+end
+local function take_first(test)
+  for shard = 0, ask.shards - 1 do
+    if not holder(shard) and test(shard) then return take(shard) end
+  end
+end
+if #held == 0 then
+  if not ask.any then
+    local who = holder(ask.wanted)
+    if who and who ~= ask.me then return {'held', get('crawl')} end
+    take(ask.wanted, ask.cursor >= 0 and ask.cursor or nil)
+  elseif not get('ended') then
+    take_first(function(shard) return not is_done(shard) end)
+    if #held == 0 then take_first(function() return true end) end
+  end
+elseif ask.any and ask.idle and is_read() and now > get('began') + ask.lease then
+  take_first(function(shard) return not is_done(shard) end) -- others have had the time to start, or have died
+end
+
+-- What was handed to them is read, as far as they have not.
+local idle = ask.idle and is_read()
+local logs = {}
+for _, each in ipairs(held) do
+  local shard, cursor = each[1], each[2]
+  logs[#logs + 1] = {shard, cursor, redis.call('LRANGE', log(shard), cursor, cursor + ask.most - 1)}
+  if idle then set('done:' .. shard, cursor) else drop('done:' .. shard) end
+end
+
+-- The crawl has ended as soon as every shard is done, or was left on purpose.
+local missing = -1
+if idle then
+  local all, first = every(function(shard)
+    return is_done(shard) or (get('left:' .. shard) and not holder(shard))
+  end)
+  if all then set('ended', 1) elseif not holder(first) then missing = first end
+end
+return {'ok', get('crawl'), get('ended') and 1 or 0, new, missing, missing < 0 and 0 or length(missing), logs}

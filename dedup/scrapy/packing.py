@@ -1,0 +1,45 @@
+"""A request in bytes, for the worker of another shard.
+
+No pickle: whoever can write to the Redis of a crawl should not be able to run programs on all of its machines.
+"""
+
+from typing import Any
+
+import msgspec
+from scrapy import Request, Spider
+from scrapy.utils.request import request_from_dict
+
+__all__ = ["pack", "unpack"]
+
+_PLAIN = Request("http://example.org/").to_dict()
+
+
+def pack(request: Request, spider: Spider) -> bytes | None:
+    """The request in bytes; None if it would not come back as it is.
+
+    Its callback has to be a method of the spider, and its meta of plain types: text, bytes, numbers, lists, dicts.
+
+    >>> spider = Spider("walker")
+    >>> request = Request("http://example.org/a", meta={"depth": 2}, callback=spider.parse)
+    >>> back = unpack(pack(request, spider), spider)
+    >>> back.url, back.meta, back.callback == spider.parse, len(pack(request, spider))
+    ('http://example.org/a', {'depth': 2}, True, 54)
+    >>> pack(request.replace(callback=lambda response: None), spider), pack(request.replace(meta={"a": (1, 2)}), spider)
+    (None, None)
+    """
+    try:
+        values = request.to_dict(spider=spider)
+        own = {name: value for name, value in values.items() if value != _PLAIN.get(name)}
+        packed = msgspec.msgpack.encode(own)
+        return packed if msgspec.msgpack.decode(packed) == own else None
+    except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return None
+
+
+def unpack(packed: bytes, spider: Spider) -> Request:
+    """The request, as it was.  Raises `ValueError` if it is none, or if the spider lacks its callback."""
+    try:
+        values: dict[str, Any] = msgspec.msgpack.decode(packed, type=dict)
+        return request_from_dict(values, spider=spider)
+    except Exception as error:  # noqa: BLE001 (strangers' values make anything raise)
+        raise ValueError(f"what was handed over is no request of this spider: {error}") from None

@@ -1,0 +1,372 @@
+"""The frontier of a crawl by many workers: requests to hosts of other shards are handed over to their workers.
+
+So each host has one worker, whose delays hold for it exactly.  The near-duplicate index is shared.
+"""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+from uuid import uuid4
+from weakref import WeakSet
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
+from scrapy.utils.httpobj import urlparse_cached
+
+from dedup.errors import DedupError, IndexInUseError, IndexUnavailableError
+from dedup.filter import Filter
+from dedup.filter.stats import count
+from dedup.frontier.handover import MOST, Beat, Handover, Link
+from dedup.frontier.partition import Shard, owner
+from dedup.scrapy import compat
+from dedup.scrapy.packing import pack, unpack
+from dedup.scrapy.settings import shard_options, spelled
+from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
+
+__all__ = ["ShardMiddleware", "ShardStartMiddleware"]
+
+#: Seconds after which a worker that falls silent loses its shards.
+LEASE = 60.0
+#: The part of a lease for which a worker counts on it.
+SAFE = 0.8
+#: Seconds between two beats.
+BEAT = 0.5
+#: Seconds between two lines about a shard that has no worker.
+REMINDER = 60.0
+#: So many links that were handed over are remembered here; the server knows all of them.
+REMEMBERED = 100_000
+#: What a job that is stopped leaves in its JOBDIR.
+FILE = "dedup.shard"
+
+
+class ShardMiddleware:
+    """Stands between the scheduler and the other workers, and at the door of the downloader."""
+
+    def __init__(self, crawler: Crawler, shard: Shard, address: str, namespace: str) -> None:
+        self.crawler = crawler
+        self._shard = shard
+        self._job = Job(crawler.settings.get("JOBDIR"), shard)
+        self._outbox: dict[bytes, Link] = self._job.outbox  # links that were not yet handed over
+        self._handed: dict[bytes, None] = {}
+        self._handover = Handover(address, namespace, shard, LEASE, self._job.crawl, self._job.cursor)
+        self._filter: Filter | None = None
+        self._logger = logger_for(crawler, __name__)
+        self._taken: WeakSet[Request] = WeakSet()
+        self._starts: Counter[bytes] = Counter()
+        self._asked = time.monotonic()  # for a shard
+        self._until = 0.0  # until then the shards are ours, by time.monotonic
+        self._idled = False  # nothing was left to be crawled, and nothing has been scheduled since
+        self._ended = False
+        self._reminded = 0.0
+        self._silent = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Is called by Scrapy."""
+        assert crawler.spider is not None
+        try:
+            options = shard_options(crawler.settings, crawler.spider.name)
+            if options is None:
+                raise NotConfigured
+            middleware = cls(crawler, *options)
+        except DedupError as error:
+            refusal = Refusal(crawler, error)
+            crawler.signals.connect(refusal.spider_opened, signals.spider_opened, weak=False)
+            raise NotConfigured(str(error)) from None
+        for name in ("spider_opened", "spider_idle", "spider_closed"):
+            crawler.signals.connect(getattr(middleware, name), getattr(signals, name))
+        crawler.signals.connect(middleware.filter_opened, filter_opened)
+        return middleware
+
+    def filter_opened(self, filter: Filter) -> None:
+        """The filter is ready."""
+        self._filter = filter
+
+    async def spider_opened(self, spider: Spider) -> None:
+        """Takes the place of the scheduler's entrance, and begins to beat."""
+        slot: Any = self.crawler.engine._slot
+        slot.scheduler.enqueue_request = partial(self._enqueue, slot.scheduler.enqueue_request)
+        self._nudge: Callable[[], None] = slot.nextcall.schedule
+        self._beating = asyncio.create_task(self._keep_beating())
+
+    # --- Requests
+
+    def _enqueue(self, enqueue: Callable[[Request], bool], request: Request) -> bool:
+        """Hands a request over, or gives it to the scheduler."""
+        _leave_slot(request)
+        if request not in self._taken and self._hand_over(request):
+            return True
+        self._idled = False
+        return enqueue(request)
+
+    def start(self, request: Request) -> bool:
+        """Puts a request with which the crawl begins into the log of its shard, our own or not: once for all workers."""
+        member = self._fingerprint(request)
+        if request.dont_filter:  # a spider may mean to fetch it that often
+            self._starts[member] += 1
+            member += self._starts[member].to_bytes(4, "big")
+        return self._hand_over(request, member)
+
+    async def room(self) -> None:
+        """Waits until the links that wait to be handed over are few."""
+        while len(self._outbox) > 10 * MOST and not self._is_closing():  # noqa: ASYNC110
+            await asyncio.sleep(BEAT)
+
+    def _hand_over(self, request: Request, member: bytes = b"") -> bool:
+        host = urlparse_cached(request).hostname
+        if host is None:
+            return False
+        shard = owner(host, self._shard.of)
+        if not member:
+            if shard in self._handover.held:
+                return False
+            member = uuid4().bytes if request.dont_filter else self._fingerprint(request)
+        if member in self._handed or member in self._outbox:
+            return True
+        assert self.crawler.spider is not None
+        packed = pack(request, self.crawler.spider)
+        if packed is None:
+            if shard not in self._handover.held:
+                count(self.crawler.stats, "shard/not_handed_over")
+                self._once(
+                    "%s is crawled here, since it can't be handed over: its callback is no method, or its meta not plain",
+                    request,
+                )
+            return False
+        self._outbox[member] = Link(shard, member, packed)
+        return True
+
+    def _fingerprint(self, request: Request) -> bytes:
+        assert self.crawler.request_fingerprinter is not None
+        return self.crawler.request_fingerprinter.fingerprint(request)
+
+    def _once(self, text: str, *arguments: object) -> None:
+        if self.crawler.stats.get_value("dedup/shard/not_handed_over") == 1:
+            self._logger.warning(text, *arguments)
+
+    async def process_request(self, request: Request) -> None:
+        """Lets a request go while the shards are ours; else it waits, and comes back if the crawl is stopped."""
+        while time.monotonic() >= self._until:
+            if self._is_closing():
+                slot: Any = self.crawler.engine._slot
+                slot.scheduler.enqueue_request(request.replace(dont_filter=True))
+                raise IgnoreRequest("this worker is stopped before its shard was its own again")
+            await asyncio.sleep(BEAT / 5)
+
+    # --- The beat
+
+    async def _keep_beating(self) -> None:
+        while True:
+            try:
+                await self._beat()
+            except IndexUnavailableError as error:
+                if not self._silent:
+                    self._logger.warning("No link can be handed over or taken for now: %s", error)
+                self._silent = True
+            except DedupError as error:
+                await self._stop(error)
+                return
+            except Exception:
+                self._logger.exception("A beat of the shard has failed")
+            await asyncio.sleep(BEAT)
+
+    async def _beat(self) -> None:
+        links = list(islice(self._outbox.values(), MOST))
+        idle = not links and self._is_idle()
+        now = time.monotonic()
+        before = set(self._handover.held)
+        beat = await self._handover.beat(links, idle=idle)
+        if self._silent:
+            self._logger.info("Links are handed over and taken again")
+            self._silent = False
+        if beat.word != "ok":
+            if beat.word == "held" and now > self._asked + 1.5 * LEASE:
+                raise IndexInUseError(
+                    f"shard {self._shard} has a worker already, which lives", settings=("shard",)
+                )
+            return
+        self._until = now + (LEASE * SAFE if self._handover.held else float("inf") if beat.ended else 0)
+        self._delivered(links, beat)
+        if new := set(self._handover.held) - before:
+            names = ", ".join(str(number + 1) for number in sorted(new))
+            self._logger.info(
+                "Shard %s of %d is crawled here; %s", names, self._shard.of, self._handover.where
+            )
+        for packed in beat.requests:
+            self._take(packed)
+        self._ended = beat.ended
+        if self._ended and self._is_idle():
+            self._nudge()  # so that the engine looks again, and closes
+        self._remind(beat)
+
+    def _delivered(self, links: Collection[Link], beat: Beat) -> None:
+        for link in links:
+            self._outbox.pop(link.member, None)
+            self._handed[link.member] = None
+        for member in list(islice(self._handed, max(0, len(self._handed) - REMEMBERED))):
+            del self._handed[member]
+        if links:
+            self.crawler.stats.inc_value("dedup/shard/handed_over", beat.new)
+
+    def _take(self, packed: bytes) -> None:
+        assert self.crawler.spider is not None
+        try:
+            request = unpack(packed, self.crawler.spider)
+        except ValueError as error:
+            count(self.crawler.stats, "shard/unreadable")
+            self._logger.error("%s", error)
+            return
+        self._taken.add(request)
+        self._idled = False
+        count(self.crawler.stats, "shard/taken")
+        self.crawler.engine.crawl(request)
+
+    def _remind(self, beat: Beat) -> None:
+        if beat.missing is None:
+            self._reminded = time.monotonic()
+        elif time.monotonic() > self._reminded + REMINDER:
+            self._reminded = time.monotonic()
+            shard, links = beat.missing
+            text = "This worker waits: %s links wait for shard %d of %d, which nobody crawls; start a worker for it"
+            self._logger.warning(text, f"{links:,}", shard + 1, self._shard.of)
+
+    # --- The end
+
+    def _is_idle(self) -> bool:
+        """Whether nothing is left to be done here: not even for the filter, which waits for pages of others."""
+        waits = self._filter is not None and (self._filter.is_waiting() or self._filter.is_sampling())
+        return self._idled and not waits and self.crawler.engine.spider_is_idle()
+
+    def _is_closing(self) -> bool:
+        slot = getattr(self.crawler.engine, "_slot", None)
+        return not self.crawler.crawling or getattr(slot, "closing", None) is not None
+
+    def spider_idle(self) -> None:
+        """Nothing is left to be crawled here; more may come, until the whole crawl has ended."""
+        self._idled = True
+        if not self._ended or self._outbox:
+            raise DontCloseSpider
+
+    async def _stop(self, error: DedupError) -> None:
+        error = spelled(error)
+        self._logger.error("Crawl stopped: %s", error)
+        self.crawler.signals.send_catch_log(filter_failed, error=error)
+        await compat.close(self.crawler, error.reason)
+
+    async def spider_closed(self, spider: Spider, reason: str) -> None:
+        """Hands over what is left, and lets go of the shards."""
+        if not hasattr(self, "_beating"):
+            return
+        self._beating.cancel()
+        finished = self._ended and reason in {"finished", "start_error"}
+        with suppress(DedupError):
+            while self._outbox:
+                links = list(islice(self._outbox.values(), MOST))
+                self._delivered(links, await self._handover.beat(links, reading=False))
+        if self._outbox:
+            text = "%s links could not be handed over, and are %s"
+            where = "in the JOBDIR" if self._job.path else "found again only by a crawl that begins anew"
+            self._logger.error(text, f"{len(self._outbox):,}", where)
+        self._job.leave(self._handover, self._outbox)
+        with suppress(DedupError):
+            await self._handover.leave("finished" if finished else "job" if self._job.path else "stopped")
+        await self._handover.close()
+
+
+compat.accept_spider(ShardMiddleware)
+
+
+class ShardStartMiddleware:
+    """Puts the requests with which a crawl begins into the logs of their shards."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Is called by Scrapy."""
+        return cls(crawler)
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Passes on what could not be put there."""
+        shards = self._crawler.get_downloader_middleware(ShardMiddleware)
+        async for each in start:
+            if shards is not None and isinstance(each, Request):
+                await shards.room()
+                if shards.start(each):
+                    continue
+            yield each
+
+
+class Refusal:
+    """Stops a crawl whose settings are wrong before it begins."""
+
+    def __init__(self, crawler: Crawler, error: DedupError) -> None:
+        self._crawler = crawler
+        self._error = error
+
+    def spider_opened(self) -> None:
+        """The last thing that a handler does."""
+        refuse(self._crawler, self._error)
+
+
+class Job:
+    """What a worker that is stopped with a JOBDIR leaves there, and takes from there.
+
+    One that is killed leaves nothing: then all that was handed to its shard is crawled again.
+    """
+
+    def __init__(self, folder: str | None, shard: Shard) -> None:
+        self.path = Path(folder, FILE) if folder else None
+        self._shard = shard
+        self.crawl, self.cursor, self.outbox = "", -1, dict[bytes, Link]()
+        if self.path is None or not self.path.exists():
+            return
+        left = json.loads(self.path.read_text("ascii"))
+        if left["shard"] != str(shard):
+            from dedup.errors import SettingsError
+
+            why = f"but its JOBDIR is that of shard {left['shard']}"
+            raise SettingsError(name="shard", value=str(shard), why=why)
+        self.crawl, self.cursor = left["crawl"], left["cursor"]
+        for number, member, request in left["outbox"]:
+            link = Link(number, bytes.fromhex(member), bytes.fromhex(request))
+            self.outbox[link.member] = link
+        self.path.unlink()
+
+    def leave(self, handover: Handover, outbox: dict[bytes, Link]) -> None:
+        """Writes how far the log of the shard was read."""
+        if self.path is None or self._shard.number is None:
+            return
+        left = {
+            "shard": str(self._shard),
+            "crawl": handover.crawl,
+            "cursor": handover.held.get(self._shard.number, self.cursor),
+            "outbox": [(number, member.hex(), request.hex()) for number, member, request in outbox.values()],
+        }
+        self.path.write_text(json.dumps(left), "ascii")
+
+
+def _leave_slot(request: Request) -> None:
+    """Takes the mark of the host that redirected a request out of its meta: Scrapy would keep that host's delay for it."""
+    slot = request.meta.get("download_slot")
+    froms = [
+        *request.meta.get("redirect_urls", ())[-1:],
+        (request.headers.get("Referer") or b"").decode("latin-1"),
+    ]
+    with suppress(ValueError):
+        if (
+            slot
+            and slot != urlparse_cached(request).hostname
+            and slot in {urlsplit(url).hostname for url in froms}
+        ):
+            del request.meta["download_slot"]

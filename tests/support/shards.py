@@ -1,0 +1,160 @@
+"""A site of several hosts, the workers that crawl it, and what came of them."""
+
+import json
+import os
+import random
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy.cmdline import execute
+
+from dedup.scrapy import shards
+from tests.support import ROOT
+from tests.support.processes import Forked
+
+__all__ = ["Asked", "Hosts", "Worker", "kept", "serve"]
+
+
+class Asked(NamedTuple):
+    """A request that a site was sent."""
+
+    when: float  #: by time.monotonic
+    host: str
+    path: str
+
+
+class Hosts:
+    """Contents, each at one host and as a near-duplicate at the next; they link to each other, whatever their host.
+
+    Hosts are addresses of this machine: of two shards, these are of the first, the second, the first and the second.
+    """
+
+    def __init__(self, hosts: int = 4, contents: int = 40, wait: float = 0.0) -> None:
+        self.names = ["127.0.0.1", "127.0.0.3", "127.0.0.2", "127.0.0.4"][:hosts]
+        self.contents = contents
+        self.asked: list[Asked] = []
+        self.port = 0
+        self._wait = wait
+
+    @property
+    def starts(self) -> list[str]:
+        """The URLs with which a crawl begins: one of each host."""
+        return [self.url(content) for content in range(len(self.names))]
+
+    def url(self, content: int, copy: int = 0) -> str:
+        """A page with a content."""
+        return (
+            f"http://{self.names[(content + copy) % len(self.names)]}:{self.port}/{content}{'/copy' * copy}"
+        )
+
+    def page(self, host: str, path: str) -> str | None:
+        """What a host has at a path."""
+        found = re.fullmatch(r"/(\d+)(/copy)?", path)
+        if found is None or int(found[1]) >= self.contents:
+            return None
+        content = int(found[1])
+        if urlsplit(self.url(content, 1 if found[2] else 0)).hostname != host:
+            return None
+        rng = random.Random(content)
+        text = " ".join("".join(rng.choices("abcdefghijklmnop", k=6)) for _ in range(200))
+        near = {2 * content + 1, 2 * content + 2, self.contents - 1 - content} - {0}
+        links = [self.url(other, copy) for other in sorted(near) if other < self.contents for copy in (0, 1)]
+        anchors = " ".join(f'<a href="{link}">more</a>' for link in links)
+        return f"<title>{content}</title><p>{text}{' once more' if found[2] else ''}</p>{anchors}"
+
+    def gaps(self) -> dict[str, list[float]]:
+        """The seconds between the requests to each host."""
+        times: dict[str, list[float]] = {name: [] for name in self.names}
+        for asked in sorted(self.asked):
+            times[asked.host].append(asked.when)
+        return {name: [b - a for a, b in pairwise(whens)] for name, whens in times.items()}
+
+
+@contextmanager
+def serve(site: Hosts) -> Iterator[Hosts]:
+    """Serves a site on all of its hosts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            host = self.headers["Host"].partition(":")[0]
+            site.asked.append(Asked(time.monotonic(), host, self.path))
+            time.sleep(site._wait)
+            page = site.page(host, self.path)
+            body = (page or "").encode()
+            self.send_response(404 if page is None else 200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Logs nothing."""
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 64
+        daemon_threads = True
+
+    with Server(("0.0.0.0", 0), Handler) as server:
+        site.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield site
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _work(arguments: list[str], lease: float) -> None:
+    os.chdir(ROOT)
+    shards.LEASE, shards.BEAT, shards.REMINDER = lease, 0.1, 1.0
+    execute(["scrapy", *arguments])
+
+
+class Worker(Forked):
+    """A running ``scrapy crawl site -a shard=...``; its items, drops and log are in a folder of all workers."""
+
+    def __init__(
+        self, site: Hosts, folder: Path, shard: str, *, lease: float = 60.0, **settings: object
+    ) -> None:
+        number = len(list(folder.glob("log-*")))
+        self.log, self.items = folder / f"log-{number}", folder / f"items-{number}.jsonl"
+        self.log.touch()
+        starts = ",".join(settings.pop("starts", site.starts))  # type: ignore[arg-type]
+        values: dict[str, object] = {
+            "DOWNLOAD_DELAY": 0,
+            "ROBOTSTXT_OBEY": False,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
+            "DEDUP_LOG": folder / f"drops-{number}.jsonl",
+            "DEDUP_EXPECTED_PAGES": 1000,
+            "DEDUP_CHROME": False,
+            "DEDUP_KEEP_START": True,
+            "LOG_FILE": self.log,
+        } | settings
+        command = ["crawl", "site", "-a", f"start={starts}", "-a", f"shard={shard}", "-o", str(self.items)]
+        for name, value in values.items():
+            command += ["-s", f"{name}={value}"]
+        super().__init__(_work, command, lease)
+
+    def stats(self) -> Counter[str]:
+        """The whole numbers among its stats."""
+        found = re.findall(r"^ ?\{?'([\w/]+)': (\d+)[,}]", self.log.read_text(), re.MULTILINE)
+        return Counter({name: int(value) for name, value in found})
+
+
+def kept(folder: Path) -> Counter[int]:
+    """How often each content was kept, by all workers."""
+    lines = [line for file in folder.glob("items-*.jsonl") for line in file.read_text().splitlines()]
+    urls = [json.loads(line)["url"] for line in lines if line.endswith("}")]
+    return Counter(int(urlsplit(url).path.split("/")[1]) for url in urls)

@@ -4,6 +4,7 @@
 # make fast                               compiles what is compiled of the filter; needs a C compiler
 # make plugin                             runs the tests of the add-on on the oldest Scrapy and on the newest
 # make companions                         runs the tests of the add-on beside other packages for Scrapy
+# make bench [BENCH="--pages 100000"]     measures us beside our peers; takes a quarter of an hour
 # make docs                               builds the documentation as a site, in docs/_build
 # make clean                              removes everything that these have made
 # make help                               shows these lines
@@ -12,7 +13,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: crawl test check fast plugin companions docs system clean help
+.PHONY: crawl test check fast plugin companions bench docs system clean help
 
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
@@ -41,6 +42,9 @@ companions: .venvs/companions/done .venvs/older/done
 	.venvs/older/bin/python -m pytest $(BESIDE) tests/plugins/companions/test_older.py
 
 BESIDE := -q -m companions -W ignore -p no:cacheprovider
+
+bench: .venvs/bench/done
+	.venvs/bench/bin/python -W ignore -m benchmarks.beside $(BENCH)
 
 # Every warning is an error, so no link is dead.
 docs: $(VENV)/docs
@@ -83,6 +87,13 @@ $(VENV)/docs: $(VENV)/crawl
 	$(PYTHON) -m venv --clear .venvs/companions
 	.venvs/companions/bin/python -m pip install -q --disable-pip-version-check -e . pytest hypothesis \
 		scrapy-redis scrapy-poet spidermon duplicate-url-discarder scrapyd scrapyrt
+	@touch $@
+
+# Without a compiler, we are measured without what is compiled.
+.venvs/bench/done: pyproject.toml
+	$(PYTHON) -m venv --clear .venvs/bench
+	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
+	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check ./fast || true
 	@touch $@
 
 .venvs/older/done: pyproject.toml

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.shingles import Hashes
@@ -22,14 +23,14 @@ from dedup.index.local.tables import SortedTables
 LOOK_UPS, FILED = 1000, 40
 
 
-def grown(site: Hashes, pages: int, rng: np.random.Generator) -> Hashes:
-    """Pages of a site, most with a few bits flipped: as many as in another page of its site that is near."""
+def grown(site: Hashes, pages: npt.NDArray[np.int64], rng: np.random.Generator) -> Hashes:
+    """These pages of a site, most with a few bits flipped: as many as in another page of its site that is near."""
     near = site[np.argsort(site)]
     flips = np.bitwise_count(near[1:] ^ near[:-1])
     flips = np.minimum(flips[flips > 0], 12)
-    simhashes = rng.choice(site, pages)
+    simhashes = site[pages]
     for bits in range(1, 13):
-        chosen = np.flatnonzero(rng.choice(flips, pages) >= bits)
+        chosen = np.flatnonzero(rng.choice(flips, len(pages)) >= bits)
         simhashes[chosen] ^= np.uint64(1) << rng.integers(0, 64, len(chosen), np.uint64)
     return simhashes
 
@@ -94,7 +95,7 @@ def main() -> None:
             both = (
                 rng.integers(0, 2**64, pages + LOOK_UPS, np.uint64)
                 if site is None
-                else grown(site, pages + LOOK_UPS, rng)
+                else grown(site, rng.integers(0, len(site), pages + LOOK_UPS), rng)
             )
             for design in options.designs:
                 shown = measure(design, both[:pages], both[pages:])

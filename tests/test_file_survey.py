@@ -47,6 +47,12 @@ FILE_DAMAGES: dict[str, tuple[str, str, str]] = {
         "page ids filed twice",
         "'id 1': 2 times",
     ),
+    "a segment of other keys": (
+        "UPDATE segments SET keys = zeroblob(length(keys))",
+        "packed keys",
+        "segment 0",
+    ),
+    "no segment": ("DELETE FROM segments", "packed keys", "not those of the pages"),
     "a lost place in SQLite's own index": (
         "PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = 2 WHERE name LIKE 'sqlite_auto%pages%'",
         "SQLite's integrity check",

@@ -70,14 +70,14 @@ class Parameters:
         return None
 
 
-def check_format(where: str, stored: object) -> None:
-    """Raises `IndexMismatchError` if the entries there are of another format."""
+def check_format(where: str, stored: object, wanted: int = FORMAT) -> None:
+    """Raises `IndexMismatchError` if what is stored there is of another format."""
     text = str(stored)
-    if text.isdigit() and int(text) != FORMAT:
-        age = "a newer" if int(text) > FORMAT else "an older"
+    if text.isdigit() and int(text) != wanted:
+        age = "a newer" if int(text) > wanted else "an older"
         raise IndexMismatchError(
             f"the index {where} was built by {age} version of this program: its format is {text}, and this "
-            f"one's is {FORMAT}; start anew with another index, or go on with that version",
+            f"one's is {wanted}; start anew with another index, or go on with that version",
             settings=("index", "namespace"),
         )
 

@@ -1,7 +1,8 @@
 """Index files that are damaged, cut, mixed up, of another format, or no index at all.
 
 Each is refused with a line that names it, and left byte for byte; or it opens and answers rightly.  A page
-may be forgotten by a damage, which costs a download; none is dropped, or named, wrongly.
+may be forgotten by a damage, which costs a download; none is dropped, or named, wrongly.  The row of a page is checked
+when it is read: then a claim is refused, or the page counts as absent.
 """
 
 import asyncio
@@ -9,21 +10,24 @@ import gzip
 import json
 import os
 import random
+import re
+import sqlite3
 import struct
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError
 from dedup.index import Index, Verdict
-from dedup.index.parameters import FORMAT
+from dedup.index.local.file import LAYOUT, UNPACKED
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim, fingerprint_of
-from tests.support.stores import change, fill, index_in, pages, try_to_open, twin_of, until_written
+from tests.support.stores import change, fill, index_in, opened_at, pages, try_to_open, twin_of, until_written
+from tests.support.surveys import surveyed
 
 FILED = [(f"{name} of the index", url, page) for name, url, page in pages(120)]
 STRANGERS = pages(120, "stranger", seed=2)
@@ -180,8 +184,8 @@ OF_THE_FILE: dict[str, Callable[[bytes, random.Random], bytes]] = {
     "cut after a page": lambda content, rng: cut(content, rng, PAGE),
     "more than all": lambda content, rng: content + rng.randbytes(PAGE * rng.randrange(1, 4)),
     "another magic": lambda content, rng: rng.randbytes(16) + content[16:],
-    "an older format": lambda content, rng: of_format(content, rng.randrange(FORMAT)),
-    "a newer format": lambda content, rng: of_format(content, rng.randrange(FORMAT + 1, 2**31)),
+    "an older format": lambda content, rng: of_format(content, rng.randrange(UNPACKED)),
+    "a newer format": lambda content, rng: of_format(content, rng.randrange(LAYOUT + 1, 2**31)),
 }
 OF_THE_LOG: dict[str, Callable[[bytes, random.Random], bytes]] = {
     "a bit of the log": bit,
@@ -376,10 +380,10 @@ def test_what_is_no_file_is_refused_at_once(path: Path, name: str) -> None:
     assert refused(path, refusal.value)
 
 
-@pytest.mark.parametrize(("number", "age"), [(FORMAT + 1, "newer"), (FORMAT - 1, "older")])
+@pytest.mark.parametrize(("number", "age"), [(LAYOUT + 1, "newer"), (UNPACKED - 1, "older")])
 def test_an_index_of_another_format_is_said_to_be_newer_or_older(filled: Path, number: int, age: str) -> None:
     filled.write_bytes(of_format(filled.read_bytes(), number))
-    with pytest.raises(IndexMismatchError, match=rf"{age} version.* format is {number}\b.*{FORMAT}\b"):
+    with pytest.raises(IndexMismatchError, match=rf"{age} version.* format is {number}\b.*{LAYOUT}\b"):
         try_to_open(filled)
 
 
@@ -389,6 +393,16 @@ DAMAGE = {
     "a plan of fewer blocks than bits that may differ": "UPDATE header SET value = '2' WHERE name = 'tables'",
     "no pages": "DROP TABLE pages",
     "no header": "DROP TABLE header",
+    "a segment of other keys": "UPDATE segments SET keys = zeroblob(length(keys))",
+    "a segment in another place": "UPDATE segments SET place = 1",
+    "a segment of text": "UPDATE segments SET keys = 'x'",
+    "no segment": "DELETE FROM segments",
+    "a page that no segment has": "INSERT INTO pages SELECT 1000, page_id || 'x', url, simhash, scope, digest, bands, "
+    "sketch, filed, run, view, called, checksum FROM pages WHERE number = 7",
+    "a page too few": "DELETE FROM pages WHERE number = 7",
+}
+#: Each makes one page unreadable.
+OF_A_PAGE = {
     "a short simhash": "UPDATE pages SET simhash = x'00' WHERE number = 7",
     "a simhash of text": "UPDATE pages SET simhash = '01234567' WHERE number = 7",
     "a URL that is no text": "UPDATE pages SET url = CAST(x'ff' AS TEXT) WHERE number = 7",
@@ -410,9 +424,69 @@ def test_a_changed_page_or_header_is_refused_and_the_file_left(filled: Path, dam
     assert filled.read_bytes() == before
 
 
-def test_a_page_of_which_one_bit_is_wrong_is_refused_whichever_bit(closed: Files, tmp_path: Path) -> None:
-    row = closed[""].index(FILED[16][0].encode())
-    for at in range(row, row + 300, 7):  # page id, URL, keys and sketch of a page
+@pytest.mark.parametrize("damage", OF_A_PAGE)
+@driven
+async def test_a_changed_page_is_refused_when_it_is_read_and_the_others_are_sound(
+    filled: Path, damage: str
+) -> None:
+    change(filled, OF_A_PAGE[damage])
+    async with opened_at(f"file:{filled}") as index:
+        await use(index, {claim[0]: claim for claim in FILED})
+        page_id, _, page = FILED[6]
+        if "page_id" in damage:
+            assert await index.find(page_id) is None
+            page_id += "x"
+        with pytest.raises(IndexCorruptError, match=re.escape(str(filled))):
+            await index.find(page_id)
+        with pytest.raises(IndexCorruptError):
+            await index.claim("a twin", "http://twin/", page)
+        assert await index.count() == len(FILED)
+
+
+def test_a_page_of_which_one_bit_is_wrong_is_never_believed_whichever_bit(
+    closed: Files, tmp_path: Path
+) -> None:
+    row = closed[""].index(FILED[16][1].encode())
+
+    async def read(path: Path) -> None:
+        async with opened_at(f"file:{path}") as index:
+            await index.find(FILED[16][0])
+
+    for at in range(row, row + 200, 7):  # URL, keys, sketch and run of a page
         damaged = bytearray(closed[""])
         damaged[at] ^= 1 << at % 8
-        assert examine(tmp_path / str(at), {"": bytes(damaged)}) == ("refused with 5", 0), at - row
+        assert examine(tmp_path / str(at), {"": bytes(damaged)}) == ("opened", len(FILED)), at - row
+        with pytest.raises(IndexCorruptError):
+            asyncio.run(read(tmp_path / str(at)))
+
+
+# --- Files of before ---------------------------------------------------------------------------------
+
+
+def unpacked(path: Path) -> None:
+    """Makes a file what it was before there were segments."""
+    for statement in ("DROP TABLE segments", f"PRAGMA user_version = {UNPACKED}"):
+        change(path, statement)
+
+
+@driven
+async def test_a_file_of_before_gets_its_segments_when_it_is_opened(filled: Path) -> None:
+    unpacked(filled)
+    for _ in range(2):
+        async with opened_at(f"file:{filled}") as index:
+            await use(index, {claim[0]: claim for claim in FILED})
+            assert await index.count() == len(FILED)
+            found, findings = await surveyed(index)
+            assert (len(found), findings) == (len(FILED), [])
+        with closing(sqlite3.connect(filled)) as connection:
+            assert connection.execute("PRAGMA user_version").fetchone() == (LAYOUT,)
+
+
+@pytest.mark.parametrize("damage", OF_A_PAGE)
+def test_a_damaged_file_of_before_is_refused_and_left(filled: Path, damage: str) -> None:
+    unpacked(filled)
+    change(filled, OF_A_PAGE[damage])
+    before = filled.read_bytes()
+    with pytest.raises(IndexCorruptError):
+        try_to_open(filled)
+    assert filled.read_bytes() == before

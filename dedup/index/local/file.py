@@ -24,15 +24,19 @@ __all__ = [
     "APPLICATION_ID",
     "COLUMNS",
     "HOST_COLUMNS",
+    "LAYOUT",
     "IndexFile",
     "checksum",
     "entry_of",
     "keys_of",
+    "row_of",
     "table_of",
 ]
 
 #: "Shin", in the header of every SQLite file that is an index.
 APPLICATION_ID = 0x5368696E
+#: The format of a file; one of the format before has no segments, and gets them when it is opened.
+LAYOUT, UNPACKED = 5, 4
 #: The columns of a page, in the order of `entry_of`.
 COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, checksum"
 #: Their types, without the checksum.
@@ -46,6 +50,24 @@ HOST_COLUMNS = "name, chrome, checksum"
 def checksum(row: Iterable[object]) -> bytes:
     """The checksum of the columns, their types included."""
     return xxhash.xxh3_64_digest(ascii(tuple(row)).encode("ascii"))
+
+
+def row_of(entry: Entry) -> tuple[object, ...]:
+    """What `entry_of` takes, without the checksum."""
+    keys = (entry.simhash, entry.scope, entry.digest)
+    blobs = [key.to_bytes(8, "big") for key in keys]
+    bands = b"".join(band.to_bytes(8, "big") for band in entry.bands)
+    return (
+        entry.page_id,
+        entry.url,
+        *blobs,
+        bands,
+        entry.sketch,
+        entry.filed,
+        entry.run,
+        entry.view.to_bytes(8, "big"),
+        entry.called.to_bytes(),
+    )
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
@@ -127,7 +149,9 @@ class IndexFile:
                     settings=("index",),
                 )
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            check_format(f"file:{self.name}", version)
+            self._has_segments = version != UNPACKED
+            if self._has_segments:
+                check_format(f"file:{self.name}", version, LAYOUT)
             return dict(connection.execute("SELECT name, value FROM header"))
 
     def _check_names(self, path: Path) -> None:

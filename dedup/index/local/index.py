@@ -1,7 +1,7 @@
 """The embedded index: numpy sorted tables in memory, over a SQLite file if it has a path.
 
 Claims are atomic because nothing in them awaits, and a lock keeps other threads out.  One process at a time holds
-a file; all its runs share what is open (see `dedup.index.local.shelf`).
+a file; all its runs share what is open (see `dedup.index.local.shelves`).
 """
 
 import asyncio
@@ -19,7 +19,8 @@ from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED, MAX_NEAR, 
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts, Weighed
 from dedup.index.lifecycle import State
-from dedup.index.local.shelf import Live, Shelf, join, leave
+from dedup.index.local.shelf import Live, Shelf
+from dedup.index.local.shelves import join, leave
 from dedup.index.local.survey import survey_file
 from dedup.index.parameters import Parameters
 from dedup.index.survey import Survey

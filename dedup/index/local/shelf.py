@@ -5,13 +5,14 @@ holds the lock, so that runs in other threads stay out.
 """
 
 import copy
-import os
 import threading
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+
+import numpy as np
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.plans import Plan
@@ -19,12 +20,10 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import Event, State, after
-from dedup.index.local.file import IndexFile
 from dedup.index.local.sqlite import Store
 from dedup.index.local.tables import SortedTables
-from dedup.index.parameters import Parameters
 
-__all__ = ["Live", "Shelf", "join", "leave"]
+__all__ = ["Live", "Shelf"]
 
 #: How many pages that were read from the file are held, of 600 bytes each: pages in one chrome meet the same again.
 MAX_READ = 4096
@@ -51,9 +50,10 @@ class Shelf:
         self.lock = threading.RLock()
         self.hosts: Hosts | None = None
         keys: Hashes | None = None
-        self._rows = array("Q")  # row in the file, per number; 0 = not there
+        self._rows = array("I")  # row in the file, per number; 0 = not there
         if store is not None:
-            keys, self._rows = store.load(plan.columns)
+            rows, keys = store.load(plan.columns)
+            self._rows.frombytes(rows.tobytes())
         self.tables = SortedTables(plan, keys)
         self.live: dict[str, Live] = {}  # by page id
         self._by_number: dict[int, Live] = {}
@@ -103,10 +103,7 @@ class Shelf:
         if live := self._by_number.get(number):
             return live.entry
         row = self._rows[number]
-        entry = self._read(row) if row else None
-        if entry is not None and entry.keys != self.tables.keys(number):
-            raise IndexCorruptError(f"the index {self.where} is damaged: a page has taken another's place")
-        return entry
+        return self._read(row, self.tables.keys(number)) if row else None
 
     def holds(self, number: int) -> bool:
         """Whether a page was not taken out."""
@@ -129,20 +126,29 @@ class Shelf:
             for number in numbers
         ]
 
-    def _read(self, row: int) -> Entry | None:
+    def _read(self, row: int, keys: tuple[int, ...]) -> Entry | None:
         entry = self._held.get(row)
-        if entry is None and self.store and (entry := self.store.entry(row)):
+        if entry is None and self.store:
+            entry = self.store.entry(row)
+            if entry is None or entry.keys != keys:
+                raise self._misplaced()
             self._held[row] = entry
             if len(self._held) > MAX_READ:
                 del self._held[next(iter(self._held))]
         return entry
+
+    def _misplaced(self) -> IndexCorruptError:
+        return IndexCorruptError(f"the index {self.where} is damaged: a page is not in its place")
 
     def find(self, page_id: str) -> Entry | None:
         """The entry of a page."""
         if live := self.live.get(page_id):
             return live.entry
         row = self._row(page_id)
-        return self.store.entry(row) if self.store and row else None
+        entry = self.store.entry(row) if self.store and row else None
+        if entry is not None and entry.page_id != page_id:
+            raise self._misplaced()
+        return entry
 
     def _row(self, page_id: str) -> int:
         row = self.store.row(page_id) if self.store else 0
@@ -217,7 +223,7 @@ class Shelf:
         row = self._row(entry.page_id)
         if found := [number for number in numbers if self._rows[number] == row and row]:
             return found[0]
-        raise IndexCorruptError(f"the index {self.where} is damaged: a page has taken another's place")
+        raise self._misplaced()
 
     def _take_out(self, entry: Entry) -> None:
         """Takes a page out of the memory, and with the next `write` out of the file."""
@@ -232,11 +238,8 @@ class Shelf:
 
     def count(self) -> int:
         """How many pages are filed."""
-        fresh = [page_id for page_id in self.live if not self._row(page_id)]
-        there = [
-            page_id for page_id, row in self._gone.items() if self.store and self.store.row(page_id) == row
-        ]
-        return len(fresh) - len(there) + (self.store.count() if self.store else 0)
+        in_file = np.count_nonzero(np.frombuffer(self._rows, np.uint32)) if self._rows else 0
+        return int(in_file) + sum(not self._rows[number] for number in self._by_number)
 
     def _load_host(self, name: str) -> bytes | None:
         return self.store.host(name) if self.store else None
@@ -270,43 +273,3 @@ class Shelf:
         """Lets go of the file."""
         if self.store is not None:
             self.store.close()
-
-
-#: What is open in this process, by process (a fork has nothing open) and real path.
-_shelves: dict[tuple[int, str], Shelf] = {}
-_joining = threading.Lock()
-
-
-def join(
-    path: str, run: str, parameters: Mapping[str, str], check: Callable[[Mapping[str, str]], Parameters]
-) -> Shelf:
-    """The index in a file, for one run more; made of those parameters if there is none.
-
-    ``check`` gets the parameters that are stored.
-    """
-    with _joining:
-        key = os.getpid(), str(IndexFile(path).path)
-        shelf = _shelves.get(key)
-        if shelf is not None and shelf.store is not None:
-            shelf.store.check_identity()
-            check(shelf.store.header)
-        else:
-            store = Store(path, parameters)
-            try:
-                shelf = Shelf(f"file:{store.name}", check(store.header).plan, store)
-                store.hold()
-            except BaseException:
-                store.close()
-                raise
-            _shelves[key] = shelf
-        shelf.begin(run)
-        return shelf
-
-
-def leave(shelf: Shelf, run: str, finished: bool) -> None:
-    """A run ends; the last one closes the index."""
-    with _joining:
-        if shelf.end(run, finished=finished):
-            for key in [key for key, other in _shelves.items() if other is shelf]:
-                del _shelves[key]
-            shelf.close()

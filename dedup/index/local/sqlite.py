@@ -2,15 +2,14 @@
 
 Thanks to write-ahead logging readers never wait for the writer, and a killed process loses at most what it
 had not yet handed over.  A lock file beside it keeps a second crawl out.  A file that is not an index, or is
-damaged, is refused and left as it is: it is opened for writing only when all of it has been read, and
-each page is stored with its checksum.
+damaged, is refused and left as it is: it is opened for writing only when SQLite's tables and the keys of all pages
+have been checked.  Each page has a checksum of its own, for when it is read.
 """
 
 import os
 import sqlite3
 import stat
-from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any
 
@@ -32,13 +31,16 @@ from dedup.index.local.file import (
     APPLICATION_ID,
     COLUMNS,
     HOST_COLUMNS,
+    LAYOUT,
     IndexFile,
     checksum,
     entry_of,
     keys_of,
+    row_of,
     table_of,
 )
-from dedup.index.parameters import FORMAT
+from dedup.index.local.segments import SCHEMA, pack, put, unpack, update
+from dedup.index.local.table import Numbers
 from dedup.printing import printable
 
 __all__ = ["MAX_SAVED", "Store"]
@@ -50,7 +52,7 @@ MAX_SAVED = 10_000
 
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {FORMAT};
+PRAGMA user_version = {LAYOUT};
 CREATE TABLE header (           -- parameters, and the process that holds the file
     name TEXT PRIMARY KEY, value TEXT NOT NULL
 ) WITHOUT ROWID;
@@ -75,25 +77,7 @@ CREATE TABLE hosts (
     chrome BLOB NOT NULL,           -- its table, compressed
     checksum BLOB NOT NULL          -- XXH3 of the two columns above, 8 bytes, big-endian
 );
-"""
-
-
-def _row(entry: Entry) -> tuple[object, ...]:
-    """A page in the order of the columns."""
-    keys = (entry.simhash, entry.scope, entry.digest)
-    blobs = [key.to_bytes(8, "big") for key in keys]
-    bands = b"".join(band.to_bytes(8, "big") for band in entry.bands)
-    return (
-        entry.page_id,
-        entry.url,
-        *blobs,
-        bands,
-        entry.sketch,
-        entry.filed,
-        entry.run,
-        entry.view.to_bytes(8, "big"),
-        entry.called.to_bytes(),
-    )
+{SCHEMA}"""
 
 
 class Store(IndexFile):
@@ -103,6 +87,7 @@ class Store(IndexFile):
         """Locks the file, and reads its header; a new one is made with the parameters given."""
         super().__init__(path)
         self._connections: list[sqlite3.Connection] = []
+        self._unpacked: tuple[Numbers, Hashes] | None = None  # what a file of before is to have packed
         with self._errors():
             if os.path.lexists(self.path):  # before anything is created beside what is not ours
                 self._header()
@@ -147,6 +132,11 @@ class Store(IndexFile):
             self._identity = self._identify()
             with self._writer:
                 self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
+                if self._unpacked is not None:
+                    self._writer.execute(SCHEMA)
+                    put(self._writer, pack(*self._unpacked))
+                    self._writer.execute(f"PRAGMA user_version = {LAYOUT}")
+                    self._unpacked = None
 
     def check_identity(self) -> None:
         """Raises `IndexMismatchError` if this is no longer the file of its name."""
@@ -184,24 +174,39 @@ class Store(IndexFile):
         except (DedupError, KeyError, sqlite3.Error, OSError):
             return ""
 
-    def load(self, columns: int) -> tuple[Hashes, "array[int]"]:
-        """Keys of all pages, uint64, shape (n, len(EXACT) + columns), and their rows.  Reads, and checks, the whole file.
+    def load(self, columns: int) -> tuple[Numbers, Hashes]:
+        """The rows of all pages, ascending, and their keys, uint64, shape (n, len(EXACT) + columns).
 
-        Raises `IndexCorruptError` if any of it is not as it was written.
+        Reads the whole file, but of the pages only their keys.  Raises `IndexCorruptError` if those, or SQLite's tables,
+        are not as they were written.
         """
-        keys, numbers = [np.empty((0, len(EXACT) + columns), np.uint64)], array("Q")
+        self._columns = len(EXACT) + columns
         with self._errors(), closing(self._read_only()) as connection:
-            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
                 raise IndexCorruptError(f"the index file:{self.name} is damaged: {printable(found)}")
-            read = connection.execute(f"SELECT {COLUMNS}, number FROM pages ORDER BY number")
-            while rows := read.fetchmany(BATCH):
-                try:
-                    keys.append(keys_of(rows, columns))
-                except ValueError as error:
-                    raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
-                numbers.extend([row[-1] for row in rows])
-        return np.concatenate(keys), numbers
+            read = self._segments if self._has_segments else self._rows
+            try:
+                parts = list(read(connection, columns))
+                (count,) = connection.execute("SELECT count(*) FROM pages").fetchone()
+                if count != sum(len(numbers) for numbers, _ in parts):
+                    raise ValueError(f"it has {count:,} pages, but not as many keys")
+            except (ValueError, OverflowError) as error:
+                raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+        numbers = np.concatenate([np.empty(0, np.uint32), *(numbers for numbers, _ in parts)])
+        keys = np.concatenate([np.empty((0, self._columns), np.uint64), *(keys for _, keys in parts)])
+        self._unpacked = None if self._has_segments else (numbers, keys)
+        return numbers, keys
+
+    def _segments(self, connection: sqlite3.Connection, columns: int) -> Iterator[tuple[Numbers, Hashes]]:
+        for segment in connection.execute("SELECT place, keys, checksum FROM segments ORDER BY place"):
+            yield unpack(segment, self._columns)
+
+    def _rows(self, connection: sqlite3.Connection, columns: int) -> Iterator[tuple[Numbers, Hashes]]:
+        """The same of a file without segments: every page is read, and checked."""
+        read = connection.execute(f"SELECT {COLUMNS}, number FROM pages ORDER BY number")
+        while rows := read.fetchmany(BATCH):
+            yield np.array([row[-1] for row in rows], np.uint32), keys_of(rows, columns)
 
     def _entry(self, row: Sequence[Any]) -> Entry:
         try:
@@ -245,7 +250,7 @@ class Store(IndexFile):
         """
         values = ", ".join("?" * (1 + len(COLUMNS.split(","))))
         insert = f"REPLACE INTO pages (number, {COLUMNS}) VALUES ({values})"
-        rows = [(number or None, *row, checksum(row)) for number, row in ((n, _row(e)) for n, e in entries)]
+        rows = [(number or None, *row, checksum(row)) for number, row in ((n, row_of(e)) for n, e in entries)]
         hosts = [(*row, checksum(row)) for row in ((name, packed(table)) for name, table in tables.items())]
         self.check_identity()
         with self._errors(), self._writer:
@@ -255,13 +260,15 @@ class Store(IndexFile):
             if count > MAX_SAVED:
                 self._writer.execute(oldest, (count - MAX_SAVED,))
             self._writer.executemany("DELETE FROM pages WHERE number = ?", [(number,) for number in gone])
-            return [self._writer.execute(insert, row).lastrowid or 0 for row in rows]
-
-    def count(self) -> int:
-        """How many pages the file holds."""
-        with self._errors():
-            (number,) = self._reader.execute("SELECT count(*) FROM pages").fetchone()
-        return int(number)
+            written = [self._writer.execute(insert, row).lastrowid or 0 for row in rows]
+            added = {
+                row: entry.keys for row, (before, entry) in zip(written, entries, strict=True) if not before
+            }
+            try:
+                update(self._writer, gone, added, self._columns)
+            except ValueError as error:
+                raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
+            return written
 
     def close(self) -> None:
         """Lets go of the file and of its lock."""

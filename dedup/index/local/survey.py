@@ -7,7 +7,7 @@ is asked for it.
 import os
 import sqlite3
 from array import array
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ import numpy as np
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.plans import EXACT
+from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.local.file import COLUMNS, HOST_COLUMNS, IndexFile, entry_of, table_of
+from dedup.index.local.segments import unpack
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
 from dedup.index.survey import BATCH, Filed, Finding, KnownHost, Survey, damaged_host, unsound
@@ -75,6 +77,30 @@ class _Readable(IndexFile):
                     yield from self._row(f"{statement} = ?", number)
                 at += BATCH
                 left -= BATCH
+
+    def mispacked(self, numbers: Hashes, keys: Hashes, unread: Collection[int]) -> Iterator[str]:
+        """Segments that are not as they were written, or whose pages are not those in the rows.
+
+        ``numbers`` and ``keys`` are those of the rows that could be read.
+        """
+        if not self._has_segments:
+            return
+        found = []
+        try:
+            for segment in self.connection.execute(
+                "SELECT place, keys, checksum FROM segments ORDER BY place"
+            ):
+                try:
+                    found.append(unpack(segment, keys.shape[1]))
+                except ValueError as error:
+                    yield f"segment {segment[0]}: {error}"
+        except sqlite3.DatabaseError as error:
+            yield f"they can't be read: {error}"
+        packed = np.concatenate([np.empty(0, np.uint32), *(some for some, _ in found)])
+        packed_keys = np.concatenate([np.empty((0, keys.shape[1]), np.uint64), *(own for _, own in found)])
+        kept = ~np.isin(packed, list(unread))
+        if not (np.array_equal(packed[kept], numbers) and np.array_equal(packed_keys[kept], keys)):
+            yield "they are not those of the pages"
 
     def hosts(self) -> Iterator[KnownHost]:
         """Every host, one by one."""
@@ -144,16 +170,21 @@ class FileSurvey(Survey):
     async def findings(self) -> AsyncIterator[Finding]:
         for broken in self._sqlite():
             yield broken
-        keys = array("Q")
+        keys, numbers, unread = array("Q"), array("Q"), set[int]()
         for number, entry in self._file.rows():
             name = f"row {number}"
             if entry is None:
+                unread.add(number)
                 yield Finding("unreadable pages", f"{name}: it is not as it was written")
             elif finding := unsound(self.parameters, name, entry):
+                unread.add(number)
                 yield finding
             else:
+                numbers.append(number)
                 keys.extend(entry.keys)
         filed = np.array(keys, np.uint64).reshape(-1, len(EXACT) + self.parameters.plan.columns)
+        for what in self._file.mispacked(np.array(numbers, np.uint64), filed, unread):
+            yield Finding("packed keys", what)
         try:  # whether a crawl could look up what is readable
             SortedTables(self.parameters.plan, filed).check()
         except AssertionError as error:

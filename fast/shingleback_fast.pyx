@@ -1,17 +1,17 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
-"""What Shingleback does with every page, compiled: the walk over its tree, and the numbers of its tokens.
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""What Shingleback does with every page, compiled: tree -> tokens -> the numbers of a fingerprint.
 
-`dedup.page.walk` and `dedup.fingerprint.numbers` do the same in Python and numpy where this is not installed.  The walk
-reads lxml's tree in place through lxml's public C interface.  Every loop goes along the nodes of the tree or the
-octets of a text, without recursion, so that no page can exhaust the stack.
+`dedup.page.walk` and `dedup.fingerprint.numbers` do the same in Python and numpy where this is not installed, and
+tests/test_fast.py shows that it is the same.  The walk reads lxml's tree in place through lxml's public C interface.  What
+is rare is left to Python: words that are not ASCII, and URLs that are not plain.  Every loop goes along the nodes of
+the tree or the octets of a text, without recursion, so that no page can exhaust the stack.
 """
 
-from cpython.dict cimport PyDict_GetItem
-from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
-from cpython.ref cimport PyObject
-from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, uint8_t, uint64_t
-from libc.string cimport memcpy, memset, strcmp
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.unicode cimport PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcpy, memset, strcmp, strlen, strncmp
 from lxml.includes cimport etreepublic as cetree
 from lxml.includes.etreepublic cimport _Element, import_lxml__etree
 from lxml.includes.tree cimport const_xmlChar, xmlAttr, xmlNode
@@ -19,8 +19,7 @@ from lxml.includes.tree cimport const_xmlChar, xmlAttr, xmlNode
 import_lxml__etree()
 
 cdef extern from "Python.h":
-    object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
-    void* PyUnicode_DATA(object text)
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef extern from "libxml/tree.h":
     int XML_ELEMENT_NODE
@@ -28,18 +27,36 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 2
+VERSION = 3
 
 cdef enum:
     OTHER, LINK, IMAGE, BASE, RELATED, SCRIPT, DROPPED, NAME, CONTENT, MARGIN, CHROME
 
 #: Of each octet: 0 for a separator, else what it is folded to.
 cdef unsigned char FOLD[256]
+#: Of each octet of a URL: whether it may be in a plain host, path, query or fragment.
+cdef unsigned char URL[256]
+cdef enum:
+    IN_HOST = 1, IN_PATH = 2, IN_QUERY = 4, IN_FRAGMENT = 8, TELLING = 16
 cdef int octet
 for octet in range(256):
     FOLD[octet] = octet if octet >= 128 or chr(octet).isalnum() or octet == 95 else 0
     if 65 <= octet <= 90:
         FOLD[octet] = octet + 32
+    URL[octet] = 0
+    if 0x21 <= octet < 0x7F:
+        is_word = chr(octet).isalnum() or octet == 95
+        URL[octet] = (
+            IN_HOST * (is_word or chr(octet) in ".-")
+            + IN_PATH * (is_word or chr(octet) in "!$%'()*+,.~@/=:-")
+            + IN_QUERY * (is_word or chr(octet) in "!$%'()*+,.~@/=:;?&-")
+            + IN_FRAGMENT
+            + TELLING * (chr(octet).lower() in "acfgjmopsuz")  # with which the name of a session's parameter may begin
+        )
+
+#: Characters of a URL that is kept, at most, and of the tokens of one that is resolved.
+cdef enum:
+    MAX_URL = 2000, MAX_TOKEN = 4 * MAX_URL
 
 
 cdef int kind_of(const char* name) noexcept:
@@ -105,36 +122,6 @@ cdef inline int separator(const unsigned char* text) noexcept:
     return 0
 
 
-cdef bint add_words(list words, const unsigned char* text) except -1:
-    """Splits a text into words; whether one of them is not ASCII, and has to be folded yet."""
-    cdef const unsigned char* end
-    cdef unsigned char* folded
-    cdef Py_ssize_t at
-    cdef unsigned char all_octets
-    cdef bint is_left = False
-    while True:
-        while text[0] and (FOLD[text[0]] == 0 or (text[0] >= 128 and separator(text))):
-            text += separator(text) if text[0] >= 128 else 1
-        if not text[0]:
-            return is_left
-        end = text
-        all_octets = 0
-        while FOLD[end[0]] and not (end[0] >= 128 and separator(end)):
-            all_octets |= end[0]
-            end += 1
-        if all_octets < 128:
-            word = PyUnicode_New(end - text, 127)
-            folded = <unsigned char*> PyUnicode_DATA(word)
-            for at in range(end - text):
-                folded[at] = FOLD[text[at]]
-        else:
-            is_left = True
-            raw = (<const char*> text)[: end - text]
-            word = PyUnicode_DecodeUTF8(raw.lower(), end - text, "replace")
-        words.append(word)
-        text = end
-
-
 cdef inline object attribute(xmlNode* node, const char* name):
     """The value of an attribute; None if the element has none of that name."""
     if node.properties == NULL:
@@ -151,106 +138,582 @@ cdef bint has_role(xmlNode* node) noexcept:
     return False
 
 
-def walk(_Element root, str base, bint keep_urls, str mark, tuple parts, frozenset roles, find_base, folder, resolve):
-    """The words of a page, and what else `dedup.page.walk` notes.
+cdef const unsigned char* sole_text(xmlNode* node, const char* name) noexcept:
+    """The value of an attribute that is one text, as it is if anything; NULL if it is none, empty, or more than that."""
+    cdef xmlAttr* each = node.properties
+    while each != NULL:
+        if each.ns == NULL and strcmp(<const char*> each.name, name) == 0:
+            if each.children != NULL and each.children.next == NULL and each.children.type == XML_TEXT_NODE:
+                return <const unsigned char*> each.children.content
+            return NULL
+        each = each.next
+    return NULL
 
-    ``parts`` are those to which words may belong: text, chrome, name.  ``find_base(base, href)``, ``folder(base)`` and
-    ``resolve(value, base)`` are those of `dedup.page.urls`.  Returns the words, whether some of them are to be folded
-    yet, the marks among them, the links, the URL tokens by what is left of them without ids, the scripts, the
-    relations (rel and href of each link element) and the base.
-    """
-    cdef list words = [], marks = [], scripts = [], related = []
-    cdef set links = set()
-    cdef dict bare = {}
-    cdef str url = base, below = folder(base)
-    cdef xmlNode* top = root._c_node
-    cdef xmlNode* node = top
-    cdef xmlNode* dropping = NULL
-    cdef xmlNode* chrome = NULL
-    cdef xmlNode* content = NULL
-    cdef xmlNode* named = NULL
-    cdef bint no_title = True, no_heading = True, is_left = False, opened, is_name
-    cdef int kind
-    while True:
-        if node.type == XML_ELEMENT_NODE:
-            kind = kind_of(<const char*> node.name) if node.ns == NULL else OTHER
-            if kind == RELATED:
-                rel, href = attribute(node, "rel"), attribute(node, "href")
-                if rel is not None and href is not None:
-                    related.append((rel, href))
-            if dropping != NULL:
-                pass
-            elif kind == SCRIPT or kind == DROPPED:
-                dropping = node
-                if kind == SCRIPT:
-                    scripts.append((attribute(node, "type") or "", cetree.textOf(node) or ""))
+
+cdef class Octets:
+    """A run of octets that grows."""
+
+    cdef unsigned char* data
+    cdef Py_ssize_t size, room
+
+    def __dealloc__(self):
+        PyMem_Free(self.data)
+
+    cdef unsigned char* ask(self, Py_ssize_t more) except NULL:
+        """Where so many octets more have room."""
+        cdef Py_ssize_t room
+        cdef void* data
+        if self.size + more > self.room:
+            room = max(4096, 2 * self.room, self.size + more)
+            data = PyMem_Realloc(self.data, room)
+            if data == NULL:
+                raise MemoryError
+            self.data, self.room = <unsigned char*> data, room
+        return self.data + self.size
+
+    cdef int add(self, const void* octets, Py_ssize_t count) except -1:
+        memcpy(self.ask(count), octets, count)
+        self.size += count
+        return 0
+
+    cdef int add_token(self, str token) except -1:
+        """Adds a token and the NUL after it."""
+        cdef Py_ssize_t size
+        cdef const char* octets = PyUnicode_AsUTF8AndSize(token, &size)
+        return self.add(octets, size + 1)
+
+
+cdef enum:
+    STRANGE, ODD, PART
+
+cdef struct Event:
+    Py_ssize_t at, tokens, words  #: so many octets, tokens and words among them were met before it
+    int kind
+    Py_ssize_t number  #: of the strange word, of the odd URL, or of the part
+
+
+cdef class Walk:
+    """What was met of a page: its tokens, but for those that are yet to be made, and what else is noted."""
+
+    cdef Octets text, events
+    cdef Py_ssize_t tokens, words, most
+    cdef list strange, odd, scripts, related
+    cdef set links
+    cdef dict bare
+    cdef bint keep_urls, is_left
+    cdef str base, below
+    cdef object rules
+    cdef bytes own_host, own_path
+    cdef unsigned char url[MAX_TOKEN]
+
+    def __cinit__(self, str base, bint keep_urls, object rules):
+        self.text, self.events = Octets(), Octets()
+        self.strange, self.odd, self.scripts, self.related = [], [], [], []
+        self.links, self.bare = set(), {}
+        self.keep_urls, self.rules = keep_urls, rules
+        self.most = rules.BATCH
+        self.rebase(base)
+
+    cdef int rebase(self, str base) except -1:
+        """From here on, links are resolved against this."""
+        self.base, self.below = base, self.rules.folder(base)
+        self.own_host, self.own_path = self.rules.plain_folder(self.below)
+        return 0
+
+    cdef int note(self, int kind, Py_ssize_t number) except -1:
+        cdef Event event
+        event.at, event.tokens, event.words = self.text.size, self.tokens, self.words
+        event.kind, event.number = kind, number
+        return self.events.add(&event, sizeof(Event))
+
+    cdef int add_words(self, const unsigned char* text) except -1:
+        """Splits a text into words."""
+        # A word takes its own place, and its NUL that of the separator behind it, or at the end of the text.
+        cdef unsigned char* to = self.text.ask(strlen(<const char*> text) + 1)
+        cdef unsigned char* start
+        cdef unsigned char folded, all_octets
+        while True:
+            while text[0] and (FOLD[text[0]] == 0 or (text[0] >= 128 and separator(text))):
+                text += separator(text) if text[0] >= 128 else 1
+            if not text[0]:
+                self.text.size = to - self.text.data
+                return 0
+            start = to
+            all_octets = 0
+            while True:
+                folded = FOLD[text[0]]
+                if folded == 0 or (folded >= 128 and separator(text)):
+                    break
+                all_octets |= folded
+                to[0] = folded
+                to += 1
+                text += 1
+            if all_octets < 128 and to - start <= self.most:
+                to[0] = 0
+                to += 1
+                self.tokens += 1
+                self.words += 1
             else:
-                opened = False
-                is_name = kind == NAME and (no_heading if node.name[0] == c"h" else no_title)
-                if content == NULL and kind == CONTENT:
-                    content = node
-                elif named == NULL and is_name:
-                    named = node
-                    opened = True
-                    if node.name[0] == c"h":
-                        no_heading = False
-                    else:
-                        no_title = False
-                elif chrome == NULL and (
-                    kind == CHROME
-                    or (kind == MARGIN and content == NULL)
-                    or (has_role(node) and attribute(node, "role").strip().lower() in roles)
-                ):
-                    chrome = node
-                    opened = True
-                if opened:
-                    words.append(mark)
-                    marks.append(parts[2] if named != NULL else parts[1])
-                if kind == LINK or kind == IMAGE:
-                    value = attribute(node, "href" if kind == LINK else "src")
-                    if value:
-                        found = resolve(value, base, below)
-                        if found is not None:
-                            token, stripped = found
-                            if keep_urls:
-                                words.append(mark)
-                                marks.append(token)
-                                if stripped is not token and stripped != token:
-                                    bare.setdefault(stripped, set()).add(token)
-                            if kind == LINK:
-                                links.add(token)
-                elif kind == BASE and base == url:
-                    value = attribute(node, "href")
-                    if value:
-                        base = find_base(url, value)
-                        below = folder(base)
-            if node.children != NULL:
-                node = node.children
-                continue
-        elif dropping == NULL and (node.type == XML_TEXT_NODE or node.type == XML_CDATA_SECTION_NODE):
-            if node.content != NULL and add_words(words, <const unsigned char*> node.content):
-                is_left = True
-        while True:  # the node, and all that is in it, has been visited
-            if node == dropping:
-                dropping = NULL
-            if node == content:
-                content = NULL
-            if node == named or node == chrome:
-                if node == named:
-                    named = NULL
+                self.is_left |= all_octets >= 128
+                self.text.size = start - self.text.data
+                self.note(STRANGE, len(self.strange))
+                self.strange.append(PyUnicode_DecodeUTF8(<const char*> start, to - start, "replace"))
+                to = start
+
+    cdef int add_url(self, xmlNode* node, const char* name, bint is_link) except -1:
+        cdef const unsigned char* value = sole_text(node, name)
+        cdef Py_ssize_t size, at
+        cdef unsigned char* to
+        if value != NULL:
+            size = self.resolve(value)
+            if size == 0:
+                return 0
+            if size > 0:
+                if is_link:
+                    self.links.add(PyUnicode_DecodeASCII(<const char*> self.url, size, NULL))
+                if self.keep_urls:
+                    to = self.text.ask(size + 1)
+                    for at in range(size):
+                        to[at] = self.url[at] + 32 if 65 <= self.url[at] <= 90 else self.url[at]
+                    to[size] = 0
+                    self.text.size += size + 1
+                    self.tokens += 1
+                return 0
+        return self.add_odd(attribute(node, name), is_link)
+
+    cdef int add_odd(self, value, bint is_link) except -1:
+        """The same, by Python."""
+        found = self.rules.url_tokens(value, self.base, self.below) if value else None
+        if found is None:
+            return 0
+        token, stripped = found
+        if is_link:
+            self.links.add(token)
+        if self.keep_urls:
+            if stripped != token:
+                self.bare.setdefault(stripped, set()).add(token)
+                self.note(ODD, len(self.odd))
+                self.odd.append(token)
+            else:
+                self.text.add_token((<str> token).lower())
+                self.tokens += 1
+        return 0
+
+    cdef Py_ssize_t resolve(self, const unsigned char* value) noexcept:
+        """How long the token of a URL is, which is put into ``self.url``; 0: it has none; -1: Python has to say.
+
+        The rules are those of dedup.page.urls, as far as they say anything of a plain URL.
+        """
+        cdef const unsigned char* at = value
+        cdef const unsigned char* host = NULL
+        cdef const unsigned char* path
+        cdef const unsigned char* own = <const unsigned char*> PyBytes_AS_STRING(self.own_path)
+        cdef unsigned char* to = self.url
+        cdef Py_ssize_t host_size = 0, path_size, own_size = len(self.own_path), shared, last, whole
+        if at[0] == c"#":
+            return 0
+        if own_size == 0:
+            return -1
+        if strncmp(<const char*> at, "http://", 7) == 0 or strncmp(<const char*> at, "https://", 8) == 0:
+            host = at + (7 if at[4] == c":" else 8)
+            at = host
+            while URL[at[0]] & IN_HOST:
+                at += 1
+            if at == host:
+                return -1
+            if at[0] == c":":
+                at += 1
+                if not 48 <= at[0] <= 57:
+                    return -1
+                while 48 <= at[0] <= 57:
+                    at += 1
+            if at[0] != c"/":
+                return -1
+            host_size = at - host
+        elif at[0] != c"/":
+            while at[0] == c"." and at[1] == c"." and at[2] == c"/":
+                at += 3
+                if own_size > 1:
+                    own_size -= 1
+                    while own[own_size - 1] != c"/":
+                        own_size -= 1
+            if at[0] == c"/":
+                return -1
+        path = at
+        if at[0] == c"." or at[0] == c"?" or at[0] == 0:
+            return -1
+        while URL[at[0]] & IN_PATH:
+            if at[0] == c"/" and (at[1] == c"/" or at[1] == c"."):
+                return -1
+            if at[0] == c":" and path[0] != c"/":
+                return -1
+            at += 1
+        path_size = at - path
+        if path_size == 0:
+            return -1
+        if at[0] == c"?":
+            while URL[at[0]] & IN_QUERY:
+                if at[0] in b"?&;" and URL[at[1]] & TELLING:
+                    return -1
+                at += 1
+            if (at - 1)[0] in b"?&":
+                return -1
+        whole = at - path
+        if at[0] == c"#":
+            while URL[at[0]] & IN_FRAGMENT:
+                at += 1
+        if at[0] != 0:
+            return -1
+        if at - value > MAX_URL:
+            return 0
+        if host != NULL and not self.is_own(host, host_size):
+            to[0] = to[1] = c"/"
+            to += 2
+            for last in range(host_size):
+                to[last] = host[last] + 32 if 65 <= host[last] <= 90 else host[last]
+            to += host_size
+        elif path[0] == c"/":  # what it shares with the page's own folder is left out
+            last = shared = 0
+            while shared < path_size and shared < own_size and path[shared] == own[shared]:
+                if path[shared] == c"/":
+                    last = shared
+                shared += 1
+            path += last
+            whole -= last
+        elif own_size == len(self.own_path):
+            to[0] = c"/"
+            to += 1
+        else:
+            # Below another folder than the page's own: it may go back into that, so that both are compared.
+            last = shared = own_size - 1
+            while shared < own_size + path_size and shared < len(self.own_path) and (
+                path[shared - own_size] if shared >= own_size else own[shared]
+            ) == own[shared]:
+                if own[shared] == c"/":
+                    last = shared
+                shared += 1
+            if last == own_size - 1:
+                to[0] = c"/"
+                to += 1
+            else:
+                path += last - own_size
+                whole -= last - own_size
+        memcpy(to, path, whole)
+        to += whole
+        return -1 if may_be_opaque(self.url, to) else to - self.url
+
+    cdef bint is_own(self, const unsigned char* host, Py_ssize_t size) noexcept:
+        cdef const unsigned char* own = <const unsigned char*> PyBytes_AS_STRING(self.own_host)
+        cdef Py_ssize_t at
+        if size != len(self.own_host):
+            return False
+        for at in range(size):
+            if (host[at] + 32 if 65 <= host[at] <= 90 else host[at]) != own[at]:
+                return False
+        return True
+
+    cdef int visit(self, _Element root) except -1:
+        """Goes through a tree in document order."""
+        cdef str url = self.base
+        cdef xmlNode* top = root._c_node
+        cdef xmlNode* node = top
+        cdef xmlNode* dropping = NULL
+        cdef xmlNode* chrome = NULL
+        cdef xmlNode* content = NULL
+        cdef xmlNode* named = NULL
+        cdef bint no_title = True, no_heading = True, opened, is_name
+        cdef int kind
+        while True:
+            if node.type == XML_ELEMENT_NODE:
+                kind = kind_of(<const char*> node.name) if node.ns == NULL else OTHER
+                if kind == RELATED:
+                    rel, href = attribute(node, "rel"), attribute(node, "href")
+                    if rel is not None and href is not None:
+                        self.related.append((rel, href))
+                if dropping != NULL:
+                    pass
+                elif kind == SCRIPT or kind == DROPPED:
+                    dropping = node
+                    if kind == SCRIPT:
+                        self.scripts.append((attribute(node, "type") or "", cetree.textOf(node) or ""))
                 else:
-                    chrome = NULL
-                words.append(mark)
-                marks.append(parts[2] if named != NULL else parts[1] if chrome != NULL else parts[0])
-            if node == top:
-                return words, is_left, marks, links, bare, scripts, related, base
-            if node.next != NULL:
-                node = node.next
-                break
-            node = node.parent
+                    opened = False
+                    is_name = kind == NAME and (no_heading if node.name[0] == c"h" else no_title)
+                    if content == NULL and kind == CONTENT:
+                        content = node
+                    elif named == NULL and is_name:
+                        named = node
+                        opened = True
+                        if node.name[0] == c"h":
+                            no_heading = False
+                        else:
+                            no_title = False
+                    elif chrome == NULL and (
+                        kind == CHROME
+                        or (kind == MARGIN and content == NULL)
+                        or (has_role(node) and attribute(node, "role").strip().lower() in self.rules.CHROME_ROLES)
+                    ):
+                        chrome = node
+                        opened = True
+                    if opened:
+                        self.note(PART, NAME if named != NULL else CHROME)
+                    if kind == LINK or kind == IMAGE:
+                        if node.properties != NULL:
+                            self.add_url(node, "href" if kind == LINK else "src", kind == LINK)
+                    elif kind == BASE and self.base == url:
+                        value = attribute(node, "href")
+                        if value:
+                            self.rebase(self.rules.base_of(url, value))
+                if node.children != NULL:
+                    node = node.children
+                    continue
+            elif dropping == NULL and (node.type == XML_TEXT_NODE or node.type == XML_CDATA_SECTION_NODE):
+                if node.content != NULL:
+                    self.add_words(<const unsigned char*> node.content)
+            while True:  # the node, and all that is in it, has been visited
+                if node == dropping:
+                    dropping = NULL
+                if node == content:
+                    content = NULL
+                if node == named or node == chrome:
+                    if node == named:
+                        named = NULL
+                    else:
+                        chrome = NULL
+                    self.note(PART, NAME if named != NULL else CHROME if chrome != NULL else OTHER)
+                if node == top:
+                    return 0
+                if node.next != NULL:
+                    node = node.next
+                    break
+                node = node.parent
+
+    cdef tuple settle(self):
+        """The tokens, joined by NULs, and how many they are; the runs of chrome among them; the heading's words; and
+        how many words are outside chrome."""
+        cdef Octets out = Octets()
+        cdef Event* events = <Event*> self.events.data
+        cdef Event event, before
+        cdef Py_ssize_t number, count = 0, left = 0, start = 0, part = OTHER, chrome_start = 0, chrome_end = 0
+        cdef list chrome = [], heading = []
+        cdef str word
+        self.note(PART, OTHER)
+        folded = self.rules.fold_each(self.strange) if self.is_left else [(word,) for word in self.strange]
+        bare = {token: key for key, tokens in self.bare.items() if len(tokens) == 1 for token in tokens}
+        memset(&before, 0, sizeof(Event))
+        events = <Event*> self.events.data
+        out.ask(self.text.size + 1)
+        for number in range(self.events.size // <Py_ssize_t> sizeof(Event)):
+            event = events[number]
+            if event.at > before.at:
+                if part == NAME:
+                    add_heading(heading, self.text.data + before.at, self.text.data + event.at)
+                out.add(self.text.data + before.at, event.at - before.at)
+                count += event.tokens - before.tokens
+                if part != CHROME:
+                    left += event.words - before.words
+            if event.kind == STRANGE:
+                if event.number >= len(folded):  # there are too many tokens
+                    break
+                for word in folded[event.number]:
+                    out.add_token(word)
+                    count += 1
+                    left += part != CHROME
+                    if part == NAME:
+                        heading.append(word)
+            elif event.kind == ODD:
+                word = self.odd[event.number]
+                out.add_token((<str> bare.get(word, word)).lower())
+                count += 1
+            else:
+                if part == CHROME and count > start:
+                    if start != chrome_end:
+                        chrome_start = start
+                    elif chrome:
+                        chrome.pop()
+                    chrome_end = count
+                    chrome.append((chrome_start, chrome_end))
+                part, start = event.number, count
+            before = event
+        octets = PyBytes_FromStringAndSize(<char*> out.data, max(0, out.size - 1))
+        return octets, count, tuple(chrome), tuple(heading), left
+
+
+cdef bint may_be_opaque(const unsigned char* at, const unsigned char* end) noexcept:
+    """Whether a part of a URL token may look like an id to dedup.page.urls: all that do, and some others."""
+    cdef Py_ssize_t digits = 0, run = 0, size = 0, hyphens = 0
+    cdef bint upper = False, lower = False, digit = False, in_run = False, is_id = False, is_other = False
+    while True:
+        if at == end or at[0] in b"/?&=;":
+            if not is_other and (is_id or (size >= 20 and upper and lower and digit) or (size >= 36 and hyphens >= 4)):
+                return True
+            if at == end:
+                return False
+            digits = run = size = hyphens = 0
+            upper = lower = digit = in_run = is_id = is_other = False
+        else:
+            size += 1
+            if 48 <= at[0] <= 57:
+                digit = in_run = True
+                digits += 1
+                run += 1
+            elif 65 <= at[0] <= 90 or 97 <= at[0] <= 122:
+                if at[0] <= 90:
+                    upper = True
+                else:
+                    lower = True
+                digits = 0
+                run += 1
+            else:
+                hyphens += at[0] == c"-"
+                is_other |= at[0] not in b"_+-()%"
+                digits = run = 0
+                in_run = False
+            is_id |= digits >= 10 or (run >= 16 and in_run)
+        at += 1
+
+
+cdef int add_heading(list heading, const unsigned char* at, const unsigned char* end) except -1:
+    """The words among some tokens."""
+    cdef Py_ssize_t size
+    while at < end:
+        size = strlen(<const char*> at)
+        if at[0] != c"/":
+            heading.append(PyUnicode_DecodeUTF8(<const char*> at, size, NULL))
+        at += size + 1
+    return 0
+
+
+def walk(_Element root, str base, bint keep_urls, object rules):
+    """The tokens of a page, and what else `dedup.page.walk` notes; ``rules`` are the functions of its own that it lends.
+
+    Returns the tokens as octets, joined by NULs, and their number; the runs of chrome among them; the words of the
+    heading; how many words are outside marked chrome; how many links differ; the scripts, the relations (rel and href of
+    each link element) and the base.
+    """
+    cdef Walk met = Walk(base, keep_urls, rules)
+    met.visit(root)
+    octets, count, chrome, heading, left = met.settle()
+    return octets, count, chrome, heading, left, len(met.links), met.scripts, met.related, met.base
+
+
+def without(bytes octets, tuple ranges):
+    """What is left of tokens, joined by NULs, without some ranges of them."""
+    cdef const char* at = PyBytes_AS_STRING(octets)
+    cdef const char* end = at + len(octets) + 1  # bytes end with a NUL
+    cdef const char* start
+    cdef Octets out = Octets()
+    cdef Py_ssize_t number = 0, first, last
+    out.ask(len(octets) + 1)
+    for first, last in ranges:
+        start = at
+        while number < first:
+            at += strlen(at) + 1
+            number += 1
+        out.add(start, at - start)
+        while number < last:
+            at += strlen(at) + 1
+            number += 1
+    out.add(at, end - at)
+    return PyBytes_FromStringAndSize(<char*> out.data, max(0, out.size - 1))
 
 
 # --- Tokens -> numbers --------------------------------------------------------------------------------
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static uint64_t fold_product(uint64_t a, uint64_t b) {
+        uint64_t high, low = _umul128(a, b, &high);
+        return low ^ high;
+    }
+    #else
+    static uint64_t fold_product(uint64_t a, uint64_t b) {
+        unsigned __int128 product = (unsigned __int128) a * b;
+        return (uint64_t) product ^ (uint64_t) (product >> 64);
+    }
+    #endif
+    """
+    uint64_t fold_product(uint64_t a, uint64_t b) noexcept nogil
+
+#: The first octets of XXH3's secret.
+cdef bytes _secret = bytes.fromhex(
+    "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578825ad07dccff7221b8084674f743248e"
+    "e03590e6813a264c3c2852bb91c300cb88d0658b1b532ea371644897a20df94e3819ef46a9deacd8a8fa763fe39c343ff9dcbbc7c70b4f1d8a"
+    "51e04bcdb45931c89f7ec9d9787364"
+)
+cdef const uint8_t* SECRET = <const uint8_t*> PyBytes_AS_STRING(_secret)
+cdef enum:
+    LONGEST = 128  #: octets that are hashed here; longer ones are left to the package xxhash
+cdef uint64_t PRIME_1 = 0x9E3779B185EBCA87U, PRIME_2 = 0xC2B2AE3D27D4EB4FU, PRIME_3 = 0x165667B19E3779F9U
+
+
+cdef inline uint64_t read_64(const uint8_t* at) noexcept nogil:
+    cdef uint64_t value
+    memcpy(&value, at, 8)
+    return value
+
+
+cdef inline uint64_t read_32(const uint8_t* at) noexcept nogil:
+    cdef uint32_t value
+    memcpy(&value, at, 4)
+    return value
+
+
+cdef inline uint64_t reverse(uint64_t value) noexcept nogil:
+    """The octets in the other order."""
+    value = (value & 0x00FF00FF00FF00FFU) << 8 | (value >> 8) & 0x00FF00FF00FF00FFU
+    value = (value & 0x0000FFFF0000FFFFU) << 16 | (value >> 16) & 0x0000FFFF0000FFFFU
+    return value << 32 | value >> 32
+
+
+cdef inline uint64_t avalanche(uint64_t value) noexcept nogil:
+    value = (value ^ value >> 37) * <uint64_t> 0x165667919E3779F9U
+    return value ^ value >> 32
+
+
+cdef inline uint64_t avalanche_64(uint64_t value) noexcept nogil:
+    value = (value ^ value >> 33) * PRIME_2
+    value = (value ^ value >> 29) * PRIME_3
+    return value ^ value >> 32
+
+
+cdef inline uint64_t mix_16(const uint8_t* at, const uint8_t* secret, uint64_t seed) noexcept nogil:
+    return fold_product(
+        read_64(at) ^ (read_64(secret) + seed), read_64(at + 8) ^ (read_64(secret + 8) - seed)
+    )
+
+
+cdef uint64_t xxh3(const uint8_t* at, Py_ssize_t size, uint64_t seed) noexcept nogil:
+    """XXH3, 64 bits, of up to 128 octets, as its specification has it."""
+    cdef uint64_t low, high, value
+    cdef Py_ssize_t step
+    if size > 16:
+        value = <uint64_t> size * PRIME_1
+        step = (size - 1) // 32
+        while step >= 0:
+            value += mix_16(at + 16 * step, SECRET + 32 * step, seed)
+            value += mix_16(at + size - 16 * (step + 1), SECRET + 32 * step + 16, seed)
+            step -= 1
+        return avalanche(value)
+    if size > 8:
+        low = read_64(at) ^ ((read_64(SECRET + 24) ^ read_64(SECRET + 32)) + seed)
+        high = read_64(at + size - 8) ^ ((read_64(SECRET + 40) ^ read_64(SECRET + 48)) - seed)
+        return avalanche(<uint64_t> size + reverse(low) + high + fold_product(low, high))
+    if size > 3:
+        seed ^= reverse(seed & 0xFFFFFFFFU)
+        value = read_32(at + size - 4) + (read_32(at) << 32)
+        value ^= (read_64(SECRET + 8) ^ read_64(SECRET + 16)) - seed
+        value ^= (value << 49 | value >> 15) ^ (value << 24 | value >> 40)
+        value *= <uint64_t> 0x9FB21C651E98DF25U
+        value ^= (value >> 35) + <uint64_t> size
+        value *= <uint64_t> 0x9FB21C651E98DF25U
+        return value ^ value >> 28
+    if size > 0:
+        value = <uint64_t> at[0] << 16 | <uint64_t> at[size >> 1] << 24 | at[size - 1] | <uint64_t> size << 8
+        return avalanche_64(value ^ ((read_32(SECRET) ^ read_32(SECRET + 4)) + seed))
+    return avalanche_64(seed ^ read_64(SECRET + 56) ^ read_64(SECRET + 64))
 
 
 cdef inline uint64_t mix(uint64_t value) noexcept nogil:
@@ -270,14 +733,17 @@ cdef struct Sample:
     bint zero  #: whether the value 0 was met
 
 
-cdef void hash_all(list tokens, object memory, uint64_t* hashes) except *:
-    cdef Py_ssize_t at
-    cdef PyObject* known
-    for at in range(len(tokens)):
-        token = tokens[at]
-        known = PyDict_GetItem(memory, token)
-        octets = <bytes> known if known != NULL else memory[token]
-        memcpy(&hashes[at], <const char*> (<bytes> octets), 8)
+cdef int hash_all(bytes octets, Py_ssize_t count, uint64_t seed, object hash_long, uint64_t* hashes,
+                  uint8_t* is_url) except -1:
+    """The hash of each token, and whether it is a URL token."""
+    cdef const uint8_t* at = <const uint8_t*> PyBytes_AS_STRING(octets)
+    cdef Py_ssize_t number, size
+    for number in range(count):
+        size = strlen(<const char*> at)
+        is_url[number] = at[0] == c"/"
+        hashes[number] = xxh3(at, size, seed) if size <= LONGEST else hash_long(at[:size], seed)
+        at += size + 1
+    return 0
 
 
 cdef inline uint8_t flag(const uint8_t* flags, Py_ssize_t at) noexcept nogil:
@@ -288,20 +754,21 @@ cdef void take(Sample* sample, const uint64_t* hashes, const uint8_t* outside, P
                uint8_t inside_mark) noexcept nogil:
     """Adds all shingles of some tokens; those that are not outside marked chrome as a whole have another mark."""
     cdef Py_ssize_t start, at, window = min(size, count), place, within = 0
-    cdef uint64_t value
+    cdef uint64_t value, polynomial = 0, highest = 1, multiplier = 0x9E3779B97F4A7C15U
     cdef uint8_t mark
     if count == 0:
         return
     for at in range(window - 1):
         within += flag(outside, at)
+        polynomial = polynomial * multiplier + hashes[at]
+        highest *= multiplier
     for start in range(count - window + 1):
         within += flag(outside, start + window - 1)
         mark = 3 if within == window else inside_mark
         within -= flag(outside, start)
-        value = hashes[start]
-        for at in range(1, window):
-            value = value * <uint64_t> 0x9E3779B97F4A7C15 + hashes[start + at]
-        value = mix((mix(value) if size > 1 else value) ^ sample.key)
+        polynomial = polynomial * multiplier + hashes[start + window - 1]
+        value = mix((mix(polynomial) if size > 1 else polynomial) ^ sample.key)
+        polynomial -= hashes[start] * highest
         at = value >> sample.shift
         if value < sample.least[at]:
             sample.least[at] = value
@@ -319,7 +786,7 @@ cdef void take(Sample* sample, const uint64_t* hashes, const uint8_t* outside, P
         sample.table[place] = value
 
 
-cdef uint64_t simhash(const uint64_t* hashes, const uint8_t* is_word, Py_ssize_t count) noexcept nogil:
+cdef uint64_t simhash(const uint64_t* hashes, const uint8_t* is_url, Py_ssize_t count) noexcept nogil:
     cdef uint64_t lanes[8]
     cdef int32_t counts[64]
     cdef Py_ssize_t at, bit, words = 0, filled = 0
@@ -327,7 +794,7 @@ cdef uint64_t simhash(const uint64_t* hashes, const uint8_t* is_word, Py_ssize_t
     memset(lanes, 0, sizeof(lanes))
     memset(counts, 0, sizeof(counts))
     for at in range(count):
-        if is_word[at]:
+        if not is_url[at]:
             words += 1
             filled += 1
             for bit in range(8):
@@ -352,51 +819,74 @@ for octet in range(256):
             SPREAD[octet] |= <uint64_t> 1 << (8 * number)
 
 
-def numbers(list tokens, list data, tuple chrome, object memory, bint keep_urls, Py_ssize_t size, Py_ssize_t least_words,
-            Py_ssize_t slots, uint64_t key):
+def numbers(bytes octets, Py_ssize_t count, bytes data, Py_ssize_t more, tuple chrome, bint keep_urls, Py_ssize_t size,
+            Py_ssize_t least_words, Py_ssize_t slots, int bits, uint64_t key, uint64_t seed, object hash_long):
     """The numbers of a page, as `dedup.fingerprint.numbers` makes them in numpy.
 
-    ``memory`` gives the hash of a token in eight bytes.  Words, words outside marked chrome, simhash, the least value of
-    each slot and its mark as bytes, and how many shingles differ.
+    Tokens and data are given joined by NULs; ``hash_long(octets, seed)`` hashes those that are too long for this.
+    Words, words outside marked chrome, simhash, how many shingles differ; the sketch; and of each slot: 16 bits of its
+    shingle, whether it has one, and whether that is in the main part of the page, and in its view.
     """
-    cdef Py_ssize_t count = len(tokens), more = len(data), start, end, at, words = 0, left = 0
-    cdef bytearray least = bytearray(b"\xff") * (8 * slots)
-    cdef bytearray marked = bytearray(slots)
+    cdef Py_ssize_t start, end, at, words = 0, left = 0
+    cdef uint64_t* hashes = NULL
+    cdef uint8_t* outside = NULL
+    cdef uint8_t* is_url = NULL
+    cdef uint64_t simhashed, value
     cdef Sample sample
+    cdef bytes packed = PyBytes_FromStringAndSize(NULL, slots * bits // 8)
+    cdef bytes ids = PyBytes_FromStringAndSize(NULL, 2 * slots)
+    cdef bytes flags = PyBytes_FromStringAndSize(NULL, 3 * slots)
+    cdef uint8_t* sketch = <uint8_t*> PyBytes_AS_STRING(packed)
+    cdef uint16_t* id_of = <uint16_t*> PyBytes_AS_STRING(ids)
+    cdef uint8_t* filled = <uint8_t*> PyBytes_AS_STRING(flags)
     sample.slots, sample.key, sample.different, sample.zero = slots, key, 0, False
-    sample.least = <uint64_t*> (<char*> least)
-    sample.marked = <uint8_t*> (<char*> marked)
-    sample.shift = 64
-    while slots > 1:
-        slots >>= 1
+    sample.shift, sample.places, at = 64, 64, slots
+    while at > 1:
+        at >>= 1
         sample.shift -= 1
-    sample.places = 64
     while sample.places < 2 * (count + more):
         sample.places *= 2
-    sample.table = <uint64_t*> PyMem_Calloc(sample.places, 8)
-    cdef uint64_t* hashes = <uint64_t*> PyMem_Malloc(8 * max(1, count, more))
-    cdef uint8_t* outside = <uint8_t*> PyMem_Malloc(max(1, count))
-    cdef uint8_t* is_word = <uint8_t*> PyMem_Malloc(max(1, count))
+    sample.least = sample.table = NULL
+    sample.marked = NULL
     try:
-        if sample.table == NULL or hashes == NULL or outside == NULL or is_word == NULL:
+        sample.table = <uint64_t*> PyMem_Calloc(sample.places, 8)
+        sample.least = <uint64_t*> PyMem_Malloc(8 * slots)
+        sample.marked = <uint8_t*> PyMem_Calloc(slots, 1)
+        hashes = <uint64_t*> PyMem_Malloc(8 * max(1, count, more))
+        outside = <uint8_t*> PyMem_Malloc(max(1, count))
+        is_url = <uint8_t*> PyMem_Malloc(max(1, count, more))
+        if not (sample.table and sample.least and sample.marked and hashes and outside and is_url):
             raise MemoryError
-        hash_all(tokens, memory, hashes)
+        memset(sample.least, 255, 8 * slots)
+        hash_all(octets, count, seed, hash_long, hashes, is_url)
+        if not keep_urls:
+            memset(is_url, 0, count)
         memset(outside, 1, count)
         for start, end in chrome:
             memset(outside + start, 0, end - start)
         for at in range(count):
-            token = <str> tokens[at]
-            is_word[at] = not keep_urls or not token or <Py_UCS4> (<str> token)[0] != c"/"
-            words += is_word[at]
-            left += is_word[at] and outside[at]
-        simhashed = simhash(hashes, is_word, count)
+            words += not is_url[at]
+            left += not is_url[at] and outside[at]
+        simhashed = simhash(hashes, is_url, count)
         take(&sample, hashes, outside, count, size, 2 if left < least_words else 0)
         if more:
-            hash_all(data, memory, hashes)
+            hash_all(data, more, seed, hash_long, hashes, is_url)
             take(&sample, hashes, NULL, more, size, 3)
-        return words, left, simhashed, bytes(least), bytes(marked), sample.different
+        memset(sketch, 0, slots * bits // 8)
+        for at in range(slots):
+            value = sample.least[at]
+            id_of[at] = value >> 32 & 0xFFFF
+            filled[at] = value != 0xFFFFFFFFFFFFFFFFU
+            filled[slots + at] = sample.marked[at] >> 1 & 1
+            filled[2 * slots + at] = sample.marked[at] & 1
+            if filled[at]:
+                value = (value & 0xFFFFFFFFU) % ((1 << bits) - 1) + 1
+                sketch[at * bits >> 3] |= value << (at * bits & 7)
+        return words, left, simhashed, sample.different, packed, ids, flags
     finally:
         PyMem_Free(sample.table)
+        PyMem_Free(sample.least)
+        PyMem_Free(sample.marked)
         PyMem_Free(hashes)
         PyMem_Free(outside)
-        PyMem_Free(is_word)
+        PyMem_Free(is_url)

@@ -1,18 +1,23 @@
 """What is compiled finds what Python finds, on every page, and survives pages that are made to hurt."""
 
 import random
+from contextlib import suppress
 
+import numpy as np
 import pytest
+import xxhash
 from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
 from dedup.fingerprint.features import Features
-from dedup.fingerprint.numbers import Maker
+from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.sketch import Sketcher
 from dedup.page import walk
+from dedup.page.charset import decode
 from dedup.page.html import parse
 from dedup.page.ignore import NOTHING
+from dedup.page.tokens import Tokens, join, without
 from tests.support.pages.apps import APPS, app
 from tests.support.pages.languages import LANGUAGES, page, paragraphs
 from tests.support.pages.oracle import LINKS, steady
@@ -68,28 +73,10 @@ PIECES = st.one_of(
 )
 
 
-def both(root: etree._Element, keep_urls: bool = True) -> list[dict[str, object]]:
+def both(root: etree._Element, keep_urls: bool = True, url: str = URL) -> list[dict[str, object]]:
     """What the two walks find, as far as anybody can tell them apart."""
-    found = []
-    for each in (walk.walk_fast, walk.walk_in_python):
-        fields = each(root, URL, keep_urls, NOTHING)._asdict()
-        found.append(fields | {"words": _with_marks(fields.pop("words"), fields.pop("marks"))})
-    return found
-
-
-def _with_marks(words: list[str], marks: list[object]) -> list[object]:
-    """Each word with the part that it belongs to: marks where no word is in between make no difference."""
-    rest, part = iter(marks), walk.Part.TEXT
-    told: list[object] = []
-    for word in words:
-        if word != walk.MARK:
-            told.append((word, part))
-        elif isinstance(mark := next(rest), walk.Part):
-            part = mark
-        else:
-            told.append((mark, part))
-    assert next(rest, None) is None
-    return told
+    found = [each(root, url, keep_urls, NOTHING) for each in (walk.walk_fast, walk.walk_in_python)]
+    return [each._asdict() | {"left": min(each.left, walk.SHELL_WITH_MOUNT)} for each in found]
 
 
 @steady(800)
@@ -102,6 +89,94 @@ def _with_marks(words: list[str], marks: list[object]) -> list[object]:
 )
 def test_both_walks_find_the_same_in_any_markup(markup: str, keep_urls: bool) -> None:
     fast, slow = both(parse(markup), keep_urls)
+    assert fast == slow
+
+
+#: What URLs are made of that the rules for them tell apart, and some other text.
+URL_PIECES = st.sampled_from(
+    [
+        *(
+            "/",
+            "/",
+            "../",
+            "./",
+            "..",
+            ".",
+            "//",
+            "?",
+            "&",
+            ";",
+            "=",
+            ":",
+            "#",
+            "%",
+            "%3D",
+            "-",
+            "_",
+            "+",
+            "(A(",
+            "))",
+        ),
+        *(
+            "http://",
+            "https://",
+            "HTTP:",
+            "mailto:",
+            "example.org",
+            "Other.org:80",
+            "docs",
+            "page.html",
+            "b",
+            "B",
+            "x y",
+        ),
+        *(
+            "sid=",
+            "PHPSESSID=",
+            "utm_a=",
+            "cfid=",
+            "cftoken=1",
+            "a=1",
+            "q=2",
+            "tok=",
+            "7",
+            "0123456789",
+            "\xe4",
+            "\x01",
+        ),
+        *("9f86d081884c7d65", "9f86d081-884c-7d65-9a2f-eaa0c55ad015", "deadbeef-dead-beef-dead-beefdeadbeef"),
+        *("aGVsbG8gd29ybGQ-x_4kQ", "Release_Notes_For_Storm_2", "a-light-in-the-attic-1000", "x" * 700),
+    ]
+)
+BASES = st.sampled_from(
+    [
+        *(
+            "",
+            "http://example.org",
+            "http://example.org/",
+            URL,
+            "http://Example.org/docs/b/B/",
+            "file:///docs/b/",
+        ),
+        *(
+            "http://example.org:80/docs/?/b/",
+            "http://example.org/d\xe4/",
+            "http://example.org//b/",
+            "https://other.org:80/b/a",
+        ),
+    ]
+)
+
+
+@steady(800)
+@given(st.lists(st.lists(URL_PIECES, max_size=6).map("".join), min_size=1, max_size=4), BASES)
+@example(["../b/c/d", "../../docs/b/B", "b/c", "../../../../docs/page.html"], "http://example.org/docs/b/B/")
+def test_both_walks_resolve_urls_alike(urls: list[str], base: str) -> None:
+    root = etree.HTML("<body>")
+    for url in urls:
+        with suppress(ValueError):  # lxml takes no control characters
+            etree.SubElement(root, "a", href=url)
+    fast, slow = both(root, url=base)
     assert fast == slow
 
 
@@ -140,7 +215,8 @@ def test_hostile_pages_are_walked_alike(markup: str) -> None:
 # --- Numbers ------------------------------------------------------------------------------------------
 
 TOKENS = st.lists(
-    st.sampled_from(["", "a", "b", "/", "/a", "ä", "漢", "x" * 60, "nul\0"]) | st.text(max_size=3),
+    st.sampled_from(["", "a", "b", "/", "/a", "ä", "漢", "x" * 60, "/" + "y" * 140, "nul\0"])
+    | st.text(max_size=3),
     max_size=40,
 )
 
@@ -151,20 +227,22 @@ TOKENS = st.lists(
     TOKENS,
     st.lists(st.integers(0, 40), max_size=6),
     st.sampled_from([1, 2, 6, 50]),
-    st.sampled_from([64, 512]),
+    st.sampled_from([(64, 8), (512, 2), (128, 4)]),
     st.booleans(),
 )
 def test_both_ways_make_the_same_numbers(
-    tokens: list[str], data: list[str], cuts: list[int], size: int, slots: int, keep_urls: bool
+    tokens: list[str],
+    data: list[str],
+    cuts: list[int],
+    size: int,
+    kind: tuple[int, int],
+    keep_urls: bool,
 ) -> None:
     ends = sorted(min(cut, len(tokens)) for cut in cuts)
     chrome = tuple(zip(ends[::2], ends[1::2], strict=False))
-    maker = Maker(Features(), Sketcher(slots, 2, key=7), keep_urls, size, least_words=10, seed=len(cuts))
-    words = [token.encode("utf-8", "replace").decode() for token in tokens]
-    fast, slow = maker.make_fast(words, data, chrome), maker.make_in_numpy(words, data, chrome)
-    assert repr(fast) == repr(slow)
-    assert fast.least.tobytes() == slow.least.tobytes()
-    assert fast.marked.tobytes() == slow.marked.tobytes()
+    maker = Maker(Features(), Sketcher(*kind, key=7), keep_urls, size, least_words=10, seed=len(cuts))
+    words, more = ([decode(token) for token in some] for some in (tokens, data))
+    same(maker.make(words, more, chrome), maker.make_in_numpy(words, more, chrome))
 
 
 def test_many_tokens_have_the_same_numbers() -> None:
@@ -172,11 +250,25 @@ def test_many_tokens_have_the_same_numbers() -> None:
     tokens = [rng.choice("/abc") + str(rng.getrandbits(14)) for _ in range(100_000)]
     maker = Maker(Features(), Sketcher(512, 2), True, 6, least_words=30, seed=0)
     chrome = ((0, 10), (500, 90_000))
-    fast, slow = maker.make_fast(tokens, (), chrome), maker.make_in_numpy(tokens, (), chrome)
-    assert (fast.words, fast.left, fast.simhash, fast.different) == (
-        slow.words,
-        slow.left,
-        slow.simhash,
-        slow.different,
-    )
-    assert fast.least.tobytes() + fast.marked.tobytes() == slow.least.tobytes() + slow.marked.tobytes()
+    same(maker.make(tokens, (), chrome), maker.make_in_numpy(tokens, (), chrome))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**64 - 1, 0x0123456789ABCDEF])
+def test_tokens_of_any_length_have_the_hashes_of_the_specification(seed: int) -> None:
+    maker = Maker(Features(), Sketcher(64, 2), True, 1, least_words=1, seed=seed)
+    for length in range(300):
+        token = "".join(chr(33 + at * 7 % 90) for at in range(length)).replace("/", "x")
+        assert maker.make([token], (), ()).simhash == xxhash.xxh3_64_intdigest(token.encode(), seed)
+
+
+def same(fast: Numbers, slow: Numbers) -> None:
+    for one, other in zip(fast, slow, strict=True):
+        assert np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other
+
+
+@given(TOKENS, st.lists(st.integers(0, 40), max_size=6))
+def test_what_is_left_of_tokens_is_the_same(tokens: list[str], cuts: list[int]) -> None:
+    some = [decode(token).replace("\0", "") for token in tokens]
+    ends = sorted(min(cut, len(some)) for cut in cuts)
+    ranges = tuple(zip(ends[::2], ends[1::2], strict=False))
+    assert without(Tokens(join(some), len(some)), ranges) == without(some, ranges)

@@ -39,8 +39,8 @@ def test_a_fingerprint_costs_no_more_than_this_many_parses_of_its_page(
     if is_compiled:
         pytest.importorskip("shingleback_fast")
     else:
-        monkeypatch.setattr(walk, "_fast", None)
-        monkeypatch.setattr(numbers, "_fast", None)
+        monkeypatch.setattr(walk, "fast", None)
+        monkeypatch.setattr(numbers, "fast", None)
     html = Shop("shop.example.org", 700, 600, seed=3).page(1, random.Random(1)).html.replace(".", f".{sign}")
 
     def parse() -> object:

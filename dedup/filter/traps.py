@@ -7,6 +7,7 @@ Nor does one where each address that leads nowhere gives a page too short to be 
 """
 
 import logging
+from collections.abc import Sequence
 
 from xxhash import xxh3_64_intdigest
 
@@ -54,7 +55,7 @@ class Traps:
             told = f"{inert(name)}: {pages:,} pages that differ in about {round(new / pages):,} shingles each"
             self._stats.set_value("dedup/trap", told)
 
-    def short(self, url: str, words: list[str]) -> None:
+    def short(self, url: str, words: Sequence[str]) -> None:
         """Counts a page that is too short to be judged.  Warns of a folder in which most are word for word alike."""
         if (folder := _folder(url)) is None:
             return

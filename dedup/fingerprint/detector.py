@@ -12,27 +12,27 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
 from dedup.errors import SettingsError
-from dedup.fingerprint.digests import bloom, digest_of, joined
+from dedup.fingerprint.digests import bloom, digest_of, with_data
 from dedup.fingerprint.features import Features
 from dedup.fingerprint.fingerprint import Called, Comparison, Fingerprint, Own
 from dedup.fingerprint.methods import METHODS, Method
-from dedup.fingerprint.numbers import IN_MAIN, IN_VIEW, Maker
+from dedup.fingerprint.numbers import Maker
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.recent import Recent
 from dedup.fingerprint.shingles import Hashes, hash_tokens
 from dedup.fingerprint.simhash import distance
-from dedup.fingerprint.sketch import EMPTY, Sketcher
+from dedup.fingerprint.sketch import Sketcher
 from dedup.page.charset import decode
 from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
+from dedup.page.tokens import join, without
 from dedup.settings import SETTINGS
 
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
@@ -188,7 +188,7 @@ class Detector:
         secret = self._secrets["digest"].to_bytes(8, "big")
         if page.body:
             return self._of_body(page.body, digest_of(page.body, secret))
-        digest = digest_of(joined(page.tokens, page.data), secret)
+        digest = digest_of(with_data(join(page.tokens), page.data), secret)
         heading = bloom((word for word in page.heading if not any(map(str.isdigit, word))), secret)
         names, address = bloom(page.names, secret), bloom(page.address, secret)
         place = digest_of(page.place.encode("utf-8", "replace"), secret) if page.place else 0
@@ -208,15 +208,11 @@ class Detector:
             return replace(unjudged, called=called, said=said)
         view = digest
         if page.chrome and made.left >= LEAST_VIEW:
-            shown: list[str] = []
-            for (_, start), (end, _) in pairwise(((0, 0), *page.chrome, (len(page.tokens), 0))):
-                shown += page.tokens[start:end]
-            view = digest_of(joined(shown, page.data), secrets["digest"].to_bytes(8, "big"))
-        in_main, in_view = (made.marked & mark != 0 for mark in (IN_MAIN, IN_VIEW))
-        ids = (made.least >> np.uint64(32)).astype(np.uint16)
+            shown = with_data(without(page.tokens, page.chrome), page.data)
+            view = digest_of(shown, secrets["digest"].to_bytes(8, "big"))
         return Fingerprint(
             made.simhash,
-            self.sketcher.pack(made.least),
+            made.sketch,
             len(page.tokens),
             page.links,
             "short" if made.words < self.min_tokens else None,
@@ -225,7 +221,7 @@ class Detector:
             view=view,
             called=called,
             said=said,
-            own=Own(ids, made.least != EMPTY, in_main, in_view, made.different, bool(page.data)),
+            own=Own(made.ids, made.filled, made.main, made.view, made.different, bool(page.data)),
         )
 
     @cached_property
@@ -235,7 +231,7 @@ class Detector:
 
     def shingles(self, page: Page) -> Hashes:
         """The shingles that a sketch samples, all of them: uint64, shape (n,)."""
-        return np.concatenate([self._maker.shingles(list(tokens)) for tokens in (page.tokens, page.data)])
+        return np.concatenate([self._maker.shingles(tokens) for tokens in (page.tokens, page.data)])
 
     def _of_body(self, body: bytes, digest: int) -> Fingerprint:
         """The fingerprint of a page that is no text, given a digest of it: near nothing but what is equal."""

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["bloom", "digest_of", "joined"]
+__all__ = ["bloom", "digest_of", "with_data"]
 
 #: Characters of the longest words whose bits are remembered.
 LONGEST = 48
@@ -15,9 +15,9 @@ def digest_of(octets: bytes, key: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(octets, key=key, digest_size=8).digest(), "big")
 
 
-def joined(tokens: Iterable[str], data: tuple[str, ...]) -> bytes:
-    """What stands for a page's tokens and data in a digest."""
-    return "\0".join((*tokens, "", *data) if data else tokens).encode()
+def with_data(tokens: bytes, data: tuple[str, ...]) -> bytes:
+    """What stands for a page in a digest: its tokens, joined by NULs, and its data."""
+    return b"\0".join((tokens, b"", "\0".join(data).encode())) if data else tokens
 
 
 def bloom(words: Iterable[str], key: bytes) -> int:

@@ -8,28 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import xxhash
 
+from dedup.compiled import fast
 from dedup.fingerprint.features import Features
-from dedup.fingerprint.shingles import Hashes, hash_tokens, memory_of
-from dedup.fingerprint.sketch import Sketcher
+from dedup.fingerprint.shingles import Hashes, hash_tokens
+from dedup.fingerprint.sketch import EMPTY, Sketcher
+from dedup.page.tokens import Ranges, Tokens, join
 from dedup.page.words import is_url
-
-try:
-    import shingleback_fast as _fast
-except ImportError:  # nothing but time depends on it
-    _fast = None
 
 __all__ = ["IN_MAIN", "IN_VIEW", "Maker", "Numbers"]
 
 #: Marks of shingles: they are outside marked chrome; and the same, or there is too little outside.
 IN_VIEW, IN_MAIN = 1, 2
-#: The version of what is compiled that makes the same numbers as this module.
-FAST_VERSION = 2
-if _fast is not None and FAST_VERSION != _fast.VERSION:
-    _fast = None
-
 _DEFAULT = Features()
-Ranges = tuple[tuple[int, int], ...]
+Bools = npt.NDArray[np.bool_]
 
 
 class Numbers(NamedTuple):
@@ -38,9 +31,12 @@ class Numbers(NamedTuple):
     words: int
     left: int  #: words outside marked chrome
     simhash: int | None  #: None for a page without words
-    least: Hashes  #: the least value of each slot, shape (slots,)
-    marked: npt.NDArray[np.uint8]  #: how its shingle is marked, shape (slots,)
     different: int  #: different shingles
+    sketch: bytes
+    ids: npt.NDArray[np.uint16]  #: 16 bits of each slot's shingle, shape (slots,)
+    filled: Bools  #: whether a slot has one, shape (slots,)
+    main: Bools  #: whether it is outside marked chrome, if enough is; shape (slots,)
+    view: Bools  #: whether it is outside marked chrome, shape (slots,)
 
 
 class Maker(NamedTuple):
@@ -53,29 +49,29 @@ class Maker(NamedTuple):
     least_words: int  #: a page of fewer words outside marked chrome is its own main view
     seed: int  #: of the hashes of tokens
 
-    def make(self, tokens: list[str], data: Sequence[str], chrome: Ranges) -> Numbers:
+    def make(self, tokens: Sequence[str], data: Sequence[str], chrome: Ranges) -> Numbers:
         """The numbers of tokens, of which some are in marked chrome, and of data.  O(n log n)."""
+        octets, more = join(tokens), join(data)
         features = self.features
         plain = (features.simhash_size, features.simhash_urls, features.weights, features.sketch_urls)
         default = (_DEFAULT.simhash_size, _DEFAULT.simhash_urls, _DEFAULT.weights, _DEFAULT.sketch_urls)
-        return (self.make_fast if _fast and plain == default else self.make_in_numpy)(tokens, data, chrome)
+        if fast and plain == default and _can_split(octets, tokens) and _can_split(more, data):
+            return self.make_fast(octets, len(tokens), more, len(data), chrome)
+        return self.make_in_numpy(tokens, data, chrome)
 
-    def make_fast(self, tokens: list[str], data: Sequence[str], chrome: Ranges) -> Numbers:
-        """The same, compiled, for features as they are by default.  O(n)."""
-        known, slots, key = memory_of(self.seed), self.sketcher.slots, self.sketcher.key
-        words, left, simhash, least, marked, different = _fast.numbers(
-            tokens, list(data), chrome, known, self.keep_urls, self.size, self.least_words, slots, key
+    def make_fast(self, octets: bytes, count: int, data: bytes, more: int, chrome: Ranges) -> Numbers:
+        """The same, compiled, for features as they are by default, of tokens that are joined by NULs.  O(n)."""
+        assert fast
+        slots = self.sketcher.slots
+        words, left, simhash, different, sketch, ids, flags = fast.numbers(
+            *(octets, count, data, more, chrome, self.keep_urls, self.size, self.least_words),
+            *(slots, self.sketcher.bits, self.sketcher.key, self.seed, xxhash.xxh3_64_intdigest),
         )
-        return Numbers(
-            words,
-            left,
-            simhash if words else None,
-            np.frombuffer(least, np.uint64),
-            np.frombuffer(marked, np.uint8),
-            different,
-        )
+        filled, main, view = np.frombuffer(flags, np.bool_).reshape(3, slots)
+        own = np.frombuffer(ids, np.uint16)
+        return Numbers(words, left, simhash if words else None, different, sketch, own, filled, main, view)
 
-    def make_in_numpy(self, tokens: list[str], data: Sequence[str], chrome: Ranges) -> Numbers:
+    def make_in_numpy(self, tokens: Sequence[str], data: Sequence[str], chrome: Ranges) -> Numbers:
         """The same, for all features."""
         hashes, is_word = self.hash(tokens)
         words = hashes[is_word]
@@ -88,29 +84,44 @@ class Maker(NamedTuple):
             marks |= np.uint8(IN_MAIN)
         shingles = self.features.shingles(hashes, words, self.size)
         if data:
-            more = self.shingles(list(data))
+            more = self.shingles(data)
             shingles = np.concatenate((shingles, more))
             marks = np.concatenate((marks, np.full(len(more), IN_VIEW | IN_MAIN, np.uint8)))
-        simhash = self.features.simhash(hashes, words)
-        return Numbers(len(words), left, simhash, *self.sketcher.sample(shingles, marks[: len(shingles)]))
+        least, marked, different = self.sketcher.sample(shingles, marks[: len(shingles)])
+        return Numbers(
+            len(words),
+            left,
+            self.features.simhash(hashes, words),
+            different,
+            self.sketcher.pack(least),
+            (least >> np.uint64(32)).astype(np.uint16),
+            least != EMPTY,
+            marked & IN_MAIN != 0,
+            marked & IN_VIEW != 0,
+        )
 
-    def shingles(self, tokens: list[str]) -> Hashes:
+    def shingles(self, tokens: Sequence[str]) -> Hashes:
         """The shingles of tokens that are sketched: uint64, shape (n,)."""
         if not tokens:
             return np.empty(0, np.uint64)
         hashes, is_word = self.hash(tokens)
         return self.features.shingles(hashes, hashes[is_word], self.size)
 
-    def hash(self, tokens: list[str]) -> tuple[Hashes, npt.NDArray[np.bool_]]:
+    def hash(self, tokens: Sequence[str]) -> tuple[Hashes, Bools]:
         """Hashes of all tokens, and which of them are words."""
         hashes = hash_tokens(tokens, self.seed)
         if not self.keep_urls:
             return hashes, np.ones(len(tokens), np.bool_)
-        octets = b"\0" + "\0".join(tokens).encode()
+        octets = b"\0" + join(tokens)
         if (
             octets.count(0) != len(tokens) or octets[-1] == 0
         ):  # a token has a NUL in it, or the last one is empty
             return hashes, np.array([not is_url(token) for token in tokens], np.bool_)
         each = np.frombuffer(octets, np.uint8)
-        is_word: npt.NDArray[np.bool_] = each[np.flatnonzero(each == 0) + 1] != ord("/")
+        is_word: Bools = each[np.flatnonzero(each == 0) + 1] != ord("/")
         return hashes, is_word
+
+
+def _can_split(octets: bytes, tokens: Sequence[str]) -> bool:
+    """Whether tokens that were joined by NULs can be told apart: none of them has a NUL in it."""
+    return isinstance(tokens, Tokens) or octets.count(0) == max(0, len(tokens) - 1)

@@ -29,7 +29,7 @@ no page makes it raise.
 """
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -41,8 +41,7 @@ from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.shell import is_shell
 from dedup.page.urls import MAX_URL, join, strip_ids, url_token, usable_base
-from dedup.page.walk import Found, Part, walk
-from dedup.page.words import MARK, is_url
+from dedup.page.walk import Found, walk
 
 __all__ = ["Page", "extract", "parse"]
 
@@ -61,7 +60,7 @@ class Page(NamedTuple):
     `dedup.page.limits.unreadable` gives, and then nothing of the page was read.
     """
 
-    tokens: list[str]  #: words and URL tokens in document order
+    tokens: Sequence[str]  #: words and URL tokens in document order
     links: int  #: how many different URLs its HREFs name
     reason: str | None = None  #: None for a page that was read as a whole
     chrome: tuple[
@@ -124,43 +123,25 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore:
         return token and strip_ids(token)
 
     data = read_data(found.scripts, data_token)
-    if not data and is_shell(page.tokens, page.chrome, root):
+    if not data and is_shell(found.left, root):
         return page._replace(reason="scripted")
-    return page._replace(data=data)
+    return page._replace(data=data) if data else page
 
 
 def _page(found: Found, url: str, truncated: bool) -> Page:
-    """The page that was found; between two pieces of it there is always markup, which separates words."""
-    words, links = found.words, len(found.links)
-    if len(words) > MAX_TOKENS:
-        return Page(words, links, "truncated")
-    # Where ids are not needed to tell URLs apart, they are left out.
-    bare = {token: key for key, tokens in found.bare.items() if len(tokens) == 1 for token in tokens}
-    tokens: list[str] = []
-    chrome: list[tuple[int, int]] = []
-    heading: list[str] = []
-    part, start, at = Part.TEXT, 0, -1
-    for mark in (*found.marks, None):
-        at = len(words) if mark is None else words.index(MARK, at + 1)
-        if isinstance(mark, str):
-            words[at] = bare.get(mark, mark).lower()
-            continue
-        run = words[start:at]
-        if part is Part.CHROME and run:
-            chrome.append((len(tokens), len(tokens) + len(run)))
-        elif part is Part.NAME:
-            heading += [token for token in run if not is_url(token)]
-        tokens += run
-        part, start = mark or Part.TEXT, at + 1
+    """The page that was found."""
+    tokens, links = found.tokens, found.links
+    if len(tokens) > MAX_TOKENS:
+        return Page(tokens, links, "truncated")
     address = address_words(url)
     return Page(
         tokens,
         links,
         "truncated" if truncated else None if tokens else "empty",
-        tuple(chrome),
-        tuple(heading),
+        found.chrome,
+        found.heading,
         address,
-        shared(address, heading),
+        shared(address, found.heading),
         place(url),
         canonical=_canonical(found.related, found.base),
     )

@@ -6,9 +6,9 @@ from typing import cast
 
 from lxml import etree
 
-from dedup.page.words import is_url, split_tokens
+from dedup.page.words import split_tokens
 
-__all__ = ["DROPPED", "is_shell"]
+__all__ = ["DROPPED", "SHELL_WITH_MOUNT", "is_shell"]
 
 #: Elements whose content is not visible text.
 DROPPED = frozenset({"script", "style", "noscript", "template"})
@@ -30,12 +30,11 @@ _MOUNTS = cast(
 )
 
 
-def is_shell(tokens: list[str], chrome: tuple[tuple[int, int], ...], root: etree._Element) -> bool:
+def is_shell(words: int, root: etree._Element) -> bool:
     """Whether a page with scripts shows little but what is around the place that they fill.
 
-    ``chrome`` are the runs of its tokens, from ... to before ..., that are marked as chrome.
+    ``words`` is how many of its words are outside marked chrome.
     """
-    words = _main_words(tokens, chrome, SHELL_WITH_MOUNT)
     if words >= SHELL_WITH_MOUNT:
         return False
     if any(_shows_nothing(node) for node in _MOUNTS(root)):
@@ -44,17 +43,6 @@ def is_shell(tokens: list[str], chrome: tuple[tuple[int, int], ...], root: etree
     return words < SHELL and any(
         "javascript" in "".join(islice(node.itertext(), 20)).lower() for node in notices
     )
-
-
-def _main_words(tokens: list[str], chrome: tuple[tuple[int, int], ...], most: int) -> int:
-    """How many words of a page are outside marked chrome; counting ends soon after ``most``."""
-    words = start = 0
-    for end, following in (*chrome, (len(tokens), 0)):
-        while start < end and words < most:
-            words += list(map(is_url, tokens[start : min(start + most, end)])).count(False)
-            start += most
-        start = following
-    return words
 
 
 def _shows_nothing(node: etree._Element) -> bool:

@@ -17,6 +17,7 @@ __all__ = [
     "host",
     "is_opaque",
     "join",
+    "plain_folder",
     "strip_ids",
     "strip_session",
     "strip_user",
@@ -104,6 +105,16 @@ def folder(base: str) -> str:
     ('http://example.org/a/', 'http://example.org')
     """
     return base[: base.rfind("/") + 1] if base.count("/") > 2 else base
+
+
+def plain_folder(folder: str) -> tuple[bytes, bytes]:
+    """Host, in lower case, and path of a folder's address against which plain URLs are easily resolved; else both empty.
+
+    >>> plain_folder("http://Example.org/docs/a/"), plain_folder("http://example.org/a b/")
+    ((b'example.org', b'/docs/a/'), (b'', b''))
+    """
+    own = _own(folder)
+    return (own.host.encode(), "/".join((*own.folders, "")).encode()) if own.is_plain else (b"", b"")
 
 
 def strip_session(url: str) -> str:

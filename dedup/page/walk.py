@@ -5,29 +5,22 @@ shingleback-fast is installed.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from itertools import islice
+from types import SimpleNamespace
 from typing import NamedTuple, cast
 
 from lxml import etree
 
+from dedup.compiled import fast
 from dedup.page.ignore import Ignore
-from dedup.page.shell import DROPPED
-from dedup.page.urls import base_of, folder, url_tokens
-from dedup.page.words import MARK, fold_words, split_words
+from dedup.page.shell import DROPPED, SHELL_WITH_MOUNT
+from dedup.page.tokens import Ranges, Tokens
+from dedup.page.urls import base_of, folder, plain_folder, url_tokens
+from dedup.page.words import BATCH, MARK, fold_each, is_url, split_words
 
-try:
-    import shingleback_fast as _fast
-except ImportError:  # nothing but time depends on it
-    _fast = None
-
-__all__ = ["Found", "Part", "walk"]
-
-#: The version of the compiled walk that does the same as that of this module.
-FAST_VERSION = 2
-if _fast is not None and _fast.VERSION != FAST_VERSION:
-    _fast = None
+__all__ = ["Found", "walk"]
 
 #: The attribute that holds a URL worth keeping, per element.
 URL_ATTRIBUTES = {"a": "href", "area": "href", "img": "src"}
@@ -70,13 +63,26 @@ class Part(Enum):
 class Found(NamedTuple):
     """What a walk has found, in document order."""
 
-    words: list[str]  #: with a mark for each URL, and wherever another part begins
-    marks: list[str | Part]
-    links: set[str]
-    bare: dict[str, set[str]]  #: URL tokens by what is left of them without ids
+    tokens: Sequence[str]
+    chrome: Ranges  #: runs of tokens, from ... to before ..., that are marked as chrome
+    heading: tuple[str, ...]  #: words of the title and of the first h1
+    left: int  #: words outside marked chrome; beyond `SHELL_WITH_MOUNT`, it may say less than there are
+    links: int  #: how many different URLs its HREFs name
     scripts: list[tuple[str, str]]  #: type and text
     related: list[tuple[str, str]]  #: rel and href
     base: str
+
+
+#: What the compiled walk asks Python for.
+_RULES = SimpleNamespace(
+    BATCH=BATCH,
+    CHROME_ROLES=CHROME_ROLES,
+    base_of=base_of,
+    fold_each=fold_each,
+    folder=folder,
+    plain_folder=plain_folder,
+    url_tokens=url_tokens,
+)
 
 
 def walk(root: etree._Element, url: str, keep_urls: bool, ignore: Ignore) -> Found:
@@ -84,15 +90,13 @@ def walk(root: etree._Element, url: str, keep_urls: bool, ignore: Ignore) -> Fou
 
     ``url`` is that against which links are resolved, ``ignore`` finds what doesn't count.
     """
-    return (walk_fast if _fast and ignore.is_empty else walk_in_python)(root, url, keep_urls, ignore)
+    return (walk_fast if fast and ignore.is_empty else walk_in_python)(root, url, keep_urls, ignore)
 
 
 def walk_fast(root: etree._Element, url: str, keep_urls: bool, ignore: Ignore) -> Found:
-    parts = (Part.TEXT, Part.CHROME, Part.NAME)
-    words, is_left, *found = _fast.walk(
-        root, url, keep_urls, MARK, parts, CHROME_ROLES, base_of, folder, url_tokens
-    )
-    return Found(fold_words(words) if is_left else words, *found)
+    assert fast
+    octets, count, *found = fast.walk(root, url, keep_urls, _RULES)
+    return Found(Tokens(octets, count), *found)
 
 
 def walk_in_python(root: etree._Element, url: str, keep_urls: bool, ignore: Ignore) -> Found:
@@ -100,8 +104,55 @@ def walk_in_python(root: etree._Element, url: str, keep_urls: bool, ignore: Igno
     text = " ".join(walk.pieces)
     if text.count(MARK[0]) != len(MARK) * len(walk.marks):
         text = " ".join(piece if piece is MARK else piece.replace(MARK[0], " ") for piece in walk.pieces)
+    tokens, chrome, heading = _settle(split_words(text), walk.marks, walk.bare)
     related = [(node.get("rel") or "", node.get("href") or "") for node in _RELATED(root)]
-    return Found(split_words(text), walk.marks, walk.links, walk.bare, walk.scripts, related, walk.base)
+    left = _main_words(tokens, chrome, SHELL_WITH_MOUNT)
+    return Found(tokens, chrome, heading, left, len(walk.links), walk.scripts, related, walk.base)
+
+
+def _settle(
+    words: list[str], marks: list[str | Part], bare: dict[str, set[str]]
+) -> tuple[list[str], Ranges, tuple[str, ...]]:
+    """The tokens, the runs of chrome and the heading that words and the marks among them make.
+
+    ``bare`` has the URL tokens by what is left of them without ids.
+    """
+    # Where ids are not needed to tell URLs apart, they are left out.
+    shorter = {token: key for key, tokens in bare.items() if len(tokens) == 1 for token in tokens}
+    tokens: list[str] = []
+    chrome: list[tuple[int, int]] = []
+    heading: list[str] = []
+    part, start, at = Part.TEXT, 0, -1
+    for mark in (*marks, None):
+        try:
+            at = len(words) if mark is None else words.index(MARK, at + 1)
+        except ValueError:  # there were too many tokens
+            at = len(words)
+        if isinstance(mark, str):
+            words[at : at + 1] = [shorter.get(mark, mark).lower()]
+            continue
+        run = words[start:at]
+        if part is Part.CHROME and run:
+            if chrome and chrome[-1][1] == len(tokens):
+                chrome[-1] = chrome[-1][0], len(tokens) + len(run)
+            else:
+                chrome.append((len(tokens), len(tokens) + len(run)))
+        elif part is Part.NAME:
+            heading += [token for token in run if not is_url(token)]
+        tokens += run
+        part, start = mark or Part.TEXT, at + 1
+    return tokens, tuple(chrome), tuple(heading)
+
+
+def _main_words(tokens: list[str], chrome: Ranges, most: int) -> int:
+    """How many words of a page are outside marked chrome; counting ends soon after ``most``."""
+    words = start = 0
+    for end, following in (*chrome, (len(tokens), 0)):
+        while start < end and words < most:
+            words += list(map(is_url, tokens[start : min(start + most, end)])).count(False)
+            start += most
+        start = following
+    return words
 
 
 class _Walk:

@@ -4,11 +4,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
 from dedup.page.limits import MAX_TOKENS
 
-__all__ = ["MARK", "fold_words", "is_url", "split_tokens", "split_words"]
+__all__ = ["MARK", "fold_each", "fold_words", "is_url", "split_tokens", "split_words"]
 
 #: What `split_words` gives back as it is, where it stands between spaces.
 MARK = "\x01\x01"
@@ -123,19 +123,35 @@ def split_words(text: str) -> list[str]:
 
 def fold_words(words: list[str]) -> list[str]:
     """The tokens of words between separators of ASCII, of which those that are not ASCII are yet to be folded."""
+    tokens: list[str] = []
+    strange = [word for word in words if not word.isascii() or len(word) > BATCH]
+    folded = iter(fold_each(strange))
+    for word in words:
+        if word.isascii() and len(word) <= BATCH:
+            tokens.append(word)
+        elif (found := next(folded, None)) is not None and len(tokens) <= MAX_TOKENS:
+            tokens += found
+        else:
+            break
+    return tokens
+
+
+def fold_each(words: list[str]) -> list[tuple[str, ...]]:
+    """The tokens of words that are not ASCII, or too long, word by word; those after `MAX_TOKENS` are left out."""
     if any(len(word) > BATCH for word in words):
-        words = [piece for word in words for piece in _WORDS.findall(word)]
-    known = {word: _remembered.get(word) for word in words if not word.isascii()}
+        cut = [_WORDS.findall(word) for word in words]
+        folded = iter(fold_each(list(chain.from_iterable(cut))))
+        return [tuple(chain.from_iterable(islice(folded, len(pieces)))) for pieces in cut]
+    known = {word: _remembered.get(word) for word in words}
     for batch in _batches(word for word, tokens in known.items() if tokens is None):
         known.update(zip(batch, _split_each(batch), strict=True))
-    tokens: list[str] = []
+    tokens: list[tuple[str, ...]] = []
+    left = MAX_TOKENS
     for word in words:
-        if word.isascii():
-            tokens.append(word)
-        else:
-            tokens += known[word] or ()
-            if len(tokens) > MAX_TOKENS:
-                break
+        tokens.append(known[word] or ())
+        left -= len(tokens[-1])
+        if left < 0:
+            break
     return tokens
 
 

@@ -78,6 +78,18 @@ def test_every_public_name_is_loaded_at_its_first_use() -> None:
         print(dedup.Detecter)
 
 
+def test_a_crawl_whose_filter_is_off_loads_nothing_of_it(project: Path) -> None:
+    code = """
+import sys
+from scrapy.settings import Settings
+from dedup.scrapy import Addon
+Addon().update_settings(Settings({"DEDUP_ENABLED": %s}))
+"""
+    heavy = {"numpy", "dedup.filter", "dedup.index", "dedup.fingerprint"}
+    assert heavy <= loaded(code % "True", project)
+    assert not heavy & loaded(code % "False", project)
+
+
 def test_the_list_of_suffixes_is_loaded_when_an_index_needs_it(tmp_path: Path) -> None:
     code = "from dedup import Detector, open_index; open_index('memory:', Detector(), scope='{}')"
     assert not {"tldextract", "requests", "redis"} & libraries(loaded(code.format("host"), tmp_path))

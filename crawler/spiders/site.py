@@ -81,7 +81,8 @@ class SiteSpider(Spider):
         if not isinstance(response, HtmlResponse):
             return
         judged = judgement(response)
-        reason = unreadable(response.text)  # asked here again, because not every response is judged
+        was_read = judged is not None and judged.fingerprint.reason is None
+        reason = None if was_read else unreadable(response.text)  # else it is asked here
         parsable = reason not in UNPARSABLE
         title = response.xpath("normalize-space(//title)").get() if parsable else None
         yield PageItem(

@@ -30,6 +30,20 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy.  A project that has given them other places, or has its own periodic log, keeps those."""
+        from dedup.scrapy.settings import is_enabled, is_sharded
+
+        if is_sharded(settings):
+            from dedup.scrapy.shards import ShardMiddleware, ShardStartMiddleware
+
+            settings.setdefault_in_component_priority_dict(
+                "DOWNLOADER_MIDDLEWARES", ShardMiddleware, DOOR_ORDER
+            )
+            settings.setdefault_in_component_priority_dict(
+                "SPIDER_MIDDLEWARES", ShardStartMiddleware, START_ORDER
+            )
+        if not is_enabled(settings):
+            return  # and nothing of it is loaded
+
         from scrapy.extensions.periodic_log import PeriodicLog
 
         from dedup.scrapy.bodies import CharsetMiddleware, WholenessMiddleware
@@ -38,8 +52,6 @@ class Addon:
         from dedup.scrapy.harvest import HarvestMiddleware
         from dedup.scrapy.links import LinksMiddleware
         from dedup.scrapy.middleware import NearDuplicateMiddleware
-        from dedup.scrapy.settings import is_enabled, is_sharded
-        from dedup.scrapy.shards import ShardMiddleware, ShardStartMiddleware
 
         for name, component, order in (
             ("DOWNLOADER_MIDDLEWARES", WholenessMiddleware, WHOLENESS_ORDER),
@@ -53,13 +65,6 @@ class Addon:
             ("EXTENSIONS", KeepText, 0),
         ):
             settings.setdefault_in_component_priority_dict(name, component, order)
-        if is_sharded(settings):
-            settings.setdefault_in_component_priority_dict(
-                "DOWNLOADER_MIDDLEWARES", ShardMiddleware, DOOR_ORDER
-            )
-            settings.setdefault_in_component_priority_dict(
-                "SPIDER_MIDDLEWARES", ShardStartMiddleware, START_ORDER
-            )
-        if is_enabled(settings) and not settings.get("PERIODIC_LOG_STATS"):
+        if not settings.get("PERIODIC_LOG_STATS"):
             settings.set("PERIODIC_LOG_STATS", {"include": ["dedup/"]}, priority="addon")
             settings.setdefault_in_component_priority_dict("EXTENSIONS", PeriodicLog, 0)

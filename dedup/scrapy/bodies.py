@@ -1,5 +1,7 @@
 """Two faults of a body that Scrapy doesn't notice: its end is missing, or its label is no character set."""
 
+from functools import lru_cache
+
 from scrapy import Request
 from scrapy.http import Response, TextResponse
 
@@ -35,6 +37,11 @@ class CharsetMiddleware(Component):
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Passes the response on, labelled UTF-8 if its own label is no character set."""
-        if isinstance(response, TextResponse) and charset(response.encoding) is None:
+        if isinstance(response, TextResponse) and not _is_charset(response.encoding):
             return response.replace(encoding="utf-8")
         return response
+
+
+@lru_cache(maxsize=64)  # a crawl meets few
+def _is_charset(label: str) -> bool:
+    return charset(label) is not None

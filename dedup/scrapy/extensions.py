@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
 from dedup.droplog import course, texts
@@ -16,7 +18,7 @@ from dedup.filter import Filter
 from dedup.page.urls import strip_user
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import outcome_of
-from dedup.scrapy.settings import Options
+from dedup.scrapy.settings import Options, keeps_text
 
 __all__ = ["KeepText", "Timeline"]
 
@@ -66,6 +68,11 @@ class KeepText(Component):
     every near-duplicate, for the report."""
 
     _texts: texts.Texts | None = None
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not keeps_text(crawler.settings):
+            raise NotConfigured  # each signal that is heard costs some time
+        super().__init__(crawler)
 
     def filter_opened(self, filter: Filter, options: Options) -> None:
         """Stores from now on if it is asked to, unless the log is /dev/null or the like."""

@@ -33,6 +33,7 @@ __all__ = [
     "in_memory",
     "is_enabled",
     "is_sharded",
+    "keeps_text",
     "link_options",
     "read_settings",
     "shard_options",
@@ -95,6 +96,14 @@ def is_enabled(settings: BaseSettings) -> bool:
     """Whether the filter is wanted; a wrong value counts as yes, and is refused when the crawl starts."""
     try:
         return bool(_read(settings, "enabled"))
+    except SettingsError:
+        return True
+
+
+def keeps_text(settings: BaseSettings) -> bool:
+    """Whether the words of pages are to be stored; a wrong value counts as yes, and is refused when the crawl starts."""
+    try:
+        return bool(_read(settings, "keep_text"))
     except SettingsError:
         return True
 

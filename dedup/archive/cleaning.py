@@ -16,22 +16,22 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from filelock import FileLock, Timeout
 
-from dedup.archive.capture import Capture, Reader
+from dedup.archive.capture import Reader
+from dedup.archive.exchange import check, file, seed
 from dedup.archive.inputs import INPUT, open_inputs, spool
 from dedup.archive.journal import Journal
 from dedup.archive.judging import Replay, judge
-from dedup.archive.outputs import Output, WarcOutput, output
-from dedup.archive.workers import cores, fingerprints
+from dedup.archive.reading import read
+from dedup.archive.writing import write
 from dedup.droplog.log import DropLog
 from dedup.errors import OutputError, SettingsError
-from dedup.files import make_private
 from dedup.filter import Counts, Filter
 from dedup.fingerprint.detector import Detector
-from dedup.index import open_index
+from dedup.index import Index, open_index
 from dedup.printing import inert
 from dedup.settings import Action, Types
 
@@ -40,11 +40,6 @@ __all__ = ["Cleaning", "Progress", "Result"]
 #: Shows how far a part has come: it gets a name and a total, and yields what is to be told how much is done, and of
 #: how many pages.
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int, int], None]]]
-
-#: Pages, and bytes of them, that go to a process at once.
-BATCH, BATCH_BYTES = 32, 1 << 20
-#: Inputs of fewer bytes are read by this process alone.
-SMALL = 4_000_000
 
 
 @contextmanager
@@ -61,6 +56,8 @@ class Result:
     others: dict[str, tuple[int, str]]
     damage: dict[str, tuple[int, str]]  #: what is damaged, and was left out, likewise
     unwritten: int = 0  #: items that the format of the output can't hold
+    known: int = 0  #: pages that were in the other index before
+    filed: int = 0  #: pages that it has got
 
 
 @dataclass
@@ -76,6 +73,8 @@ class Cleaning:
     action: Action = "drop"
     max_cluster: int = 5
     workers: int = 0  #: 0: one for each core
+    other: Callable[[], Index] | None = None  #: opens the index of a crawl that is joined
+    page_id: Callable[[str], str | None] = str  #: what crawls call the page at a URL; None: nothing
 
     @property
     def folder(self) -> Path | None:
@@ -122,22 +121,27 @@ class Cleaning:
                 journal.set(spooled=True)
             readers = open_inputs(self.inputs, self.types, stdin)
             self._check_same(journal, readers)
+            if self.other and journal.get("filed") is None:
+                asyncio.run(check(self.other()))
             if not journal.get("read"):
                 self._read(journal, readers, progress)
             if not journal.get("judged"):
                 self._judge(journal, folder, progress)
             if self.output and not journal.get("written"):
-                self._write(journal, readers, folder, progress)
+                with progress("Writing", sum(reader.size for reader in readers)) as advance:
+                    write(journal, readers, self.output, folder, advance)
             journal.set(written=True)
             for part, name in (("kept", self.output), ("duplicates", self.duplicates)):
                 if name not in ("", INPUT) and (folder / part).exists():
                     os.replace(folder / part, name)
-            return Result(
-                journal.get("stats"),
-                journal.get("others"),
-                journal.get("damage"),
-                journal.get("unwritten", 0),
+            if self.other and journal.get("filed") is None:
+                journal.set(filed=asyncio.run(self._file(folder, self.other())))
+            others, damage = (
+                {why: (count, first) for why, (count, first) in journal.get(name).items()}
+                for name in ("others", "damage")
             )
+            facts = (journal.get(name, 0) for name in ("unwritten", "known", "filed"))
+            return Result(journal.get("stats"), others, damage, *facts)
         finally:
             journal.close()
 
@@ -146,6 +150,8 @@ class Cleaning:
         inputs = [[reader.name, reader.size] for reader in readers]
         settings = {**self.detector.parameters, **self.plan, "types": self.types, "action": self.action}
         settings |= {"max_cluster": self.max_cluster, "output": self.output, "duplicates": self.duplicates}
+        if self.other:
+            settings["index"] = self.other().where
         wanted = {"inputs": inputs, "settings": settings}
         begun = journal.get("cleaning", wanted)
         for name, value in wanted.items():
@@ -157,15 +163,8 @@ class Cleaning:
             journal.set(cleaning=wanted, begun=datetime.now(UTC).timestamp())
 
     def _read(self, journal: Journal, readers: Sequence[Reader], progress: Progress) -> None:
-        total = sum(reader.size for reader in readers)
-        workers = 1 if total < SMALL else self.workers or cores()
-        with progress("Reading", total) as advance:
-            pages = journal.count()
-            for mark, made in fingerprints(_batches(journal, readers), self.detector, workers):
-                rows = [(place, page, one) for (place, page), one in zip(mark.pages, made, strict=True)]
-                journal.add(rows, mark.facts)
-                pages += len(rows)
-                advance(mark.done, pages)
+        with progress("Reading", sum(reader.size for reader in readers)) as advance:
+            read(journal, readers, self.detector, self.workers, advance)
         journal.set(read=True)
 
     def _judge(self, journal: Journal, folder: Path, progress: Progress) -> None:
@@ -175,15 +174,13 @@ class Cleaning:
         stats = Counts()
         journal.begin_verdicts()
         with progress("Judging", journal.count()) as advance:
-            asyncio.run(self._judge_all(journal, folder, stats, lambda done: advance(done, done)))
-        journal.end_verdicts(judged=True, stats=stats)
+            known = asyncio.run(self._judge_all(journal, folder, stats, lambda done: advance(done, done)))
+        journal.end_verdicts(judged=True, stats=stats, known=known)
 
     async def _judge_all(
         self, journal: Journal, folder: Path, stats: Counts, advance: Callable[[int], None]
-    ) -> None:
-        index = open_index(
-            f"file:{str(folder).replace('~', './~', 1)}/index.sqlite", self.detector, **self.plan
-        )
+    ) -> int:
+        index = self._index(folder)
         log = DropLog(str(folder / "duplicates").replace("%", "%%") if self.duplicates else "")
         replay = Replay()
         filter = Filter(
@@ -197,87 +194,22 @@ class Cleaning:
         )
         try:
             await index.open()
+            known = await seed(index, self.other()) if self.other else 0
             await judge(journal, filter, replay, advance)
         finally:
             await filter.close()
+        return known
 
-    def _write(self, journal: Journal, readers: Sequence[Reader], folder: Path, progress: Progress) -> None:
-        now = datetime.fromtimestamp(journal.get("begun"), UTC)
-        unwritten = 0
-        with (
-            progress("Writing", sum(reader.size for reader in readers)) as advance,
-            _target(self.output, folder) as file,
-        ):
-            current = readers[0]
-            target: Output = output(file, self.output, lambda: current, now)
-            dropped = journal.dropped()
-            next_one = next(dropped, None)
-            position = before = 0
-            for current in readers:
-                for item in current:
-                    if next_one is not None and next_one[0] == position:
-                        target.drop(item, position, next_one[1])
-                        next_one = next(dropped, None)
-                    elif not item.damaged:
-                        unwritten += not target.keep(item, position)
-                    position += 1
-                    advance(before + current.tell(), position)
-                before += current.size
-            if isinstance(target, WarcOutput):
-                target.close()
-        journal.set(unwritten=unwritten)
+    def _index(self, folder: Path) -> Index:
+        """An index of its own, which can be made again at any time."""
+        return open_index(f"file:{os.path.abspath(folder / 'index.sqlite')}", self.detector, **self.plan)
 
-
-@contextmanager
-def _target(name: str, folder: Path) -> Iterator[BinaryIO]:
-    if name == INPUT:
-        import sys
-
-        yield sys.stdout.buffer
-        sys.stdout.flush()
-        return
-    make_private(folder / "kept")
-    with (folder / "kept").open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
-@dataclass(slots=True)
-class _Mark:
-    """Where a batch ends."""
-
-    pages: list[tuple[int, Capture]]  #: with their positions
-    facts: dict[str, Any]  #: what the journal says when it is done
-    done: int  #: bytes
-
-
-def _batches(journal: Journal, readers: Sequence[Reader]) -> Iterator[tuple[_Mark, list[Capture]]]:
-    """What is left of the inputs, from where the journal ends."""
-    start: int = journal.get("items", 0)
-    others: dict[str, tuple[int, str]] = journal.get("others", {})
-    damage: dict[str, tuple[int, str]] = journal.get("damage", {})
-    pages: list[tuple[int, Capture]] = []
-    position = before = size = 0
-
-    def batch(done: int) -> tuple[_Mark, list[Capture]]:
-        facts = {"items": position, "others": dict(others), "damage": dict(damage)}
-        return _Mark(pages, facts, done), [page for _, page in pages]
-
-    for reader in readers:
-        for item in reader:
-            position += 1
-            if position <= start:
-                continue
-            if item.capture is not None:
-                pages.append((position - 1, item.capture))
-                size += len(item.capture.body)
-            else:
-                table = damage if item.damaged else others
-                count, first = table.get(item.why, (0, reader.name))
-                table[item.why] = count + 1, first
-            if len(pages) >= BATCH or size >= BATCH_BYTES:
-                yield batch(before + reader.tell())
-                pages, size = [], 0
-        before += reader.size
-    yield batch(before)
+    async def _file(self, folder: Path, other: Index) -> int:
+        index = self._index(folder)
+        survey = await index.survey()
+        if survey is None:
+            return 0
+        try:
+            return await file(survey, other, self.page_id)
+        finally:
+            await survey.close()

@@ -26,10 +26,13 @@ class Member:
         self.broken = False  #: whether its end is missing, or it is damaged
         self.packed = packed
         self._file = file
-        self._parts = self._unpack() if packed else iter(lambda: file.read(UNPACKED), b"")
+        self._parts = self._unpack() if packed else self._read()
         self._buffer = b""
         self._at = 0
         self._gone = 0  # bytes before the buffer
+
+    def _read(self) -> Iterator[bytes]:
+        return iter(lambda: self._file.read(UNPACKED), b"")
 
     def _unpack(self) -> Iterator[bytes]:
         stream = zlib.decompressobj(wbits=31)
@@ -47,43 +50,41 @@ class Member:
                 yield part
         self.end = self._file.tell() - len(stream.unused_data)
 
-    def _more(self) -> bool:
-        part = next(self._parts, b"")
-        if self._at:
-            self._gone += self._at
-            self._buffer, self._at = self._buffer[self._at :], 0
-        self._buffer += part
-        return bool(part)
-
     def tell(self) -> int:
         """How many unpacked bytes of it were taken."""
         return self._gone + self._at
 
     def line(self, limit: int) -> bytes:
         """The next line with its end, or the first bytes of it; b"" at the end."""
-        looked = self._at
-        while True:
-            end = self._buffer.find(b"\n", looked)
-            if end >= 0 or len(self._buffer) - self._at >= limit:
-                return self.take(min(limit, end + 1 - self._at if end >= 0 else limit))
-            looked = len(self._buffer) - self._at
-            if not self._more():
-                return self.take(limit)
+        end = self._buffer.find(b"\n", self._at) + 1
+        if end:
+            return self.take(min(end - self._at, limit))
+        parts = [self._buffer[self._at :]]
+        size = len(parts[0])
+        while not end and size < limit and (part := next(self._parts, b"")):
+            parts.append(part)
+            end = part.find(b"\n") + 1
+            size += end or len(part)
+        self._hold(parts)
+        return self.take(min(size, limit))
 
     def take(self, count: int) -> bytes:
         """The next bytes, fewer at the end."""
         have = len(self._buffer) - self._at
         if have < count:
             parts = [self._buffer[self._at :]]
-            self._gone += self._at
-            self._buffer, self._at = b"", 0
             while have < count and (part := next(self._parts, b"")):
                 parts.append(part)
                 have += len(part)
-            self._buffer = b"".join(parts)
+            self._hold(parts)
         taken = self._buffer[self._at : self._at + count]
         self._at += len(taken)
         return taken
+
+    def _hold(self, parts: list[bytes]) -> None:
+        """What was read is the buffer from now on; it begins with what is next."""
+        self._gone += self._at
+        self._buffer, self._at = b"".join(parts), 0
 
     def skip(self, count: int) -> int:
         """Passes over the next bytes without keeping them; how many there were."""
@@ -101,14 +102,21 @@ class Member:
         return passed
 
     def back(self, taken: bytes) -> None:
-        """Gives back what was taken last."""
-        self._buffer = taken + self._buffer[self._at :]
-        self._gone -= len(taken) - self._at
-        self._at = 0
+        """Gives bytes back, so that they are the next ones."""
+        self._gone += self._at - len(taken)
+        self._buffer, self._at = taken + self._buffer[self._at :], 0
+
+    def go_to(self, at: int) -> None:
+        """Goes to where `tell` was; only in what is not compressed."""
+        self._file.seek(self.start + at)
+        self._parts = self._read()
+        self._buffer, self._at, self._gone = b"", 0, at
 
     def is_at_end(self) -> bool:
         """Whether nothing is left; then it is known whether it was whole."""
-        return self._at >= len(self._buffer) and not self._more()
+        if self._at >= len(self._buffer) and (part := next(self._parts, b"")):
+            self._hold([part])
+        return self._at >= len(self._buffer)
 
 
 def members(file: BinaryIO, is_first: Callable[[bytes], bool]) -> Iterator[Member]:
@@ -117,7 +125,9 @@ def members(file: BinaryIO, is_first: Callable[[bytes], bool]) -> Iterator[Membe
     ``is_first`` tells by its first bytes whether a member that is found after damage is one.
     """
     file.seek(0)
-    if file.read(len(MAGIC)) != MAGIC:
+    begins = file.read(READ)
+    # Another file that is compressed may have lost its first bytes.
+    if begins[: len(MAGIC)] != MAGIC and (is_first(begins) or _next(file, 0, is_first) is None):
         yield Member(file, 0, packed=False)
         return
     start: int | None = 0

@@ -109,7 +109,7 @@ def _next(member: Member) -> Item | None:
     length = fields.get("content-length", "")
     if "warc-type" not in fields or not (length.isascii() and length.isdigit()):
         return _damage(member, "head")
-    count = int(length)
+    count, at = int(length), member.tell()
     block = member.take(count) if count <= MAX_BODY else None
     got = member.skip(count) if block is None else len(block)
     rest = member.take(4)
@@ -117,6 +117,8 @@ def _next(member: Member) -> Item | None:
     if got < count or not ended:
         if block is not None:
             member.back(block + rest)
+        elif not member.packed:
+            member.go_to(at)
         cut = got < count and member.broken
         return _damage(member, "cut_off" if cut else "length")
     if ended is not True and ended.end() < len(rest):

@@ -30,18 +30,22 @@ class Command(base.Command):
         kept = "write what is kept to FILE: WARC if its name ends with .warc or .warc.gz, else JSON Lines; - is the output"
         add("-o", dest="kept", default="", metavar="FILE", help=kept)
         add("--duplicates", default="", metavar="FILE", help="write the drop log, as a crawl does")
-        add(
-            "--workers",
-            type=int,
-            default=0,
-            metavar="N",
-            help="processes that read pages (default: one a core)",
+        joined = (
+            "join this index of a crawl, file:PATH or redis://HOST:PORT/DB: what is in it is dropped, and what is kept "
+            "is filed in it at the end"
         )
+        add("--index", default="", metavar="ADDRESS", help=joined)
+        whose = "with --index: the index of this spider; only needed where several spiders share a Redis"
+        add("--spider", default="", metavar="NAME", help=whose)
+        read = "processes that read pages (default: one a core)"
+        add("--workers", type=int, default=0, metavar="N", help=read)
 
     def work(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         """Cleans the inputs."""
         if not args:
             raise UsageError("dedup takes at least one INPUT")
+        if opts.spider and not opts.index:
+            raise UsageError("--spider needs --index")
         if opts.workers < 0:
             raise UsageError(f"--workers is {opts.workers}; allowed: a whole number from 0")
         from dedup.scrapy.commands.dedup.run import run

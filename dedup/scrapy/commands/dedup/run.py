@@ -7,7 +7,10 @@ import sys
 from scrapy.settings import Settings
 
 from dedup.archive import Cleaning, Result
+from dedup.errors import SettingsError
 from dedup.printing import inert, many
+from dedup.scrapy.commands.index.access import page_id
+from dedup.scrapy.commands.index.run import spider_meant
 from dedup.scrapy.commands.terminal import complain, working
 from dedup.scrapy.settings import read_settings
 from dedup.scrapy.summary import summary
@@ -38,9 +41,14 @@ OTHERS = {
 def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     """Cleans inputs, and returns the exit status."""
     logging.basicConfig(format="dedup: %(message)s", level=logging.WARNING, stream=sys.stderr)
-    settings.set("DEDUP_INDEX", "memory:", "cmdline")
+    settings.set("DEDUP_INDEX", opts.index or "memory:", "cmdline")
     settings.set("DEDUP_INCREMENTAL", False, "cmdline")
-    options = read_settings(settings)
+    spider = spider_meant(settings, opts.spider) if opts.index else ""
+    options = read_settings(settings, spider)
+    if opts.index and not options.index.persistent:
+        raise SettingsError(
+            "--index is 'memory:', which ends with its crawl; allowed: file:PATH, redis://HOST:PORT/DB"
+        )
     index = options.index
     plan = {"scope": index.scope, "expected_pages": index.expected_pages}
     plan |= {"chrome": False} if index.hosts is None else {"min_own": index.hosts.min_own}
@@ -54,6 +62,8 @@ def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         options.action,
         options.max_cluster,
         opts.workers,
+        (lambda: read_settings(settings, spider).index) if opts.index else None,
+        _page_id,
     )
     try:
         result = cleaning.run(working)
@@ -63,6 +73,13 @@ def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         complain("dedup", f"interrupted; the same command goes on from there ({cleaning.folder})")
         return 130
     return _tell(result, opts)
+
+
+def _page_id(url: str) -> str | None:
+    try:
+        return page_id(url)
+    except SettingsError:  # no crawl can meet it
+        return None
 
 
 def _tell(result: Result, opts: argparse.Namespace) -> int:
@@ -75,6 +92,8 @@ def _tell(result: Result, opts: argparse.Namespace) -> int:
         complain("dedup", f"{many(result.unwritten, 'record')} without a page can't be written in JSON Lines")
     to = sys.stderr if opts.kept == "-" else sys.stdout
     print(summary(result.stats, opts.duplicates).replace("fetched and judged", "judged"), file=to)
+    if opts.index:
+        print(f"  index     {many(result.known, 'page')} known before, {result.filed:,} filed", file=to)
     if opts.kept not in ("", "-"):
         print(f"  written   {opts.kept}", file=to)
     return DAMAGED if result.damage else 0

@@ -1,0 +1,84 @@
+"""Another index, that of a crawl: what it holds is there before the first page is judged, and gets what was kept.
+
+It is only read until all is written; then what was kept is filed in it, as the pages of an earlier run.  So a crawl
+that runs meanwhile loses nothing to an archive.
+"""
+
+from collections.abc import Callable
+
+from dedup.archive.judging import SEED
+from dedup.fingerprint.chrome import Chrome
+from dedup.index import Entry, Index
+from dedup.index.lifecycle import State
+from dedup.index.survey import BATCH, Survey
+
+__all__ = ["check", "file", "seed"]
+
+#: Tables of hosts that are merged at once.
+HOSTS = 50
+
+
+async def check(other: Index) -> None:
+    """Raises `DedupError` if an index can't be read."""
+    try:
+        if survey := await other.survey():
+            await survey.close()
+    finally:
+        await other.close()
+
+
+async def seed(index: Index, other: Index) -> int:
+    """Files in an index what another holds, so that all of it counts; how many pages."""
+    try:
+        survey = await other.survey()
+        if survey is None:
+            return 0
+        try:
+            await _merge(survey, index)
+            return await _add(
+                survey, index, lambda entry: entry._replace(page_id=SEED + entry.page_id, run=index.run)
+            )
+        finally:
+            await survey.close()
+    finally:
+        await other.close()
+
+
+async def file(survey: Survey, other: Index, page_id: Callable[[str], str | None]) -> int:
+    """Files in another index what a survey finds, under the ids that crawls give to URLs; how many are new there.
+
+    What it has at the same URL already is left as it is.
+    """
+
+    def as_met_by_a_crawl(entry: Entry) -> Entry | None:
+        own = None if entry.page_id.startswith(SEED) else page_id(entry.url)
+        return entry._replace(page_id=own) if own else None
+
+    try:
+        await _merge(survey, other)
+        return await _add(survey, other, as_met_by_a_crawl)
+    finally:
+        await other.close()
+
+
+async def _merge(survey: Survey, index: Index) -> None:
+    tables: dict[str, Chrome] = {}
+    async for name, table in survey.hosts():
+        if table is not None:
+            tables[name] = table
+        if len(tables) == HOSTS:
+            await index.add_hosts(tables)
+            tables = {}
+    if tables:
+        await index.add_hosts(tables)
+
+
+async def _add(survey: Survey, index: Index, change: Callable[[Entry], Entry | None]) -> int:
+    added, batch = 0, dict[str, Entry]()  # of the same page, the first
+    async for found, state in survey.pages():
+        if found is not None and state is State.DONE and (entry := change(found)):
+            batch.setdefault(entry.page_id, entry)
+        if len(batch) == BATCH:
+            added += await index.add(list(batch.values()))
+            batch = {}
+    return added + (await index.add(list(batch.values())) if batch else 0)

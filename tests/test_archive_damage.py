@@ -1,0 +1,255 @@
+"""Archives that are damaged, or were never right: the damage costs its own record, and is told."""
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dedup.archive import Cleaning, open_input, warc
+from dedup.archive.capture import MAX_BODY
+from dedup.archive.lines import Lines
+from dedup.archive.warc import Warc
+from tests.support.processes import scrapy
+from tests.test_archive import PAGES, record, records, rows, urls
+
+RECORDS = records()[:6]
+
+
+def bad(changed: bytes, at: int = 2) -> list[bytes]:
+    """The records with another one in the place of one."""
+    return [*RECORDS[:at], changed, *RECORDS[at + 1 :]]
+
+
+def packed(parts: list[bytes]) -> list[bytes]:
+    return [gzip.compress(part) for part in parts]
+
+
+def flipped(member: bytes) -> bytes:
+    return member[:200] + bytes([member[200] ^ 0xFF]) + member[201:]
+
+
+PARTS = packed(RECORDS)
+WITHOUT_2 = ["0", "1", None, "3", "4", "5"]
+#: Files, what is found in them (None: damage, or no page), and why the rest is none.
+WARCS: dict[str, tuple[bytes, list[str | None], str]] = {
+    "a member cut off at the end": (b"".join(PARTS)[:-20], ["0", "1", "2", "3", "4", None], "cut_off"),
+    "a member cut off in the middle": (
+        b"".join([*PARTS[:2], PARTS[2][:-30], *PARTS[3:]]),
+        WITHOUT_2,
+        "packed",
+    ),
+    "a bit flipped in a member": (b"".join([*PARTS[:2], flipped(PARTS[2]), *PARTS[3:]]), WITHOUT_2, "packed"),
+    "a wrong checksum": (b"".join([*PARTS[:2], PARTS[2][:-8] + bytes(8), *PARTS[3:]]), WITHOUT_2, "packed"),
+    "garbage between members": (
+        b"".join([*PARTS[:2], b"garbage" * 20, *PARTS[2:]]),
+        ["0", "1", None, "2", "3", "4", "5"],
+        "packed",
+    ),
+    "a length that is too small": (
+        b"".join(bad(record("http://example.org/2", PAGES["http://example.org/2"], Content_Length="100"))),
+        WITHOUT_2,
+        "length",
+    ),
+    "a length that is too large": (
+        b"".join(bad(record("http://example.org/2", PAGES["http://example.org/2"], Content_Length="5000"))),
+        WITHOUT_2,
+        "length",
+    ),
+    "a length that is far too large": (
+        b"".join(bad(record("http://example.org/2", "<p>", Content_Length=str(1 << 40)))),
+        WITHOUT_2,
+        "length",
+    ),
+    "a length that is no number": (
+        b"".join(bad(record("http://example.org/2", "<p>", Content_Length="-1"))),
+        WITHOUT_2,
+        "head",
+    ),
+    "no type": (b"".join(bad(record("http://example.org/2", "<p>", WARC_Type=""))), WITHOUT_2, "head"),
+    "no record": (b"".join(bad(b"<html>Hello\r\n")), WITHOUT_2, "no_record"),
+    "no URL": (b"".join(bad(record("", "<p>"))), WITHOUT_2, "no_url"),
+    "no HTTP": (
+        b"".join(bad(record("dns:example.org", "20 A 1.2.3.4", "metadata", WARC_Type="response"))),
+        WITHOUT_2,
+        "not_http",
+    ),
+    "another status": (b"".join(bad(RECORDS[2].replace(b" 200 OK", b" 404 NO"))), WITHOUT_2, "status"),
+    "another type": (b"".join(bad(RECORDS[2].replace(b"text/html", b"image/png"))), WITHOUT_2, "type"),
+    "another kind": (b"".join(bad(record("http://example.org/2", "a: b", "metadata"))), WITHOUT_2, "kind"),
+    "too long": (
+        b"".join(bad(record("http://example.org/2", b"<p>" + bytes(MAX_BODY)))),
+        WITHOUT_2,
+        "large",
+    ),
+    "nothing": (b"", [], ""),
+}  # fmt: skip
+
+
+def found(path: Path) -> list[str | None]:
+    return [item.capture.url[-1] if item.capture else None for item in Warc(path)]
+
+
+@pytest.mark.parametrize("name", WARCS)
+@pytest.mark.parametrize("pack", [False, True])
+def test_damage_costs_its_own_record(name: str, pack: bool, tmp_path: Path) -> None:
+    octets, wanted, why = WARCS[name]
+    path = tmp_path / "x.warc"
+    path.write_bytes(octets)
+    if pack and not octets.startswith(b"\x1f"):
+        path.write_bytes(
+            gzip.compress(octets)
+        )  # all records in one member, through which nothing can be sought
+        if name == "a length that is far too large":
+            wanted = ["0", "1", None]
+    assert found(path) == wanted
+    assert {item.why for item in Warc(path) if item.why} == ({why} if why else set())
+
+
+def test_any_byte_may_be_wrong(tmp_path: Path) -> None:
+    """At most the record with that byte is lost, and its neighbour where it is unclear which of them it belongs to."""
+    path = tmp_path / "x.warc.gz"
+    for whole, step in ((b"".join(PARTS), 97), (b"".join(RECORDS), 211)):
+        for at in range(0, len(whole), step):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+            assert len(set(found(path)) - {None}) >= 5
+
+
+def test_a_file_may_end_anywhere(tmp_path: Path) -> None:
+    path = tmp_path / "x.warc.gz"
+    for parts, step in ((PARTS, 97), (RECORDS, 211)):
+        whole = b"".join(parts)
+        for end in range(1, len(whole), step):
+            path.write_bytes(whole[:end])
+            complete = sum(end >= len(b"".join(parts[: n + 1])) for n in range(len(parts)))
+            numbers = [each for each in found(path) if each is not None]
+            assert numbers[:complete] == list("012345")[:complete]
+            assert len(numbers) <= complete + (
+                parts is RECORDS
+            )  # without the empty lines after it, it is whole
+
+
+LINES: dict[str, tuple[bytes, str]] = {
+    "no JSON": (b"{'url'}\n", "no_json"),
+    "no object": (b"[1]\n", "no_json"),
+    "too deep": (b"[" * 100_000 + b"\n", "no_json"),
+    "no UTF-8": (b'{"url": "\xff"}\n', "no_json"),
+    "too long": (b'{"html": "' + b"x" * (2 * MAX_BODY) + b'"}\n', "large"),
+    "no page": (b'{"url": "http://example.org/x", "html": 7}\n', "no_page"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_that_is_no_page_costs_itself(name: str, tmp_path: Path) -> None:
+    line, why = LINES[name]
+    path = tmp_path / "pages.jsonl"
+    first, *rest = rows().splitlines(keepends=True)
+    path.write_bytes(b"\n".join([first, line, b"", *rest]))
+    items = list(Lines(path))
+    assert [item.why for item in items] == ["", why, *[""] * 9]
+    assert [item.damaged for item in items].count(True) == (why != "no_page")
+
+
+def test_of_json_lines_that_were_cut_off_the_whole_ones_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "pages.jsonl.gz"
+    path.write_bytes(gzip.compress(rows(), 0)[:-3000])
+    items = list(Lines(path))
+    assert [bool(item.capture) for item in items] == [True] * 8 + [False, False]
+    assert [item.why for item in items[8:]] == ["cut_off", "packed"]
+
+
+@pytest.mark.parametrize("make", [lambda body: body, gzip.compress], ids=["as it is", "packed"])
+def test_what_is_too_long_is_not_held_and_written_all_the_same(
+    make: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warc, "MAX_BODY", 10_000)
+    path, kept = tmp_path / "x.warc", tmp_path / "kept.warc.gz"
+    long = record("http://example.org/2", b"<p>" + bytes(1 << 24))
+    path.write_bytes(b"".join(map(make, bad(long))))
+    tracemalloc.start()
+    result = Cleaning([str(path)], str(kept)).run()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 23
+    assert result.others == {"large": (1, str(path))}
+    with gzip.open(kept) as file:
+        assert file.read() == b"".join(bad(long))
+
+
+def test_a_record_of_ten_gigabytes_is_passed_over(tmp_path: Path) -> None:
+    path, size = tmp_path / "x.warc", 10 << 30
+    with path.open("wb") as file:
+        head = record("http://example.org/2", b"", Content_Length=str(size)).partition(b"\r\n\r\n")[0]
+        file.write(RECORDS[0] + head + b"\r\n\r\n")
+        file.seek(size, 1)  # a hole
+        file.write(b"\r\n\r\n" + RECORDS[1])
+    result = Cleaning([str(path)], str(tmp_path / "kept.jsonl")).run()
+    assert urls(tmp_path / "kept.jsonl") == ["http://example.org/0", "http://example.org/1"]
+    assert (result.others, result.unwritten) == ({"large": (1, str(path))}, 1)
+
+
+def test_pages_are_unpacked_and_read_in_their_character_set(tmp_path: Path) -> None:
+    text = "<p>" + " ".join(f"Größe {n} und Käse" for n in range(40))
+    latin = text.encode("latin-1")
+    bodies = {
+        b"Content-Type: text/html; charset=latin-1": latin,
+        b"Content-Type: text/html\r\nContent-Encoding: gzip": gzip.compress(text.encode()),
+        b"Content-Type: text/html\r\nTransfer-Encoding: chunked": b"%x\r\n%s\r\n0\r\n\r\n"
+        % (len(text.encode()), text.encode()),
+        b"Content-Type: text/html\r\ncontent-encoding: GZIP": text.encode(),  # it was unpacked, and the header stayed
+    }
+    path = tmp_path / "x.warc"
+    heads = (b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n" + body for head, body in bodies.items())
+    path.write_bytes(
+        b"".join(
+            record(f"http://example.org/{n}", block, "response_") for n, block in enumerate(heads)
+        ).replace(b"response_", b"response")
+    )
+    result = Cleaning([str(path)], plan={"chrome": False}).run()
+    assert (result.stats["dedup/new"], result.stats["dedup/duplicate"]) == (1, 3)
+
+
+def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.warc.gz"
+    path.write_bytes(b"".join([*PARTS[:2], *packed([record("", "<p>")] * 2), *PARTS[2:]])[:-20])
+    kept = tmp_path / "kept.jsonl"
+    done = scrapy("dedup", path, "-o", kept)
+    assert done.returncode == 7
+    assert done.stderr.splitlines() == [
+        f"dedup: 1 record is cut off, and left out; the first is in {path}",
+        f"dedup: 2 records are without a URL, and not judged; the first is in {path}",
+        "dedup: 2 records without a page can't be written in JSON Lines",
+    ]
+    assert [json.loads(line)["url"][-1] for line in kept.read_text().splitlines()] == list("01234")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["{}/none"], 2, "the input {}/none can't be read: there is no such file"),
+        (["{}"], 2, "the input {} is of no format that is known here; allowed: a WARC file, "),
+        (["{}/x.bin"], 2, "the input {}/x.bin is of no format that is known here; allowed: a WARC file, "),
+        (["{}/x.jsonl", "-o", "{}/x.bin"], 2, "-o is '{}/x.bin', which exists; nothing is overwritten"),
+        (["{}/x.jsonl", "-o", "{}/no/x.jsonl"], 8, "{}/no/x.jsonl.part can't be written: No such file"),
+        (["{}/x.jsonl", "--index", "memory:"], 2, "--index is 'memory:', which ends with its crawl"),
+        (["{}/x.jsonl", "--index", "redis://127.0.0.1:1/0"], 3, "the index redis://127.0.0.1:1/0 "),
+    ],
+)  # fmt: skip
+def test_what_can_t_be_done_is_said_in_a_line(
+    arguments: list[str], status: int, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "x.bin").write_bytes(b"\x00\x01")
+    (tmp_path / "x.jsonl").write_bytes(rows())
+    done = scrapy("dedup", *(argument.format(tmp_path) for argument in arguments))
+    assert done.returncode == status
+    assert done.stderr.startswith("dedup: " + said.format(tmp_path))
+    assert done.stderr.count("\n") == 1
+
+
+def test_parquet_that_has_no_pages_is_refused(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"price": [1]}), tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="has no column html or text, but price"):
+        open_input(tmp_path / "x.parquet")

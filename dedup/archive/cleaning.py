@@ -28,7 +28,7 @@ from dedup.archive.judging import Replay, judge
 from dedup.archive.reading import read
 from dedup.archive.writing import write
 from dedup.droplog.log import DropLog
-from dedup.errors import OutputError, SettingsError
+from dedup.errors import IndexUnavailableError, OutputError, SettingsError
 from dedup.filter import Counts, Filter
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
@@ -45,6 +45,15 @@ Progress = Callable[[str, int], AbstractContextManager[Callable[[int, int], None
 @contextmanager
 def _silent(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
     yield lambda done, pages: None
+
+
+@contextmanager
+def _as_output(folder: Path) -> Iterator[None]:
+    """An index of one's own that can't be written is an output that can't be."""
+    try:
+        yield
+    except IndexUnavailableError as error:
+        raise OutputError(f"{folder} can't be written: {error}") from None
 
 
 @dataclass
@@ -193,9 +202,11 @@ class Cleaning:
             crawl=replay,
         )
         try:
-            await index.open()
+            with _as_output(folder):
+                await index.open()
             known = await seed(index, self.other()) if self.other else 0
-            await judge(journal, filter, replay, advance)
+            with _as_output(folder):
+                await judge(journal, filter, replay, advance)
         finally:
             await filter.close()
         return known

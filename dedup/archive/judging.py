@@ -7,7 +7,7 @@ from typing import Any
 
 from dedup.archive.journal import Journal, Row
 from dedup.archive.packing import unpack
-from dedup.errors import DedupError
+from dedup.errors import OutputError
 from dedup.filter import Crawl, Filter, Visit
 
 __all__ = ["SEED", "Replay", "judge"]
@@ -30,7 +30,7 @@ class Replay(Crawl):
 async def judge(journal: Journal, filter: Filter, replay: Replay, advance: Callable[[int], None]) -> None:
     """Has a filter that works for a replay judge the pages, each in its turn, and notes what is dropped.
 
-    Raises `DedupError` if a drop can't be logged.
+    Raises `OutputError` if a drop can't be logged.
     """
     for number, row in enumerate(journal.in_turn(), 1):
         await _judge(journal, filter, row)
@@ -55,7 +55,7 @@ async def _judge(journal: Journal, filter: Filter, row: Row) -> None:
     )
     outcome = await filter.judge(visit)
     if filter.stats.get_value("dedup/unjudged/log"):
-        raise DedupError("the drop log can't be written")
+        raise OutputError(f"{filter.log.path} can't be written: the disk is full, perhaps")
     if outcome.action == "drop":
         of = outcome.verdict.of_id or ""
         journal.drop(row.position, int(of) if of.isdigit() else -1, outcome.verdict.of or "")

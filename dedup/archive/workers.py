@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process
 from typing import TypeVar
 
@@ -45,7 +46,8 @@ def fingerprints(
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (detector,))
     try:
         for what, batch in batches:
-            waiting.append((what, pool.submit(_work, batch)))
+            with _deaf():
+                waiting.append((what, pool.submit(_work, batch)))
             if len(waiting) >= AHEAD * workers:
                 what, future = waiting.popleft()
                 yield what, future.result()
@@ -60,14 +62,26 @@ def fingerprints(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """What is started here never hears Ctrl-C, and this process hears it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 _detector: Detector
 
 
 def _begin(detector: Detector) -> None:
-    """What a process does first: it leaves Ctrl-C to the one that started it, and ends when that one does."""
+    """What a process does first: it sees to it that it ends when the one that started it does."""
     global _detector
     _detector = detector
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(os._exit,), daemon=True).start()
 
 

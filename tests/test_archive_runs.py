@@ -1,0 +1,299 @@
+"""A cleaning may end at any time, and by any means: whoever runs it again gets what it would have got."""
+
+import asyncio
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+
+from dedup import Detector, open_index
+from dedup.archive import Cleaning, reading
+from dedup.archive.journal import Journal
+from dedup.archive.outputs import WarcOutput
+from dedup.droplog.log import DropLog
+from dedup.errors import IndexInUseError, OutputError, SettingsError
+from dedup.index.lifecycle import State
+from tests.support import ROOT
+from tests.support.crawls import words
+from tests.support.processes import Forked
+from tests.support.waiting import LIMIT
+from tests.test_archive import PAGES, record, rows, urls
+
+#: Pages with copies, near and exact ones, in no good order.
+MANY = [
+    (f"http://{'ab'[n % 2]}.example/{n}", f"<p>{words(n % 17)} {words(n, n % 5)}", f"2026-11-{1 + n % 28:02}")
+    for n in range(60)
+]
+
+
+def source(path: Path) -> Path:
+    records = [record(url, html, WARC_Date=f"{day}T00:00:00Z") for url, html, day in MANY]
+    path.write_bytes(b"".join(records))
+    return path
+
+
+def cleaning(folder: Path, source: Path, name: str = "kept", **options: Any) -> Cleaning:
+    folder.mkdir(exist_ok=True)
+    kept, log = str(folder / f"{name}.warc.gz"), str(folder / f"{name}.drops")
+    return Cleaning([str(source)], kept, log, plan={"chrome": False}, **options)
+
+
+def outcome(folder: Path) -> tuple[bytes, list[dict[str, Any]]]:
+    """All that a run has written, but for the times."""
+    assert sorted(path.name for path in folder.iterdir()) == ["kept.drops", "kept.warc.gz"]
+    drops = [json.loads(line) for line in (folder / "kept.drops").read_text().splitlines()]
+    dated = (folder / "kept.warc.gz").read_bytes()
+    return dated, [{name: value for name, value in drop.items() if name != "time"} for drop in drops]
+
+
+#: What a cleaning does that outlives it.
+DEEDS = [
+    *((Journal, name) for name in ("add", "set", "begin_verdicts", "drop", "end_verdicts")),
+    *((DropLog, name) for name in ("write", "close")),
+    *((WarcOutput, name) for name in ("keep", "drop")),
+    *((os, name) for name in ("fsync", "replace")),
+    *((shutil, name) for name in ("rmtree",)),
+]
+
+
+def run(folder: Path, path: Path, at: int) -> None:
+    """Runs a cleaning, and kills it before the deed with this number."""
+    reading.BATCH = 8
+    done = 0
+
+    def deadly(deed: Any) -> Any:
+        def do(*arguments: Any, **options: Any) -> Any:
+            nonlocal done
+            done += 1
+            if done == at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return deed(*arguments, **options)
+
+        return do
+
+    for owner, name in DEEDS:
+        setattr(owner, name, deadly(getattr(owner, name)))
+    cleaning(folder, path).run()
+    (folder / "done").write_text(str(done))
+
+
+@pytest.mark.parametrize("times", [10, pytest.param(200, marks=pytest.mark.slow)])
+def test_wherever_it_is_killed_the_next_run_ends_it(times: int, tmp_path: Path) -> None:
+    path = source(tmp_path / "pages.warc")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert Forked(run, whole, path, -1).wait(LIMIT) == 0
+    deeds = int((whole / "done").read_text())
+    (whole / "done").unlink()
+    wanted = outcome(whole)
+    assert len(wanted[1]) > 20
+    chance = random.Random(times)
+    for n in range(times):
+        at = deeds - n // 5 if n % 5 == 4 else chance.randrange(n * deeds // times, (n + 1) * deeds // times)
+        assert Forked(run, killed, path, at).wait(LIMIT) == -signal.SIGKILL
+        if n % 2:  # and once more
+            Forked(run, killed, path, at // 2).wait(LIMIT)
+        if not (killed / "kept.warc.gz").exists() or (killed / "kept.warc.gz.part").exists():
+            cleaning(killed, path).run()
+        (killed / "done").unlink(missing_ok=True)
+        assert outcome(killed) == wanted
+        shutil.rmtree(killed)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_any_number_of_workers_gives_the_same(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = source(tmp_path / "pages.warc")
+    cleaning(tmp_path / "one", path).run()
+    monkeypatch.setattr(reading, "SMALL", 0)
+    monkeypatch.setattr(reading, "BATCH", 4)
+    cleaning(tmp_path / "some", path, workers=workers).run()
+    assert outcome(tmp_path / "some") == outcome(tmp_path / "one")
+
+
+def test_the_order_of_the_inputs_does_not_matter(tmp_path: Path) -> None:
+    pages = [(url, html, day) for url, html, day in MANY]
+    kept = []
+    for seed in range(3):
+        random.Random(seed).shuffle(pages)
+        names = []
+        for part in range(3):
+            path = tmp_path / f"{seed}-{part}.jsonl"
+            lines = (json.dumps({"url": u, "html": h, "fetched": d}) for u, h, d in pages[part::3])
+            path.write_text("\n".join(lines))
+            names.append(str(path))
+        Cleaning(names, str(tmp_path / f"{seed}.jsonl"), plan={"chrome": False}).run()
+        kept.append(sorted(urls(tmp_path / f"{seed}.jsonl")))
+    assert kept[0] == kept[1] == kept[2]
+
+
+def test_the_page_that_was_fetched_first_is_kept_then_that_of_the_least_url(tmp_path: Path) -> None:
+    same = f"<p>{words('same')}"
+    pages = [
+        ("http://b/", "2026-11-02"),
+        ("http://c/", "2026-11-01"),
+        ("http://a/", "2026-11-01"),
+        ("http://0/", None),
+    ]
+    path = tmp_path / "pages.jsonl"
+    path.write_text("\n".join(json.dumps({"url": u, "html": same, "fetched": d}) for u, d in pages))
+    Cleaning([str(path)], str(tmp_path / "kept.jsonl")).run()
+    assert urls(tmp_path / "kept.jsonl") == ["http://a/"]
+
+
+def test_what_was_dropped_for_a_wall_is_kept_after_all(tmp_path: Path) -> None:
+    wall = f"<title>Log in</title><p>{words('wall')}"
+    path = tmp_path / "pages.jsonl"
+    pages = {f"http://example.org/{words(n, 1)}": wall for n in range(9)}
+    path.write_bytes(rows(pages))
+    result = Cleaning([str(path)], str(tmp_path / "kept.jsonl")).run()
+    assert sorted(urls(tmp_path / "kept.jsonl")) == sorted(pages)
+    assert result.stats["dedup/alarms"] == 1
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
+    pages = tmp_path / "pages.jsonl"
+    with pages.open("w") as file:
+        for n in range(4_000):
+            file.write(json.dumps({"url": f"http://example.org/{n}", "html": f"<p>{words(n, 400)}"}) + "\n")
+    command = [sys.executable, "-m", "scrapy", "dedup", str(pages), "-o", str(tmp_path / "kept.jsonl")]
+    started = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    journal = tmp_path / "kept.jsonl.part" / "journal-wal"
+    while started.poll() is None and not (journal.exists() and journal.stat().st_size > 100_000):
+        pass
+    children = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
+    os.killpg(started.pid, signal.SIGINT)  # as a terminal does
+    said = started.communicate(timeout=LIMIT)[1]
+    assert started.returncode == 130
+    assert said == f"dedup: interrupted; the same command goes on from there ({tmp_path}/kept.jsonl.part)\n"
+    assert children
+    while any(Path(f"/proc/{child}").exists() for child in children):
+        time.sleep(0.01)
+
+
+def test_another_run_is_not_taken_for_what_is_left_of_one(tmp_path: Path) -> None:
+    path = source(tmp_path / "pages.warc")
+    folder = tmp_path / "kept"
+    assert Forked(run, folder, path, 20).wait(LIMIT) == -signal.SIGKILL
+    with pytest.raises(
+        SettingsError, match=r"an interrupted run with other settings has left; repeat that, or"
+    ):
+        cleaning(folder, path, types="text").run()
+    path.write_bytes(path.read_bytes() + b"\r\n")
+    with pytest.raises(
+        SettingsError, match=r"an interrupted run with other inputs has left; repeat that, or"
+    ):
+        cleaning(folder, path).run()
+
+
+# --- What is in the way
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder that holds a megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk_ends_a_run_that_goes_on_when_there_is_room(small_disk: Path, tmp_path: Path) -> None:
+    path = source(tmp_path / "pages.warc")
+    cleaning(tmp_path / "whole", path).run()
+    stuffing = small_disk / "stuffing"
+    failed = 0
+    for free in range(10_000, 1 << 20, 25_000):
+        stuffing.unlink(missing_ok=True)
+        used = sum(file.stat().st_blocks * 512 for file in small_disk.rglob("*"))
+        stuffing.write_bytes(bytes(max(0, (1 << 20) - used - free)))
+        try:
+            cleaning(small_disk, path).run()
+            break
+        except OutputError as error:
+            assert re.search("can't be written: .*(full|No space|I/O)", str(error))  # noqa: PT017
+            failed += 1
+    assert failed > 3
+    stuffing.unlink()
+    assert outcome(small_disk) == outcome(tmp_path / "whole")
+
+
+# --- Another index
+
+
+def index_with(address: str, pages: dict[str, str]) -> None:
+    async def crawl() -> None:
+        async with open_index(address, Detector()) as index:
+            for url, html in pages.items():
+                page_id = fingerprint(Request(url)).hex()
+                await index.claim(page_id, url, index.detector.fingerprint(html, url))
+                await index.confirm(page_id)
+
+    asyncio.run(crawl())
+
+
+def joined(path: Path, kept: Path, address: str) -> Cleaning:
+    return Cleaning(
+        [str(path)],
+        str(kept),
+        other=lambda: open_index(address, Detector()),
+        page_id=lambda url: fingerprint(Request(url)).hex(),
+    )
+
+
+def test_what_a_crawl_has_kept_is_dropped_and_what_is_kept_is_filed(tmp_path: Path) -> None:
+    address = f"file:{tmp_path}/index.sqlite"
+    index_with(address, {url.replace("org", "net"): html for url, html in list(PAGES.items())[:2]})
+    path = tmp_path / "pages.jsonl"
+    path.write_bytes(rows())
+    result = joined(path, tmp_path / "kept.jsonl", address).run()
+    assert [url[-1] for url in urls(tmp_path / "kept.jsonl")] == list("2345")
+    assert (result.known, result.filed) == (2, 4)
+
+    async def states() -> list[State]:
+        async with open_index(address, Detector()) as index:
+            return await index.states([fingerprint(Request(url)).hex() for url in PAGES])
+
+    assert [state.value for state in asyncio.run(states())] == ["absent"] * 2 + ["earlier"] * 4 + [
+        "absent"
+    ] * 4
+    again = joined(path, tmp_path / "again.jsonl", address).run()
+    assert urls(tmp_path / "again.jsonl") == []
+    assert (again.known, again.filed) == (6, 0)
+
+
+def test_an_index_in_use_is_filed_in_by_the_next_run(tmp_path: Path) -> None:
+    address = f"file:{tmp_path}/index.sqlite"
+    index_with(address, {})
+    path, kept = tmp_path / "pages.jsonl", tmp_path / "kept.jsonl"
+    path.write_bytes(rows())
+
+    async def meanwhile() -> None:
+        async with open_index(address, Detector()):
+            assert Forked(_refused, path, kept, address).wait(LIMIT) == 0
+
+    asyncio.run(meanwhile())
+    assert len(urls(kept)) == 6
+    assert joined(path, kept, address).run().filed == 6
+
+
+def _refused(path: Path, kept: Path, address: str) -> None:
+    with pytest.raises(IndexInUseError):
+        joined(path, kept, address).run()

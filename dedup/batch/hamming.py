@@ -19,7 +19,7 @@ from dedup.batch.packed import PackedTable
 from dedup.batch.pairs import Clusters, Numbers, Pairs
 from dedup.batch.tables import Chunk, Probe, prefix_mask, within
 from dedup.errors import DedupError, SettingsError
-from dedup.fingerprint.plans import Plan, possible_plans
+from dedup.fingerprint.plans import Plan, Table, possible_plans
 from dedup.fingerprint.shingles import Hashes
 from dedup.settings import SETTINGS
 
@@ -114,11 +114,19 @@ def clusters(simhashes: Any, max_distance: int) -> Numbers:
 
 def _near(values: Hashes, max_distance: int) -> Iterator[tuple[Hashes, Hashes]]:
     """Pairs of fingerprints, which all differ, within a distance."""
-    plan = _cheapest(max_distance, lambda plan: _cost_of_pairs(plan, len(values)))
-    masks: list[int] = []
-    for table in plan.tables if max_distance else ():
-        yield from within(table, values, max_distance, masks)
-        masks.append(prefix_mask(table))
+    for number in range(len(tables_of_pairs(len(values), max_distance))):
+        yield from near_by_table(values, max_distance, number)
+
+
+def tables_of_pairs(rows: int, max_distance: int) -> tuple[Table, ...]:
+    """The tables that find all pairs among so many different fingerprints, and cost least; none for equal ones."""
+    return _cheapest(max_distance, lambda plan: _cost_of_pairs(plan, rows)).tables if max_distance else ()
+
+
+def near_by_table(values: Hashes, max_distance: int, number: int) -> Iterator[tuple[Hashes, Hashes]]:
+    """Pairs of fingerprints, which all differ, that one of `tables_of_pairs` finds and none before it."""
+    tables = tables_of_pairs(len(values), max_distance)
+    return within(tables[number], values, max_distance, [*map(prefix_mask, tables[:number])])
 
 
 class _Groups:

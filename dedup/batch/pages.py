@@ -104,13 +104,15 @@ class Pages:
         html: bytes | str | None = None,
         text: str | None = None,
         tokens: Iterable[str] | None = None,
+        fingerprint: Fingerprint | None = None,
         url: str = "",
         encoding: str | None = None,
     ) -> Verdict:
         """Judges a page and keeps it, unless it is a near-duplicate of a kept one.
 
         The page is given as ``html``, of which ``encoding`` is the character set if it is known; as ``text``, plain or
-        Markdown, of which nothing is taken for markup; or as ``tokens``, words in their order.  Its links are resolved
+        Markdown, of which nothing is taken for markup; as ``tokens``, words in their order; or as the ``fingerprint``
+        that `fingerprint` made of it, maybe in another process.  Its links are resolved
         against its ``url``.  Pages of one host have to match in what is their own, beside its menus; pages without a
         URL are compared as a whole.
 
@@ -124,9 +126,11 @@ class Pages:
             raise TypeError(
                 f"page_id is {page_id!r}; allowed: a str, such as its URL or the number of its row"
             )
-        return self._claim(
-            page_id, url, self.fingerprint(html=html, text=text, tokens=tokens, url=url, encoding=encoding)
-        )
+        if fingerprint is None:
+            fingerprint = self.fingerprint(html=html, text=text, tokens=tokens, url=url, encoding=encoding)
+        elif not (html is text is tokens is None):
+            raise TypeError("a fingerprint is given, and a page as well; give one of the two")
+        return self._claim(page_id, url, fingerprint)
 
     def fingerprint(
         self,

@@ -1,0 +1,53 @@
+"""The different contents of a table of pages: copies are put together before anything is compared."""
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from dedup.fingerprint.shingles import Hashes
+
+__all__ = ["contents", "hashes", "kept_by_spark", "node"]
+
+
+def kept_by_spark(prints: DataFrame) -> DataFrame:
+    """The same fingerprints, computed once."""
+    return prints if prints.is_cached else prints.persist(StorageLevel.MEMORY_AND_DISK)
+
+
+def node() -> Column:
+    """What pages have in common whose tokens are equal, within one scope: their digest."""
+    return sql.col("digest").bitwiseXOR(sql.col("scope"))
+
+
+def contents(prints: DataFrame) -> DataFrame:
+    """A row for each content of the pages that can be judged.
+
+    ``node``; ``order``, ``id``, ``url``, ``host`` and ``sketch`` of its first page; ``simhash``, ``view`` and ``bands``
+    as an index files them; how many ``pages`` it has, and whether it is ``mixed``: of several contents, which forgers
+    have given one digest.
+    """
+    scope = sql.col("scope")
+    first = sql.struct(
+        "id",
+        "url",
+        "host",
+        "sketch",
+        sql.col("simhash").bitwiseXOR(scope).alias("simhash"),
+        sql.col("view").bitwiseXOR(scope).alias("view"),
+        sql.transform("bands", lambda band: band.bitwiseXOR(sql.col("scope"))).alias("bands"),
+    )
+    judged = prints.where(sql.col("reason").isNull()).withColumn("node", node())
+    grouped = judged.groupBy("node").agg(
+        sql.min_by(first, "order").alias("first"),
+        sql.min("order").alias("order"),
+        sql.count("*").alias("pages"),
+        (sql.min("sketch") != sql.max("sketch")).alias("mixed"),
+    )
+    return grouped.select("node", "order", "first.*", "pages", "mixed")
+
+
+def hashes(column: pa.ChunkedArray) -> Hashes:
+    """Longs without nulls as the 64 bits that they stand for: uint64, shape (n,)."""
+    values: Hashes = column.to_numpy().view("uint64")
+    return values

@@ -1,0 +1,90 @@
+"""What a caller says of a table of pages: which column is what.  Mistakes are found before Spark does anything."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType
+
+__all__ = ["Columns", "given"]
+
+#: Of which types a column may be, and that in words.
+TYPES: dict[str, tuple[tuple[DataType, ...], str]] = {
+    "html": ((StringType(), BinaryType()), "strings or binary"),
+    "text": ((StringType(),), "strings"),
+    "tokens": ((ArrayType(StringType()),), "arrays of strings"),
+    "url": ((StringType(),), "strings"),
+    "encoding": ((StringType(),), "strings"),
+}
+
+
+class Columns(NamedTuple):
+    """The names of columns: one of ``html``, ``text`` and ``tokens`` is there, and an ``id``."""
+
+    html: str | None
+    text: str | None
+    tokens: str | None
+    url: str | None
+    encoding: str | None
+    id: str | None
+    order: str | Sequence[str]
+
+    @property
+    def kind(self) -> str:
+        """How the pages are given: "html", "text" or "tokens"."""
+        return next(kind for kind in ("html", "text", "tokens") if getattr(self, kind) is not None)
+
+    @property
+    def id_column(self) -> Column:
+        """What tells a row from all others: its id, or its URL."""
+        return sql.col(_quoted(str(self.id or self.url))).cast("string")
+
+
+def given(pages: DataFrame, columns: Columns) -> DataFrame:
+    """The table as it is worked on: ``id``, ``url``, ``encoding``, ``order``, and ``page``, the page itself.
+
+    Raises TypeError and ValueError, of one line each.
+    """
+    if not isinstance(pages, DataFrame):
+        raise TypeError(f"pages is a {type(pages).__name__}; allowed: a DataFrame of PySpark")
+    kinds = [kind for kind in ("html", "text", "tokens") if getattr(columns, kind) is not None]
+    if len(kinds) != 1:
+        raise TypeError(f"of html, text and tokens, {len(kinds) or 'none'} are given; give one")
+    if columns.id is None and columns.url is None:
+        raise TypeError("neither id nor url is given; give a column that tells each row from all others")
+    order = [columns.order] if isinstance(columns.order, str) else list(columns.order)
+    for name, column in (*columns._asdict().items(), *(("order", each) for each in order)):
+        if column is not None and (name != "order" or isinstance(column, str)):
+            _check(pages, name, column)
+    empty = sql.lit(None).cast("string")
+    url = sql.coalesce(sql.col(_quoted(columns.url)), sql.lit("")) if columns.url else sql.lit("")
+    return pages.select(
+        columns.id_column.alias("id"),
+        url.alias("url"),
+        (sql.col(_quoted(columns.encoding)) if columns.encoding else empty).alias("encoding"),
+        sql.struct(
+            *(sql.col(_quoted(name)).alias(f"by{at}") for at, name in enumerate(order)),
+            url.alias("url"),
+            columns.id_column.alias("id"),
+        ).alias("order"),
+        sql.col(_quoted(getattr(columns, columns.kind))).alias("page"),
+    )
+
+
+def _check(pages: DataFrame, name: str, column: object) -> None:
+    if not isinstance(column, str):
+        raise TypeError(f"{name} is {column!r}; allowed: the name of a column")
+    if column not in pages.columns:
+        near = get_close_matches(column, pages.columns, 1)
+        there = f"is {near[0]} meant?" if near else f"there are {', '.join(pages.columns)}"
+        raise ValueError(f"{name} names the column {column!r}, which the table has not; {there}")
+    types, allowed = TYPES.get(name, ((), ""))
+    found = pages.schema[column].dataType
+    if types and type(found) not in map(type, types):
+        raise TypeError(f"{name} names the column {column!r} of {found.simpleString()}; allowed: {allowed}")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,203 @@
+"""Verdicts on a table of pages: those that one machine gives which meets the pages one after another.
+
+What is kept depends on the order, as resemblance is not transitive, and the chrome of a host is learned on the way.  So
+pages that can have a say in each other's verdicts are judged by one task, in their order, by the same code as
+everywhere (`dedup.batch.parts`); copies of what is surely kept are left out before.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from dedup.batch.pages import Settings, open
+from dedup.batch.parts import Groups, parts
+from dedup.errors import DedupError
+from dedup.fingerprint.detector import Detector
+from dedup.spark.contents import contents, hashes, kept_by_spark, node
+from dedup.spark.fingerprints import PRINT, prints_of, restored
+from dedup.spark.near import links
+from dedup.spark.pages import Columns
+
+__all__ = ["duplicates", "unique", "verdicts"]
+
+#: What is said of a page.
+TYPES = {
+    **dict.fromkeys(("id", "url", "status", "reason", "of", "of_id", "rule"), pa.string()),
+    "distance": pa.int32(),
+    "resemblance": pa.float64(),
+}
+SCHEMA = "id string, url string, status string, reason string, of string, of_id string, rule string, distance int, resemblance double"
+#: The columns that make a fingerprint.
+PRINTED = [field.name for field in PRINT[2:]]
+
+
+def verdicts(
+    pages: DataFrame,
+    *,
+    html: str | None = None,
+    text: str | None = None,
+    tokens: str | None = None,
+    url: str | None = None,
+    encoding: str | None = None,
+    id: str | None = None,
+    order: str | Sequence[str] = (),
+    **settings: Unpack[Settings],
+) -> DataFrame:
+    """The verdict on each page: ``id``, ``url``, ``status``, ``reason``, ``of``, ``of_id``, ``rule``, ``distance`` and ``resemblance``.
+
+    They are what `dedup.Pages.add` says of the same pages, one after another in their order, however the table is
+    partitioned, and if tasks are done twice.
+
+    Arguments and errors are those of `fingerprints`; and `DedupError` if two rows have one id, or one has none.  Some of
+    the work is done at once: the driver gets about 100 bytes of each different content.
+    """
+    columns = Columns(html, text, tokens, url, encoding, id, order)
+    prints = kept_by_spark(prints_of(pages, columns, settings))
+    _check_ids(prints)
+    with open(**settings) as some:
+        detector = some.detector
+    found = contents(prints)
+    placed = _placed(prints, found, detector, settings)
+    copied = found.where("pages > 1").select("node", sql.col("id").alias("first"), sql.col("url").alias("at"))
+    placed = placed.join(copied, "node", "left")
+    is_copy = sql.coalesce(~sql.col("unsure") & (sql.col("first") != sql.col("id")), sql.lit(False))
+    needed = placed.where(sql.col("part").isNotNull() & ~is_copy)
+    in_order = needed.repartition("part").sortWithinPartitions("part", "order")
+    judged = in_order.select("part", "id", "url", *PRINTED).mapInArrow(
+        partial(_judged, settings=settings), SCHEMA
+    )
+    new = _said(placed.where(sql.col("part").isNull() & ~is_copy), status="'new'")
+    unjudged = _said(prints.where(sql.col("reason").isNotNull()), status="'unjudged'", reason="reason")
+    copies = _said(
+        placed.where(is_copy),
+        status="'duplicate'",
+        of="at",
+        of_id="first",
+        rule="'exact'",
+        distance="0",
+        resemblance="1",
+    )
+    return judged.union(new).union(unjudged).union(copies)
+
+
+def _said(rows: DataFrame, **values: str) -> DataFrame:
+    """The same verdict on all rows, of SQL expressions; what is not given is null."""
+    values |= {"id": "id", "url": "url"}
+    fields = (field.split() for field in SCHEMA.split(", "))
+    return rows.selectExpr(
+        *(f"cast({values.get(name, 'null')} as {kind}) as {name}" for name, kind in fields)
+    )
+
+
+def duplicates(
+    pages: DataFrame,
+    *,
+    html: str | None = None,
+    text: str | None = None,
+    tokens: str | None = None,
+    url: str | None = None,
+    encoding: str | None = None,
+    id: str | None = None,
+    order: str | Sequence[str] = (),
+    **settings: Unpack[Settings],
+) -> DataFrame:
+    """The pages that are near-duplicates of kept ones: what `verdicts` says of them."""
+    columns = Columns(html, text, tokens, url, encoding, id, order)
+    return verdicts(pages, **columns._asdict(), **settings).where("status = 'duplicate'")
+
+
+def unique(
+    pages: DataFrame,
+    *,
+    html: str | None = None,
+    text: str | None = None,
+    tokens: str | None = None,
+    url: str | None = None,
+    encoding: str | None = None,
+    id: str | None = None,
+    order: str | Sequence[str] = (),
+    **settings: Unpack[Settings],
+) -> DataFrame:
+    """The rows of a table that are no near-duplicates of kept ones, as they are.
+
+    Arguments and errors are those of `verdicts`.
+    """
+    columns = Columns(html, text, tokens, url, encoding, id, order)
+    dropped = duplicates(pages, **columns._asdict(), **settings).select(sql.col("id").alias("__dropped"))
+    own = columns.id_column if columns.id or columns.url else sql.col("id")
+    return pages.join(dropped, own == sql.col("__dropped"), "left_anti")
+
+
+def _placed(prints: DataFrame, found: DataFrame, detector: Detector, settings: Settings) -> DataFrame:
+    """The fingerprints that can be judged, each with the ``part`` to be judged in, null if it need not be, and ``unsure``."""
+    spark = prints.sparkSession
+    shares_chrome = settings.get("chrome", True)
+    host = sql.when((sql.col("host") != "") & sql.lit(shares_chrome), sql.xxhash64("host")).alias("site")
+    judged = prints.where(sql.col("reason").isNull()).withColumn("node", node()).withColumn("site", host)
+    rows = (
+        found.select("order", "node", host, "simhash", "view", "bands", "mixed")
+        .orderBy("order")
+        .drop("order")
+        .toArrow()
+    )
+    groups = Groups(rows["mixed"].to_numpy())
+    groups.join_equal(hashes(rows["view"]))
+    if detector.finder.own_keys:
+        bands = hashes(rows["bands"].combine_chunks().flatten())
+        for column in bands.reshape(-1, detector.finder.own_keys).T:
+            groups.join_equal(column)
+    else:
+        keys = hashes(rows["simhash"])
+        groups.join_near(keys, *links(spark, np.unique(keys), detector.radius))
+    some, unsure, lowest = groups.some, groups.unsure, groups.lowest
+    nodes = rows["node"].to_numpy()
+    named = pa.table({"node": nodes[unsure]})
+    tied = (
+        judged.join(spark.createDataFrame(named), "node").select("node", "site").dropna().distinct().toArrow()
+    )
+    by_node = nodes.argsort()
+    at = by_node[nodes[by_node].searchsorted(tied["node"].to_numpy())]
+    sure = np.flatnonzero(some & ~unsure & rows["site"].is_valid().to_numpy())
+    part, hosts, part_of_host = parts(
+        lowest, [(at, hashes(tied["site"])), (sure, hashes(rows["site"].take(sure)))]
+    )
+    together = pa.table({"node": nodes[some], "unsure": unsure[some], "part": part[some]})
+    sites = pa.table({"site": hosts.view(np.int64), "part_of_host": part_of_host})
+    return (
+        judged.join(spark.createDataFrame(together), "node", "left")
+        .join(spark.createDataFrame(sites), "site", "left")
+        .withColumn("part", sql.coalesce("part", "part_of_host"))
+        .withColumn("unsure", sql.coalesce("unsure", sql.lit(False)))
+    )
+
+
+def _judged(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterator[pa.RecordBatch]:
+    """Verdicts on pages that come part by part, each in order."""
+    pages, current = open(**settings), None
+    for batch in batches:
+        said = []
+        for part, page_id, url, *row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            if part != current:
+                pages.close()
+                pages, current = open(**settings), part
+            v = pages.add(page_id, fingerprint=restored(row), url=url)
+            said.append((page_id, url, v.status, v.reason, v.of, v.of_id, v.rule, v.distance, v.resemblance))
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([row[at] for row in said], kind) for at, kind in enumerate(TYPES.values())],
+            names=[*TYPES],
+        )
+    pages.close()
+
+
+def _check_ids(prints: DataFrame) -> None:
+    found = prints.groupBy("id").count().where("count > 1 or id is null").orderBy("id").head()
+    if found is None:
+        return
+    what = "no id" if found["id"] is None else f"the id {found['id']!r}"
+    rows = "1 row has" if found["count"] == 1 else f"{found['count']} rows have"
+    raise DedupError(f"{rows} {what}; name a column by id= that tells each row from all others")

@@ -173,7 +173,7 @@ class ShardMiddleware:
                     self._logger.warning("No link can be handed over or taken for now: %s", error)
                 self._silent = True
             except DedupError as error:
-                await self._stop(error)
+                self._stop(error)
                 return
             except Exception:
                 self._logger.exception("A beat of the shard has failed")
@@ -256,11 +256,12 @@ class ShardMiddleware:
         if not self._ended or self._outbox:
             raise DontCloseSpider
 
-    async def _stop(self, error: DedupError) -> None:
+    def _stop(self, error: DedupError) -> None:
         error = spelled(error)
+        self._outbox.clear()  # whoever has the shard now finds these links
         self._logger.error("Crawl stopped: %s", error)
         self.crawler.signals.send_catch_log(filter_failed, error=error)
-        await compat.close(self.crawler, error.reason)
+        self._closing = asyncio.create_task(compat.close(self.crawler, error.reason))
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Hands over what is left, and lets go of the shards."""

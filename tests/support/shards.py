@@ -20,8 +20,9 @@ from scrapy.cmdline import execute
 from dedup.scrapy import shards
 from tests.support import ROOT
 from tests.support.processes import Forked
+from tests.support.redis import Server
 
-__all__ = ["Asked", "Hosts", "Worker", "kept", "serve"]
+__all__ = ["Asked", "Hosts", "Worker", "a_minute_later", "kept", "serve"]
 
 
 class Asked(NamedTuple):
@@ -101,11 +102,11 @@ def serve(site: Hosts) -> Iterator[Hosts]:
         def log_message(self, format: str, *args: object) -> None:
             """Logs nothing."""
 
-    class Server(ThreadingHTTPServer):
+    class Listener(ThreadingHTTPServer):
         request_queue_size = 64
         daemon_threads = True
 
-    with Server(("0.0.0.0", 0), Handler) as server:
+    with Listener(("0.0.0.0", 0), Handler) as server:
         site.port = server.server_address[1]
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
@@ -118,7 +119,7 @@ def serve(site: Hosts) -> Iterator[Hosts]:
 
 def _work(arguments: list[str], lease: float) -> None:
     os.chdir(ROOT)
-    shards.LEASE, shards.BEAT, shards.REMINDER = lease, 0.1, 1.0
+    shards.LEASE, shards.BEAT = lease, 0.1
     execute(["scrapy", *arguments])
 
 
@@ -139,7 +140,7 @@ class Worker(Forked):
             "DEDUP_LOG": folder / f"drops-{number}.jsonl",
             "DEDUP_EXPECTED_PAGES": 1000,
             "DEDUP_CHROME": False,
-            "DEDUP_KEEP_START": True,
+            "DEDUP_KEEP_START": False,
             "LOG_FILE": self.log,
         } | settings
         command = ["crawl", "site", "-a", f"start={starts}", "-a", f"shard={shard}", "-o", str(self.items)]
@@ -151,6 +152,14 @@ class Worker(Forked):
         """The whole numbers among its stats."""
         found = re.findall(r"^ ?\{?'([\w/]+)': (\d+)[,}]", self.log.read_text(), re.MULTILINE)
         return Counter({name: int(value) for name, value in found})
+
+
+def a_minute_later(server: Server, *shards: int, namespace: str = "shingleback/site") -> None:
+    """The leases of workers that are silent are over, and that of the crawl's beginning."""
+    state = f"shingleback:shards:{{{namespace}}}:state"
+    server.client.hset(state, "began", 1)
+    for number in shards:
+        server.client.hdel(state, f"lease:{number}")
 
 
 def kept(folder: Path) -> Counter[int]:

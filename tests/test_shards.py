@@ -97,7 +97,7 @@ def test_jobs_that_are_stopped_go_on_where_they_were(server: Server, tmp_path: P
     counts = kept(tmp_path)
     assert set(counts) == set(range(site.contents))
     assert max(counts.values()) <= 2  # until the other goes on, too, its pages are those of an earlier crawl
-    assert max(Counter((asked.host, asked.path) for asked in site.asked).values()) == 1
+    assert len(site.asked) < 1.2 * 2 * site.contents  # what was dropped in doubt is fetched again
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,11 @@ MODULES = sorted(
     if path.stem != "__main__"
 )
 
-#: Modules for users of another package, with which alone they can be imported: `make companions` tests them.
-ELSEWHERE = {"dedup.scrapy.monitors": "spidermon"}
+#: Modules for users of another package, with which alone they can be imported: `make companions` tests the first.
+ELSEWHERE = {
+    "dedup.scrapy.monitors": "spidermon",
+    **{module: "pyspark" for module in MODULES if module.startswith("dedup.spark")},
+}
 
 
 # --- Settings: everything that is said of them agrees with `dedup.settings` -----------------------------

@@ -8,7 +8,9 @@ the tree or the octets of a text, without recursion, so that no page can exhaust
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.dict cimport PyDict_GetItem
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, memset, strcmp, strlen, strncmp
@@ -20,6 +22,9 @@ import_lxml__etree()
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
+    int PyUnicode_KIND(object text)
+    const void* PyUnicode_DATA(object text)
 
 cdef extern from "libxml/tree.h":
     int XML_ELEMENT_NODE
@@ -113,12 +118,34 @@ cdef int kind_of(const char* name) noexcept:
     return OTHER
 
 
+#: A bit for each character below U+10000: whether it only separates words.
+cdef uint8_t SEPARATES[8192]
+
+
 cdef inline int separator(const unsigned char* text) noexcept:
-    """How many octets a separator has that begins here and is not ASCII; 0 if it is not one of the usual ones."""
-    if text[0] == 0xC2:
-        return 2 if text[1] in (0xA0, 0xA3, 0xA9, 0xAB, 0xAE, 0xB0, 0xB7, 0xBB) else 0
-    if text[0] == 0xE2 and text[1] == 0x80:
-        return 3 if text[2] in (0x93, 0x94, 0x98, 0x99, 0x9C, 0x9D, 0xA2, 0xA6) else 0
+    """How many octets a separator has that begins here and is not ASCII; 0 if this is none, or a rare one."""
+    cdef unsigned int code
+    if (text[0] & 0xE0) == 0xC0 and text[1]:
+        code = (text[0] & 0x1F) << 6 | (text[1] & 0x3F)
+        return 2 if SEPARATES[code >> 3] >> (code & 7) & 1 else 0
+    if (text[0] & 0xF0) == 0xE0 and text[1] and text[2]:
+        code = (text[0] & 0x0F) << 12 | (text[1] & 0x3F) << 6 | (text[2] & 0x3F)
+        return 3 if SEPARATES[code >> 3] >> (code & 7) & 1 else 0
+    return 0
+
+
+cdef bint separators_known = False
+
+
+cdef int learn_separators(object rules) except -1:
+    """From here on, these characters only separate words; it takes some milliseconds to find them."""
+    global separators_known
+    cdef unsigned int code
+    separators_known = True
+    for each in rules.separators():
+        code = ord(each)
+        if 0x80 <= code < 0x10000:
+            SEPARATES[code >> 3] |= 1 << (code & 7)
     return 0
 
 
@@ -199,7 +226,7 @@ cdef class Walk:
     cdef Py_ssize_t tokens, words, most
     cdef list strange, odd, scripts, related
     cdef set links
-    cdef dict bare
+    cdef dict bare, remembered
     cdef bint keep_urls, is_left
     cdef str base, below
     cdef object rules
@@ -211,7 +238,7 @@ cdef class Walk:
         self.strange, self.odd, self.scripts, self.related = [], [], [], []
         self.links, self.bare = set(), {}
         self.keep_urls, self.rules = keep_urls, rules
-        self.most = rules.BATCH
+        self.most, self.remembered = rules.BATCH, rules.remembered
         self.rebase(base)
 
     cdef int rebase(self, str base) except -1:
@@ -256,9 +283,24 @@ cdef class Walk:
             else:
                 self.is_left |= all_octets >= 128
                 self.text.size = start - self.text.data
-                self.note(STRANGE, len(self.strange))
-                self.strange.append(PyUnicode_DecodeUTF8(<const char*> start, to - start, "replace"))
-                to = start
+                self.add_strange(PyUnicode_DecodeUTF8(<const char*> start, to - start, "replace"))
+                to = self.text.ask(strlen(<const char*> text) + 1)
+
+    cdef int add_strange(self, str word) except -1:
+        """Adds the tokens of a word that is not ASCII, or too long, if they are remembered."""
+        cdef PyObject* known = PyDict_GetItem(self.remembered, word)
+        cdef str token
+        if not separators_known:
+            learn_separators(self.rules)
+        if known == NULL:
+            self.note(STRANGE, len(self.strange))
+            self.strange.append(word)
+            return 0
+        for token in <tuple> known:
+            self.text.add_token(token)
+            self.tokens += 1
+            self.words += 1
+        return 0
 
     cdef int add_url(self, xmlNode* node, const char* name, bint is_link) except -1:
         cdef const unsigned char* value = sole_text(node, name)
@@ -616,6 +658,49 @@ def without(bytes octets, tuple ranges):
             number += 1
     out.add(at, end - at)
     return PyBytes_FromStringAndSize(<char*> out.data, max(0, out.size - 1))
+
+
+# --- A text, before it is parsed ----------------------------------------------------------------------
+
+ctypedef fused character:
+    uint8_t
+    uint16_t
+    uint32_t
+
+
+cdef Py_ssize_t count_of(const character* text, Py_ssize_t size, uint32_t sought) noexcept nogil:
+    cdef Py_ssize_t at, found = 0
+    for at in range(size):
+        found += text[at] == sought
+    return found
+
+
+cdef Py_ssize_t count_control(const character* text, Py_ssize_t size) noexcept nogil:
+    """Control characters but for the white space among them and ESC."""
+    cdef Py_ssize_t at, found = 0
+    for at in range(size):
+        found += text[at] < 32 and not 9 <= text[at] <= 13 and text[at] != 27
+    return found
+
+
+cdef tuple count_all(const character* text, Py_ssize_t size, Py_ssize_t head):
+    return (
+        count_of(text, size, c"<"),
+        count_of(text, size, 0),
+        count_control(text, min(head, size)),
+        0 if character is uint8_t else count_of(text, size, 0xFFFD),
+    )
+
+
+def survey(str text, Py_ssize_t head):
+    """Of a text: its less-than signs, its NULs, the control characters in its head, and its U+FFFD."""
+    cdef int kind = PyUnicode_KIND(text)
+    cdef const void* data = PyUnicode_DATA(text)
+    if kind == 1:
+        return count_all(<const uint8_t*> data, len(text), head)
+    if kind == 2:
+        return count_all(<const uint16_t*> data, len(text), head)
+    return count_all(<const uint32_t*> data, len(text), head)
 
 
 # --- Tokens -> numbers --------------------------------------------------------------------------------

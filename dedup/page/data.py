@@ -100,6 +100,8 @@ def read_data(
         if len(text) > min(MAX_SCRIPT, left):
             continue
         left -= len(text)
+        if not kind and "__" not in text[:_NEAR]:
+            continue  # as most are
         for data in _values(kind, text):
             tokens += _tokens(data, url_token, MAX_DATA - len(tokens))
             if len(tokens) >= MAX_DATA:

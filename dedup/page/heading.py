@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 __all__ = ["address_words", "place", "shared"]
@@ -16,6 +17,7 @@ _SUFFIX = re.compile(r"\.[a-z]{2,5}$")
 MAX_WORDS = 32
 
 
+@lru_cache(maxsize=16)
 def address_words(url: str) -> tuple[str, ...]:
     """The words of the last part of a URL's path; folders are shared by many pages, and numbers say little.
 

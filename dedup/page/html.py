@@ -132,7 +132,7 @@ def _page(found: Found, url: str, truncated: bool) -> Page:
     """The page that was found."""
     tokens, links = found.tokens, found.links
     if len(tokens) > MAX_TOKENS:
-        return Page(tokens, links, "truncated")
+        return Page(tokens[: MAX_TOKENS + 1], links, "truncated")
     address = address_words(url)
     return Page(
         tokens,

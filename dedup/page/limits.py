@@ -9,6 +9,8 @@ from typing import Any, cast
 
 from lxml import etree
 
+from dedup.compiled import fast
+
 __all__ = ["MAX_CHARACTERS", "MAX_TAGS", "MAX_TOKENS", "UNPARSABLE", "UNREADABLE", "no_text", "unreadable"]
 
 # On a core that judges 12 MB of ordinary pages a second, the worst page within all these limits takes 2 s and 200 MB.
@@ -20,6 +22,9 @@ MAX_TAGS = 80_000
 MAX_ATTRIBUTES = 2_000_000_000
 #: Tokens of a page.  One takes up to 1 us and 150 bytes, and U+FDFA, one character, is four of them.
 MAX_TOKENS = 1_000_000
+
+#: Characters among which control characters are counted.
+HEAD = 8_192
 
 #: The reasons that `unreadable` gives.
 UNREADABLE = frozenset({"large", "hostile", "binary", "undecodable"})
@@ -43,24 +48,39 @@ def unreadable(text: str) -> str | None:
     ('binary', 'undecodable')
     >>> unreadable("<p>Some \\ufffd text with a NUL\\x00 in it" + " and so on" * 20)
     """
-    if len(text) > MAX_CHARACTERS or text.count("<") > MAX_TAGS:
+    if len(text) > MAX_CHARACTERS:
         return "large"
-    if _is_hostile(text.replace("\x00", "") if "\x00" in text else text):  # as it is parsed
+    tags, nuls, controls, replaced = _survey(text, HEAD)
+    if tags > MAX_TAGS:
+        return "large"
+    if _is_hostile(text.replace("\x00", "") if nuls else text):  # as it is parsed
         return "hostile"
-    return no_text(text)
+    return _no_text(text, controls, replaced)
 
 
 def no_text(text: str) -> str | None:
     """The same of a text without markup: "large", "binary", "undecodable", or None.  O(characters)."""
     if len(text) > MAX_CHARACTERS:
         return "large"
-    head = text[:8192]
-    octets = head.encode("utf-8", "replace")
-    if (len(octets) - len(octets.translate(None, _CONTROL))) * 100 > len(head):
+    _, _, controls, replaced = _survey(text, HEAD)
+    return _no_text(text, controls, replaced)
+
+
+def _no_text(text: str, controls: int, replaced: int) -> str | None:
+    if controls * 100 > min(len(text), HEAD):
         return "binary"
-    if not text.isascii() and text.count("\ufffd") * 20 > len(text):
-        return "undecodable"
-    return None
+    return "undecodable" if replaced * 20 > len(text) else None
+
+
+def survey_in_python(text: str, head: int) -> tuple[int, int, int, int]:
+    """Of a text: its less-than signs, its NULs, the control characters in its head, and its U+FFFD."""
+    octets = text[:head].encode("utf-8", "replace")
+    controls = len(octets) - len(octets.translate(None, _CONTROL))
+    replaced = 0 if text.isascii() else text.count("\ufffd")
+    return text.count("<"), text.count("\x00"), controls, replaced
+
+
+_survey = fast.survey if fast else survey_in_python
 
 
 def _is_hostile(text: str) -> bool:

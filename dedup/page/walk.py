@@ -18,7 +18,7 @@ from dedup.page.ignore import Ignore
 from dedup.page.shell import DROPPED, SHELL_WITH_MOUNT
 from dedup.page.tokens import Ranges, Tokens
 from dedup.page.urls import base_of, folder, plain_folder, url_tokens
-from dedup.page.words import BATCH, MARK, fold_each, is_url, split_words
+from dedup.page.words import BATCH, MARK, fold_each, is_url, remembered, separators, split_words
 
 __all__ = ["Found", "walk"]
 
@@ -81,6 +81,8 @@ _RULES = SimpleNamespace(
     fold_each=fold_each,
     folder=folder,
     plain_folder=plain_folder,
+    remembered=remembered,
+    separators=separators,
     url_tokens=url_tokens,
 )
 

@@ -8,7 +8,16 @@ from itertools import chain, islice, pairwise
 
 from dedup.page.limits import MAX_TOKENS
 
-__all__ = ["MARK", "fold_each", "fold_words", "is_url", "split_tokens", "split_words"]
+__all__ = [
+    "MARK",
+    "fold_each",
+    "fold_words",
+    "is_url",
+    "remembered",
+    "separators",
+    "split_tokens",
+    "split_words",
+]
 
 #: What `split_words` gives back as it is, where it stands between spaces.
 MARK = "\x01\x01"
@@ -96,13 +105,16 @@ _FOLD = bytes(
 ).lower()
 #: Separators that many pages have, which would otherwise be looked up word by word.
 _SEPARATORS = "\xa0\xa3\xa9\xab\xae\xb0\xb7\xbb\xd7\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u2192"
+#: Where in Unicode there are mostly signs.
+_SIGNS = (0xA0, 0x100), (0x2010, 0x2800), (0x3000, 0x3040), (0xFF00, 0xFF20)
 #: Characters that are normalised at a time: one may become 18, and a page of those would not fit into memory.
 BATCH = 65_536
 #: Words that are remembered, and characters of the longest of them.
 REMEMBERED, SHORT = 1 << 14, 32
 
 _WORDS = re.compile(rf".{{1,{BATCH}}}", re.DOTALL)
-_remembered: dict[str, tuple[str, ...]] = {}
+#: The tokens of words that were met, by what they are written like.
+remembered: dict[str, tuple[str, ...]] = {}
 
 
 def split_words(text: str) -> list[str]:
@@ -142,7 +154,7 @@ def fold_each(words: list[str]) -> list[tuple[str, ...]]:
         cut = [_WORDS.findall(word) for word in words]
         folded = iter(fold_each(list(chain.from_iterable(cut))))
         return [tuple(chain.from_iterable(islice(folded, len(pieces)))) for pieces in cut]
-    known = {word: _remembered.get(word) for word in words}
+    known = {word: remembered.get(word) for word in words}
     for batch in _batches(word for word, tokens in known.items() if tokens is None):
         known.update(zip(batch, _split_each(batch), strict=True))
     tokens: list[tuple[str, ...]] = []
@@ -169,6 +181,14 @@ def _batches(words: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
+def separators() -> str:
+    """Signs of which it is known that they only separate words."""
+    signs = [chr(code) for start, end in _SIGNS for code in range(start, end)]
+    tokens = split_tokens(" / ".join(f"a{sign}b" for sign in signs))
+    each = " ".join(tokens).split(" / ")
+    return "".join(sign for sign, found in zip(signs, each, strict=True) if found == "a b")
+
+
 def _split_each(words: list[str]) -> list[tuple[str, ...]]:
     """The tokens of each word."""
     tokens = split_tokens(" / ".join([*words, ""]))
@@ -183,6 +203,6 @@ def _split_each(words: list[str]) -> list[tuple[str, ...]]:
 
 
 def _remember(word: str, tokens: tuple[str, ...]) -> None:
-    if len(_remembered) >= REMEMBERED:
-        _remembered.clear()
-    _remembered[word] = tokens
+    if len(remembered) >= REMEMBERED:
+        remembered.clear()
+    remembered[word] = tokens

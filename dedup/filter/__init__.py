@@ -23,7 +23,8 @@ http://b.org/lamp drop http://a.org/lamp
 http://a.org/404 keep short
 """
 
+from dedup.filter.bodies import Body
 from dedup.filter.filter import Crawl, Filter, Outcome, Visit
 from dedup.filter.stats import Counts, Stats
 
-__all__ = ["Counts", "Crawl", "Filter", "Outcome", "Stats", "Visit"]
+__all__ = ["Body", "Counts", "Crawl", "Filter", "Outcome", "Stats", "Visit"]

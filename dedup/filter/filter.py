@@ -18,6 +18,7 @@ from dedup.errors import DedupError
 from dedup.filter.alarm import Alarm
 from dedup.filter.asked import Asked
 from dedup.filter.audit import Audit
+from dedup.filter.bodies import Bodies, Body, Known
 from dedup.filter.canonical import Canonicals
 from dedup.filter.claims import Claimant
 from dedup.filter.doubts import Drop, Watch
@@ -50,7 +51,7 @@ class Visit:
 
     page_id: str  #: what the index knows it by: the same whenever the same page is fetched
     url: str
-    read: Callable[[], Page]  #: gives its tokens; called once, by `Filter.judge`
+    read: Callable[[], Page]  #: gives its tokens
     referer: str | None = None
     depth: int = 0  #: links from a seed
     size: int = 0  #: bytes of its body
@@ -60,6 +61,8 @@ class Visit:
     links: Callable[[], Sequence[str]] = tuple  #: gives the URLs that it links to
     origin: Any = None  #: what `Crawl.fetch_again` takes; None: the page can't be fetched again
     fingerprint: Fingerprint | None = None  #: if it was made already, elsewhere
+    #: Gives the bytes that are read, if nothing else is; of a body that was met before, `read` is called only in need.
+    body: Callable[[], Body | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class Outcome:
     action: Action | Literal["keep"]  #: "keep" unless it is a near-duplicate
     verdict: Verdict
     fingerprint: Fingerprint
-    page: Page
+    page: Page | None  #: None: it was not read, since its body was met before
     record: Record | None  #: what the drop log says of it; there is one for each near-duplicate
     unchanged: bool = False  #: in an incremental crawl: an earlier one has handed over this very content
 
@@ -141,6 +144,7 @@ class Filter:
         self._claimant = Claimant(index, on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._watch = Watch(index, self.stats, crawl.fetch_again)
         self._asked = Asked(index.detector.max_distance)
+        self._bodies = Bodies(index.detector)
         self._checks: set[asyncio.Task[None]] = set()
         #: What only near-duplicates link to; it is told what the crawl asks for.
         self.unreached = Unreached(self.stats)
@@ -150,7 +154,7 @@ class Filter:
         """What becomes of a page; it is kept whatever fails."""
         started = time.perf_counter()
         self.unreached.visit(visit.url)
-        page, fingerprint = self._read(visit)
+        page, fingerprint, known, is_read = self._read(visit)
         read = time.perf_counter()
         self._watch.met(visit.page_id, fingerprint.simhash, self.index.detector.max_distance)
         if self._asked.shows(visit.page_id, fingerprint.simhash):
@@ -161,9 +165,10 @@ class Filter:
             self._watch.met_again(visit.page_id, fingerprint.simhash)
         spend(self.stats, "fingerprint", read - started)
         spend(self.stats, "claim", time.perf_counter() - read)
-        outcome = Outcome("keep", verdict, fingerprint, page, None, self.incremental and verdict.known)
+        unchanged = self.incremental and verdict.known
+        outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged)
         if verdict.status == "duplicate":
-            outcome = self._record(visit, outcome)
+            outcome = self._record(visit, outcome, page.canonical)
         count(self.stats, "pages")
         count(self.stats, outcome.verdict.status, outcome.verdict.reason)
         if outcome.unchanged:
@@ -180,16 +185,24 @@ class Filter:
                 for url in visit.links():
                     self.unreached.ask(url)
         else:
-            self._follow_up(visit, outcome, outcome.record)
+            self._follow_up(visit, outcome, outcome.record, known)
         return outcome
 
-    def _read(self, visit: Visit) -> tuple[Page, Fingerprint]:
+    def _read(self, visit: Visit) -> tuple[Page, Fingerprint, Known | None, bool]:
+        """The page, its fingerprint, what is known of its body, and whether it was read: else it has no tokens."""
         try:
+            body = visit.body()
+            key = body and self._bodies.key(body, visit.url)
+            if body and key is not None and (known := self._bodies.find(key, body, visit.url)):
+                count(self.stats, "equal_bodies")
+                return known.page, known.fingerprint, known, False
             page = visit.read()
-            return page, visit.fingerprint or self.index.detector.fingerprint_page(page)
+            fingerprint = visit.fingerprint or self.index.detector.fingerprint_page(page)
+            known = None if key is None else self._bodies.add(key, visit.url, page, fingerprint)
+            return page, fingerprint, known, True
         except Exception:
             logger.exception("Kept %s: it can't be fingerprinted", inert(visit.url))
-            return Page([], 0, "internal_error"), Fingerprint.unjudged("internal_error")
+            return Page([], 0, "internal_error"), Fingerprint.unjudged("internal_error"), None, True
 
     def _tell_crowded(self, visit: Visit) -> None:
         if not self.stats.get_value("dedup/crowded"):
@@ -201,7 +214,7 @@ class Filter:
             )
         count(self.stats, "crowded")
 
-    def _record(self, visit: Visit, found: Outcome) -> Outcome:
+    def _record(self, visit: Visit, found: Outcome, canonical: str) -> Outcome:
         """What becomes of a near-duplicate: it is kept all the same unless its record is in the log."""
         verdict, action = found.verdict, self.action_for(visit)
         of = verdict.of_id or "", verdict.of_simhash or 0
@@ -213,8 +226,8 @@ class Filter:
         if action == "drop" and not verdict.done and not self._watch.may_doubt(visit.page_id):
             return replace(found, verdict=Verdict("unjudged", reason="uncertain"))
         try:
-            agrees = self._canonicals.agrees(visit.url, found.page.canonical, verdict.of or "")
-            record = make_record(visit, found, action, agrees)
+            agrees = self._canonicals.agrees(visit.url, canonical, verdict.of or "")
+            record = make_record(visit, found, action, canonical, agrees)
             self.log.write(record)
         except (OSError, ValueError) as error:
             if not self.stats.get_value("dedup/unjudged/log"):
@@ -233,7 +246,7 @@ class Filter:
             return visit.action
         return "mark" if visit.is_seed or visit.depth < self.min_depth else self.action
 
-    def _follow_up(self, visit: Visit, outcome: Outcome, record: Record) -> None:
+    def _follow_up(self, visit: Visit, outcome: Outcome, record: Record, known: Known | None) -> None:
         """Counts a near-duplicate; if it is dropped, sees to the page that it was dropped for."""
         done, links = COUNTED[outcome.action]
         count(self.stats, done)
@@ -243,13 +256,16 @@ class Filter:
             count(self.stats, "canonical", "other" if agrees is None else "agrees" if agrees else "own")
         if outcome.action != "drop":
             return
-        self.unreached.leave(visit.links())
+        if known is None or not known.are_links_left:
+            self.unreached.leave(visit.links())
+        if known is not None:
+            known.are_links_left = True
         verdict, of = outcome.verdict, record["duplicate_of"]
         if verdict.of_id and visit.origin is not None:
             drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash)
             self._watch.add(verdict.of_id, drop, done=verdict.done)
         if self._audit.picks(record["url"]):
-            shingles = self.index.detector.shingles(outcome.page)
+            shingles = self.index.detector.shingles(outcome.page or visit.read())
             check = asyncio.create_task(self._audit.check(inert(record["url"]), shingles, of))
             self._checks.add(check)
             check.add_done_callback(self._checks.discard)
@@ -312,7 +328,7 @@ class Filter:
         self.log.close()
 
 
-def make_record(visit: Visit, found: Outcome, action: Action, agrees: bool | None) -> Record:
+def make_record(visit: Visit, found: Outcome, action: Action, canonical: str, agrees: bool | None) -> Record:
     """What the log says of a page that is a near-duplicate."""
     verdict, fingerprint = found.verdict, found.fingerprint
     evidence = verdict.evidence
@@ -334,7 +350,7 @@ def make_record(visit: Visit, found: Outcome, action: Action, agrees: bool | Non
         rule=verdict.rule or "",
         action=action,
         referer=strip_user(visit.referer) if visit.referer else None,
-        canonical=strip_user(found.page.canonical) or None,
+        canonical=strip_user(canonical) or None,
         agrees=agrees,
         depth=visit.depth,
     )

@@ -190,15 +190,24 @@ class Detector:
             return self._of_body(page.body, digest_of(page.body, secret))
         digest = digest_of(with_data(join(page.tokens), page.data), secret)
         heading = bloom((word for word in page.heading if not any(map(str.isdigit, word))), secret)
-        names, address = bloom(page.names, secret), bloom(page.address, secret)
-        place = digest_of(page.place.encode("utf-8", "replace"), secret) if page.place else 0
-        called, said = Called(heading, names, place), heading | names | address
+        called, said = self._called(heading, page)
         if found := self._recent.get(digest):
             found = replace(found, links=page.links, called=called, said=said)
         else:
             found = self._compute(page, digest, called, said)
         self._recent.add(digest, found)
         return found
+
+    def elsewhere(self, found: Fingerprint, page: Page) -> Fingerprint:
+        """The fingerprint of a page that differs only in its address from one that was judged; its tokens may be missing."""
+        called, said = self._called(found.called.heading, page)
+        return replace(found, called=called, said=said)
+
+    def _called(self, heading: int, page: Page) -> tuple[Called, int]:
+        secret = self._secrets["digest"].to_bytes(8, "big")
+        names, address = bloom(page.names, secret), bloom(page.address, secret)
+        place = digest_of(page.place.encode("utf-8", "replace"), secret) if page.place else 0
+        return Called(heading, names, place), heading | names | address
 
     def _compute(self, page: Page, digest: int, called: Called, said: int) -> Fingerprint:
         secrets = self._secrets

@@ -94,7 +94,7 @@ class KeepText(Component):
 
     def _store(self, response: Response, url: str, simhash: str, of: tuple[str, str] | None = None) -> None:
         outcome = outcome_of(response)
-        if self._texts is not None and outcome is not None:
+        if self._texts is not None and outcome is not None and outcome.page is not None:
             page = outcome.page
             with self._giving_up():
                 self._texts.add(url, simhash, texts.Text(page.tokens, page.chrome, page.data), of)

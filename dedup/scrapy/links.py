@@ -197,7 +197,7 @@ class LinksMiddleware(Component):
             return verdict.status != "duplicate"
         if verdict.reason not in {"short", "empty"}:
             return None
-        words = digest(" ".join(outcome.page.tokens))
+        words = digest(" ".join(outcome.page.tokens if outcome.page else ()))
         known = words in self._short
         self._short[words] = None
         if len(self._short) > MAX_SHORT:

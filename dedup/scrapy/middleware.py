@@ -56,7 +56,7 @@ class NearDuplicateMiddleware(Component):
         super().__init__(crawler)
         self.filter: Filter | None = None  # while the spider is open
         self._types: Types = "html"
-        self._keep_start = True
+        self._keep_start, self._keep_text = True, False
         self._scheduled: Container[Request] = ()
         self._kept: dict[Request, str] = {}  # page ids of those that the engine is not yet done with
         self._dropped: dict[str, None] = {}  # page ids that an errback was told of, oldest first
@@ -73,7 +73,11 @@ class NearDuplicateMiddleware(Component):
                     "'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default"
                 )
             self.filter, options = await self._start(spider)
-            self._types, self._keep_start = options.types, options.keep_start
+            self._types, self._keep_start, self._keep_text = (
+                options.types,
+                options.keep_start,
+                options.keep_text,
+            )
             self._scheduled = Slot(self.crawler, self._leave, self.filter.end_doubts)
             self._lines = Lines(self.crawler, options.show_all)
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
@@ -138,7 +142,14 @@ class NearDuplicateMiddleware(Component):
             count(self.crawler.stats, "skipped", why)
             return response
         detector = self.filter.index.detector
-        page = visit(self.crawler, request, response, detector=detector, keep_start=self._keep_start)
+        page = visit(
+            self.crawler,
+            request,
+            response,
+            detector=detector,
+            keep_start=self._keep_start,
+            keep_text=self._keep_text,
+        )
         outcome = await self.filter.judge(page)
         remember(response, outcome)
         if (record := outcome.record) is None:

@@ -12,7 +12,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.linkextractors import IGNORED_EXTENSIONS
 from scrapy.spidermiddlewares.depth import DepthMiddleware
 
-from dedup.filter import Visit
+from dedup.filter import Body, Visit
 from dedup.fingerprint.detector import Detector
 from dedup.page.html import Page
 from dedup.page.links import addresses
@@ -84,7 +84,13 @@ def _kind(response: Response) -> str | None:
 
 
 def visit(
-    crawler: Crawler, request: Request, response: Response, *, detector: Detector, keep_start: bool
+    crawler: Crawler,
+    request: Request,
+    response: Response,
+    *,
+    detector: Detector,
+    keep_start: bool,
+    keep_text: bool = False,
 ) -> Visit:
     """A page as the filter takes it; the keywords are the settings of these names."""
     referer, depth = request.headers.get("Referer"), request.meta.get("depth")
@@ -100,7 +106,22 @@ def visit(
         asked=request.meta.get("redirect_urls", [""])[0],
         links=lambda: linked(response),
         origin=request,
+        body=lambda: None if keep_text else _body(response),  # texts are kept of all pages, so all are read
     )
+
+
+#: Responses that are nothing but their body and the encoding of that: subclasses may make something else of it.
+_PLAIN = frozenset({HtmlResponse, JsonResponse, TextResponse})
+
+
+def _body(response: Response) -> Body | None:
+    """The bytes of a page, if all that `read_response` makes of it depends on them, its encoding and its address."""
+    if type(response) not in _PLAIN or _is_cut_off(response) or (kind := _kind(response)) is None:
+        return None
+    assert isinstance(response, TextResponse)
+    if getattr(response, "_cached_selector", None) is not None:
+        return None  # what another middleware has parsed it may have changed
+    return Body(response.body, response.encoding, kind)
 
 
 def linked(response: Response) -> Sequence[str]:
@@ -130,8 +151,7 @@ def _warn(wanted: str) -> None:
 
 def read_response(response: Response, detector: Detector) -> Page:
     """The tokens of a page, or the reason why there are none."""
-    # The flag "partial" only says that the server gave no length.
-    if {"dataloss", "download_stopped"} & set(response.flags):
+    if _is_cut_off(response):
         return Page([], 0, "partial")
     if (kind := _kind(response)) is None:
         return read_body(response.body)
@@ -143,6 +163,11 @@ def read_response(response: Response, detector: Detector) -> Page:
     if kind == "html":
         return detector.read(text, response.url, lambda _: response.selector.root)
     return detector.read_text(text, response.url, is_json=kind == "json")
+
+
+def _is_cut_off(response: Response) -> bool:
+    # The flag "partial" only says that the server gave no length.
+    return bool(response.flags) and not {"dataloss", "download_stopped"}.isdisjoint(response.flags)
 
 
 def page_id(crawler: Crawler, request: Request) -> str:

@@ -1,0 +1,91 @@
+"""A long crawl takes no more memory than a short one, but for what the index files."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.http import HtmlResponse, Response
+from scrapy.utils.test import get_crawler
+from twisted.python.failure import Failure
+
+from tests.support.crawls import ADDON
+
+#: Pages of the crawl, after how many the filter's memories are full, and how many contents there are.
+PAGES, WARM, CONTENTS = 100_000, 30_000, 600
+#: Bytes that the process may grow by after that.
+SLACK = 12 << 20
+RNG = random.Random(1)
+TEXTS = [" ".join(f"word{RNG.randrange(50_000)}" for _ in range(80)) for _ in range(CONTENTS)]
+
+
+class Handler(BaseDownloadHandler):
+    """Answers at once; of three pages of a content, one is equal to another byte for byte."""
+
+    async def download_request(self, request: Request) -> Response:
+        number = int(request.url.rpartition("=")[2])
+        changed = number if number % 3 else 0
+        links = "".join(f"<a href=/{changed}/{n}>more</a>" for n in range(4))
+        body = f"<title>Page</title><p>{TEXTS[number % CONTENTS]} changed{changed}</p>{links}"
+        return HtmlResponse(
+            request.url, headers={"Content-Type": "text/html; charset=utf-8"}, body=body.encode()
+        )
+
+
+class Counts(Spider):
+    """Asks for one page after the other, whatever becomes of them."""
+
+    name = "counts"
+    sizes: dict[int, int]
+
+    async def start(self) -> AsyncIterator[Request]:
+        self.sizes = {}
+        for number in range(8):
+            yield self.request(number)
+
+    def request(self, number: int) -> Request:
+        url = f"http://example.org/?n={number}"
+        return Request(url, errback=self.failed, cb_kwargs={"number": number}, dont_filter=True)
+
+    def parse(self, response: Any, number: int) -> Any:
+        if number % 10_000 == 0:
+            self.sizes[number] = resident()
+        if number + 8 <= PAGES:
+            yield self.request(number + 8)
+
+    def failed(self, failure: Failure) -> Any:
+        yield from self.parse(None, failure.request.cb_kwargs["number"])  # type: ignore[attr-defined]
+
+
+def resident() -> int:
+    """Bytes of memory that the process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read as Linux tells it")
+def test_a_crawl_of_100_000_pages_grows_no_more_once_it_is_warm(tmp_path: Path) -> None:
+    settings = {
+        "ADDONS": ADDON,
+        "DOWNLOAD_HANDLERS": {"http": Handler},
+        "DEDUP_INDEX": f"file:{tmp_path}/index.sqlite",
+        "DEDUP_LOG": str(tmp_path / "drops.jsonl"),
+        "DEDUP_MAX_CLUSTER": 0,
+        "LOG_LEVEL": "ERROR",
+    }
+    crawler = get_crawler(Counts, settings)
+    asyncio.run(crawler.crawl_async())
+    found = crawler.stats.get_stats()
+    sizes = crawler.spider.sizes  # type: ignore[union-attr]
+    print(
+        {number: size >> 10 for number, size in sizes.items()},
+        {k: v for k, v in found.items() if "dedup/" in k},
+    )
+    assert found["dedup/pages"] > PAGES
+    assert found["dedup/equal_bodies"] > PAGES / 4
+    assert found["dedup/new"] < 2 * CONTENTS
+    assert sizes[PAGES] - sizes[WARM] < SLACK

@@ -1,0 +1,114 @@
+"""Guards: what a claim, an opened index and a known body cost, beside work that no change of ours makes dearer.
+
+Bounds are about three times what was measured.  Each cost is the least of many rounds, in which both sides take turns,
+by the clock of the CPU: what else the machine does only adds to it.  tests/test_page_speed.py does so for a page.
+"""
+
+import random
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from time import process_time_ns
+from typing import Any
+
+from parsel import Selector
+
+from dedup.filter import Body
+from dedup.fingerprint.detector import Fingerprint
+from dedup.index import Index
+from dedup.page.read import read
+from tests.support.coroutines import driven
+from tests.support.filters import DETECTOR, filtering, open_index, text, visit
+
+ROUNDS = 15
+Work = Callable[[], Coroutine[Any, Any, object]]
+
+
+async def least(*works: Work, rounds: int = ROUNDS) -> list[int]:
+    """The least nanoseconds of CPU that each of some works takes, in turns."""
+    spent = [1 << 62] * len(works)
+    for _ in range(rounds):
+        for number, work in enumerate(works):
+            started = process_time_ns()
+            await work()
+            spent[number] = min(spent[number], process_time_ns() - started)
+    return spent
+
+
+async def parse() -> None:
+    """The unit: ten pages of 200 words with little markup are parsed."""
+    for seed in range(10):
+        _ = Selector(text=PAGES[seed], type="html").root
+
+
+PAGES = [text(seed) for seed in range(10)]
+
+
+class Claims:
+    """Claims of new pages of one index, fifty at a time."""
+
+    def __init__(self, index: Index, seed: int) -> None:
+        self.index = index
+        self._rng = random.Random(seed)
+        self._count = 0
+
+    async def __call__(self) -> None:
+        for _ in range(50):
+            self._count += 1
+            bits = self._rng.getrandbits
+            made = Fingerprint(bits(64), self._rng.randbytes(128), 200, 3, digest=bits(64), view=bits(64))
+            name = str(self._count)
+            assert (await self.index.claim(name, f"http://example.org/{name}", made)).status == "new"
+            await self.index.confirm(name)
+
+
+@driven
+async def test_a_claim_costs_a_few_parses_and_hardly_more_among_many_pages(tmp_path: Path) -> None:
+    few, many = (Claims(open_index("memory:", DETECTOR), seed) for seed in (1, 2))
+    for _ in range(80):
+        await many()
+    a_parse, among_few, among_many = await least(parse, few, many)
+    await few.index.close()
+    await many.index.close()
+    assert among_many < 3 * among_few
+    assert among_many / 50 < 8 * a_parse / 10
+
+
+@driven
+async def test_a_page_of_an_index_that_is_opened_costs_a_fraction_of_a_parse(tmp_path: Path) -> None:
+    address = f"file:{tmp_path}/index.sqlite"
+    filled = Claims(open_index(address, DETECTOR), 1)
+    for _ in range(80):
+        await filled()
+    await filled.index.close()
+
+    async def opened() -> None:
+        async with open_index(address, DETECTOR) as index:
+            assert await index.count() == 4_000
+
+    a_parse, an_opening = await least(parse, opened, rounds=7)
+    assert an_opening / 4_000 < 0.3 * a_parse / 10
+
+
+@driven
+async def test_a_page_whose_body_is_known_costs_a_part_of_one_that_is_read(tmp_path: Path) -> None:
+    stories = [text(seed, "and so on, at length " * 800) for seed in range(50)]
+    async with filtering(tmp_path / "drops.jsonl", max_cluster=0) as it:
+        numbers = iter(range(1_000))
+
+        async def judge(seed: int) -> None:
+            number = next(numbers)
+            url, html = f"http://example.org/{number}", stories[seed]
+            body = Body(html.encode(), "utf-8", "html")
+            await it.filter.judge(visit(str(number), read=partial(read, html, url), body=lambda: body))
+
+        async def known() -> None:
+            await judge(0)
+
+        async def unknown() -> None:
+            await judge(next(numbers) % 49 + 1)
+
+        await known()
+        cheap, dear = await least(known, unknown)
+        assert it.figures["equal_bodies"] >= ROUNDS
+    assert cheap < 0.5 * dear

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
-from dedup.fingerprint.simhash import distances
+from dedup.index.local.growing import Growing
 from dedup.index.local.table import SLICE, Numbers, weave
 
 __all__ = ["Buckets"]
@@ -23,14 +23,15 @@ class Buckets:
         """Raises ValueError for a plan of several keys, or of prefixes that are not of one width."""
         self._tables = plan.tables
         (self._column,) = {table.column for table in plan.tables}
-        (width,) = {table.prefix for table in plan.tables}
-        self._starts = np.zeros(plan.size << width, np.int32)
+        (self._width,) = {table.prefix for table in plan.tables}
+        self._starts = np.zeros(plan.size << self._width, np.int32)
         self._ends = self._starts.copy()
-        self._values: Hashes = np.empty(0, np.uint64)
-        self._numbers: Numbers = np.empty(0, np.uint32)
+        self._values = Growing(np.uint64, 0)
+        self._numbers = Growing(np.uint32, 0)
         self._rows = 0  # how many are in use
         self._masks = np.array(plan.masks, np.int64)
-        self._first = np.arange(plan.size, dtype=np.int64)[:, np.newaxis] << width
+        self._flips = plan.flips
+        self._first = np.arange(plan.size, dtype=np.int64)[:, np.newaxis] << self._width
 
     @property
     def covered(self) -> int:
@@ -38,7 +39,7 @@ class Buckets:
         return self._rows // len(self._tables)
 
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> Numbers | None:
-        """Numbers of pages with a key within ``radius`` bits, some of them more than once.
+        """Numbers of pages with a key within ``radius`` bits, each of them once.
 
         None if the tables hold more than ``most`` candidates, none of which is then looked at.
         """
@@ -51,8 +52,13 @@ class Buckets:
         if met[-1] > most:
             return None
         rows = np.arange(met[-1]) + (starts - met + lengths).repeat(lengths)
-        near = distances(self._values[rows], key) <= radius
-        found: Numbers = self._numbers[rows[near]]
+        differing = self._values.rows[rows] ^ np.uint64(key)
+        near = (np.bitwise_count(differing) <= radius).nonzero()[0]
+        if len(near) > 1:  # a page that several tables have is taken from the first of them
+            table = met[len(self._masks) - 1 :: len(self._masks)].searchsorted(near, "right")
+            apart = [np.bitwise_count(each.prefix_of(differing[near])) for each in self._tables]
+            near = near[(np.array(apart) <= self._flips).argmax(axis=0) == table]
+        found: Numbers = self._numbers.rows[rows[near]]
         return found
 
     def merge(self, columns: list[Hashes], size: int) -> Iterator[None]:
@@ -61,19 +67,19 @@ class Buckets:
         Buckets move up in their place, the last ones first; meanwhile all that was there is found.  ``columns`` are
         read at once.  O(m) for m pages, then O(n) in slices.
         """
-        fresh, numbers, own = self._sort(columns[self._column], size)
+        keys = columns[self._column][self.covered : size]
+        if not self._rows:
+            self._build(keys)
+            return
+        fresh, numbers, own = self._sort(keys)
+        del columns, keys
         buckets = len(self._starts)
         before = np.zeros(buckets + 1, np.int64)  # how many of the fresh belong into earlier buckets
         np.cumsum(np.bincount(own, minlength=buckets), out=before[1:])
         rows = self._rows + len(fresh)
-        if not self._rows:  # with room for as many again, which is no memory until it is used
-            self._values, self._numbers = np.empty(2 * rows, np.uint64), np.empty(2 * rows, np.uint32)
-        for array in (self._values, self._numbers):
-            yield
-            if rows > len(array):
-                array.resize(
-                    rows, refcheck=False
-                )  # whose memory is moved, and no other thread has a part of it
+        yield
+        self._values.reserve(rows)
+        self._numbers.reserve(rows)
         self._rows = rows
         last = buckets
         while last:
@@ -84,21 +90,40 @@ class Buckets:
             added = slice(int(before[low]), int(before[last]))
             moved = slice(old.start + added.start, old.stop + added.stop)
             new = self._ends[own[added]] - old.start + np.arange(added.stop - added.start)
-            weave(self._values[moved], new, self._values[old].copy(), fresh[added])
-            weave(self._numbers[moved], new, self._numbers[old].copy(), numbers[added])
+            values, pages = self._values.rows, self._numbers.rows
+            weave(values[moved], new, values[old].copy(), fresh[added])
+            weave(pages[moved], new, pages[old].copy(), numbers[added])
+            del values, pages
             self._starts[low:last] += before[low:last]
             self._ends[low:last] += before[low + 1 : last + 1]
             last = low
 
-    def _sort(self, keys: Hashes, size: int) -> tuple[Hashes, Numbers, npt.NDArray[np.int64]]:
+    def _build(self, keys: Hashes) -> None:
+        """Files the first pages, one table after the other."""
+        self._rows = len(self._tables) * len(keys)
+        self._values.reserve(2 * self._rows)
+        self._numbers.reserve(2 * self._rows)
+        for place, prefixes in enumerate(self._each(keys)):
+            order = prefixes.argsort(kind="stable")  # which counts, as there are few values
+            here = slice(place * len(keys), (place + 1) * len(keys))
+            self._values.rows[here], self._numbers.rows[here] = keys[order], order
+            lengths = np.bincount(prefixes, minlength=1 << self._width)
+            ends = lengths.cumsum() + here.start
+            buckets = slice(place << self._width, place + 1 << self._width)
+            self._starts[buckets], self._ends[buckets] = ends - lengths, ends
+
+    def _each(self, keys: Hashes) -> Iterator[npt.NDArray[np.uint16]]:
+        """The prefixes of keys, table by table."""
+        return (table.prefix_of(keys).astype(np.uint16) for table in self._tables)
+
+    def _sort(self, keys: Hashes) -> tuple[Hashes, Numbers, npt.NDArray[np.int64]]:
         """The keys of the next pages in the order of the buckets, their pages, and their buckets."""
-        fresh = keys[self.covered : size]
-        prefixes = [table.prefix_of(fresh).astype(np.uint16) for table in self._tables]
-        orders = [each.argsort(kind="stable") for each in prefixes]  # which counts, as there are few values
+        prefixes = list(self._each(keys))
+        orders = [each.argsort(kind="stable") for each in prefixes]
         each = zip(self._first.ravel(), prefixes, orders, strict=True)
         own = np.concatenate([first + prefix[order] for first, prefix, order in each])
         order = np.concatenate(orders)
-        return fresh[order], (order + self.covered).astype(np.uint32), own
+        return keys[order], (order + self.covered).astype(np.uint32), own
 
     def check(self, columns: list[Hashes]) -> None:
         """Raises AssertionError unless each table is in order and holds exactly the first of the keys."""
@@ -107,7 +132,7 @@ class Buckets:
         bucket = np.repeat(np.arange(len(self._starts)), self._ends - self._starts)
         for table, first in zip(self._tables, self._first.ravel(), strict=True):
             mine = bucket - first >> table.prefix == 0
-            values, numbers = self._values[: self._rows][mine], self._numbers[: self._rows][mine]
+            values, numbers = self._values.rows[: self._rows][mine], self._numbers.rows[: self._rows][mine]
             assert np.array_equal(np.sort(numbers), np.arange(self.covered)), (
                 "a table lacks or repeats a page"
             )

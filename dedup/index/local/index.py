@@ -140,7 +140,7 @@ class LocalIndex(Index):
         if filed is not None and unchanged:
             self._shelf.reclaim(filed, self.run)
             return Verdict.same(known=True, crowded=crowded)
-        self._shelf.file(entry, replaced.page_id if replaced else None)
+        self._shelf.file(entry, replaced.page_id if replaced else None, filed)
         return Verdict.new(near, known=bool(equal), crowded=crowded)
 
     def _shown(

@@ -165,10 +165,10 @@ class Shelf:
             return State.DONE
         return State.SAFE if self._ended.get(entry.run, 0) > self._began.get(run, 0) else State.EARLIER
 
-    def file(self, entry: Entry, replaces: str | None) -> None:
-        """Files a page that is new, or has changed; then it replaces what it was."""
-        if old := self.find(entry.page_id):
-            self._take_out(old)
+    def file(self, entry: Entry, replaces: str | None, before: Entry | None) -> None:
+        """Files a page that is new, or has changed: then it replaces what it was ``before``."""
+        if before is not None:
+            self._take_out(before)
         live = Live(entry, self.tables.add(entry.keys), State.PENDING, replaces=replaces)
         self._rows.append(0)
         self.live[entry.page_id] = self._by_number[live.number] = live

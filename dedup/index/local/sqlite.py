@@ -185,28 +185,29 @@ class Store(IndexFile):
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
                 raise IndexCorruptError(f"the index file:{self.name} is damaged: {printable(found)}")
-            read = self._segments if self._has_segments else self._rows
+            (count,) = connection.execute("SELECT count(*) FROM pages").fetchone()
+            numbers, keys = np.empty(count, np.uint32), np.empty((self._columns, count), np.uint64).T
+            filled = 0
             try:
-                parts = list(read(connection, columns))
-                (count,) = connection.execute("SELECT count(*) FROM pages").fetchone()
-                if count != sum(len(numbers) for numbers, _ in parts):
-                    raise ValueError(f"it has {count:,} pages, but not as many keys")
+                for some, own in (self._segments if self._has_segments else self._rows)(connection):
+                    numbers[filled : filled + len(some)], keys[filled : filled + len(some)] = some, own
+                    filled += len(some)
+                if filled != count:
+                    raise ValueError(f"it has {count:,} pages, but the keys of {filled:,}")
             except (ValueError, OverflowError) as error:
                 raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
-        numbers = np.concatenate([np.empty(0, np.uint32), *(numbers for numbers, _ in parts)])
-        keys = np.concatenate([np.empty((0, self._columns), np.uint64), *(keys for _, keys in parts)])
         self._unpacked = None if self._has_segments else (numbers, keys)
         return numbers, keys
 
-    def _segments(self, connection: sqlite3.Connection, columns: int) -> Iterator[tuple[Numbers, Hashes]]:
+    def _segments(self, connection: sqlite3.Connection) -> Iterator[tuple[Numbers, Hashes]]:
         for segment in connection.execute("SELECT place, keys, checksum FROM segments ORDER BY place"):
             yield unpack(segment, self._columns)
 
-    def _rows(self, connection: sqlite3.Connection, columns: int) -> Iterator[tuple[Numbers, Hashes]]:
+    def _rows(self, connection: sqlite3.Connection) -> Iterator[tuple[Numbers, Hashes]]:
         """The same of a file without segments: every page is read, and checked."""
         read = connection.execute(f"SELECT {COLUMNS}, number FROM pages ORDER BY number")
         while rows := read.fetchmany(BATCH):
-            yield np.array([row[-1] for row in rows], np.uint32), keys_of(rows, columns)
+            yield np.array([row[-1] for row in rows], np.uint32), keys_of(rows, self._columns - len(EXACT))
 
     def _entry(self, row: Sequence[Any]) -> Entry:
         try:
@@ -224,7 +225,7 @@ class Store(IndexFile):
         """The sketches in some rows, unchecked."""
         query = f"SELECT number, sketch FROM pages WHERE number IN ({', '.join('?' * len(rows))})"
         with self._errors():
-            return dict(self._reader.execute(query, rows))
+            return dict(self._reader.execute(query, sorted(rows)))
 
     def row(self, page_id: str) -> int:
         """The row of a page; 0 if it is not there, which costs the least."""

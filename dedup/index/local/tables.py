@@ -12,6 +12,7 @@ from dedup.fingerprint.plans import EXACT, Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.simhash import distances
 from dedup.index.local.buckets import Buckets
+from dedup.index.local.growing import Growing
 from dedup.index.local.table import Numbers, Sorted
 
 __all__ = ["SortedTables"]
@@ -44,11 +45,10 @@ class SortedTables:
     def __init__(self, plan: Plan, keys: Hashes | None = None) -> None:
         keys = np.empty((0, len(EXACT) + plan.columns), np.uint64) if keys is None else keys
         self.size = len(keys)
-        room = max(TAIL, 2 * self.size)  # which is no memory until it is used
-        self._columns = [np.empty(room, np.uint64) for _ in keys.T]
+        self._columns = [Growing(np.uint64, max(TAIL, 2 * self.size)) for _ in keys.T]
         for column, filed in zip(self._columns, keys.T, strict=True):
-            column[: self.size] = filed
-        self._exact = [Sorted(table) for table in EXACT]
+            column.rows[: self.size] = filed
+        self._exact = [Sorted(table, np.uint32) for table in EXACT]
         is_short = {table.prefix for table in plan.tables} == {BUCKET_BITS} and plan.columns == 1
         self._near: Buckets | _Permuted = Buckets(plan) if is_short else _Permuted(plan)
         self._covered = 0  # how many pages are in every table
@@ -58,11 +58,11 @@ class SortedTables:
 
     def add(self, keys: tuple[int, ...]) -> int:
         """Files the keys of a page; its number.  O(1), and now and then a slice of a merge."""
-        if self.size == len(self._columns[0]):
-            for column in self._columns:  # which is moved as whole pages of memory, and seldom copied
-                column.resize(self.size + self._most(), refcheck=False)
+        if self.size == len(self._columns[0].rows):
+            for column in self._columns:
+                column.reserve(2 * self.size)
         for column, key in zip(self._columns, keys, strict=True):
-            column[self.size] = key
+            column.rows[self.size] = key
         self.size += 1
         if self._merging is None and self.size - self._covered > self._most():
             self._merging = self._merge()
@@ -78,66 +78,73 @@ class SortedTables:
         """Brings all tables up to date, one after the other, and stops after each slice."""
         size = self.size
         for table in self._exact:
-            yield from table.merge(self._columns[table.table.column][len(table.numbers) : size])
-        yield from self._near.merge(self._columns, size)
+            yield from table.merge(self._columns[table.table.column].rows[len(table.numbers) : size])
+        yield from self._near.merge([column.rows for column in self._columns], size)
         self._covered = size
 
     def keys(self, number: int) -> tuple[int, ...]:
         """The keys of a page."""
-        return tuple(int(column[number]) for column in self._columns)
+        return tuple(int(column.rows[number]) for column in self._columns)
 
     def equal(self, digest: int, column: int = 0) -> list[int]:
         """Numbers of all pages with a digest, or (column 1) one of the main view, ascending."""
-        _, _, filed = self._exact[column].probe(digest)
+        held, key = self._columns[column].rows, np.uint64(digest)
+        filed = self._exact[column].equal(digest)
         covered = len(self._exact[column].numbers)
-        tail = np.flatnonzero(self._columns[column][covered : self.size] == np.uint64(digest)) + covered
-        return sorted(filed.tolist()) + tail.tolist()
+        tail = (held[covered : self.size] == key).nonzero()[0] + covered
+        found: list[int] = tail.tolist()
+        return sorted(filed[held[filed] == key].tolist()) + found if len(filed) else found
 
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> tuple[list[list[int]], int]:
         """Numbers of pages with a key within ``radius`` bits (of at most the plan's) of the one here, and how many are.
 
         By distance, the nearest first; at one distance, those first that share the most keys; ``most`` of them.
         """
-        filed = list(zip(self._columns[len(EXACT) :], keys[len(EXACT) :], strict=True))
+        own = [column.rows for column in self._columns[len(EXACT) :]]
+        filed = list(zip(own, keys[len(EXACT) :], strict=True))
         found = self._near.within(keys, radius, self.size // SCAN_SHARE)
         first = 0 if found is None else self._covered
-        near = np.zeros(self.size - first, bool)
-        for column, key in filed:
+        near = distances(own[0][first : self.size], filed[0][1]) <= radius
+        for column, key in filed[1:]:
             near |= distances(column[first : self.size], key) <= radius
-        numbers = np.flatnonzero(near) + first
-        if found is not None and len(found):
-            numbers = np.unique(np.concatenate((found, numbers)))
+        numbers = near.nonzero()[0] + first
+        if found is not None and len(found):  # of a merge that is under way, some pages are in both
+            numbers = np.concatenate((found[found < first], numbers))
         if not len(numbers):
             return [], 0
         differing = np.stack([distances(column[numbers], key) for column, key in filed])
         apart, unshared = differing.min(axis=0), np.count_nonzero(differing, axis=0)
-        rank = apart.astype(np.uint16) * np.uint16(len(keys)) + unshared.astype(np.uint16)
-        order = rank.argsort(kind="stable")[:most]
-        starts = np.flatnonzero(np.diff(apart[order])) + 1
-        return [group.tolist() for group in np.split(numbers[order], starts)], len(numbers)
+        rank = apart.astype(np.int64) * len(keys) + unshared << 32 | numbers
+        if len(rank) > most:
+            rank.partition(most)
+        nearest = np.sort(rank[:most])
+        starts = np.flatnonzero(np.diff((nearest >> 32) // len(keys))) + 1
+        return [group.tolist() for group in np.split(nearest & 0xFFFFFFFF, starts)], len(numbers)
 
     def check(self) -> None:
         """Raises AssertionError unless every table is in order and holds exactly its share of the keys."""
         for table in self._exact:
-            table.check(self._columns[table.table.column])
-        self._near.check(self._columns)
+            table.check(self._columns[table.table.column].rows)
+        self._near.check([column.rows for column in self._columns])
 
 
 class _Permuted:
     """The tables of a plan with long prefixes, each of which is found by halving."""
 
     def __init__(self, plan: Plan) -> None:
-        self._tables = [Sorted(table) for table in plan.tables]
+        self._tables = [Sorted(table, np.uint64) for table in plan.tables]
 
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> Numbers | None:
-        """Numbers of pages with a key within ``radius`` bits, some of them more than once.
+        """Numbers of pages with a key within ``radius`` bits, each of them once.
 
         None if the tables hold more than ``most`` candidates, none of which is then looked at.
         """
         probes = [table.probe(keys[table.table.column]) for table in self._tables]
         if sum(len(found) for _, _, found in probes) > most:
             return None
-        return np.concatenate([found[distances(values, key) <= radius] for key, values, found in probes])
+        return np.unique(
+            np.concatenate([found[distances(values, key) <= radius] for key, values, found in probes])
+        )
 
     def merge(self, columns: list[Hashes], size: int) -> Iterator[None]:
         """Files the keys of the next pages, up to a number, and stops after each slice."""

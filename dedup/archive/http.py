@@ -21,13 +21,14 @@ class Response(NamedTuple):
     body: bytes
     whole: bool  #: whether the body came to its end
     payload: bytes | None  #: the body as it was sent, if it was packed
+    fields: dict[bytes, bytes]  #: by their names in lower case; of some of one name, the first
 
 
 def parse(message: bytes) -> Response | None:
     """The response in a message; None if it is none.
 
     >>> parse(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/html\\r\\n\\r\\n<p>Hello")
-    Response(status=200, type='text/html', body=b'<p>Hello', whole=True, payload=None)
+    Response(status=200, type='text/html', body=b'<p>Hello', whole=True, payload=None, fields={...})
     """
     head, gap, body = message.partition(b"\r\n\r\n")
     if not gap:
@@ -48,7 +49,7 @@ def parse(message: bytes) -> Response | None:
             body, ended = unpack(body)
             whole = whole and ended
     kind = fields.get(b"content-type", b"").decode("latin-1")
-    return Response(int(rest[:3]), kind, body, whole, None if body is sent else sent)
+    return Response(int(rest[:3]), kind, body, whole, None if body is sent else sent, fields)
 
 
 def _unchunk(body: bytes) -> tuple[bytes, bool]:

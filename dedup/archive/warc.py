@@ -82,7 +82,7 @@ class Warc:
                 return Item(record, None, "not_http")
             if response.status != 200:
                 return Item(record, None, "status")
-            _, content_type, body, whole, payload = response
+            _, content_type, body, whole, payload, _ = response
         else:
             content_type, body, whole, payload = fields.get("content-type", ""), record.block, True, None
         read = kind_of(content_type, body)

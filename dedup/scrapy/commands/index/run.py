@@ -30,7 +30,8 @@ def run(verb: str, rest: list[str], opts: argparse.Namespace, settings: Settings
 def spider_meant(settings: Settings, name: str) -> str:
     """The spider whose index is meant, of which the settings now are; "" if they name an index without it."""
     spiders = spider_loader(settings)
-    names = sorted(spiders.list())
+    own = {name: spiders.load(name).custom_settings or {} for name in spiders.list()}
+    names = sorted(name for name in own if own[name].get("DEDUP_INDEX") != "memory:")  # others have no index
     named = settings.get("DEDUP_NAMESPACE") or str(settings.get("DEDUP_INDEX")).startswith("file:")
     if not name and (named or len(names) < 2):
         name = names[0] if len(names) == 1 else ""

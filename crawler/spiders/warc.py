@@ -1,0 +1,141 @@
+"""The spider `warc`: the pages of archives, through the filter of a crawl, and without a network."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Headers, Response, TextResponse
+from scrapy.responsetypes import responsetypes
+from twisted.python.failure import Failure
+
+from crawler.items import PageItem
+from dedup import SettingsError
+from dedup.archive import Capture, Item, open_input
+from dedup.archive.capture import NEVER
+from dedup.archive.http import parse
+from dedup.archive.warc import Record
+from dedup.scrapy import judgement, refuse
+
+__all__ = ["ArchiveMiddleware", "WarcSpider"]
+
+#: In the meta of a request: the response that an archive has for it.
+ARCHIVED = "archived"
+#: What says how a body was packed, which it is no more.
+PACKED = (b"content-encoding", b"content-length", b"transfer-encoding")
+
+
+class ArchiveMiddleware:
+    """Answers requests from archives, and no others; so nothing is asked of any server."""
+
+    def process_request(self, request: Request) -> Response:
+        """The response in the archive."""
+        try:
+            response: Response = request.meta.pop(ARCHIVED)
+        except KeyError:
+            raise IgnoreRequest("it is in no archive") from None
+        return response
+
+
+class WarcSpider(Spider):
+    """``scrapy crawl warc -a path=FILE[,FILE...]``
+
+    The files are what `scrapy dedup` reads.  Their pages come in the order of the files, as if they were fetched; no
+    link is followed.
+    """
+
+    name = "warc"
+    custom_settings = {  # noqa: RUF012 (as Scrapy declares it)
+        "DOWNLOADER_MIDDLEWARES": {"crawler.spiders.warc.ArchiveMiddleware": 1},
+        "DEDUP_KEEP_START": False,  # each page is one to begin with
+        "CONCURRENT_REQUESTS": 1,  # in their order
+        "REDIRECT_ENABLED": False,  # where to is in no archive, or is met anyway
+        "METAREFRESH_ENABLED": False,
+        "DEDUP_INDEX": "memory:",
+    }
+
+    def __init__(self, path: str = "", **kwargs: Any) -> None:
+        super().__init__()
+        self.wrong: SettingsError | None = None
+        try:
+            if kwargs:
+                raise SettingsError(f"this spider has no argument {', '.join(kwargs)}; allowed: path")
+            if not path:
+                raise SettingsError("path is missing; give one or more files: -a path=pages.warc.gz")
+            self.readers = [open_input(Path(name)) for name in path.split(",")]
+        except SettingsError as error:
+            self.wrong = error
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Is called by Scrapy."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.opened, signals.spider_opened)
+        return spider
+
+    def opened(self) -> None:
+        """Stops a crawl with wrong arguments before it begins."""
+        if self.wrong:
+            refuse(self.crawler, self.wrong)
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Requests the pages, each when the one before is on its way, so that few are in memory."""
+        assert self.crawler.engine is not None
+        assert self.crawler.stats is not None
+        for reader in self.readers:
+            for item in reader:
+                if item.capture is None:
+                    self.crawler.stats.inc_value(
+                        f"archive/{'damage' if item.damaged else 'skipped'}/{item.why}"
+                    )
+                elif (request := _request(item, item.capture, self.failed)) is None:
+                    self.crawler.stats.inc_value("archive/skipped/url")
+                else:
+                    while self.crawler.engine.needs_backout():
+                        await self.crawler.signals.wait_for(signals.scheduler_empty)
+                    yield request
+
+    def failed(self, failure: Failure) -> None:
+        """Logs a line for a page that was not filtered, and yet gets nowhere."""
+        if not isinstance(failure.value, IgnoreRequest):
+            self.logger.error("%s: %s", getattr(failure, "request", ""), failure.getErrorMessage())
+
+    def parse(self, response: Response) -> Iterator[PageItem]:
+        """Yields an item for the page."""
+        judged = judgement(response)
+        fetched = response.meta["fetched"]
+        yield PageItem(
+            url=response.url,
+            status=response.status,
+            title=(response.xpath("normalize-space(//title)").get() or None)
+            if judged and not judged.fingerprint.reason
+            else None,
+            depth=0,
+            fingerprint=judged.fingerprint.hex if judged else None,
+            fetched=""
+            if fetched == NEVER
+            else datetime.fromtimestamp(fetched / 1e6, UTC).isoformat(timespec="seconds"),
+        )
+
+
+def _request(item: Item, page: Capture, errback: Any) -> Request | None:
+    """The request for a page, with its response; None if its address can't be requested."""
+    try:
+        request = Request(page.url, dont_filter=True, errback=errback, meta={"fetched": page.fetched})
+    except ValueError:
+        return None
+    headers = Headers({"Content-Type": "text/html" if page.kind == "html" else "text/plain"})
+    if isinstance(item.raw, Record) and item.raw.block and (response := parse(item.raw.block)):
+        headers = Headers({name: value for name, value in response.fields.items() if name not in PACKED})
+    body = page.body if isinstance(page.body, bytes) else page.body.encode("utf-8", "replace")
+    kind = responsetypes.from_args(headers=headers, url=page.url, body=body)
+    whole = kind(
+        page.url, headers=headers, body=body, flags=[] if page.whole else ["dataloss"], request=request
+    )
+    if isinstance(page.body, str) and isinstance(whole, TextResponse):
+        whole = whole.replace(encoding="utf-8")
+    request.meta[ARCHIVED] = whole
+    return request

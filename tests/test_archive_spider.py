@@ -1,0 +1,63 @@
+"""`scrapy crawl warc`: an archive goes through the middleware of a crawl, and nothing is asked of any server."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from dedup.archive import Cleaning
+from tests.support.crawls import words
+from tests.support.processes import Scrapy, scrapy
+from tests.support.waiting import LIMIT
+from tests.test_archive import record
+
+REFRESH = '<meta http-equiv="refresh" content="0; url=http://127.0.0.1:1/">' + f"<p>{words('refresh')}"
+
+
+def lines(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_it_drops_what_the_command_drops(tmp_path: Path) -> None:
+    pages = {
+        f"http://127.0.0.1:1/{n}": f"<p>{words(n % 12)} {words(n, n % 4)} <a href=/{n}>" for n in range(40)
+    }
+    pages["http://127.0.0.1:1/refresh"] = REFRESH
+    archive = tmp_path / "x.warc.gz"
+    dated = (
+        (url, html, f"2026-11-01T10:00:{second:02}Z") for second, (url, html) in enumerate(pages.items())
+    )
+    archive.write_bytes(
+        gzip.compress(b"".join(record(url, html, WARC_Date=date) for url, html, date in dated))
+    )
+    dropped, kept = tmp_path / "dropped.jsonl", tmp_path / "kept.jsonl"
+    command = ["crawl", "warc", "-a", f"path={archive}", "-O", kept, "-s", f"DEDUP_LOG={dropped}"]
+    assert Scrapy(*command, output=tmp_path).wait(LIMIT) == 0
+    Cleaning([str(archive)], duplicates=str(tmp_path / "drops.jsonl")).run()
+    assert [each["url"] for each in lines(dropped)] == [
+        each["url"] for each in lines(tmp_path / "drops.jsonl")
+    ]
+    met = {each["url"] for each in lines(dropped)} | {each["url"] for each in lines(kept)}
+    assert met == set(pages)
+    assert lines(kept)[1]["fetched"] == "2026-11-01T10:00:01+00:00"
+    assert "downloader/exception" not in (tmp_path / "stderr").read_text()
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("path=", "path is missing; give one or more files: -a path=pages.warc.gz"),
+        ("path={}/none", "the input {}/none can't be read: there is no such file"),
+        ("file=x", "this spider has no argument file; allowed: path"),
+    ],
+)
+def test_what_it_can_t_read_stops_it_before_it_begins(argument: str, said: str, tmp_path: Path) -> None:
+    done = scrapy("crawl", "warc", "-a", argument.format(tmp_path))
+    assert done.returncode == 2
+    assert said.format(tmp_path) in done.stderr
+
+
+def test_the_commands_of_an_index_do_not_ask_which_spider_is_meant(tmp_path: Path) -> None:
+    done = scrapy("index", "info", "-s", f"DEDUP_INDEX=file:{tmp_path}/none.sqlite", "--spider", "")
+    assert "nothing has been filed there yet" in done.stderr

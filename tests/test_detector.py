@@ -1,6 +1,7 @@
 """What a Detector accepts, what it says of itself, and when it calls two pages duplicates."""
 
 import hashlib
+import pickle
 import random
 from itertools import product
 from typing import Any
@@ -80,6 +81,16 @@ def test_parameters_are_strings() -> None:
 
 def test_1_and_1_0_are_the_same_resemblance() -> None:
     assert Detector(min_resemblance=1).parameters == Detector(min_resemblance=1.0).parameters
+
+
+def test_a_detector_that_was_used_goes_to_another_process() -> None:
+    story = "one and the same story, which is told again and again " * 5
+    detector = Detector(ignore=(".cookies",), ignore_text=("x+",))
+    page = f"<p>{story}<p class=cookies>We like cookies"
+    before = detector.fingerprint(page)
+    other = pickle.loads(pickle.dumps(detector))
+    assert other == detector
+    assert other.fingerprint(page) == before
 
 
 def test_equal_settings_make_equal_detectors() -> None:

@@ -84,6 +84,10 @@ class Detector:
             raise SettingsError(name="features", value=self.features, allowed="a dedup.Features")
         _ = self.finder, self.ignored  # which raise if they can't be made from these settings
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings alone: all else is made again, where it is unpickled."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
     @cached_property
     def finder(self) -> Method:
         """The method that ``method`` names, by which candidates are found."""

@@ -5,6 +5,7 @@
 # make plugin                             runs the tests of the add-on on the oldest Scrapy and on the newest
 # make companions                         runs the tests of the add-on beside other packages for Scrapy
 # make bench [BENCH="--pages 100000"]     measures us beside our peers; takes a quarter of an hour
+# make spark                              runs the tests of dedup.spark with PySpark, which is 460 MB; needs Java 17
 # make docs                               builds the documentation as a site, in docs/_build
 # make clean                              removes everything that these have made
 # make help                               shows these lines
@@ -45,6 +46,9 @@ BESIDE := -q -m companions -W ignore -p no:cacheprovider
 
 bench: .venvs/bench/done
 	.venvs/bench/bin/python -W ignore -m benchmarks.beside $(BENCH)
+
+spark: .venvs/spark/done
+	.venvs/spark/bin/python -m pytest -q -m spark -W ignore -p no:cacheprovider tests/test_spark.py
 
 # Every warning is an error, so no link is dead.
 docs: $(VENV)/docs
@@ -100,6 +104,11 @@ $(VENV)/docs: $(VENV)/crawl
 	$(PYTHON) -m venv --clear .venvs/older
 	.venvs/older/bin/python -m pip install -q --disable-pip-version-check -e . pytest hypothesis \
 		'scrapy==2.14.1' 'twisted<26' scrapy-deltafetch scrapy-splash
+	@touch $@
+
+.venvs/spark/done: pyproject.toml
+	$(PYTHON) -m venv --clear .venvs/spark
+	.venvs/spark/bin/python -m pip install -q --disable-pip-version-check -e '.[spark]' pytest hypothesis
 	@touch $@
 
 # The tests of the Redis index need a redis-server, those of the report a chromium.

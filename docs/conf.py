@@ -22,8 +22,8 @@ apidoc_modules = [
         "destination": "api",
         "separate_modules": True,
         "module_first": True,
-        # `dedup.scrapy` shows the function of the first name; the second can be imported with spidermon only
-        "exclude_patterns": ["**/judgement.py", "**/monitors.py"],
+        # `dedup.scrapy` shows the function of the first name; the others can be imported with spidermon or PySpark only
+        "exclude_patterns": ["**/judgement.py", "**/monitors.py", "**/spark"],
         "automodule_options": ["members", "undoc-members"],
     }
 ]

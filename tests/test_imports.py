@@ -94,3 +94,12 @@ def test_the_list_of_suffixes_is_loaded_when_an_index_needs_it(tmp_path: Path) -
     code = "from dedup import Detector, open_index; open_index('memory:', Detector(), scope='{}')"
     assert not {"tldextract", "requests", "redis"} & libraries(loaded(code.format("host"), tmp_path))
     assert "tldextract" in libraries(loaded(code.format("site"), tmp_path))
+
+
+def test_without_pyspark_one_line_says_what_is_missing(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['pyspark'] = None\nimport dedup.spark"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    last = done.stderr.splitlines()[-1]
+    assert last == "ImportError: dedup.spark needs PySpark, and Java 17: pip install 'shingleback[spark]'"

@@ -1,20 +1,30 @@
 """Tables of pages on Spark: the verdicts of one machine, however the table is partitioned."""
 
+import doctest
 import os
 import random
+import re
 import shutil
 import sys
 from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dedup
+from dedup.errors import DedupError, SettingsError
+from tests.support import ROOT
 from tests.support.pages.shops import COPIES, Shop
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: dedup.spark is NOT tested")
 if shutil.which("java") is None:
     pytest.skip("Java is not installed: dedup.spark is NOT tested", allow_module_level=True)
+
+from pyspark.sql import SparkSession
+
+from dedup.spark import clusters, fingerprints, near_pairs, unique, verdicts
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("default")]
 SAID = ("status", "reason", "of", "of_id", "rule", "distance", "resemblance")
@@ -23,8 +33,6 @@ SAID = ("status", "reason", "of", "of_id", "rule", "distance", "resemblance")
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """Spark in this process and one of Java's, with two threads; a task may fail once."""
-    from pyspark.sql import SparkSession
-
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.ui.enabled": "false",
@@ -33,6 +41,9 @@ def spark() -> Iterator[Any]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.log.level": "OFF",
+        # What is quick to start, since the tests take no longer than that.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     builder = SparkSession.builder.master("local[2,2]").appName("tests")
     for name, value in settings.items():
@@ -68,18 +79,139 @@ def told(verdicts: Any) -> dict[str, tuple[Any, ...]]:
     return {row["id"]: tuple(row[field] for field in SAID) for row in verdicts.collect()}
 
 
-@pytest.mark.parametrize("partitions", [1, 5])
-def test_the_verdicts_are_those_of_one_machine(spark: Any, partitions: int) -> None:
-    from dedup.spark import unique, verdicts
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    return pages_of_shops()
 
-    rows = pages_of_shops()
+
+NAMED = {"html": "html", "url": "url", "id": "name", "order": "n"}
+
+
+def test_the_verdicts_are_those_of_one_machine_even_if_a_task_dies(
+    spark: Any, rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
     wanted = alone(rows)
     assert {says[0] for says in wanted.values()} == {"new", "duplicate", "unjudged"}
     assert {says[4] for says in wanted.values()} == {None, "exact", "simhash"}
-    shuffled = random.Random(partitions).sample(rows, len(rows))
-    table = spark.createDataFrame(shuffled).repartition(partitions)
-    named = {"html": "html", "url": "url", "id": "name", "order": "n"}
-    assert told(verdicts(table, **named)) == wanted
-    if partitions > 1:
-        kept = {row["name"] for row in unique(table, **named).collect()}
-        assert kept == {name for name, says in wanted.items() if says[0] != "duplicate"}
+    died = str(tmp_path / "died")
+
+    def dies_once(batches: Any) -> Any:
+        for batch in batches:
+            yield batch
+            if 60 in batch.column("n").to_pylist() and not os.path.exists(died):
+                Path(died).touch()
+                os._exit(1)
+
+    table = spark.createDataFrame(random.Random(1).sample(rows, len(rows))).repartition(3)
+    found = verdicts(table.mapInArrow(dies_once, table.schema), **NAMED)
+    assert told(found) == wanted
+    assert os.path.exists(died)
+
+
+def test_unique_gives_the_rows_that_are_kept(spark: Any, rows: list[dict[str, Any]]) -> None:
+    wanted = {
+        name for name, says in alone(rows, chrome=False, scope="host").items() if says[0] != "duplicate"
+    }
+    table = spark.createDataFrame(rows).repartition(1)
+    found = unique(table, **NAMED, chrome=False, scope="host")
+    assert found.columns == table.columns
+    assert {row["name"] for row in found.collect()} == wanted
+
+
+def test_pairs_and_clusters_are_those_that_a_detector_finds(spark: Any, rows: list[dict[str, Any]]) -> None:
+    with dedup.open() as pages:
+        detector = pages.detector
+        made = {}  # of each content, the first page
+        for row in rows:
+            page = pages.fingerprint(html=row["html"] or "", url=row["url"])
+            if page.reason is None and page not in made.values():
+                made[row["name"]] = page
+    wanted = set()
+    for (left, a), (right, b) in combinations(made.items(), 2):
+        if detector.is_candidate(a, b):
+            found = detector.compare(a, b)
+            wanted.add((left, right, found.distance, found.resemblance, found.duplicate))
+    prints = fingerprints(spark.createDataFrame(rows), **NAMED).cache()
+    pairs = near_pairs(prints)
+    assert {tuple(row) for row in pairs.collect()} == wanted
+    assert {row[4] for row in wanted} == {False, True}
+    cluster = {row["id"]: row["cluster"] for row in clusters(prints).collect()}
+    assert len(cluster) == len(rows)
+    for left, right, *_, duplicate in wanted:
+        if duplicate:
+            assert cluster[left] == cluster[right]
+    alike = {name for pair in wanted if pair[4] for name in pair[:2]}
+    assert all(cluster[name] == name for name in made if name not in alike)
+
+
+def test_a_method_of_other_keys(spark: Any, rows: list[dict[str, Any]]) -> None:
+    table = spark.createDataFrame(rows)
+    assert told(verdicts(table, **NAMED, method="minhash")) == alone(rows, method="minhash")
+
+
+def test_a_mistake_is_told_in_one_line(spark: Any) -> None:
+    table = spark.createDataFrame([("a", "text", 1)], "url string, body string, n int")
+    mistakes: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+        ([1], {"text": "body"}, TypeError, "pages is a list; allowed: a DataFrame of PySpark"),
+        (table, {"url": "url"}, TypeError, "of html, text and tokens, none are given; give one"),
+        (
+            table,
+            {"text": "body"},
+            TypeError,
+            "neither id nor url is given; give a column that tells each row",
+        ),
+        (
+            table,
+            {"text": "bodi", "id": "n"},
+            ValueError,
+            "text names the column 'bodi', which the table has not; is body",
+        ),
+        (table, {"text": "n", "url": "url"}, TypeError, "text names the column 'n' of int; allowed: strings"),
+        (table, {"text": 7, "url": "url"}, TypeError, "text is 7; allowed: the name of a column"),
+        (
+            table,
+            {"text": "body", "url": "url", "order": ["m"]},
+            ValueError,
+            "order names the column 'm', which",
+        ),
+        (
+            table,
+            {"text": "body", "url": "url", "max_distence": 3},
+            TypeError,
+            "there is no setting max_distence; is",
+        ),
+        (
+            table,
+            {"text": "body", "url": "url", "max_distance": 9},
+            SettingsError,
+            "max_distance is 9; allowed: a whole",
+        ),
+    ]
+    for pages, given, kind, says in mistakes:
+        with pytest.raises(kind) as caught:
+            fingerprints(pages, **given)
+        assert str(caught.value).startswith(says)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("ids", "says"),
+    [
+        (["a", "b", "a"], "2 rows have the id 'a'; name a column by id= that tells each row from all others"),
+        ([None, "b"], "1 row has no id; name a column by id= that tells each row from all others"),
+    ],
+)
+def test_ids_that_tell_no_rows_apart_are_told(spark: Any, ids: list[str | None], says: str) -> None:
+    table = spark.createDataFrame([(each, "text") for each in ids], "name string, body string")
+    with pytest.raises(DedupError, match=f"^{re.escape(says)}$"):
+        verdicts(table, text="body", id="name")
+
+
+def test_the_example_prints_what_the_text_shows(spark: Any) -> None:
+    text = (ROOT / "docs" / "spark.md").read_text()
+    blocks = re.sub(r"^```pycon\n(.*?)^```", r"\1", text, flags=re.MULTILINE | re.DOTALL)
+    example = doctest.DocTestParser().get_doctest(blocks, {"spark": spark}, "spark.md", "docs/spark.md", 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(example)
+    assert runner.summarize(verbose=False).failed == 0
+    assert runner.tries >= 5

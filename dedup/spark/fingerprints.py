@@ -1,10 +1,10 @@
 """Fingerprints as rows of a table, and the way back."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
@@ -17,15 +17,17 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from dedup.batch.pages import Settings, open
-from dedup.fingerprint.fingerprint import Called, Fingerprint, Own
+from dedup.archive.capture import Capture, fingerprint
+from dedup.archive.packing import pack
+from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.index.entry import scope_mask, storable_url
+from dedup.page.html import Page
 from dedup.page.urls import host
-from dedup.spark.pages import Columns, given
+from dedup.spark.pages import Given, asked, selected
 
-__all__ = ["fingerprints", "prints_of", "restored"]
+__all__ = ["NAMES", "PRINT", "arrays", "fingerprints", "printed", "prints_of"]
 
-#: What is said of a page, in this order; 64 bits each are a long, whose sign means nothing.
+#: What is made of a page; 64 bits are a long, whose sign means nothing.
 PRINT = [
     StructField("scope", LongType()),  # pages are compared if it is the same
     StructField("host", StringType()),  # whose chrome is learned
@@ -37,28 +39,20 @@ PRINT = [
     StructField("digest", LongType()),
     StructField("view", LongType()),
     StructField("bands", ArrayType(LongType())),
-    StructField("heading", LongType()),
-    StructField("names", LongType()),
-    StructField("place", LongType()),
-    StructField("said", LongType()),
-    StructField("own", BinaryType()),
+    StructField("packed", BinaryType()),  # all of it, as `dedup.archive.packing` has it
 ]
+ARROW = {
+    LongType: pa.int64(),
+    StringType: pa.string(),
+    IntegerType: pa.int32(),
+    BinaryType: pa.binary(),
+    ArrayType: pa.list_(pa.int64()),
+}
 #: Columns by which a table of fingerprints is known.
 NAMES = ["id", "url", "order", *(field.name for field in PRINT)]
 
 
-def fingerprints(
-    pages: DataFrame,
-    *,
-    html: str | None = None,
-    text: str | None = None,
-    tokens: str | None = None,
-    url: str | None = None,
-    encoding: str | None = None,
-    id: str | None = None,
-    order: str | Sequence[str] = (),
-    **settings: Unpack[Settings],
-) -> DataFrame:
+def fingerprints(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
     """The fingerprints of a table of pages, a row each: what all else here is made from.
 
     Columns are given by their names: one of ``html`` (strings or binary, of which ``encoding`` is the character set
@@ -71,109 +65,68 @@ def fingerprints(
 
     Raises TypeError, ValueError and `SettingsError` for what can't be meant, before anything is computed.
     """
-    columns = Columns(html, text, tokens, url, encoding, id, order)
-    table = given(pages, columns)
-    with open(**settings):  # which refuses what is no setting
-        pass
-    make = partial(_made, kind=columns.kind, settings=settings)
+    columns, settings, detector = asked(given)
+    table = selected(pages, columns)
+    make = partial(_made, kind=columns.kind, detector=detector, scope=settings.get("scope", "all"))
     passed = [table.schema[name] for name in ("id", "url", "order")]
     return table.mapInArrow(make, StructType([*passed, *PRINT]))
 
 
-def prints_of(pages: DataFrame, columns: Columns, settings: Settings) -> DataFrame:
+def prints_of(pages: DataFrame, given: Given) -> DataFrame:
     """The fingerprints of a table, which may be those already."""
     if isinstance(pages, DataFrame) and pages.columns == NAMES:
-        if any(columns):
-            raise TypeError("pages are fingerprints already; name no columns")
-        with open(**settings):
-            return pages
-    return fingerprints(pages, **columns._asdict(), **settings)
+        if any(asked(given).columns):
+            raise TypeError("pages are fingerprints already, whose columns have no other names")
+        return pages
+    return fingerprints(pages, **given)
 
 
-def _made(batches: Iterable[pa.RecordBatch], kind: str, settings: Settings) -> Iterator[pa.RecordBatch]:
-    scope = settings.get("scope", "all")
-    with open(**settings) as pages:
-        for batch in batches:
-            made, scopes, hosts = [], [], []
-            for page, url, encoding in zip(*map(batch.column, ("page", "url", "encoding")), strict=True):
-                address, content = url.as_py(), page.as_py()
-                if content is None:
-                    made.append(Fingerprint.unjudged("empty"))
-                else:
-                    given: dict[str, Any] = {kind: content, "url": address, "encoding": encoding.as_py()}
-                    made.append(pages.fingerprint(**given))
-                address = storable_url(address)
-                scopes.append(_signed(scope_mask(scope, address)))
-                hosts.append(host(address))
-            rows = [(*each, *_row(page)) for *each, page in zip(scopes, hosts, made, strict=True)]
-            arrays = [pa.array([row[at] for row in rows], _arrow(field)) for at, field in enumerate(PRINT)]
-            passed = [batch.column(name) for name in NAMES[:3]]
-            yield pa.RecordBatch.from_arrays([*passed, *arrays], names=NAMES)
+def _made(
+    batches: Iterable[pa.RecordBatch], kind: str, detector: Detector, scope: str
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = []
+        for content, url, encoding in zip(*map(batch.column, ("page", "url", "encoding")), strict=True):
+            page, made = _read(content.as_py(), kind, url.as_py(), encoding.as_py(), detector)
+            rows.append(printed(page, made, url.as_py(), scope))
+        passed = [batch.column(name) for name in NAMES[:3]]
+        yield pa.RecordBatch.from_arrays([*passed, *arrays(rows)], names=NAMES)
 
 
-def _arrow(field: StructField) -> pa.DataType:
-    kinds = {
-        LongType: pa.int64(),
-        StringType: pa.string(),
-        IntegerType: pa.int32(),
-        BinaryType: pa.binary(),
-        ArrayType: pa.list_(pa.int64()),
-    }
-    return kinds[type(field.dataType)]
+def _read(
+    content: Any, kind: str, url: str, encoding: str | None, detector: Detector
+) -> tuple[Page, Fingerprint]:
+    if content is None:
+        return Page([], 0, "empty"), Fingerprint.unjudged("empty")
+    if kind == "tokens":
+        made = detector.fingerprint_tokens([token or "" for token in content])
+        return Page([], made.links, made.reason), replace(made, own=made.own if url else None)
+    return fingerprint(Capture(url, content, "html" if kind == "html" else "text", encoding), detector)
 
 
-def _row(page: Fingerprint) -> tuple[Any, ...]:
-    """A fingerprint as the columns from ``reason`` on have it."""
+def printed(page: Page, made: Fingerprint, url: str, scope: str) -> tuple[Any, ...]:
+    """The columns of a page."""
+    url = storable_url(url)
     return (
-        page.reason,
-        None if page.simhash is None else _signed(page.simhash),
-        page.sketch,
-        page.tokens,
-        page.links,
-        _signed(page.digest),
-        _signed(page.view or page.digest),
-        [*map(_signed, page.bands)],
-        *map(_signed, (*page.called, page.said)),
-        None if page.own is None else _packed(page.own),
+        _signed(scope_mask(scope, url)),
+        host(url) if made.own else "",
+        made.reason,
+        None if made.simhash is None else _signed(made.simhash),
+        made.sketch,
+        made.tokens,
+        made.links,
+        _signed(made.digest),
+        _signed(made.view or made.digest),
+        [*map(_signed, made.bands)],
+        pack(page, made),
     )
 
 
-def restored(row: Sequence[Any]) -> Fingerprint:
-    """The fingerprint of a row: of the columns from ``reason`` on."""
-    reason, simhash, sketch, tokens, links, digest, view, bands, heading, names, place, said, own = row
-    return Fingerprint(
-        None if simhash is None else _unsigned(simhash),
-        sketch,
-        tokens,
-        links,
-        reason,
-        _unsigned(digest),
-        tuple(map(_unsigned, bands)),
-        _unsigned(view),
-        Called(*map(_unsigned, (heading, names, place))),
-        _unsigned(said),
-        None if own is None else _unpacked(own),
-    )
+def arrays(rows: Sequence[tuple[Any, ...]]) -> list[pa.Array]:
+    """What was `printed`, by column."""
+    kinds = [ARROW[type(field.dataType)] for field in PRINT]
+    return [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(kinds)]
 
 
 def _signed(number: int) -> int:
     return number - (number >> 63 << 64)
-
-
-def _unsigned(number: int) -> int:
-    return number & 0xFFFFFFFFFFFFFFFF
-
-
-def _packed(own: Own) -> bytes:
-    masks = (np.packbits(mask).tobytes() for mask in (own.filled, own.main, own.view))
-    return b"".join(
-        (own.ids.astype("<u2").tobytes(), *masks, own.shingles.to_bytes(4, "little"), bytes([own.has_data]))
-    )
-
-
-def _unpacked(octets: bytes) -> Own:
-    slots = (len(octets) - 5) * 8 // 19  # 16 bits of each, and three masks
-    ids = np.frombuffer(octets, "<u2", slots).astype(np.uint16)
-    bits = np.frombuffer(octets, np.uint8, slots * 3 // 8, 2 * slots)
-    filled, main, view = np.unpackbits(bits).view(np.bool_).reshape(3, slots)
-    return Own(ids, filled, main, view, int.from_bytes(octets[-5:-1], "little"), bool(octets[-1]))

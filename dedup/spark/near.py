@@ -4,7 +4,7 @@ As in section 3.3 of Manku, Jain and Das Sarma 2007, with the roles that a self-
 go to every worker, and numpy finds the pairs (`dedup.batch.hamming`); what is found is joined with the sketches.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Unpack
 
@@ -15,30 +15,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from dedup.batch.hamming import near_by_table, tables_of_pairs
-from dedup.batch.pages import Settings, open
 from dedup.batch.pairs import Clusters
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 from dedup.spark.contents import contents, hashes, kept_by_spark, node
 from dedup.spark.fingerprints import prints_of
-from dedup.spark.pages import Columns
+from dedup.spark.pages import Given, asked
 
 __all__ = ["clusters", "links", "near_pairs"]
 
 
-def near_pairs(
-    pages: DataFrame,
-    *,
-    html: str | None = None,
-    text: str | None = None,
-    tokens: str | None = None,
-    url: str | None = None,
-    encoding: str | None = None,
-    id: str | None = None,
-    order: str | Sequence[str] = (),
-    **settings: Unpack[Settings],
-) -> DataFrame:
+def near_pairs(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
     """All pairs of pages that the method finds, such as those within ``max_distance`` bits: a row each.
 
     ``left`` and ``right`` are ids, the earlier page first; ``distance`` is in bits of the simhash, ``resemblance`` is
@@ -47,23 +35,11 @@ def near_pairs(
 
     Arguments and errors are those of `fingerprints`.
     """
-    columns = Columns(html, text, tokens, url, encoding, id, order)
-    found = _pairs(contents(kept_by_spark(prints_of(pages, columns, settings))), _detector(settings))
+    found = _pairs(contents(kept_by_spark(prints_of(pages, given))), asked(given).detector)
     return found.drop("node", "other")
 
 
-def clusters(
-    pages: DataFrame,
-    *,
-    html: str | None = None,
-    text: str | None = None,
-    tokens: str | None = None,
-    url: str | None = None,
-    encoding: str | None = None,
-    id: str | None = None,
-    order: str | Sequence[str] = (),
-    **settings: Unpack[Settings],
-) -> DataFrame:
+def clusters(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
     """Of each page, by its ``id``, the ``cluster``: the id of the first page that belongs with it; its own, if none does.
 
     Pages belong together that are near pairs and duplicates, and, chain by chain, all that belong with these.  So a
@@ -72,10 +48,9 @@ def clusters(
 
     Arguments and errors are those of `fingerprints`.
     """
-    columns = Columns(html, text, tokens, url, encoding, id, order)
-    prints = kept_by_spark(prints_of(pages, columns, settings))
+    prints = kept_by_spark(prints_of(pages, given))
     found = contents(prints)
-    pairs = _pairs(found, _detector(settings)).where("duplicate").select("node", "other").toArrow()
+    pairs = _pairs(found, asked(given).detector).where("duplicate").select("node", "other").toArrow()
     ordered = found.select("node", "id", "order").orderBy("order").drop("order").toArrow()
     nodes = ordered["node"].to_numpy()
     by_node = nodes.argsort()
@@ -101,11 +76,6 @@ def links(spark: SparkSession, simhashes: Hashes, max_distance: int) -> tuple[Ha
     pairs = found.toArrow()
     left, right = (hashes(pairs[end]) for end in ("a", "b"))
     return left, right
-
-
-def _detector(settings: Settings) -> Detector:
-    with open(**settings) as pages:
-        return pages.detector
 
 
 def _pairs(found: DataFrame, detector: Detector) -> DataFrame:

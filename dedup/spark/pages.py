@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType
 
-__all__ = ["Columns", "given"]
+from dedup.batch.pages import Settings, open
+from dedup.fingerprint.detector import Detector
+
+__all__ = ["Asked", "Columns", "Given", "asked", "selected"]
 
 #: Of which types a column may be, and that in words.
 TYPES: dict[str, tuple[tuple[DataType, ...], str]] = {
@@ -20,16 +23,28 @@ TYPES: dict[str, tuple[tuple[DataType, ...], str]] = {
 }
 
 
-class Columns(NamedTuple):
-    """The names of columns: one of ``html``, ``text`` and ``tokens`` is there, and an ``id``."""
+class Given(Settings, total=False):
+    """What a caller says of a table: the names of its columns, and the settings of `dedup.open`."""
 
-    html: str | None
-    text: str | None
-    tokens: str | None
-    url: str | None
-    encoding: str | None
-    id: str | None
+    html: str
+    text: str
+    tokens: str
+    url: str
+    encoding: str
+    id: str
     order: str | Sequence[str]
+
+
+class Columns(NamedTuple):
+    """The names of columns: one of ``html``, ``text`` and ``tokens`` is there, and an ``id`` or a ``url``."""
+
+    html: str | None = None
+    text: str | None = None
+    tokens: str | None = None
+    url: str | None = None
+    encoding: str | None = None
+    id: str | None = None
+    order: str | Sequence[str] = ()
 
     @property
     def kind(self) -> str:
@@ -39,10 +54,26 @@ class Columns(NamedTuple):
     @property
     def id_column(self) -> Column:
         """What tells a row from all others: its id, or its URL."""
-        return sql.col(_quoted(str(self.id or self.url))).cast("string")
+        return sql.col(_quoted(self.id or self.url or "id")).cast("string")
 
 
-def given(pages: DataFrame, columns: Columns) -> DataFrame:
+class Asked(NamedTuple):
+    """What is asked for."""
+
+    columns: Columns
+    settings: Settings
+    detector: Detector
+
+
+def asked(given: Given) -> Asked:
+    """Raises `SettingsError`, or TypeError for a setting that there is none of."""
+    columns = {name: value for name, value in given.items() if name in Columns._fields}
+    settings: Any = {name: value for name, value in given.items() if name not in columns}
+    with open(**settings) as pages:
+        return Asked(Columns(**cast(Any, columns)), settings, pages.detector)
+
+
+def selected(pages: DataFrame, columns: Columns) -> DataFrame:
     """The table as it is worked on: ``id``, ``url``, ``encoding``, ``order``, and ``page``, the page itself.
 
     Raises TypeError and ValueError, of one line each.

@@ -5,8 +5,9 @@ pages that can have a say in each other's verdicts are judged by one task, in th
 everywhere (`dedup.batch.parts`); copies of what is surely kept are left out before.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Unpack
 
 import numpy as np
@@ -14,14 +15,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from dedup.archive.packing import unpack
 from dedup.batch.pages import Settings, open
 from dedup.batch.parts import Groups, parts
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector
 from dedup.spark.contents import contents, hashes, kept_by_spark, node
-from dedup.spark.fingerprints import PRINT, prints_of, restored
+from dedup.spark.fingerprints import prints_of
 from dedup.spark.near import links
-from dedup.spark.pages import Columns
+from dedup.spark.pages import Given, asked
 
 __all__ = ["duplicates", "unique", "verdicts"]
 
@@ -32,22 +34,9 @@ TYPES = {
     "resemblance": pa.float64(),
 }
 SCHEMA = "id string, url string, status string, reason string, of string, of_id string, rule string, distance int, resemblance double"
-#: The columns that make a fingerprint.
-PRINTED = [field.name for field in PRINT[2:]]
 
 
-def verdicts(
-    pages: DataFrame,
-    *,
-    html: str | None = None,
-    text: str | None = None,
-    tokens: str | None = None,
-    url: str | None = None,
-    encoding: str | None = None,
-    id: str | None = None,
-    order: str | Sequence[str] = (),
-    **settings: Unpack[Settings],
-) -> DataFrame:
+def verdicts(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
     """The verdict on each page: ``id``, ``url``, ``status``, ``reason``, ``of``, ``of_id``, ``rule``, ``distance`` and ``resemblance``.
 
     They are what `dedup.Pages.add` says of the same pages, one after another in their order, however the table is
@@ -56,11 +45,9 @@ def verdicts(
     Arguments and errors are those of `fingerprints`; and `DedupError` if two rows have one id, or one has none.  Some of
     the work is done at once: the driver gets about 100 bytes of each different content.
     """
-    columns = Columns(html, text, tokens, url, encoding, id, order)
-    prints = kept_by_spark(prints_of(pages, columns, settings))
+    _, settings, detector = asked(given)
+    prints = kept_by_spark(prints_of(pages, given))
     _check_ids(prints)
-    with open(**settings) as some:
-        detector = some.detector
     found = contents(prints)
     placed = _placed(prints, found, detector, settings)
     copied = found.where("pages > 1").select("node", sql.col("id").alias("first"), sql.col("url").alias("at"))
@@ -68,9 +55,7 @@ def verdicts(
     is_copy = sql.coalesce(~sql.col("unsure") & (sql.col("first") != sql.col("id")), sql.lit(False))
     needed = placed.where(sql.col("part").isNotNull() & ~is_copy)
     in_order = needed.repartition("part").sortWithinPartitions("part", "order")
-    judged = in_order.select("part", "id", "url", *PRINTED).mapInArrow(
-        partial(_judged, settings=settings), SCHEMA
-    )
+    judged = in_order.select("id", "url", "packed").mapInArrow(partial(_judged, settings=settings), SCHEMA)
     new = _said(placed.where(sql.col("part").isNull() & ~is_copy), status="'new'")
     unjudged = _said(prints.where(sql.col("reason").isNotNull()), status="'unjudged'", reason="reason")
     copies = _said(
@@ -94,43 +79,18 @@ def _said(rows: DataFrame, **values: str) -> DataFrame:
     )
 
 
-def duplicates(
-    pages: DataFrame,
-    *,
-    html: str | None = None,
-    text: str | None = None,
-    tokens: str | None = None,
-    url: str | None = None,
-    encoding: str | None = None,
-    id: str | None = None,
-    order: str | Sequence[str] = (),
-    **settings: Unpack[Settings],
-) -> DataFrame:
+def duplicates(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
     """The pages that are near-duplicates of kept ones: what `verdicts` says of them."""
-    columns = Columns(html, text, tokens, url, encoding, id, order)
-    return verdicts(pages, **columns._asdict(), **settings).where("status = 'duplicate'")
+    return verdicts(pages, **given).where("status = 'duplicate'")
 
 
-def unique(
-    pages: DataFrame,
-    *,
-    html: str | None = None,
-    text: str | None = None,
-    tokens: str | None = None,
-    url: str | None = None,
-    encoding: str | None = None,
-    id: str | None = None,
-    order: str | Sequence[str] = (),
-    **settings: Unpack[Settings],
-) -> DataFrame:
+def unique(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
     """The rows of a table that are no near-duplicates of kept ones, as they are.
 
     Arguments and errors are those of `verdicts`.
     """
-    columns = Columns(html, text, tokens, url, encoding, id, order)
-    dropped = duplicates(pages, **columns._asdict(), **settings).select(sql.col("id").alias("__dropped"))
-    own = columns.id_column if columns.id or columns.url else sql.col("id")
-    return pages.join(dropped, own == sql.col("__dropped"), "left_anti")
+    dropped = duplicates(pages, **given).select(sql.col("id").alias("__dropped"))
+    return pages.join(dropped, asked(given).columns.id_column == sql.col("__dropped"), "left_anti")
 
 
 def _placed(prints: DataFrame, found: DataFrame, detector: Detector, settings: Settings) -> DataFrame:
@@ -177,21 +137,23 @@ def _placed(prints: DataFrame, found: DataFrame, detector: Detector, settings: S
 
 
 def _judged(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterator[pa.RecordBatch]:
-    """Verdicts on pages that come part by part, each in order."""
-    pages, current = open(**settings), None
-    for batch in batches:
-        said = []
-        for part, page_id, url, *row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            if part != current:
-                pages.close()
-                pages, current = open(**settings), part
-            v = pages.add(page_id, fingerprint=restored(row), url=url)
-            said.append((page_id, url, v.status, v.reason, v.of, v.of_id, v.rule, v.distance, v.resemblance))
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([row[at] for row in said], kind) for at, kind in enumerate(TYPES.values())],
-            names=[*TYPES],
-        )
-    pages.close()
+    """Verdicts on pages that come part by part, each in order.
+
+    The index is a file, since what is in memory forgets the chrome of all but a thousand hosts.
+    """
+    with (
+        TemporaryDirectory(prefix="shingleback-") as folder,
+        open(f"file:{folder}/index", **settings) as pages,
+    ):
+        for batch in batches:
+            said = []
+            for page_id, url, packed in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                v = pages.add(page_id, fingerprint=unpack(packed)[1], url=url)
+                said.append(
+                    (page_id, url, v.status, v.reason, v.of, v.of_id, v.rule, v.distance, v.resemblance)
+                )
+            columns = [pa.array([row[at] for row in said], kind) for at, kind in enumerate(TYPES.values())]
+            yield pa.RecordBatch.from_arrays(columns, names=[*TYPES])
 
 
 def _check_ids(prints: DataFrame) -> None:

@@ -53,6 +53,7 @@ def test_the_audit_tells_what_is_behind_links_that_were_not_followed(crawl: Run)
     figures = {name: value for name, value in done.figures.items() if name.startswith("unreached")}
     assert figures == {
         "unreached": 1,
+        "equal_bodies": 1,
         "unreached/sampled": 1,
         "unreached/new": 1,
         "unreached/contents": 1,
@@ -252,6 +253,7 @@ def test_the_stats_add_up(crawl: Run) -> None:
         "dropped": 2,
         "links_not_followed": 2,
         "unreached": 1,
+        "equal_bodies": 1,
         "unjudged": 2,
         "unjudged/short": 1,
         "unjudged/empty": 1,

@@ -826,7 +826,10 @@ cdef int hash_all(bytes octets, Py_ssize_t count, uint64_t seed, object hash_lon
     for number in range(count):
         size = strlen(<const char*> at)
         is_url[number] = at[0] == c"/"
-        hashes[number] = xxh3(at, size, seed) if size <= LONGEST else hash_long(at[:size], seed)
+        if size <= LONGEST:
+            hashes[number] = xxh3(at, size, seed)
+        else:
+            hashes[number] = hash_long(at[:size], seed)
         at += size + 1
     return 0
 
@@ -950,8 +953,9 @@ def numbers(bytes octets, Py_ssize_t count, bytes data, Py_ssize_t more, tuple c
         for start, end in chrome:
             memset(outside + start, 0, end - start)
         for at in range(count):
-            words += not is_url[at]
-            left += not is_url[at] and outside[at]
+            if not is_url[at]:
+                words += 1
+                left += outside[at]
         simhashed = simhash(hashes, is_url, count)
         take(&sample, hashes, outside, count, size, 2 if left < least_words else 0)
         if more:

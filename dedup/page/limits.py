@@ -31,6 +31,7 @@ UNREADABLE = frozenset({"large", "hostile", "binary", "undecodable"})
 #: Those of them for which nothing else should parse a page either.
 UNPARSABLE = frozenset({"large", "hostile"})
 
+_BETWEEN_ATTRIBUTES = " \t\n\f\r/\"'"
 _CONTROL = bytes(byte for byte in range(32) if chr(byte) not in "\t\n\v\f\r\x1b")
 
 
@@ -85,7 +86,7 @@ _survey = fast.survey if fast else survey_in_python
 
 def _is_hostile(text: str) -> bool:
     most = MAX_ATTRIBUTES // max(1, len(text))
-    if not _has_long_tag(text, 2 * most):  # an attribute takes two characters
+    if not _has_long_tag(text, most):
         return False
     if etree.LIBXML_VERSION < (2, 14):  # where counting takes as long as parsing
         return True
@@ -95,18 +96,25 @@ def _is_hostile(text: str) -> bool:
     return counter.most > most
 
 
-def _has_long_tag(text: str, length: int) -> bool:
-    """Whether a tag may be longer than this.  O(characters / length) steps.
+def _has_long_tag(text: str, most: int) -> bool:
+    """Whether a tag may have more attributes than this.  O(characters).
 
     Where a tag begins depends on everything before it.  But wherever it begins, it ends at the first ">" that
-    is not in a quoted value.  So such a ">" is looked for from place to place, half that length apart.
+    is not in a quoted value.  So such a ">" is looked for from place to place, so far apart that as many attributes
+    have no room in between, which take two characters each.  Where there is none for longer, as in a script, what
+    separates attributes is counted.
     """
-    step, end = length // 2, 0
+    end = 0
     quotes = {'"': -1, "'": -1}  # the last of each before that ">"
-    for start in range(step, len(text), step):
-        begin, end = end, text.find(">", start, start + step)
+    for start in range(most, len(text), most):
+        if start < end:
+            continue
+        begin, end = end, text.find(">", start, start + most)
         if end < 0:
-            return True
+            end = text.find(">", start)
+            end = end if end >= 0 else len(text)
+            if sum(text.count(each, begin, end) for each in _BETWEEN_ATTRIBUTES) >= most:
+                return True
         quotes = {quote: max(at, text.rfind(quote, begin, end)) for quote, at in quotes.items()}
         if any(_may_open_value(text, at) for at in quotes.values()):
             return True

@@ -23,6 +23,8 @@ MAX_ATTRIBUTES = 2_000_000_000
 #: Tokens of a page.  One takes up to 1 us and 150 bytes, and U+FDFA, one character, is four of them.
 MAX_TOKENS = 1_000_000
 
+#: Places where a tag ends unless they are in a quoted value, among which one is sought that is not.
+TRIES = 16
 #: Characters among which control characters are counted.
 HEAD = 8_192
 
@@ -109,14 +111,20 @@ def _has_long_tag(text: str, most: int) -> bool:
     for start in range(most, len(text), most):
         if start < end:
             continue
-        begin, end = end, text.find(">", start, start + most)
-        if end < 0:
-            end = text.find(">", start)
-            end = end if end >= 0 else len(text)
-            if sum(text.count(each, begin, end) for each in _BETWEEN_ATTRIBUTES) >= most:
-                return True
-        quotes = {quote: max(at, text.rfind(quote, begin, end)) for quote, at in quotes.items()}
-        if any(_may_open_value(text, at) for at in quotes.values()):
+        begin, end = end, start - 1
+        for _ in range(TRIES):
+            before, end = end, text.find(">", end + 1, start + most)
+            if end < 0:
+                end = text.find(">", max(before + 1, start + most))
+                stretch = begin, end if end >= 0 else len(text)
+                if sum(text.count(each, *stretch) for each in _BETWEEN_ATTRIBUTES) >= most:
+                    return True
+                if end < 0:
+                    return False
+            quotes = {quote: max(at, text.rfind(quote, begin, end)) for quote, at in quotes.items()}
+            if not any(_may_open_value(text, at) for at in quotes.values()):
+                break
+        else:
             return True
     return False
 

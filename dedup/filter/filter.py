@@ -45,6 +45,11 @@ COUNTED: dict[str, tuple[str, str]] = {
 }
 
 
+#: Bytes of a page from which on it is read in another thread, so that the event loop is not held up by it.  Those of a
+#: page of this size take 10 ms in Python.
+LARGE = 100_000
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """A page as a crawl met it."""
@@ -149,12 +154,14 @@ class Filter:
         #: What only near-duplicates link to; it is told what the crawl asks for.
         self.unreached = Unreached(self.stats)
         self._sampling: asyncio.Task[None] | None = None
+        #: Large pages are read one at a time: with each other, too, they would share one interpreter.
+        self._aside = asyncio.Lock()
 
     async def judge(self, visit: Visit) -> Outcome:
         """What becomes of a page; it is kept whatever fails."""
         started = time.perf_counter()
         self.unreached.visit(visit.url)
-        page, fingerprint, known, is_read = self._read(visit)
+        page, fingerprint, known, is_read = await self._read(visit)
         read = time.perf_counter()
         self._watch.met(visit.page_id, fingerprint.simhash, self.index.detector.max_distance)
         if self._asked.shows(visit.page_id, fingerprint.simhash):
@@ -188,7 +195,7 @@ class Filter:
             self._follow_up(visit, outcome, outcome.record, known)
         return outcome
 
-    def _read(self, visit: Visit) -> tuple[Page, Fingerprint, Known | None, bool]:
+    async def _read(self, visit: Visit) -> tuple[Page, Fingerprint, Known | None, bool]:
         """The page, its fingerprint, what is known of its body, and whether it was read: else it has no tokens."""
         try:
             body = visit.body()
@@ -196,13 +203,20 @@ class Filter:
             if body and key is not None and (known := self._bodies.find(key, body, visit.url)):
                 count(self.stats, "equal_bodies")
                 return known.page, known.fingerprint, known, False
-            page = visit.read()
-            fingerprint = visit.fingerprint or self.index.detector.fingerprint_page(page)
+            if visit.size <= LARGE:
+                page, fingerprint = self._fingerprint(visit)
+            else:
+                async with self._aside:
+                    page, fingerprint = await asyncio.to_thread(self._fingerprint, visit)
             known = None if key is None else self._bodies.add(key, visit.url, page, fingerprint)
             return page, fingerprint, known, True
         except Exception:
             logger.exception("Kept %s: it can't be fingerprinted", inert(visit.url))
             return Page([], 0, "internal_error"), Fingerprint.unjudged("internal_error"), None, True
+
+    def _fingerprint(self, visit: Visit) -> tuple[Page, Fingerprint]:
+        page = visit.read()
+        return page, visit.fingerprint or self.index.detector.fingerprint_page(page)
 
     def _tell_crowded(self, visit: Visit) -> None:
         if not self.stats.get_value("dedup/crowded"):

@@ -25,7 +25,7 @@ class Recent:
 
     def add(self, digest: int, fingerprint: Fingerprint) -> None:
         """Remembers it, and forgets the one that was asked for least recently if there are too many."""
+        self._known.pop(digest, None)  # step by step, none of which fails if another thread does the same
         self._known[digest] = fingerprint
-        self._known.move_to_end(digest)
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)

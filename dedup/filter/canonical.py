@@ -24,8 +24,7 @@ class Canonicals:
 
     def keep(self, url: str, canonical: str) -> None:
         """Takes note of a page that is kept."""
-        of, named = _key(url), _key(canonical)
-        if canonical and of != named:
+        if canonical and (named := _key(canonical)) != (of := _key(url)):
             self._kept[of] = named
             if len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)

@@ -66,6 +66,7 @@ _PLAIN_FOLDER = re.compile(
     r"https?://[\w.:-]+/(?:[\w!$%'()*+,~@=-][\w!$%'()*+,.~@=-]*/)*", re.ASCII
 ).fullmatch
 _NO_PARAMETER = re.compile(r"[^?;&]*").fullmatch
+_NOTHING_MORE = re.compile(r"[^?;&#]*").fullmatch
 _USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 #: The scheme and the host of a URL; the group is the host with its port.
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE | re.ASCII)
@@ -125,6 +126,8 @@ def strip_session(url: str) -> str:
     >>> strip_session("http://example.org/story?sid=17")
     'http://example.org/story?sid=17'
     """
+    if _NOTHING_MORE(url):
+        return url
     return _MAYBE_SESSION.sub("", _strip_named(url)).rstrip("?&")
 
 

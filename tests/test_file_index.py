@@ -1,4 +1,4 @@
-"""What only the index in a file has: where it may be, its lock, when it is written; and the sorted tables."""
+"""What only the index in a file has: where it may be, its lock, and when it is written."""
 
 import asyncio
 import gc
@@ -10,12 +10,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dedup.errors import (
@@ -25,10 +22,7 @@ from dedup.errors import (
     SettingsError,
 )
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.plans import Plan, block_plan, plan_for
-from dedup.fingerprint.simhash import distances
-from dedup.index.local import buckets, sqlite, table, tables
-from dedup.index.local.tables import SortedTables
+from dedup.index.local import sqlite
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import (
@@ -328,138 +322,3 @@ async def test_a_file_that_is_opened_has_each_page_under_the_keys_that_it_was_fi
             filed[n] = entry.keys
     async with opened_at(f"file:{path}", detector, scope="host") as index:
         assert {n: index._shelf.tables.keys(n) for n in filed} == filed  # type: ignore[attr-defined]
-
-
-# --- The sorted tables ---------------------------------------------------------------------------------
-
-PLANS = pytest.mark.parametrize(
-    "plan",
-    [
-        pytest.param(found, id=f"k={found.max_distance} levels={found}")
-        for found in [
-            *(block_plan(k) for k in range(8)),
-            *(plan_for(tables, k) for k, tables in [(2, 9), (3, 16), (4, 15), (5, 21), (6, 28), (7, 64)]),
-        ]
-    ],
-)
-
-
-@pytest.fixture
-def in_small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Merges begin and end often, and take many steps."""
-    monkeypatch.setattr(tables, "TAIL", 300)
-    monkeypatch.setattr(table, "SLICE", 500)
-    monkeypatch.setattr(buckets, "SLICE", 500)
-
-
-def random_keys(number: int, seed: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Keys of which many are near to, and some equal to, others."""
-    rng = np.random.default_rng(seed)
-    keys = rng.integers(0, 2**64, number, np.uint64)
-    for _ in range(8):
-        near = rng.random(number) < 0.5
-        flipped = np.uint64(1) << rng.integers(0, 64, number, np.uint64)
-        keys[near] = (keys[rng.permutation(number) // 4] ^ flipped)[near]
-    keys[::100] = keys[0]
-    return keys
-
-
-def with_digests(keys: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Three columns: two digests (here the key with a bit flipped) and the key."""
-    return np.column_stack((keys ^ np.uint64(1), keys ^ np.uint64(2), keys))
-
-
-@PLANS
-@pytest.mark.usefixtures("in_small_slices")
-def test_tables_stay_sorted_and_whole_through_all_their_merges(plan: Plan) -> None:
-    keys = random_keys(12_000, seed=plan.max_distance)
-    filed = SortedTables(plan, with_digests(keys[:3000]))
-    for number, key in enumerate(keys[3000:].tolist(), 3000):
-        assert filed.add((key ^ 1, key ^ 2, key)) == number
-        if number % 1500 == 0:
-            finish(filed)
-            filed.check()
-    finish(filed)
-    filed.check()
-    assert filed.size == len(keys)
-
-
-def finish(filed: SortedTables) -> None:
-    """Takes the merge to its end that is under way."""
-    for _ in filed._merging or ():
-        pass
-    filed._merging = None
-
-
-def scanned(
-    keys: np.ndarray[Any, np.dtype[np.uint64]], query: int, distance: int
-) -> tuple[list[list[int]], int]:
-    """What a scan of all keys finds."""
-    right = np.flatnonzero(distances(keys, query) <= distance).tolist()
-    apart = distances(keys[right], query).tolist()
-    by_distance = groupby(sorted(zip(apart, right, strict=True)), key=itemgetter(0))
-    return [[n for _, n in group] for _, group in by_distance], len(right)
-
-
-@PLANS
-def test_tables_find_what_a_scan_of_all_keys_finds(plan: Plan) -> None:
-    k = plan.max_distance
-    keys = random_keys(20_000, seed=10 + k)
-    filed = SortedTables(plan, with_digests(keys[:10_000]))
-    for key in keys[10_000:].tolist():
-        filed.add((key ^ 1, key ^ 2, key))
-    rng = random.Random(k)
-    found = 0
-    for number in range(300):
-        query = int(keys[rng.randrange(len(keys))])
-        for bit in rng.sample(range(64), number % (k + 3)):
-            query ^= 1 << bit
-        for distance in {k, k // 2}:
-            right = scanned(keys, query, distance)
-            assert filed.within((0, 0, query), distance, 1000) == right
-            found += right[1]
-    assert found > 100
-
-
-@PLANS
-@pytest.mark.usefixtures("in_small_slices")
-def test_all_is_found_after_each_slice_of_a_merge(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "SCAN_SHARE", 1)  # all is looked up in the tables
-    keys = random_keys(6000, seed=plan.max_distance)
-    keys[::7] &= np.uint64(2**64 - 2**34)  # crowded buckets
-    filed = SortedTables(plan, with_digests(keys[:4000]))
-    merging = 0
-    for number, key in enumerate(keys[4000:].tolist(), 4001):
-        filed.add((key ^ 1, key ^ 2, key))
-        merging += filed._merging is not None
-        query = int(keys[number * 37 % number]) ^ 1 << number % 64
-        found, met = filed.within((0, 0, query), plan.max_distance, number)
-        assert (found, met) == scanned(keys[:number], query, plan.max_distance)
-        assert filed.equal(query ^ 1) == np.flatnonzero(keys[:number] == np.uint64(query)).tolist()
-    assert merging > 100
-
-
-def test_a_merge_takes_many_claims_and_holds_none_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page filed among n moves 65,536 rows at most, of the 6 n of all tables: a claim waits for .2 ms, not for all."""
-    moved: list[int] = []
-    weave = table.weave
-
-    def counted(into: np.ndarray[Any, Any], *others: Any) -> None:
-        moved[-1] = max(moved[-1], len(into))
-        weave(into, *others)
-
-    rng = np.random.default_rng(1)
-    filed = SortedTables(block_plan(6), rng.integers(0, 2**64, (300_000, 3), np.uint64))
-    monkeypatch.setattr(table, "weave", counted)
-    monkeypatch.setattr(buckets, "weave", counted)
-    for keys in rng.integers(0, 2**64, (9000, 3), np.uint64).tolist():
-        moved.append(0)
-        filed.add(tuple(keys))
-    assert max(moved) <= 2**16 + 9000
-    assert sum(rows > 0 for rows in moved) > 20
-
-
-def test_tables_of_nothing_find_nothing() -> None:
-    filed = SortedTables(block_plan(3))
-    filed.check()
-    assert (filed.within((0, 0, 0), 3, 9), filed.equal(0)) == (([], 0), [])

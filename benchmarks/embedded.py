@@ -137,6 +137,7 @@ async def use(path: Path, number: int, claims: int, file: Path | None, site: str
             twins.append(time.thread_time() - start)
             outcomes["found"] += verdict.of == url
             await index.release(f"twin of {name}")
+    await asyncio.sleep(2)  # until all is written
     grown_by = anonymous() - before
     start = time.perf_counter()
     counted = await index.count()

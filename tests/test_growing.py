@@ -10,7 +10,7 @@ from dedup.index.local.growing import Growing
 
 @pytest.mark.parametrize("is_held", [False, True])
 def test_rows_stay_what_they_are_while_room_is_made(is_held: bool) -> None:
-    array, right, held = Growing(np.uint64, 0), np.arange(1000, dtype=np.uint64), []
+    array, right, held = Growing(np.uint64), np.arange(1000, dtype=np.uint64), []
     for size in range(1, 1000, 7):
         array.reserve(size)
         array.rows[:size] = right[:size]
@@ -22,9 +22,10 @@ def test_rows_stay_what_they_are_while_room_is_made(is_held: bool) -> None:
 
 
 def test_a_process_that_is_forked_has_rows_of_its_own() -> None:
-    array = Growing(np.uint32, 3)
+    array = Growing(np.uint32)
+    array.reserve(3)
     if (child := os.fork()) == 0:
         array.rows[:] = 7
         os._exit(0)
     os.waitpid(child, 0)
-    assert array.rows.tolist() == [0, 0, 0]
+    assert not array.rows.any()

@@ -26,8 +26,8 @@ class Buckets:
         (self._width,) = {table.prefix for table in plan.tables}
         self._starts = np.zeros(plan.size << self._width, np.int32)
         self._ends = self._starts.copy()
-        self._values = Growing(np.uint64, 0)
-        self._numbers = Growing(np.uint32, 0)
+        self._values = Growing(np.uint64)
+        self._numbers = Growing(np.uint32)
         self._rows = 0  # how many are in use
         self._masks = np.array(plan.masks, np.int64)
         self._flips = plan.flips
@@ -73,6 +73,7 @@ class Buckets:
             return
         fresh, numbers, own = self._sort(keys)
         del columns, keys
+        yield
         buckets = len(self._starts)
         before = np.zeros(buckets + 1, np.int64)  # how many of the fresh belong into earlier buckets
         np.cumsum(np.bincount(own, minlength=buckets), out=before[1:])
@@ -101,8 +102,8 @@ class Buckets:
     def _build(self, keys: Hashes) -> None:
         """Files the first pages, one table after the other."""
         self._rows = len(self._tables) * len(keys)
-        self._values.reserve(2 * self._rows)
-        self._numbers.reserve(2 * self._rows)
+        self._values.reserve(self._rows)
+        self._numbers.reserve(self._rows)
         for place, prefixes in enumerate(self._each(keys)):
             order = prefixes.argsort(kind="stable")  # which counts, as there are few values
             here = slice(place * len(keys), (place + 1) * len(keys))

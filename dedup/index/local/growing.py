@@ -21,25 +21,27 @@ class Growing(Generic[_T]):
 
     numpy would take memory that was in use before, room included, and copy it all now and then.
 
-    >>> numbers = Growing(np.uint32, 2)
-    >>> numbers.rows[:] = 7, 8
-    >>> numbers.reserve(3)
+    >>> numbers = Growing(np.uint32)
+    >>> numbers.reserve(2)
+    >>> numbers.rows[:2] = 7, 8
+    >>> numbers.reserve(5)
     >>> numbers.rows.tolist()
-    [7, 8, 0]
+    [7, 8, 0, 0, 0, 0, 0, 0, 0, 0]
     """
 
-    def __init__(self, kind: type[_T], room: int) -> None:
+    def __init__(self, kind: type[_T]) -> None:
         self._kind: type[_T] = kind
-        self._memory = _mapped(kind, room)
+        self._memory = _mapped(kind, 1)
         self.rows: npt.NDArray[_T] = np.frombuffer(self._memory, kind)
 
     def reserve(self, room: int) -> None:
-        """Makes room for so many rows in all, if there is less.  Nobody may hold a part of ``rows`` meanwhile.
+        """Makes room for so many rows in all, and as many again, if there is less.
 
-        The memory is given another address; where that can't be done, it is copied.
+        The memory is given another address; where that can't be done, or somebody holds a part of ``rows``, it is copied.
         """
         if room <= len(self.rows):
             return
+        room *= 2
         self.rows = np.empty(0, self._kind)
         try:
             self._memory.resize(room * np.dtype(self._kind).itemsize)
@@ -47,8 +49,9 @@ class Growing(Generic[_T]):
             old = np.frombuffer(self._memory, self._kind)
             self._memory = _mapped(self._kind, room)
             np.frombuffer(self._memory, self._kind)[: len(old)] = old
-        self.rows = np.frombuffer(self._memory, self._kind)
+        finally:
+            self.rows = np.frombuffer(self._memory, self._kind)
 
 
 def _mapped(kind: type[np.uint64] | type[np.uint32], room: int) -> mmap.mmap:
-    return mmap.mmap(-1, max(1, room) * np.dtype(kind).itemsize, **PRIVATE)
+    return mmap.mmap(-1, room * np.dtype(kind).itemsize, **PRIVATE)

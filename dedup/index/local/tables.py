@@ -45,8 +45,9 @@ class SortedTables:
     def __init__(self, plan: Plan, keys: Hashes | None = None) -> None:
         keys = np.empty((0, len(EXACT) + plan.columns), np.uint64) if keys is None else keys
         self.size = len(keys)
-        self._columns = [Growing(np.uint64, max(TAIL, 2 * self.size)) for _ in keys.T]
+        self._columns = [Growing(np.uint64) for _ in keys.T]
         for column, filed in zip(self._columns, keys.T, strict=True):
+            column.reserve(self.size)
             column.rows[: self.size] = filed
         self._exact = [Sorted(table, np.uint32) for table in EXACT]
         is_short = {table.prefix for table in plan.tables} == {BUCKET_BITS} and plan.columns == 1
@@ -58,10 +59,8 @@ class SortedTables:
 
     def add(self, keys: tuple[int, ...]) -> int:
         """Files the keys of a page; its number.  O(1), and now and then a slice of a merge."""
-        if self.size == len(self._columns[0].rows):
-            for column in self._columns:
-                column.reserve(2 * self.size)
         for column, key in zip(self._columns, keys, strict=True):
+            column.reserve(self.size + 1)
             column.rows[self.size] = key
         self.size += 1
         if self._merging is None and self.size - self._covered > self._most():

@@ -2,15 +2,22 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dedup import Detector
 from dedup.archive import Cleaning, open_input
+from dedup.archive.outputs import IDENTICAL, NEAR
+from dedup.archive.warc import Warc
 from dedup.scrapy.commands.dedup.run import DAMAGE, OTHERS
+from tests.support import ROOT
 from tests.support.crawls import words
 from tests.support.processes import scrapy
+from tests.support.waiting import LIMIT
 
 #: Ten pages, of which the last four have the texts of the first four.  In the order of their URLs.
 PAGES = {f"http://example.org/{n}": f"<title>Page</title><p>{words(n % 6)}" for n in range(10)}
@@ -105,3 +112,61 @@ def test_the_command_says_what_became_of_the_pages(tmp_path: Path) -> None:
 
 def test_every_reason_has_its_words() -> None:
     assert DAMAGE.keys() & OTHERS.keys() == {"large"}
+
+
+def test_the_standard_input_is_read_and_so_is_the_output_written(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", "dedup", "-", "-o", "-"],
+        cwd=ROOT,
+        input=gzip.compress(rows()),
+        capture_output=True,
+        check=True,
+        timeout=LIMIT,
+    )
+    assert [json.loads(line)["url"] for line in done.stdout.splitlines()] == KEPT
+    assert done.stderr.startswith(b"10 pages judged\n  kept      6: 6 new\n")
+
+
+def test_revisit_records_say_where_the_kept_page_is(tmp_path: Path) -> None:
+    html = f"<title>A page</title><p>{words('same')}"
+    pages = [("http://a/", html), ("http://b/", html), ("http://c/", html.upper())]
+    source = write(tmp_path / "x.warc", b"".join(record(url, html) for url, html in pages))
+    Cleaning([str(source)], str(tmp_path / "kept.warc")).run()
+    found = [item.raw for item in Warc(tmp_path / "kept.warc")]
+    assert [each.fields["warc-type"] for each in found] == ["response", "revisit", "revisit"]
+    assert [each.fields.get("warc-profile") for each in found] == [None, IDENTICAL, NEAR]
+    for each, url in zip(found[1:], ("http://b/", "http://c/"), strict=True):
+        assert each.fields["warc-target-uri"] == url
+        assert each.fields["warc-refers-to-target-uri"] == "http://a/"
+        assert each.fields["warc-refers-to"] == found[0].fields["warc-record-id"]
+        assert each.fields["warc-refers-to-date"] == "2026-11-01T10:00:00Z"
+        assert each.block == b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+
+
+def test_what_is_no_page_stays_in_a_warc_file(tmp_path: Path) -> None:
+    whole = [
+        record("", "software: x", "warcinfo"),
+        record("http://a/", "GET / HTTP/1.1\r\n\r\n", "request"),
+        *records(),
+        record("http://a/", "200 OK", "metadata"),
+    ]
+    source = write(tmp_path / "x.warc.gz", b"".join(map(gzip.compress, whole)))
+    Cleaning([str(source)], str(tmp_path / "kept.warc.gz")).run()
+    kept = gzip.decompress((tmp_path / "kept.warc.gz").read_bytes())
+    assert kept.startswith(b"".join(whole[:8]))  # 2 and the six that are kept
+    assert kept.endswith(whole[-1])
+
+
+def test_nothing_is_dropped_where_the_project_only_marks(tmp_path: Path) -> None:
+    source = write(tmp_path / "pages.jsonl", rows())
+    result = Cleaning([str(source)], str(tmp_path / "kept.jsonl"), str(tmp_path / "log"), action="mark").run()
+    assert (tmp_path / "kept.jsonl").read_bytes() == rows()
+    assert (result.stats["dedup/marked"], (tmp_path / "log").read_text().count("\n")) == (4, 4)
+
+
+def test_texts_are_not_read_as_html(tmp_path: Path) -> None:
+    text = "if a<b and c>d: " + words("text")
+    lines = [{"text": text}, {"text": text.replace("b", "x", 1)}, {"text": text}]
+    source = write(tmp_path / "x.jsonl", "\n".join(map(json.dumps, lines)).encode())
+    Cleaning([str(source)], str(tmp_path / "kept.jsonl"), detector=Detector(min_resemblance=0.999)).run()
+    assert [*map(json.loads, (tmp_path / "kept.jsonl").read_text().splitlines())] == lines[:2]

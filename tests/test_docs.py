@@ -58,7 +58,8 @@ def assert_shown(wanted: list[str], printed: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "least"), [("README.md", 1), ("docs/quickstart.md", 12), ("docs/inspect.md", 15)]
+    ("page", "least"),
+    [("README.md", 1), ("docs/quickstart.md", 12), ("docs/inspect.md", 15), ("docs/archives.md", 3)],
 )
 def test_every_example_prints_what_the_text_shows(
     page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,10 @@ HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xht
 TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 
 
+#: Content codings that are not read here.
+OTHERS = frozenset({b"br", b"zstd", b"compress", b"x-compress"})
+
+
 class Response(NamedTuple):
     """A response, unpacked."""
 
@@ -48,6 +52,8 @@ def parse(message: bytes) -> Response | None:
         if unpack := _CODINGS.get(coding.strip()):
             body, ended = unpack(body)
             whole = whole and ended
+        elif coding.strip() in OTHERS and body.lstrip()[:1] != b"<":  # else it is unpacked already
+            whole = False
     kind = fields.get(b"content-type", b"").decode("latin-1")
     return Response(int(rest[:3]), kind, body, whole, None if body is sent else sent, fields)
 

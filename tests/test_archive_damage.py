@@ -3,15 +3,18 @@
 import gzip
 import json
 import tracemalloc
+from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from scrapy.settings import Settings
 
 from dedup.archive import Cleaning, open_input, warc
 from dedup.archive.capture import MAX_BODY
 from dedup.archive.lines import Lines
 from dedup.archive.warc import Warc
+from dedup.scrapy.commands.dedup import Command
 from tests.support.processes import scrapy
 from tests.test_archive import PAGES, record, records, rows, urls
 
@@ -223,7 +226,7 @@ def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
     assert done.stderr.splitlines() == [
         f"dedup: 1 record is cut off, and left out; the first is in {path}",
         f"dedup: 2 records are without a URL, and not judged; the first is in {path}",
-        "dedup: 2 records without a page can't be written in JSON Lines",
+        "dedup: 2 pages that were not judged can't be written in JSON Lines, and stay in the input only",
     ]
     assert [json.loads(line)["url"][-1] for line in kept.read_text().splitlines()] == list("01234")
 
@@ -235,20 +238,28 @@ def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
         (["{}"], 2, "the input {} is of no format that is known here; allowed: a WARC file, "),
         (["{}/x.bin"], 2, "the input {}/x.bin is of no format that is known here; allowed: a WARC file, "),
         (["{}/x.jsonl", "-o", "{}/x.bin"], 2, "-o is '{}/x.bin', which exists; nothing is overwritten"),
+        (["{}/x.jsonl", "-o", "{}/y", "--duplicates", "{}/y"], 2, "-o and --duplicates are both '{}/y'; give "),
         (["{}/x.jsonl", "-o", "{}/no/x.jsonl"], 8, "{}/no/x.jsonl.part can't be written: No such file"),
         (["{}/x.jsonl", "--index", "memory:"], 2, "--index is 'memory:', which ends with its crawl"),
         (["{}/x.jsonl", "--index", "redis://127.0.0.1:1/0"], 3, "the index redis://127.0.0.1:1/0 "),
     ],
 )  # fmt: skip
 def test_what_can_t_be_done_is_said_in_a_line(
-    arguments: list[str], status: int, said: str, tmp_path: Path
+    arguments: list[str], status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "x.bin").write_bytes(b"\x00\x01")
     (tmp_path / "x.jsonl").write_bytes(rows())
-    done = scrapy("dedup", *(argument.format(tmp_path) for argument in arguments))
-    assert done.returncode == status
-    assert done.stderr.startswith("dedup: " + said.format(tmp_path))
-    assert done.stderr.count("\n") == 1
+    command = Command()
+    command.settings = Settings()
+    parser = ArgumentParser()
+    command.add_options(parser)
+    opts, inputs = parser.parse_known_args([argument.format(tmp_path) for argument in arguments])
+    command.run(inputs, opts)
+    printed = capsys.readouterr()
+    assert (command.exitcode, printed.out) == (status, "")
+    assert printed.err.startswith("dedup: " + said.format(tmp_path))
+    assert printed.err.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.bin", "x.jsonl"]  # nothing is left behind
 
 
 def test_parquet_that_has_no_pages_is_refused(tmp_path: Path) -> None:

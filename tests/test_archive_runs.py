@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -10,7 +11,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from dedup.archive import Cleaning, reading
 from dedup.archive.journal import Journal
 from dedup.archive.outputs import WarcOutput
 from dedup.droplog.log import DropLog
-from dedup.errors import IndexInUseError, OutputError, SettingsError
+from dedup.errors import DedupError, IndexInUseError, OutputError, SettingsError
 from dedup.index.lifecycle import State
 from tests.support import ROOT
 from tests.support.crawls import words
@@ -181,6 +183,39 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     assert children
     while any(Path(f"/proc/{child}").exists() for child in children):
         time.sleep(0.01)
+
+
+def test_a_worker_that_is_killed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = source(tmp_path / "pages.warc")
+    cleaning(tmp_path / "whole", path).run()
+    monkeypatch.setattr(reading, "SMALL", 0)
+    monkeypatch.setattr(reading, "BATCH", 2)
+
+    @contextmanager
+    def killing(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
+        yield lambda done, pages: [child.kill() for child in multiprocessing.active_children()] and None
+
+    with pytest.raises(
+        DedupError, match=r"^a process that makes fingerprints was killed; is there too little memory\?$"
+    ):
+        cleaning(tmp_path / "killed", path, workers=2).run(killing)
+    cleaning(tmp_path / "killed", path, workers=2).run()
+    assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
+
+
+def test_an_input_that_changes_while_it_is_read_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "pages.jsonl"
+    path.write_bytes(rows())
+
+    @contextmanager
+    def changing(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
+        if what == "Writing":
+            path.write_bytes(rows().replace(b"\n", b" ", 1))
+        yield lambda done, pages: None
+
+    with pytest.raises(SettingsError, match="an input has changed since it was read"):
+        Cleaning([str(path)], str(tmp_path / "kept.jsonl")).run(changing)
+    assert not (tmp_path / "kept.jsonl").exists()
 
 
 def test_another_run_is_not_taken_for_what_is_left_of_one(tmp_path: Path) -> None:

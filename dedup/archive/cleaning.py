@@ -28,7 +28,7 @@ from dedup.archive.judging import Replay, judge
 from dedup.archive.reading import read
 from dedup.archive.writing import write
 from dedup.droplog.log import DropLog
-from dedup.errors import IndexUnavailableError, OutputError, SettingsError
+from dedup.errors import DedupError, IndexUnavailableError, OutputError, SettingsError
 from dedup.filter import Counts, Filter
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
@@ -64,7 +64,7 @@ class Result:
     #: Items without a page, by the reason: how many, and in which input the first one is.
     others: dict[str, tuple[int, str]]
     damage: dict[str, tuple[int, str]]  #: what is damaged, and was left out, likewise
-    unwritten: int = 0  #: items that the format of the output can't hold
+    unwritten: int = 0  #: pages that were not judged, and that the format of the output can't hold
     known: int = 0  #: pages that were in the other index before
     filed: int = 0  #: pages that it has got
 
@@ -98,8 +98,6 @@ class Cleaning:
             if folder is None:
                 with tempfile.TemporaryDirectory(prefix="shingleback-") as temporary:
                     return self._run(Path(temporary), progress)
-            if not (folder / "journal").exists():
-                self._check_new()
             folder.mkdir(mode=0o700, exist_ok=True)
             with FileLock(folder / "lock", timeout=0):
                 result = self._run(folder, progress)
@@ -107,6 +105,8 @@ class Cleaning:
             return result
         except Timeout:
             raise SettingsError(f"another run is at work in {folder}; wait for it") from None
+        except BrokenPipeError:  # whoever reads the output has seen enough
+            raise
         except OSError as error:
             raise OutputError(
                 f"{error.filename or folder} can't be written: {error.strerror or error}"
@@ -115,6 +115,10 @@ class Cleaning:
             raise OutputError(f"{folder} can't be written: {error}") from None
 
     def _check_new(self) -> None:
+        if self.output and self.output == self.duplicates:
+            raise SettingsError(
+                f"-o and --duplicates are both '{inert(self.output)}'; give each a file of its own"
+            )
         for option, name in (("-o", self.output), ("--duplicates", self.duplicates)):
             if name not in ("", INPUT) and os.path.lexists(name):
                 raise SettingsError(f"{option} is '{inert(name)}', which exists; nothing is overwritten")
@@ -124,6 +128,8 @@ class Cleaning:
     def _run(self, folder: Path, progress: Progress) -> Result:
         journal = Journal(folder / "journal")
         try:
+            if not journal.get("written"):
+                self._check_new()
             stdin = folder / "stdin"
             if INPUT in self.inputs and not journal.get("spooled"):
                 spool(stdin)
@@ -151,6 +157,10 @@ class Cleaning:
             )
             facts = (journal.get(name, 0) for name in ("unwritten", "known", "filed"))
             return Result(journal.get("stats"), others, damage, *facts)
+        except DedupError:
+            if journal.get("begun") is None:  # there is nothing to go on from
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
         finally:
             journal.close()
 

@@ -3,10 +3,10 @@
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dedup.archive.capture import Reader
+from dedup.archive.capture import Item, Reader
 from dedup.archive.folder import Folder
 from dedup.archive.lines import Lines
 from dedup.archive.streams import MAGIC, Member
@@ -16,7 +16,7 @@ from dedup.files import make_private
 from dedup.printing import inert
 from dedup.settings import Types
 
-__all__ = ["FORMATS", "INPUT", "open_input", "open_inputs", "spool"]
+__all__ = ["FORMATS", "INPUT", "items", "open_input", "open_inputs", "spool"]
 
 #: The name of the standard input.
 INPUT = "-"
@@ -70,6 +70,16 @@ def _open(path: Path, name: str, types: Types) -> Reader | None:
     if name.lower().endswith(names[0]):
         return Warc(path, name, types)
     return Lines(path, name) if name.lower().endswith(names[1]) else None
+
+
+def items(reader: Reader) -> Iterator[Item]:
+    """The items of a reader.  Raises `SettingsError` if its input can't be read to the end."""
+    try:
+        yield from reader
+    except OSError as error:
+        raise SettingsError(
+            f"the input {inert(reader.name)} can't be read any further: {error.strerror or error}"
+        ) from None
 
 
 def spool(path: Path) -> None:

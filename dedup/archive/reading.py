@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dedup.archive.capture import Capture, Reader
+from dedup.archive.inputs import items
 from dedup.archive.journal import Journal
 from dedup.archive.workers import cores, fingerprints
 from dedup.fingerprint.detector import Detector
@@ -57,7 +58,7 @@ def _batches(journal: Journal, readers: Sequence[Reader]) -> Iterator[tuple[_Mar
         return _Mark(pages, facts, done), [page for _, page in pages]
 
     for reader in readers:
-        for item in reader:
+        for item in items(reader):
             position += 1
             if position <= start:
                 continue

@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dedup.archive.capture import Reader
-from dedup.archive.inputs import INPUT
+from dedup.archive.inputs import INPUT, items
 from dedup.archive.journal import Journal
 from dedup.archive.outputs import Output, WarcOutput, output
+from dedup.errors import SettingsError
 from dedup.files import make_private
 
 __all__ = ["write"]
+
+#: Why a page may be none to be judged.
+PAGES = frozenset({"large", "no_url"})
 
 
 def write(
@@ -30,17 +34,21 @@ def write(
         next_one = next(dropped, None)
         position = before = 0
         for current in readers:
-            for item in current:
+            for item in items(current):
                 if next_one is not None and next_one[0] == position:
                     target.drop(item, position, next_one[1])
                     next_one = next(dropped, None)
                 elif not item.damaged:
-                    unwritten += not target.keep(item, position)
+                    unwritten += not target.keep(item, position) and item.why in PAGES
                 position += 1
                 advance(before + current.tell(), position)
             before += current.size
         if isinstance(target, WarcOutput):
             target.close()
+        if position != journal.get("items") or next_one is not None:
+            raise SettingsError(
+                "an input has changed since it was read; delete what was begun, and begin anew"
+            )
     journal.set(unwritten=unwritten)
 
 

@@ -88,8 +88,11 @@ def _tell(result: Result, opts: argparse.Namespace) -> int:
             if why in words:
                 found = f"{many(count, 'record')} {'is' if count == 1 else 'are'} {words[why]}, and {end}"
                 complain("dedup", f"{found}; the first is in {inert(first)}")
-    if result.unwritten and not opts.kept.removesuffix(".gz").endswith(".warc"):
-        complain("dedup", f"{many(result.unwritten, 'record')} without a page can't be written in JSON Lines")
+    if result.unwritten:
+        what = (
+            f"{many(result.unwritten, 'page')} that {'was' if result.unwritten == 1 else 'were'} not judged"
+        )
+        complain("dedup", f"{what} can't be written in JSON Lines, and stay in the input only")
     to = sys.stderr if opts.kept == "-" else sys.stdout
     print(summary(result.stats, opts.duplicates).replace("fetched and judged", "judged"), file=to)
     if opts.index:

@@ -91,7 +91,7 @@ def run(folder: Path, path: Path, at: int) -> None:
     (folder / "done").write_text(str(done))
 
 
-@pytest.mark.parametrize("times", [10, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [6, pytest.param(200, marks=pytest.mark.slow)])
 def test_wherever_it_is_killed_the_next_run_ends_it(times: int, tmp_path: Path) -> None:
     path = source(tmp_path / "pages.warc")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -273,9 +273,9 @@ def test_a_full_disk_ends_a_run_that_goes_on_when_there_is_room(small_disk: Path
 # --- Another index
 
 
-def index_with(address: str, pages: dict[str, str]) -> None:
+def index_with(address: str, namespace: str, pages: dict[str, str]) -> None:
     async def crawl() -> None:
-        async with open_index(address, Detector()) as index:
+        async with open_index(address, Detector(), namespace=namespace) as index:
             for url, html in pages.items():
                 page_id = fingerprint(Request(url)).hex()
                 await index.claim(page_id, url, index.detector.fingerprint(html, url))
@@ -284,44 +284,47 @@ def index_with(address: str, pages: dict[str, str]) -> None:
     asyncio.run(crawl())
 
 
-def joined(path: Path, kept: Path, address: str) -> Cleaning:
+def joined(path: Path, kept: Path, address: str, namespace: str = "n") -> Cleaning:
     return Cleaning(
         [str(path)],
         str(kept),
-        other=lambda: open_index(address, Detector()),
+        other=lambda: open_index(address, Detector(), namespace=namespace),
         page_id=lambda url: fingerprint(Request(url)).hex(),
     )
 
 
-def test_what_a_crawl_has_kept_is_dropped_and_what_is_kept_is_filed(tmp_path: Path) -> None:
-    address = f"file:{tmp_path}/index.sqlite"
-    index_with(address, {url.replace("org", "net"): html for url, html in list(PAGES.items())[:2]})
+@pytest.mark.parametrize("store", ["file", "redis"])
+def test_what_a_crawl_has_kept_is_dropped_and_what_is_kept_is_filed(
+    store: str, address: str, namespace: str, tmp_path: Path
+) -> None:
+    index_with(address, namespace, {url.replace("org", "net"): html for url, html in list(PAGES.items())[:2]})
     path = tmp_path / "pages.jsonl"
     path.write_bytes(rows())
-    result = joined(path, tmp_path / "kept.jsonl", address).run()
+    result = joined(path, tmp_path / "kept.jsonl", address, namespace).run()
     assert [url[-1] for url in urls(tmp_path / "kept.jsonl")] == list("2345")
     assert (result.known, result.filed) == (2, 4)
 
     async def states() -> list[State]:
-        async with open_index(address, Detector()) as index:
+        async with open_index(address, Detector(), namespace=namespace) as index:
             return await index.states([fingerprint(Request(url)).hex() for url in PAGES])
 
     assert [state.value for state in asyncio.run(states())] == ["absent"] * 2 + ["earlier"] * 4 + [
         "absent"
     ] * 4
-    again = joined(path, tmp_path / "again.jsonl", address).run()
+    again = joined(path, tmp_path / "again.jsonl", address, namespace).run()
     assert urls(tmp_path / "again.jsonl") == []
     assert (again.known, again.filed) == (6, 0)
 
 
 def test_an_index_in_use_is_filed_in_by_the_next_run(tmp_path: Path) -> None:
     address = f"file:{tmp_path}/index.sqlite"
-    index_with(address, {})
+    namespace = "n"
+    index_with(address, namespace, {})
     path, kept = tmp_path / "pages.jsonl", tmp_path / "kept.jsonl"
     path.write_bytes(rows())
 
     async def meanwhile() -> None:
-        async with open_index(address, Detector()):
+        async with open_index(address, Detector(), namespace=namespace):
             assert Forked(_refused, path, kept, address).wait(LIMIT) == 0
 
     asyncio.run(meanwhile())

@@ -1,6 +1,7 @@
 """Tables of pages on Spark: the verdicts of one machine, however the table is partitioned."""
 
 import doctest
+import json
 import os
 import random
 import re
@@ -14,9 +15,11 @@ from typing import Any
 import pytest
 
 import dedup
+from dedup.archive import Cleaning
 from dedup.errors import DedupError, SettingsError
 from tests.support import ROOT
 from tests.support.pages.shops import COPIES, Shop
+from tests.test_archive import record
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: dedup.spark is NOT tested")
 if shutil.which("java") is None:
@@ -25,6 +28,7 @@ if shutil.which("java") is None:
 from pyspark.sql import SparkSession
 
 from dedup.spark import clusters, fingerprints, near_pairs, unique, verdicts
+from dedup.spark.cleaning import Spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("default")]
 SAID = ("status", "reason", "of", "of_id", "rule", "distance", "resemblance")
@@ -205,6 +209,29 @@ def test_ids_that_tell_no_rows_apart_are_told(spark: Any, ids: list[str | None],
     table = spark.createDataFrame([(each, "text") for each in ids], "name string, body string")
     with pytest.raises(DedupError, match=f"^{re.escape(says)}$"):
         verdicts(table, text="body", id="name")
+
+
+def test_archives_are_cleaned_as_by_one_machine(
+    spark: Any, rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    pages = [{**row, "fetched": row["n"] // 40} for row in rows if row["html"]]
+    wall = "<title>Log in</title><p>" + "you have to log in before you can read this page of ours " * 9
+    pages += [{"url": f"http://walled.example/story/{name}", "html": wall} for name in "abcdefghijkl"]
+    inputs = [tmp_path / "one.jsonl", tmp_path / "two.warc"]
+    inputs[0].write_text("no JSON\n" + "".join(f"{json.dumps(page)}\n" for page in pages[::2]))
+    inputs[1].write_bytes(
+        b"".join(record(page["url"] or "http://else.example/", page["html"]) for page in pages[1::2])
+    )
+    said = []
+    for name, engine in (("alone", None), ("spark", Spark("local[2]"))):
+        kept, log = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.log"
+        result = Cleaning([*map(str, inputs)], str(kept), str(log), engine=engine).run()
+        counts = {name: value for name, value in result.stats.items() if "/seconds/" not in name}
+        lines = [json.loads(line) | {"time": ""} for line in log.read_text().splitlines()]
+        said.append((kept.read_bytes(), lines, counts, result.damage, result.others))
+    assert said[1] == said[0]
+    assert counts["dedup/unjudged/alarm"] > 0
+    assert counts["dedup/dropped"] > 20
 
 
 def test_the_example_prints_what_the_text_shows(spark: Any) -> None:

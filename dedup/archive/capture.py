@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from dedup.fingerprint.detector import Detector, Fingerprint
@@ -65,6 +66,7 @@ class Item(NamedTuple):
 class Reader(Protocol):
     """Reads one input; as often as it is asked to, it gives the same items in the same order."""
 
+    path: Path
     name: str  #: as messages call it
     size: int  #: bytes
 

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
@@ -35,7 +35,7 @@ from dedup.index import Index, open_index
 from dedup.printing import inert
 from dedup.settings import Action, Types
 
-__all__ = ["Cleaning", "Progress", "Result"]
+__all__ = ["Cleaning", "Engine", "Progress", "Result"]
 
 #: Shows how far a part has come: it gets a name and a total, and yields what is to be told how much is done, and of
 #: how many pages.
@@ -69,6 +69,13 @@ class Result:
     filed: int = 0  #: pages that it has got
 
 
+class Engine(Protocol):
+    """Reads and judges elsewhere: it leaves in the journal and the drop log what this machine would have left there."""
+
+    def __call__(self, cleaning: "Cleaning", journal: Journal, paths: Sequence[str], folder: Path) -> None:
+        """The inputs are at ``paths``; the drop log is the file ``duplicates`` in the folder."""
+
+
 @dataclass
 class Cleaning:
     """What is to be done."""
@@ -84,6 +91,7 @@ class Cleaning:
     workers: int = 0  #: 0: one for each core
     other: Callable[[], Index] | None = None  #: opens the index of a crawl that is joined
     page_id: Callable[[str], str | None] = str  #: what crawls call the page at a URL; None: nothing
+    engine: "Engine | None" = None  #: reads and judges in the place of this machine
 
     @property
     def folder(self) -> Path | None:
@@ -138,6 +146,9 @@ class Cleaning:
             self._check_same(journal, readers)
             if self.other and journal.get("filed") is None:
                 asyncio.run(check(self.other()))
+            if self.engine and not journal.get("judged"):
+                (folder / "duplicates").unlink(missing_ok=True)
+                self.engine(self, journal, [str(reader.path) for reader in readers], folder)
             if not journal.get("read"):
                 self._read(journal, readers, progress)
             if not journal.get("judged"):

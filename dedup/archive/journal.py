@@ -83,6 +83,10 @@ class Journal:
             (position, page.fetched, _text(page.url), _text(page.record_id), len(page.body), *made)
             for position, page, made in pages
         ]
+        self.add_rows(rows, facts)
+
+    def add_rows(self, rows: Iterable[tuple[Any, ...]], facts: Mapping[str, Any]) -> None:
+        """The same for rows of the table of pages, whose texts SQLite can store."""
         self._file.execute("BEGIN")
         self._file.executemany("REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         self.set(**facts)

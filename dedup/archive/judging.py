@@ -1,19 +1,35 @@
 """The second part of a cleaning: the verdicts on all pages of a journal, by the filter of a crawl."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from dedup.archive.journal import Journal, Row
+from dedup.archive.journal import Row
 from dedup.archive.packing import unpack
 from dedup.errors import OutputError
 from dedup.filter import Crawl, Filter, Visit
 
-__all__ = ["SEED", "Replay", "judge"]
+__all__ = ["SEED", "Replay", "Turns", "judge"]
 
 #: Begins the page ids of pages of another index.
 SEED = "in the other index: "
+
+
+class Turns(Protocol):
+    """Pages in their order, as a `Journal` gives them, which notes what is dropped."""
+
+    def in_turn(self) -> Iterator[Row]:
+        """The pages."""
+
+    def page(self, position: int) -> Row:
+        """The page at a position."""
+
+    def drop(self, position: int, of: int, of_url: str) -> None:
+        """A page is a near-duplicate of another."""
+
+    def keep(self, position: int) -> None:
+        """A page is none after all."""
 
 
 class Replay(Crawl):
@@ -27,7 +43,7 @@ class Replay(Crawl):
         self.again.append((origin, judged))
 
 
-async def judge(journal: Journal, filter: Filter, replay: Replay, advance: Callable[[int], None]) -> None:
+async def judge(journal: Turns, filter: Filter, replay: Replay, advance: Callable[[int], None]) -> None:
     """Has a filter that works for a replay judge the pages, each in its turn, and notes what is dropped.
 
     Raises `OutputError` if a drop can't be logged.
@@ -42,7 +58,7 @@ async def judge(journal: Journal, filter: Filter, replay: Replay, advance: Calla
         advance(number)
 
 
-async def _judge(journal: Journal, filter: Filter, row: Row) -> None:
+async def _judge(journal: Turns, filter: Filter, row: Row) -> None:
     page, made = unpack(row.fingerprint)
     page_id = str(row.position)
     visit = Visit(

@@ -8,8 +8,9 @@ try:
 except ImportError:
     raise ImportError("dedup.spark needs PySpark, and Java 17: pip install 'shingleback[spark]'") from None
 
+from dedup.spark.archives import archives
 from dedup.spark.fingerprints import fingerprints
 from dedup.spark.near import clusters, near_pairs
 from dedup.spark.verdicts import duplicates, unique, verdicts
 
-__all__ = ["clusters", "duplicates", "fingerprints", "near_pairs", "unique", "verdicts"]
+__all__ = ["archives", "clusters", "duplicates", "fingerprints", "near_pairs", "unique", "verdicts"]

@@ -25,7 +25,7 @@ from dedup.spark.fingerprints import prints_of
 from dedup.spark.near import links
 from dedup.spark.pages import Given, asked
 
-__all__ = ["duplicates", "unique", "verdicts"]
+__all__ = ["duplicates", "placed_by", "unique", "verdicts"]
 
 #: What is said of a page.
 TYPES = {
@@ -49,7 +49,7 @@ def verdicts(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
     prints = kept_by_spark(prints_of(pages, given))
     _check_ids(prints)
     found = contents(prints)
-    placed = _placed(prints, found, detector, settings)
+    placed = placed_by(prints, found, detector, shares_chrome=settings.get("chrome", True))
     copied = found.where("pages > 1").select("node", sql.col("id").alias("first"), sql.col("url").alias("at"))
     placed = placed.join(copied, "node", "left")
     is_copy = sql.coalesce(~sql.col("unsure") & (sql.col("first") != sql.col("id")), sql.lit(False))
@@ -93,10 +93,12 @@ def unique(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
     return pages.join(dropped, asked(given).columns.id_column == sql.col("__dropped"), "left_anti")
 
 
-def _placed(prints: DataFrame, found: DataFrame, detector: Detector, settings: Settings) -> DataFrame:
-    """The fingerprints that can be judged, each with the ``part`` to be judged in, null if it need not be, and ``unsure``."""
+def placed_by(prints: DataFrame, found: DataFrame, detector: Detector, *, shares_chrome: bool) -> DataFrame:
+    """The fingerprints that can be judged, each with the ``part`` to be judged in, null if it need not be, and ``unsure``.
+
+    ``found``: their contents.
+    """
     spark = prints.sparkSession
-    shares_chrome = settings.get("chrome", True)
     host = sql.when((sql.col("host") != "") & sql.lit(shares_chrome), sql.xxhash64("host")).alias("site")
     judged = prints.where(sql.col("reason").isNull()).withColumn("node", node()).withColumn("site", host)
     rows = (

@@ -39,6 +39,10 @@ class Command(base.Command):
         add("--spider", default="", metavar="NAME", help=whose)
         read = "processes that read pages (default: one a core)"
         add("--workers", type=int, default=0, metavar="N", help=read)
+        engine = "what reads and judges: this machine, or spark, with the extra spark and Java 17"
+        add("--engine", choices=("local", "spark"), default="local", help=engine)
+        where = "with --engine spark: where Spark is (default: local[*], this machine)"
+        add("--master", default="", metavar="MASTER", help=where)
 
     def work(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         """Cleans the inputs."""
@@ -48,6 +52,8 @@ class Command(base.Command):
             raise UsageError("--spider needs --index")
         if opts.workers < 0:
             raise UsageError(f"--workers is {opts.workers}; allowed: a whole number from 0")
+        if opts.master and opts.engine != "spark":
+            raise UsageError("--master needs --engine spark")
         from dedup.scrapy.commands.dedup.run import run
 
         return run(args, opts, settings)

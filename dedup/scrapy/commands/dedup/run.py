@@ -7,6 +7,7 @@ import sys
 from scrapy.settings import Settings
 
 from dedup.archive import Cleaning, Result
+from dedup.archive.cleaning import Engine
 from dedup.errors import SettingsError
 from dedup.printing import inert, many
 from dedup.scrapy.commands.index.access import page_id
@@ -64,6 +65,7 @@ def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         opts.workers,
         (lambda: read_settings(settings, spider).index) if opts.index else None,
         _page_id,
+        _spark(opts.master or "local[*]") if opts.engine == "spark" else None,
     )
     try:
         result = cleaning.run(working)
@@ -73,6 +75,14 @@ def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         complain("dedup", f"interrupted; the same command goes on from there ({cleaning.folder})")
         return 130
     return _tell(result, opts)
+
+
+def _spark(master: str) -> Engine:
+    try:
+        from dedup.spark.cleaning import Spark
+    except ImportError as error:
+        raise SettingsError(f"--engine is 'spark': {error}") from None
+    return Spark(master)
 
 
 def _page_id(url: str) -> str | None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from dedup import Detector
-from dedup.archive import Cleaning, open_input
+from dedup.archive import Capture, Cleaning, fingerprint, open_input
 from dedup.archive.outputs import IDENTICAL, NEAR
+from dedup.archive.packing import pack, unpack
 from dedup.archive.warc import Warc
 from dedup.scrapy.commands.dedup.run import DAMAGE, OTHERS
 from tests.support import ROOT
@@ -108,6 +109,12 @@ def test_the_command_says_what_became_of_the_pages(tmp_path: Path) -> None:
         ("8", "2"),
         ("9", "3"),
     ]
+
+
+def test_a_short_page_is_packed_with_its_words() -> None:
+    capture = Capture("http://example.org/", "<p>Not found")
+    page, made = unpack(pack(*fingerprint(capture, Detector())))
+    assert (page.tokens, page.reason, made.reason) == (["not", "found"], "short", "short")
 
 
 def test_every_reason_has_its_words() -> None:

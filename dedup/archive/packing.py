@@ -38,7 +38,7 @@ def pack(page: Page, made: Fingerprint) -> bytes:
                 own.shingles,
                 own.has_data,
             ),
-            page.tokens if made.reason == "short" else (),
+            [*page.tokens] if made.reason == "short" else (),
             page.canonical,
         )
     )

@@ -52,6 +52,7 @@ class Addon:
         from dedup.scrapy.harvest import HarvestMiddleware
         from dedup.scrapy.links import LinksMiddleware
         from dedup.scrapy.middleware import NearDuplicateMiddleware
+        from dedup.scrapy.queues import warn_of_queue
 
         for name, component, order in (
             ("DOWNLOADER_MIDDLEWARES", WholenessMiddleware, WHOLENESS_ORDER),
@@ -65,6 +66,7 @@ class Addon:
             ("EXTENSIONS", KeepText, 0),
         ):
             settings.setdefault_in_component_priority_dict(name, component, order)
+        warn_of_queue(settings)
         if not settings.get("PERIODIC_LOG_STATS"):
             settings.set("PERIODIC_LOG_STATS", {"include": ["dedup/"]}, priority="addon")
             settings.setdefault_in_component_priority_dict("EXTENSIONS", PeriodicLog, 0)

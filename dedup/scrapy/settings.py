@@ -37,6 +37,7 @@ __all__ = [
     "link_options",
     "read_settings",
     "shard_options",
+    "shared_address",
     "spelled",
     "state_of",
     "weighs_links",
@@ -45,6 +46,10 @@ __all__ = [
 PREFIX = "DEDUP_"
 #: What a name keeps as a part of a namespace.
 _SAFE = "".join(map(chr, range(32, 127))).translate(str.maketrans("", "", "{}%/"))
+
+#: Indexes that many processes share.
+_SHARED = ("redis://", "rediss://", "unix://")
+_SET_ONE = "set an index of redis://, rediss:// or unix://"
 
 #: How the names of index files, and of what lies beside them, end.
 _BESIDE = re.compile(r"\.sqlite(-wal|-shm|-journal|\.lock|\.new)?$")
@@ -152,6 +157,17 @@ def is_sharded(settings: BaseSettings) -> bool:
     return settings.get(_spell("shard")) not in (None, "")
 
 
+def shared_address(settings: BaseSettings) -> str:
+    """The index's Redis.  Raises `SettingsError` if the index is elsewhere."""
+    try:
+        address: str = _read(settings, "index") or "the file of this spider"
+        if not address.startswith(_SHARED):
+            raise SettingsError(name="index", value=address, why=f"but workers meet in a Redis; {_SET_ONE}")
+    except SettingsError as error:
+        raise spelled(error) from None
+    return address
+
+
 def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str, str] | None":
     """The shard of a worker, and where it meets the others: the index's Redis and its namespace; None without a shard.
 
@@ -165,8 +181,8 @@ def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str
             return None
         shard = Shard.read(values["shard"])
         address = values["index"] or "the file of this spider"
-        if not address.startswith(("redis://", "rediss://", "unix://")):
-            why = "but the workers of a crawl meet in a Redis; set an index of redis://, rediss:// or unix://"
+        if not address.startswith(_SHARED):
+            why = f"but the workers of a crawl meet in a Redis; {_SET_ONE}"
             raise SettingsError(name="shard", value=str(shard), others={"index": address}, why=why)
         if shard.number is None and settings.get("JOBDIR"):
             why = "but any free shard is not that of the job: with a JOBDIR, name the shard, such as 1/4"

@@ -22,7 +22,7 @@ from tests.support import ROOT
 from tests.support.processes import Forked
 from tests.support.redis import Server
 
-__all__ = ["Asked", "Hosts", "Worker", "a_minute_later", "kept", "serve"]
+__all__ = ["Asked", "Files", "Hosts", "Worker", "a_minute_later", "kept", "serve"]
 
 
 class Asked(NamedTuple):
@@ -123,12 +123,10 @@ def _work(arguments: list[str], lease: float) -> None:
     execute(["scrapy", *arguments])
 
 
-class Worker(Forked):
-    """A running ``scrapy crawl site -a shard=...``; its items, drops and log are in a folder of all workers."""
+class Files:
+    """The command of a worker, and its files in a folder of all workers: its items, its drops and its log."""
 
-    def __init__(
-        self, site: Hosts, folder: Path, shard: str, *, lease: float = 60.0, **settings: object
-    ) -> None:
+    def __init__(self, site: Hosts, folder: Path, shard: str | None, **settings: object) -> None:
         number = len(list(folder.glob("log-*")))
         self.log, self.items = folder / f"log-{number}", folder / f"items-{number}.jsonl"
         self.log.touch()
@@ -143,15 +141,26 @@ class Worker(Forked):
             "DEDUP_KEEP_START": False,
             "LOG_FILE": self.log,
         } | settings
-        command = ["crawl", "site", "-a", f"start={starts}", "-a", f"shard={shard}", "-o", str(self.items)]
+        self.command = ["crawl", "site", "-a", f"start={starts}", "-o", str(self.items)]
+        if shard:
+            self.command += ["-a", f"shard={shard}"]
         for name, value in values.items():
-            command += ["-s", f"{name}={value}"]
-        super().__init__(_work, command, lease)
+            self.command += ["-s", f"{name}={value}"]
 
     def stats(self) -> Counter[str]:
         """The whole numbers among its stats."""
         found = re.findall(r"^ ?\{?'([\w/]+)': (\d+)[,}]", self.log.read_text(), re.MULTILINE)
         return Counter({name: int(value) for name, value in found})
+
+
+class Worker(Files, Forked):
+    """A running ``scrapy crawl site``, with ``-a shard=...`` if it has one."""
+
+    def __init__(
+        self, site: Hosts, folder: Path, shard: str | None, *, lease: float = 60.0, **settings: object
+    ) -> None:
+        Files.__init__(self, site, folder, shard, **settings)
+        Forked.__init__(self, _work, self.command, lease)
 
 
 def a_minute_later(server: Server, *shards: int, namespace: str = "shingleback/site") -> None:

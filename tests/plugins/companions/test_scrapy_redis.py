@@ -1,13 +1,22 @@
 """scrapy-redis: its spider, scheduler and duplicates filter on a redis-server, which has the index as well."""
 
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
 from dedup.scrapy.parked import parked_urls
+from tests.support import ROOT
 from tests.support.crawls import Answer, page
 from tests.support.projects import Project
 from tests.support.redis import Server
+from tests.support.shards import Files, Hosts, kept, serve
+from tests.support.waiting import LIMIT, wait_until
 
 SPIDER = """
     from scrapy_redis.spiders import RedisSpider
@@ -103,3 +112,99 @@ def test_what_one_crawl_has_parked_is_got_from_its_log_by_the_next(project: Proj
     then = project.crawl()
     assert (then.status, then.mishaps) == (0, [])
     assert "/copy/note-55.html" in project.paths(then)
+
+
+# --- Workers with one queue: second to a shard of hosts for each (docs/operations.md) -------------------
+
+#: The scheduler with an ordinary spider, and one delay of all workers.
+QUEUE = {
+    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+    "SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue",
+    "SCHEDULER_PERSIST": True,
+    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+    "DOWNLOADER_MIDDLEWARES": '{"dedup.scrapy.delay.SharedDelayMiddleware": 1000000}',
+}
+
+
+class Worker(Files):
+    """A running crawl.  It can't be forked: some packages here have a folder ``tests`` of their own."""
+
+    def __init__(self, site: Hosts, folder: Path, server: Server, **settings: object) -> None:
+        shared = {"REDIS_URL": server.address, "DEDUP_INDEX": server.address}
+        super().__init__(site, folder, None, **QUEUE | shared | settings)
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "scrapy", *self.command], cwd=ROOT
+        )
+
+    def ended(self) -> int:
+        return self.process.wait(LIMIT)
+
+
+def test_workers_with_one_queue_keep_one_delay_for_each_host(server: Server, tmp_path: Path) -> None:
+    delay = 0.15
+    with serve(Hosts(2, contents=40)) as site:
+        slow = {
+            "DOWNLOAD_DELAY": delay,
+            "RANDOMIZE_DOWNLOAD_DELAY": False,
+            "starts": [site.url(content, copy) for copy in (0, 1) for content in range(40)],
+        }
+        workers = [Worker(site, tmp_path, server, **slow)]
+        wait_until(lambda: len(site.asked) > 3)
+        workers[0].process.send_signal(signal.SIGSTOP)  # else it might be through before the other begins
+        workers.append(Worker(site, tmp_path, server, **slow))
+        wait_until(lambda: "Spider opened" in workers[1].log.read_text())
+        workers[0].process.send_signal(signal.SIGCONT)
+        assert [each.ended() for each in workers] == [0, 0]
+    assert kept(tmp_path) == Counter(range(site.contents))
+    assert all(each.stats()["downloader/response_count"] > 3 for each in workers)
+    for gaps in site.gaps().values():
+        assert min(gaps) > delay - 0.03
+
+
+def test_a_content_that_a_killed_worker_lost_is_kept_from_its_copy(server: Server, tmp_path: Path) -> None:
+    """scrapy-redis gives each request once, and those that a killed worker had never again."""
+    with serve(Hosts(2, contents=60, wait=0.05)) as site:
+        settings = {
+            "DOWNLOAD_DELAY": 0.001,
+            "LOG_LEVEL": "DEBUG",
+            "starts": [site.url(content, copy) for copy in (0, 1) for content in range(60)],
+        }
+        killed, other = Worker(site, tmp_path, server, **settings), Worker(site, tmp_path, server, **settings)
+        wait_until(lambda: all("Crawled (200)" in each.log.read_text() for each in (killed, other)))
+        killed.process.kill()
+        killed.process.wait()
+        runs = "shingleback:{shingleback/site}:runs"
+        for run in server.client.zrange(runs, 0, -1):  # a minute later
+            server.client.zadd(runs, {run: 1})
+        assert other.ended() == 0
+
+    def contents(pattern: str, *workers: Worker) -> set[int]:
+        logs = "".join(worker.log.read_text() for worker in workers)
+        return set(map(int, re.findall(rf"{pattern} \S+/(\d+)(?:/copy)?>", logs)))
+
+    assert contents(r"Crawled \(200\) <GET", other) <= contents("Scraped from <200", killed, other)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"SCHEDULER_PERSIST": False}, "SCHEDULER_PERSIST is False"),
+        ({"SCHEDULER_FLUSH_ON_START": True}, "SCHEDULER_FLUSH_ON_START is True"),
+        (
+            {"SCHEDULER_IDLE_BEFORE_CLOSE": 5, "SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.FifoQueue"},
+            "SCHEDULER_IDLE_BEFORE_CLOSE is 5",
+        ),
+    ],
+)
+def test_settings_that_do_harm_are_warned_of(
+    project: Project, server: Server, settings: dict[str, object], said: str
+) -> None:
+    project.site.pages = {"/": page("home")}
+    project.settings |= QUEUE | {
+        "REDIS_URL": server.address,
+        "DEDUP_INDEX": server.address,
+        "DOWNLOAD_DELAY": 0.01,
+    }
+    del project.settings["DOWNLOADER_MIDDLEWARES"]
+    assert said not in project.crawl().output
+    assert f"WARNING: {said}" in project.crawl(**settings).output

@@ -1,0 +1,65 @@
+"""One delay for each host, which all workers keep: a lease in Redis (``SET NX PX``)."""
+
+import asyncio
+from uuid import uuid4
+
+from dedup.index.redis.client import DEADLINE, Server, deadline
+
+__all__ = ["Delay"]
+
+#: Seconds for which a host waits for a worker that died with its lease.
+HOLD = 20.0
+#: Deletes nothing that has become another's: the key is kept for the time of the delay, if it is still ours.
+END = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
+
+
+class Delay:
+    """Leases of hosts.  The key of one is ``shingleback:delay:{HOST}``; it is there while the host is not to be asked.
+
+    Who has the lease of a host sends one request, and ends the lease when the answer is there: the host is free again
+    after the delay.  So between two requests to it, whoever sends them, there is never less.
+    """
+
+    def __init__(self, address: str, seconds: float) -> None:
+        self._server = Server(address)
+        self._ms = round(seconds * 1000)
+        self._end = self._server.client.register_script(END)
+        self._queues: dict[
+            str, asyncio.Lock
+        ] = {}  # one request of each host asks, the others of this worker wait
+
+    async def take(self, host: str) -> str:
+        """Waits for the lease of a host, and gives its name.  Raises `IndexUnavailableError` if nobody answers."""
+        name = uuid4().hex
+        queue = self._queues.setdefault(host, asyncio.Lock())
+        try:
+            async with queue:
+                while (left := await self._ask(host, name)) > 0:  # noqa: ASYNC110
+                    await asyncio.sleep(min(left, self._ms / 4) / 1000)
+        finally:
+            if not queue.locked():
+                self._queues.pop(host, None)
+        return name
+
+    async def _ask(self, host: str, name: str) -> int:
+        key = _key(host)
+        with self._server.errors():
+            async with deadline(DEADLINE):
+                hold = self._ms + round(HOLD * 1000)
+                if await self._server.client.set(key, name, nx=True, px=hold):
+                    return 0
+                return max(1, int(await self._server.client.pttl(key)))
+
+    async def end(self, host: str, name: str) -> None:
+        """The answer is there, or none will come."""
+        with self._server.errors():
+            async with deadline(DEADLINE):
+                await self._end(keys=[_key(host)], args=[name, max(1, self._ms)])
+
+    async def close(self) -> None:
+        """Lets go of the server."""
+        await self._server.close()
+
+
+def _key(host: str) -> str:
+    return f"shingleback:delay:{{{host}}}"

@@ -51,12 +51,13 @@ class Maker(NamedTuple):
 
     def make(self, tokens: Sequence[str], data: Sequence[str], chrome: Ranges) -> Numbers:
         """The numbers of tokens, of which some are in marked chrome, and of data.  O(n log n)."""
-        octets, more = join(tokens), join(data)
         features = self.features
         plain = (features.simhash_size, features.simhash_urls, features.weights, features.sketch_urls)
         default = (_DEFAULT.simhash_size, _DEFAULT.simhash_urls, _DEFAULT.weights, _DEFAULT.sketch_urls)
-        if fast and plain == default and _can_split(octets, tokens) and _can_split(more, data):
-            return self.make_fast(octets, len(tokens), more, len(data), chrome)
+        if fast and plain == default:
+            octets, more = join(tokens), join(data)
+            if _can_split(octets, tokens) and _can_split(more, data):
+                return self.make_fast(octets, len(tokens), more, len(data), chrome)
         return self.make_in_numpy(tokens, data, chrome)
 
     def make_fast(self, octets: bytes, count: int, data: bytes, more: int, chrome: Ranges) -> Numbers:

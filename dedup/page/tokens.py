@@ -21,10 +21,9 @@ class Tokens(Sequence[str]):
 
     __slots__ = ("_count", "_each", "octets")
 
-    def __init__(self, octets: bytes, count: int) -> None:
-        """``octets``: the tokens in UTF-8, joined by NULs."""
-        self.octets, self._count = octets, count
-        self._each: list[str] | None = None
+    def __init__(self, octets: bytes, count: int, each: list[str] | None = None) -> None:
+        """``octets``: the tokens in UTF-8, joined by NULs; ``each``: one by one, if they are there already."""
+        self.octets, self._count, self._each = octets, count, each
 
     @property
     def each(self) -> list[str]:

@@ -56,10 +56,12 @@ _WRITTEN = re.compile(r"(?<![^_-])(?:[A-Z]?[a-z]{3,}|[A-Z]{3,}|\d+)(?![^_-])")
 _MAY_BE_OPAQUE = re.compile(r"\d{10}|[\w+-]{16}", re.ASCII)
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
-#: Host, path and query of a URL of HTTP, or of a part of one, without characters that are stripped or quoted; and
-#: the address of a folder likewise.
+_PART = r"[\w!$%'()*+,~@=:-][\w!$%'()*+,.~@=:-]*"
+#: Host, steps up, path and query of a URL of HTTP, or of a part of one, without characters that are stripped or quoted,
+#: and without empty parts of a path; and the address of a folder likewise.
 _PLAIN = re.compile(
-    r"(?:https?://([\w.-]+(?::\d+)?)(?=/))?([\w!$%'()*+,.~@/=:-]*)(\?[\w!$%'()*+,.~@/=:;?&-]*)?(?:#.*)?",
+    rf"(?:https?://([\w.-]+(?::\d+)?)(?=/))?((?:\.\./)*)(/?(?:{_PART}/)*(?:{_PART})?)"
+    r"(\?[\w!$%'()*+,.~@/=:;?&-]*)?(?:#.*)?",
     re.ASCII | re.DOTALL,
 ).fullmatch
 _PLAIN_FOLDER = re.compile(
@@ -197,46 +199,48 @@ def host(url: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _resolve(value: str, base: str) -> tuple[str, str] | None:
-    found = _plain(value, base) or _resolved(value, base)
-    if found is None:
-        return None
-    host, path = found
-    own = _own(base)
-    if host and host != own.host:
-        token = f"//{host}{path}"
-    else:
-        shared = 0
-        folders = path.partition("?")[0].split("/")
-        del folders[-1]
-        for mine, its in zip(own.folders, folders, strict=False):
-            if mine != its:
-                break
-            shared += len(its) + 1
-        token = path[shared - 1 :]
+    if (token := _plain(value, base)) is None:
+        if (found := _resolved(value, base)) is None:
+            return None
+        host, path = found
+        own = _own(base)
+        token = f"//{host}{path}" if host and host != own.host else _unshared(path, own)
     return token, strip_ids(token)
 
 
-def _plain(value: str, base: str) -> tuple[str, str] | None:
-    """Host, "" for the page's own, and path of a value that is easily resolved, as most are; None of any other."""
+def _unshared(path: str, own: "_Own") -> str:
+    """A path without the folders that it shares with a page's own."""
+    shared = 0
+    folders = path.partition("?")[0].split("/")
+    del folders[-1]
+    for mine, its in zip(own.folders, folders, strict=False):
+        if mine != its:
+            break
+        shared += len(its) + 1
+    return path[shared - 1 :]
+
+
+def _plain(value: str, base: str) -> str | None:
+    """The token of a value that is easily resolved, as most are; None of any other."""
     own = _own(base)
     if not own.is_plain or not (parts := _PLAIN(value)):
         return None
-    host, path, query = parts.groups()
+    host, steps, path, query = parts.groups("")
     if query and (query[-1] in "?&" or _SESSION.search(query)):
         return None
-    above = 0
-    while path.startswith("../", 3 * above):
-        above += 1
-    path = path[3 * above :]
-    if "//" in path or "/." in path or path[:1] == ".":
-        return None
-    if path[:1] != "/":
-        if host is not None or not path or ":" in path:
+    if path[:1] == "/":
+        if steps:
             return None
-        path = "/".join((*own.folders[: max(1, len(own.folders) - above)], path))
-    elif above:
+        if host and host.lower() != own.host:
+            return f"//{host.lower()}{path}{query}"
+        return _unshared(path + query, own)
+    if not path or ":" in path:
         return None
-    return (host or "").lower(), path + (query or "")
+    if steps:
+        left = max(1, len(own.folders) - len(steps) // 3)
+        if left < len(own.folders) and path.startswith(own.folders[left] + "/"):  # back into the page's own
+            return _unshared("/".join((*own.folders[:left], path + query)), own)
+    return f"/{path}{query}"
 
 
 def _resolved(value: str, base: str) -> tuple[str, str] | None:

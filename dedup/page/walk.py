@@ -16,7 +16,7 @@ from lxml import etree
 from dedup.compiled import fast
 from dedup.page.ignore import Ignore
 from dedup.page.shell import DROPPED, SHELL_WITH_MOUNT
-from dedup.page.tokens import Ranges, Tokens
+from dedup.page.tokens import Ranges, Tokens, join
 from dedup.page.urls import base_of, folder, plain_folder, url_tokens
 from dedup.page.words import BATCH, MARK, fold_each, is_url, remembered, separators, split_words
 
@@ -39,16 +39,11 @@ _NODES = cast(
     Callable[[etree._Element], list[etree._Element | str]],
     etree.XPath("descendant-or-self::node()", regexp=False, smart_strings=False),
 )
-_UNSEEN = cast(
-    Callable[[etree._Element], float],
-    etree.XPath("count(descendant::comment()) + count(descendant::processing-instruction())", regexp=False),
-)
 #: Comments and processing instructions of a page from which on lxml would take too long to list its nodes: before it
 #: gives a text, it goes back to the element before it.
 MANY_UNSEEN = 500
 _COUNT = cast(Callable[[etree._Element], float], etree.XPath("count(descendant::node())", regexp=False))
 _Find = Callable[[etree._Element], list[etree._Element]]
-_RELATED = cast(_Find, etree.XPath("descendant::link[@rel and @href]", regexp=False))
 _WITH_ROLE = cast(_Find, etree.XPath("descendant-or-self::*/@role/..", regexp=False))
 
 
@@ -107,9 +102,22 @@ def walk_in_python(root: etree._Element, url: str, keep_urls: bool, ignore: Igno
     if text.count(MARK[0]) != len(MARK) * len(walk.marks):
         text = " ".join(piece if piece is MARK else piece.replace(MARK[0], " ") for piece in walk.pieces)
     tokens, chrome, heading = _settle(split_words(text), walk.marks, walk.bare)
-    related = [(node.get("rel") or "", node.get("href") or "") for node in _RELATED(root)]
+    related = [
+        (rel, href)
+        for node in root.iter("link")
+        if (rel := node.get("rel")) is not None and (href := node.get("href")) is not None
+    ]
     left = _main_words(tokens, chrome, SHELL_WITH_MOUNT)
-    return Found(tokens, chrome, heading, left, len(walk.links), walk.scripts, related, walk.base)
+    return Found(
+        Tokens(join(tokens), len(tokens), tokens),
+        chrome,
+        heading,
+        left,
+        len(walk.links),
+        walk.scripts,
+        related,
+        walk.base,
+    )
 
 
 def _settle(
@@ -240,7 +248,9 @@ class _Walk:
 
 def _nodes(root: etree._Element) -> Iterator[etree._Element | str]:
     """All nodes of a tree in document order."""
-    return iter(_NODES(root)) if _UNSEEN(root) < MANY_UNSEEN else _nodes_by_hand(root)
+    unseen = root.iter(etree.Comment, etree.PI)
+    are_many = next(islice(unseen, MANY_UNSEEN, None), None) is not None
+    return _nodes_by_hand(root) if are_many else iter(_NODES(root))
 
 
 def _nodes_by_hand(root: etree._Element) -> Iterator[etree._Element | str]:

@@ -1,6 +1,6 @@
 """The tokens of a page, kept as octets until somebody asks for one of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import overload
 
@@ -41,6 +41,9 @@ class Tokens(Sequence[str]):
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
         return self.each[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.each)
 
     def __eq__(self, other: object) -> bool:
         return self.each == (other.each if isinstance(other, Tokens) else other)

@@ -9,7 +9,6 @@ and the pages next to it, which keeps the skew of the site.
 
 import argparse
 import time
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,12 +50,9 @@ def measure(design: str, simhashes: Hashes, queries: Hashes) -> str:
     rng = np.random.default_rng(2)
     digests = rng.integers(0, 2**64, (2, len(simhashes)), np.uint64)
     keys = np.stack((*digests, simhashes), axis=1)
-    tracemalloc.start()
     start = time.thread_time()
     tables = SortedTables(plan, keys)
     built = time.thread_time() - start
-    taken, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
     times = spent(tables, queries.tolist(), plan.max_distance)
     filing = []
     for one in rng.integers(0, 2**64, (len(simhashes) // FILED, 3), np.uint64).tolist():
@@ -65,7 +61,7 @@ def measure(design: str, simhashes: Hashes, queries: Hashes) -> str:
         filing.append(time.thread_time() - start)
     p50, p99 = times[len(times) // 2], times[len(times) * 99 // 100]
     return (
-        f"k = {k}, {plan.size} tables ({plan}) | {12 * plan.size} | {taken / len(simhashes):.0f} | {p50:.0f} | {p99:.0f} | "
+        f"k = {k}, {plan.size} tables ({plan}) | {12 * plan.size} | {p50:.0f} | {p99:.0f} | "
         f"{sum(filing) / len(filing) * 1e6:.1f} | {max(filing) * 1e3:.1f} | {built:.1f}"
     )
 
@@ -86,7 +82,7 @@ def main() -> None:
     parser.add_argument("--fingerprints", type=Path)
     options = parser.parse_args()
     print(
-        "fingerprints | pages | design | bytes a page in tables | traced in all, with room for as many keys again | look-up p50 us | p99 | "
+        "fingerprints | pages | design | bytes a page in tables | look-up p50 us | p99 | "
         "filing a page us | longest ms | built in s"
     )
     for pages in options.pages:

@@ -106,7 +106,7 @@ class LocalIndex(Index):
         crowded = met > MAX_LOOKED or len(digests) > MAX_EQUAL
         own = self._shelf.number(filed) if filed else None
         for apart in _batches(groups):  # the nearest first
-            there = [number for number in apart if number != own and self._shelf.holds(number)]
+            there = [number for number in self._shelf.held(apart) if number != own]
             crowded = crowded or compared + len(there) > MAX_COMPARED
             there = there[: MAX_COMPARED - compared]
             found = self._resembling(entry, there)
@@ -182,7 +182,7 @@ class LocalIndex(Index):
         if not numbers:
             return {}
         sketches = self._shelf.sketches(numbers)
-        if any(len(sketch) != len(entry.sketch) for sketch in sketches):
+        if {*map(len, sketches)} != {len(entry.sketch)}:
             raise IndexCorruptError(f"the index {self.where} is damaged: a sketch has a wrong length")
         sketcher, least = self.detector.sketcher, self.detector.min_resemblance
         alike = sketcher.resemblances(sketcher.words(sketches), entry.sketch).tolist()

@@ -8,7 +8,7 @@ import copy
 import threading
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -105,9 +105,10 @@ class Shelf:
         row = self._rows[number]
         return self._read(row, self.tables.keys(number)) if row else None
 
-    def holds(self, number: int) -> bool:
-        """Whether a page was not taken out."""
-        return number in self._by_number or self._rows[number] > 0
+    def held(self, numbers: Iterable[int]) -> list[int]:
+        """The numbers of pages that were not taken out."""
+        rows, live = self._rows, self._by_number
+        return [number for number in numbers if rows[number] or number in live]
 
     def sketches(self, numbers: Sequence[int]) -> list[bytes]:
         """The sketches of pages that were not taken out, read all at once.

@@ -177,3 +177,12 @@ def test_texts_are_not_read_as_html(tmp_path: Path) -> None:
     source = write(tmp_path / "x.jsonl", "\n".join(map(json.dumps, lines)).encode())
     Cleaning([str(source)], str(tmp_path / "kept.jsonl"), detector=Detector(min_resemblance=0.999)).run()
     assert [*map(json.loads, (tmp_path / "kept.jsonl").read_text().splitlines())] == lines[:2]
+
+
+def test_extracted_texts_are_judged_if_texts_are(tmp_path: Path) -> None:
+    texts = [(f"http://example.org/{n}", words(n % 2)) for n in range(4)]
+    octets = [record(url, text, "conversion", Content_Type="text/plain") for url, text in texts]
+    source = write(tmp_path / "x.warc.wet.gz", b"".join(map(gzip.compress, octets)))
+    html, text = (Cleaning([str(source)], types=types).run() for types in ("html", "text"))
+    assert (html.stats, html.others) == ({}, {"type": (4, str(source))})
+    assert (text.stats["dedup/new"], text.stats["dedup/duplicate"]) == (2, 2)

@@ -55,9 +55,8 @@ def fingerprints(
             what, future = waiting.popleft()
             yield what, future.result()
     except BrokenProcessPool:
-        raise DedupError(
-            "a process that makes fingerprints was killed; is there too little memory?"
-        ) from None
+        why = 'is there too little memory, or no `if __name__ == "__main__":` in the program that calls this?'
+        raise DedupError(f"a process that makes fingerprints was killed; {why}") from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

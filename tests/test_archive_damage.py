@@ -140,6 +140,7 @@ LINES: dict[str, tuple[bytes, str]] = {
     "too deep": (b"[" * 100_000 + b"\n", "no_json"),
     "no UTF-8": (b'{"url": "\xff"}\n', "no_json"),
     "too long": (b'{"html": "' + b"x" * (2 * MAX_BODY) + b'"}\n', "large"),
+    "much else": (b'{"url": "", "x": [' + b"[]," * (1 << 20) + b'[]], "fetched": {}}\n', "no_page"),
     "no page": (b'{"url": "http://example.org/x", "html": 7}\n', "no_page"),
 }
 
@@ -153,6 +154,26 @@ def test_a_line_that_is_no_page_costs_itself(name: str, tmp_path: Path) -> None:
     items = list(Lines(path))
     assert [item.why for item in items] == ["", why, *[""] * 9]
     assert [item.damaged for item in items].count(True) == (why != "no_page")
+
+
+def test_a_byte_order_mark_is_none_of_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "pages.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + rows())
+    assert urls(path) == list(PAGES)
+
+
+def test_of_parquet_that_is_damaged_the_other_row_groups_are_read(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"url": list(PAGES), "html": list(PAGES.values())}), path, row_group_size=5)
+    column = pq.ParquetFile(path).metadata.row_group(0).column(1)
+    octets, at = path.read_bytes(), column.dictionary_page_offset
+    path.write_bytes(
+        octets[:at] + bytes(column.total_compressed_size) + octets[at + column.total_compressed_size :]
+    )
+    items = list(open_input(path))
+    assert [item.why for item in items] == ["packed", *[""] * 5]
+    assert [item.capture.url for item in items[1:] if item.capture] == list(PAGES)[5:]
 
 
 def test_of_json_lines_that_were_cut_off_the_whole_ones_are_read(tmp_path: Path) -> None:

@@ -1,15 +1,16 @@
 """JSON Lines, also compressed by gzip: an object a line, with the fields html or text, and url and fetched."""
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from msgspec import DecodeError, ValidationError
-from msgspec.json import Decoder
+from msgspec import DecodeError, Raw, Struct
+from msgspec.json import Decoder, decode
 
 from dedup.archive.capture import MAX_BODY, Item
-from dedup.archive.rows import capture
+from dedup.archive.rows import FIELDS, capture
 from dedup.archive.streams import members
 
 __all__ = ["Lines"]
@@ -26,7 +27,7 @@ class Lines:
         self.name = name or str(path)
         self.size = os.path.getsize(path)
         self._file: BinaryIO | None = None
-        self._decode = Decoder().decode
+        self._decode = Decoder(_Row).decode
 
     def tell(self) -> int:
         """How many bytes have been read."""
@@ -48,10 +49,29 @@ class Lines:
 
     def _item(self, line: bytes, *, torn: bool) -> Item:
         try:
-            row = self._decode(line)
-        except (DecodeError, ValidationError, RecursionError, UnicodeDecodeError):
+            row = self._decode(line.removeprefix(BOM_UTF8))
+            found = capture({name: _value(getattr(row, name)) for name in FIELDS})
+        except (
+            DecodeError,
+            RecursionError,
+            UnicodeDecodeError,
+        ):  # or ValidationError, which is one of the first
             return Item(None, None, "cut_off" if torn else "no_json", damaged=True)
-        if not isinstance(row, dict):
-            return Item(None, None, "no_json", damaged=True)
-        found = capture(row)
         return Item(line, found, "" if found else "no_page")
+
+
+class _Row(Struct):
+    """What is read of a line; other fields are passed over, whatever is in them."""
+
+    url: Raw = Raw(b"null")
+    html: Raw = Raw(b"null")
+    text: Raw = Raw(b"null")
+    fetched: Raw = Raw(b"null")
+
+
+def _value(raw: Raw) -> str | float | None:
+    """A text or a number; None for what else JSON has."""
+    value = bytes(raw)
+    if value.startswith(b'"'):
+        return decode(value, type=str)
+    return decode(value, type=float) if value[:1] in b"-0123456789" else None

@@ -19,6 +19,8 @@ from dedup.archive import Cleaning
 from dedup.errors import DedupError, SettingsError
 from tests.support import ROOT
 from tests.support.pages.shops import COPIES, Shop
+from tests.support.processes import Scrapy
+from tests.support.waiting import LIMIT
 from tests.test_archive import record
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: dedup.spark is NOT tested")
@@ -232,6 +234,24 @@ def test_archives_are_cleaned_as_by_one_machine(
     assert said[1] == said[0]
     assert counts["dedup/unjudged/alarm"] > 0
     assert counts["dedup/dropped"] > 20
+
+
+def test_spark_that_cannot_be_started_is_told_in_one_line(tmp_path: Path) -> None:
+    source = tmp_path / "pages.jsonl"
+    source.write_text('{"text": "one"}\n')
+    without_java = {"PATH": "", "JAVA_HOME": ""}
+    for environment, says in (
+        (
+            {},
+            "--master is 'nonsense', where Spark can't be started: Master must either be yarn or start with",
+        ),
+        (without_java, "--engine spark needs Java 17, such as Debian's openjdk-17-jre-headless"),
+    ):
+        arguments = "dedup", source, "--engine", "spark", "--master", "nonsense"
+        assert Scrapy(*arguments, output=tmp_path, **environment).wait(LIMIT) == 2
+        told = (tmp_path / "stderr").read_text()
+        assert told.startswith(f"dedup: {says}")
+        assert told.count("\n") == 1
 
 
 def test_the_example_prints_what_the_text_shows(spark: Any) -> None:

@@ -57,19 +57,18 @@ def captures(
     spark: SparkSession, inputs: Sequence[str], types: Types, detector: Detector, scope: str
 ) -> DataFrame:
     """The same with what `BESIDE` has; a row of each input has its facts, and no page."""
-    named = spark.createDataFrame([*enumerate(inputs)], "number long, path string")
-    read = partial(_read, types=types, detector=detector, scope=scope)
+    read = partial(_read, paths=inputs, types=types, detector=detector, scope=scope)
     first = [StructField("id", StringType()), StructField("url", StringType())]
     schema = StructType([*first, StructField("order", StructType(ORDER)), *PRINT, *BESIDE])
-    return named.repartition(len(inputs), "number").mapInArrow(read, schema)
+    return spark.range(0, len(inputs), 1, len(inputs)).mapInArrow(read, schema)
 
 
 def _read(
-    batches: Iterable[pa.RecordBatch], types: Types, detector: Detector, scope: str
+    batches: Iterable[pa.RecordBatch], paths: Sequence[str], types: Types, detector: Detector, scope: str
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        for number, path in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield from _read_one(number, path, types, detector, scope)
+        for number in batch.column("id").to_pylist():
+            yield from _read_one(number, paths[number], types, detector, scope)
 
 
 def _read_one(

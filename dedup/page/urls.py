@@ -44,6 +44,8 @@ _MAYBE_SESSION = re.compile(
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:&|$|(?=[;?#]))",
     re.IGNORECASE,
 )
+#: Characters of the shortest value that looks like an id.
+SHORTEST_ID = 10
 #: A value that looks like nothing but an id: a long number, letters and digits mixed, a UUID.
 _ID = re.compile(
     r"(?:\([A-Za-z]\()?"  # as ASP.NET puts session ids into paths
@@ -146,7 +148,7 @@ def is_opaque(value: str) -> bool:
     >>> [value for value in ("17", "storm-2-0-released-today", "Release_Notes_For_Storm_2") if is_opaque(value)]
     []
     """
-    if len(value) > MAX_URL:
+    if not SHORTEST_ID <= len(value) <= MAX_URL:
         return False
     return bool(_ID.fullmatch(value) or (_BASE64.fullmatch(value) and not _WRITTEN.search(value)))
 
@@ -169,6 +171,8 @@ def strip_ids(token: str) -> str:
 
 def _strip_part(part: str) -> str:
     """A part of a path and its parameters, which semicolons divide."""
+    if len(part) < SHORTEST_ID:
+        return part
     name, *parameters = part.split(";")
     kept = ["*" if is_opaque(name) else name]
     kept += (each for each in parameters if not is_opaque(each.partition("=")[2] or each))

@@ -53,7 +53,6 @@ def test_the_audit_tells_what_is_behind_links_that_were_not_followed(crawl: Run)
     figures = {name: value for name, value in done.figures.items() if name.startswith("unreached")}
     assert figures == {
         "unreached": 1,
-        "equal_bodies": 1,
         "unreached/sampled": 1,
         "unreached/new": 1,
         "unreached/contents": 1,

@@ -163,7 +163,7 @@ def one_site(number: int, seed: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
 
 
 @pytest.mark.parametrize("share", [1, 6], ids=["by the tables", "by a scan, if that is faster"])
-@pytest.mark.parametrize("plan", [block_plan(3), block_plan(6), block_plan(7), plan_for(28, 6)], ids=str)
+@pytest.mark.parametrize("plan", [block_plan(3), block_plan(7), plan_for(28, 6)], ids=str)
 @pytest.mark.usefixtures("in_small_slices")
 def test_of_a_crowd_all_are_counted_and_the_nearest_found(
     plan: Plan, share: int, monkeypatch: pytest.MonkeyPatch

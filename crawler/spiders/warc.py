@@ -1,9 +1,10 @@
 """The spider `warc`: the pages of archives, through the filter of a crawl, and without a network."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -14,11 +15,10 @@ from twisted.python.failure import Failure
 
 from crawler.items import PageItem
 from dedup import SettingsError
-from dedup.archive import Capture, Item, open_input
-from dedup.archive.capture import NEVER
-from dedup.archive.http import parse
-from dedup.archive.warc import Record
 from dedup.scrapy import judgement, refuse
+
+if TYPE_CHECKING:  # every command of Scrapy loads all spiders
+    from dedup.archive import Capture, Item
 
 __all__ = ["ArchiveMiddleware", "WarcSpider"]
 
@@ -58,6 +58,8 @@ class WarcSpider(Spider):
     }
 
     def __init__(self, path: str = "", **kwargs: Any) -> None:
+        from dedup.archive import open_input
+
         super().__init__()
         self.wrong: SettingsError | None = None
         try:
@@ -83,20 +85,24 @@ class WarcSpider(Spider):
 
     async def start(self) -> AsyncIterator[Request]:
         """Requests the pages, each when the one before is on its way, so that few are in memory."""
+        from dedup.archive.inputs import items
+
         assert self.crawler.engine is not None
-        assert self.crawler.stats is not None
-        for reader in self.readers:
-            for item in reader:
-                if item.capture is None:
-                    self.crawler.stats.inc_value(
-                        f"archive/{'damage' if item.damaged else 'skipped'}/{item.why}"
-                    )
-                elif (request := _request(item, item.capture, self.failed)) is None:
-                    self.crawler.stats.inc_value("archive/skipped/url")
-                else:
-                    while self.crawler.engine.needs_backout():
-                        await self.crawler.signals.wait_for(signals.scheduler_empty)
-                    yield request
+        left_out = Counter[str]()
+        try:
+            for item in chain.from_iterable(map(items, self.readers)):
+                request = _request(item, item.capture, self.failed) if item.capture else None
+                if request is None:
+                    left_out[item.why or "a URL that can't be requested"] += 1
+                    continue
+                while self.crawler.engine.needs_backout():
+                    await self.crawler.signals.wait_for(signals.scheduler_empty)
+                yield request
+        except SettingsError as error:
+            refuse(self.crawler, error)
+        if left_out:
+            why = ", ".join(f"{count:,} {name}" for name, count in sorted(left_out.items()))
+            self.logger.warning("Not in this crawl: %s (docs/archives.md)", why)
 
     def failed(self, failure: Failure) -> None:
         """Logs a line for a page that was not filtered, and yet gets nowhere."""
@@ -105,24 +111,25 @@ class WarcSpider(Spider):
 
     def parse(self, response: Response) -> Iterator[PageItem]:
         """Yields an item for the page."""
+        from dedup.archive.capture import written
+
         judged = judgement(response)
-        fetched = response.meta["fetched"]
+        is_read = judged is not None and not judged.fingerprint.reason
         yield PageItem(
             url=response.url,
             status=response.status,
-            title=(response.xpath("normalize-space(//title)").get() or None)
-            if judged and not judged.fingerprint.reason
-            else None,
+            title=(response.xpath("normalize-space(//title)").get() or None) if is_read else None,
             depth=0,
             fingerprint=judged.fingerprint.hex if judged else None,
-            fetched=""
-            if fetched == NEVER
-            else datetime.fromtimestamp(fetched / 1e6, UTC).isoformat(timespec="seconds"),
+            fetched=written(response.meta["fetched"]),
         )
 
 
-def _request(item: Item, page: Capture, errback: Any) -> Request | None:
+def _request(item: "Item", page: "Capture", errback: Any) -> Request | None:
     """The request for a page, with its response; None if its address can't be requested."""
+    from dedup.archive.http import parse
+    from dedup.archive.warc import Record
+
     try:
         request = Request(page.url, dont_filter=True, errback=errback, meta={"fetched": page.fetched})
     except ValueError:

@@ -24,6 +24,7 @@ __all__ = [
     "is_judged",
     "moment",
     "payload_digest",
+    "written",
 ]
 
 Kind = Literal["html", "text", "json", "body"]
@@ -99,6 +100,19 @@ def moment(value: object) -> int:
     except (ValueError, OverflowError):
         return NEVER
     return found if -NEVER < found < NEVER else NEVER
+
+
+def written(fetched: int) -> str:
+    """The time when a page was fetched, in ISO 8601 to the second; "" if it is not known, or is none of this calendar.
+
+    >>> written(60_000_000), written(NEVER)
+    ('1970-01-01T00:01:00Z', '')
+    """
+    try:
+        found = "" if fetched == NEVER else datetime.fromtimestamp(fetched // 1_000_000, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return found.replace("+00:00", "Z")
 
 
 def fingerprint(capture: Capture, detector: Detector) -> tuple[Page, Fingerprint]:

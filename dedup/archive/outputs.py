@@ -3,13 +3,12 @@
 import gzip
 import json
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from uuid import NAMESPACE_URL, uuid5
 
-from dedup.archive.capture import NEVER, Capture, Item, Reader
+from dedup.archive.capture import Capture, Item, Reader, written
 from dedup.archive.journal import Kept
 from dedup.archive.rows import row
 from dedup.archive.warc import Record, Warc
@@ -42,13 +41,6 @@ def output(file: BinaryIO, name: str, reader: Callable[[], Reader], now: datetim
     return LinesOutput(file, packed)
 
 
-def _date(fetched: int) -> str:
-    with suppress(ValueError, OverflowError, OSError):
-        if fetched != NEVER:
-            return datetime.fromtimestamp(fetched // 1_000_000, UTC).isoformat().replace("+00:00", "Z")
-    return ""
-
-
 class LinesOutput:
     """Lines as they were; of other formats an object with url, fetched and html, or text."""
 
@@ -63,7 +55,7 @@ class LinesOutput:
         elif isinstance(item.raw, dict):
             line = json.dumps(item.raw, ensure_ascii=False, default=_shown).encode("utf-8", "replace") + b"\n"
         elif item.capture is not None:
-            found = row(item.capture, _date(item.capture.fetched))
+            found = row(item.capture, written(item.capture.fetched))
             line = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         else:
             return False
@@ -152,7 +144,7 @@ class WarcOutput:
         fields["WARC-Profile"] = IDENTICAL if kept.is_identical else NEAR
         fields["WARC-Refers-To"] = kept.record_id
         fields["WARC-Refers-To-Target-URI"] = kept.url
-        fields["WARC-Refers-To-Date"] = _date(kept.fetched)
+        fields["WARC-Refers-To-Date"] = written(kept.fetched)
         block = b""
         if isinstance(item.raw, Record):
             digest = item.raw.fields.get("warc-payload-digest", "")
@@ -171,7 +163,7 @@ class WarcOutput:
         return {
             "WARC-Type": kind,
             "WARC-Record-ID": f"<urn:uuid:{name}>",
-            "WARC-Date": _date(page.fetched) or self._now,
+            "WARC-Date": written(page.fetched) or self._now,
             "WARC-Target-URI": page.url,
         }
 

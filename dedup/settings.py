@@ -35,7 +35,7 @@ _SETTINGS = (
     Setting("namespace", Text("printable text without braces"), None,
             "Pages are compared with those of the same namespace; by default it is PROJECT/SPIDER, so that each "
             "spider has an index of its own."),
-    Setting("shard", Text("'I/N' (shard I of N, from 1/N to N/N; N up to 1000) or 'auto/N' (any that is free)"), None,
+    Setting("shard", Text("'I/N' (shard I of N, from 1/N to N/N; N up to 100) or 'auto/N' (any that is free)"), None,
             "Of the hosts of a crawl by N workers, this one crawls those of its shard, and hands links to others over to "
             "their workers, through the index's Redis; by default it crawls all."),
     Setting("incremental", Flag(), False,

@@ -157,3 +157,16 @@ def test_a_lease_that_would_last_for_longer_than_any_has_run_out(server: Server)
             await each.close()
 
     asyncio.run(meet())
+
+
+def test_a_server_that_was_set_back_is_noticed(server: Server) -> None:
+    async def meet() -> None:
+        first, _ = await one(server, "1/2", 0, 1, 2)
+        second, _ = await one(server, "2/2")
+        server.client.hincrby("shingleback:shards:{crawl}:state", "links", -1)
+        for each in (first, second):
+            with pytest.raises(IndexMismatchError, match="was set back to an earlier state"):
+                await each.beat()
+            await each.close()
+
+    asyncio.run(meet())

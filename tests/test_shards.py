@@ -1,12 +1,18 @@
 """A crawl by several workers: each host has one, links get to their worker, and all end when nothing is left."""
 
+import random
+import re
 import signal
+import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from scrapy.settings import Settings
 
-from tests.support.redis import Server
+from dedup import SettingsError
+from dedup.scrapy.settings import shard_options
+from tests.support.redis import Server, running_server
 from tests.support.shards import Hosts, Worker, a_minute_later, kept, serve
 from tests.support.waiting import LIMIT, wait_until
 
@@ -100,27 +106,59 @@ def test_jobs_that_are_stopped_go_on_where_they_were(server: Server, tmp_path: P
     assert len(site.asked) < 1.2 * 2 * site.contents  # what was dropped in doubt is fetched again
 
 
+@pytest.mark.slow
+def test_twenty_crawls_by_four_workers_keep_each_content_once(tmp_path: Path) -> None:
+    """One of the four has no host at all."""
+    for seed in range(20):
+        rng, folder = random.Random(seed), tmp_path / str(seed)
+        folder.mkdir()
+        with running_server() as server, serve(Hosts(wait=0.01)) as site:
+            workers = []
+            for number in rng.sample(range(1, 5), 4):
+                workers.append(Worker(site, folder, f"{number}/4", DEDUP_INDEX=server.address))
+                time.sleep(rng.random())
+            assert [worker.wait(LIMIT) for worker in workers] == [0] * 4
+            assert kept(folder) == Counter(range(site.contents)), f"run {seed}"
+            assert not server.client.keys("shingleback:shards:*")
+
+
+@pytest.mark.slow
+def test_nothing_is_sent_while_a_worker_may_have_lost_its_shard(server: Server, tmp_path: Path) -> None:
+    with serve(Hosts(wait=0.02)) as site:
+        workers = [Worker(site, tmp_path, f"{n}/2", lease=4, DEDUP_INDEX=server.address) for n in (1, 2)]
+        wait_until(lambda: len(site.asked) > 20)
+        server.process.send_signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        time.sleep(12)
+        server.process.send_signal(signal.SIGCONT)
+        assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
+    assert not [asked for asked in site.asked if stopped + 8 < asked.when < stopped + 12]
+    assert set(kept(tmp_path)) == set(range(site.contents))
+
+
 @pytest.mark.parametrize(
-    ("shard", "settings", "said"),
+    ("settings", "said"),
     [
-        ("3/2", {}, "DEDUP_SHARD is '3/2'; allowed: 'I/N'"),
+        ({"DEDUP_SHARD": "3/2"}, "DEDUP_SHARD is '3/2'; allowed: 'I/N'"),
+        ({"DEDUP_INDEX": "memory:"}, "DEDUP_SHARD is '1/2' and DEDUP_INDEX is 'memory:', but the workers"),
         (
-            "1/2",
-            {"DEDUP_INDEX": "memory:"},
-            "DEDUP_SHARD is '1/2' and DEDUP_INDEX is 'memory:', but the workers",
+            {"DEDUP_INDEX": None},
+            "DEDUP_SHARD is '1/2' and DEDUP_INDEX is 'the file of this spider', but the workers",
         ),
         (
-            "auto/2",
-            {"JOBDIR": "job"},
+            {"DEDUP_SHARD": "auto/2", "JOBDIR": "job"},
             "DEDUP_SHARD is 'auto/2' and JOBDIR is 'job', but any free shard is not that",
         ),
     ],
 )
-def test_a_wrong_shard_is_refused(
-    server: Server, tmp_path: Path, shard: str, settings: dict[str, str], said: str
-) -> None:
+def test_a_wrong_shard_is_told_in_a_line(settings: dict[str, str], said: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{re.escape(said)}"):
+        shard_options(Settings({"DEDUP_SHARD": "1/2", "DEDUP_INDEX": "redis://localhost"} | settings))
+
+
+def test_a_wrong_shard_is_refused_before_anything_is_fetched(server: Server, tmp_path: Path) -> None:
     with serve(Hosts()) as site:
-        worker = Worker(site, tmp_path, shard, **{"DEDUP_INDEX": server.address} | settings)
+        worker = Worker(site, tmp_path, "3/2", DEDUP_INDEX=server.address)
         assert worker.wait(LIMIT) == 2
-    assert f"Crawl refused: {said}" in worker.log.read_text()
+    assert "Crawl refused: DEDUP_SHARD is '3/2'; allowed: 'I/N'" in worker.log.read_text()
     assert site.asked == []

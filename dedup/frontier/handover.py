@@ -16,7 +16,9 @@ because a script has the server for itself.  A shard that nobody holds is done i
 Key, after shingleback:shards:{..}:  Type    What it holds
 ==================================  ======  ===========================================================
 state                               hash    crawl: its name; shards: how many; began: when, in ms of the
-                                            server's clock; ended; and of each shard lease: the worker, and
+                                            server's clock; links: how many were handed over, which never
+                                            falls, so that a server that was set back is noticed;
+                                            ended; and of each shard lease: the worker, and
                                             until when; done: up to where in its log; left: why its last
                                             worker went
 seen                                set     of each link that was handed over a fingerprint
@@ -78,6 +80,7 @@ class Handover:
         self._me = uuid4().hex
         self.crawl = crawl
         self._cursor = cursor
+        self._links = 0  # that were handed over in all, as far as this worker knows
         self.held: dict[int, int] = {}  # by number, how far the log was read
 
     @property
@@ -89,8 +92,8 @@ class Handover:
         """Hands links over, and takes what others have."""
         said = await self._say(links, idle=idle, most=MOST if reading else 0)
         match said:
-            case [b"ok", bytes(crawl), int(ended), int(new), int(missing), int(waiting), [*logs]]:
-                self.crawl = crawl.decode()
+            case [b"ok", bytes(crawl), int(ended), int(total), int(new), int(missing), int(waiting), [*logs]]:
+                self.crawl, self._links = crawl.decode(), total
                 requests = []
                 for shard, cursor, found in logs:
                     self.held[shard] = cursor + len(found)
@@ -113,6 +116,11 @@ class Handover:
                 )
             case [b"gone"] if self.crawl and not self.held and self._shard.number is None:
                 return Beat("ok", ended=True)  # there was no shard left for this worker
+            case [b"older"]:
+                raise IndexMismatchError(
+                    f"the crawl in {self.where} was set back to an earlier state, which lacks links that were handed over; "
+                    "start it anew"
+                )
             case [b"gone"]:
                 raise IndexMismatchError(f"the crawl in {self.where} has ended, or has vanished")
         raise IndexUnavailableError(f"{self.where} gave an answer that no crawl gives")
@@ -137,6 +145,7 @@ class Handover:
             "any": self._shard.number is None,
             "wanted": self._shard.number or 0,
             "cursor": self._cursor,
+            "links": self._links,
             "lease": round(self._lease * 1000),
             "held": list(self.held.items()),
             "logs": f"{self._prefix}log:",

@@ -11,7 +11,7 @@ from dedup.settings import SETTINGS
 __all__ = ["MAX_SHARDS", "Shard", "owner"]
 
 #: How many shards a crawl may have: each link is weighed with every one, and each beat looks at all.
-MAX_SHARDS = 1000
+MAX_SHARDS = 100
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Shard:
     2/4 auto/4
     >>> Shard.read("5/4")
     Traceback (most recent call last):
-    dedup.errors.SettingsError: shard is '5/4'; allowed: 'I/N' (shard I of N, from 1/N to N/N; N up to 1000) or 'auto/N' (any that is free)
+    dedup.errors.SettingsError: shard is '5/4'; allowed: 'I/N' (shard I of N, from 1/N to N/N; N up to 100) or 'auto/N' (any that is free)
     """
 
     number: int | None  #: from 0 on; None: any that is free

@@ -3,13 +3,16 @@
 No pickle: whoever can write to the Redis of a crawl should not be able to run programs on all of its machines.
 """
 
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from scrapy import Request, Spider
+from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import request_from_dict
 
-__all__ = ["pack", "unpack"]
+__all__ = ["leave_slot", "pack", "unpack"]
 
 _PLAIN = Request("http://example.org/").to_dict()
 
@@ -43,3 +46,28 @@ def unpack(packed: bytes, spider: Spider) -> Request:
         return request_from_dict(values, spider=spider)
     except Exception as error:  # noqa: BLE001 (strangers' values make anything raise)
         raise ValueError(f"what was handed over is no request of this spider: {error}") from None
+
+
+def leave_slot(request: Request) -> None:
+    """Takes the slot of the host that redirected a request, or linked to it, out of its meta.
+
+    Scrapy would keep the delay of that host for it, and none for its own.
+
+    >>> moved = {"download_slot": "a.example", "redirect_urls": ["http://a.example/"]}
+    >>> request = Request("http://b.example/", meta=moved)
+    >>> leave_slot(request)
+    >>> "download_slot" in request.meta
+    False
+    """
+    slot = request.meta.get("download_slot")
+    froms = [
+        *request.meta.get("redirect_urls", ())[-1:],
+        (request.headers.get("Referer") or b"").decode("latin-1"),
+    ]
+    with suppress(ValueError):
+        if (
+            slot
+            and slot != urlparse_cached(request).hostname
+            and slot in {urlsplit(url).hostname for url in froms}
+        ):
+            del request.meta["download_slot"]

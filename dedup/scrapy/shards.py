@@ -4,16 +4,13 @@ So each host has one worker, whose delays hold for it exactly.  The near-duplica
 """
 
 import asyncio
-import json
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
 from uuid import uuid4
 from weakref import WeakSet
 
@@ -28,8 +25,10 @@ from dedup.filter.stats import count
 from dedup.frontier.handover import MOST, Beat, Handover, Link
 from dedup.frontier.partition import Shard, owner
 from dedup.scrapy import compat
-from dedup.scrapy.packing import pack, unpack
+from dedup.scrapy.middleware import is_tried_out
+from dedup.scrapy.packing import leave_slot, pack, unpack
 from dedup.scrapy.settings import shard_options, spelled
+from dedup.scrapy.shard_job import Job
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
 
 __all__ = ["ShardMiddleware", "ShardStartMiddleware"]
@@ -44,8 +43,6 @@ BEAT = 0.5
 REMINDER = 60.0
 #: So many links that were handed over are remembered here; the server knows all of them.
 REMEMBERED = 100_000
-#: What a job that is stopped leaves in its JOBDIR.
-FILE = "dedup.shard"
 
 
 class ShardMiddleware:
@@ -72,6 +69,8 @@ class ShardMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Is called by Scrapy."""
+        if is_tried_out(crawler.spider):
+            raise NotConfigured("scrapy check, shell, fetch and parse are nobody's share of a crawl")
         assert crawler.spider is not None
         try:
             options = shard_options(crawler.settings, crawler.spider.name)
@@ -102,7 +101,7 @@ class ShardMiddleware:
 
     def _enqueue(self, enqueue: Callable[[Request], bool], request: Request) -> bool:
         """Hands a request over, or gives it to the scheduler."""
-        _leave_slot(request)
+        leave_slot(request)
         if request not in self._taken and self._hand_over(request):
             return True
         self._idled = False
@@ -277,7 +276,8 @@ class ShardMiddleware:
             text = "%s links could not be handed over, and are %s"
             where = "in the JOBDIR" if self._job.path else "found again only by a crawl that begins anew"
             self._logger.error(text, f"{len(self._outbox):,}", where)
-        self._job.leave(self._handover, self._outbox)
+        if not finished:
+            self._job.leave(self._handover, self._outbox)
         with suppress(DedupError):
             await self._handover.leave("finished" if finished else "job" if self._job.path else "stopped")
         await self._handover.close()
@@ -318,56 +318,3 @@ class Refusal:
     def spider_opened(self) -> None:
         """The last thing that a handler does."""
         refuse(self._crawler, self._error)
-
-
-class Job:
-    """What a worker that is stopped with a JOBDIR leaves there, and takes from there.
-
-    One that is killed leaves nothing: then all that was handed to its shard is crawled again.
-    """
-
-    def __init__(self, folder: str | None, shard: Shard) -> None:
-        self.path = Path(folder, FILE) if folder else None
-        self._shard = shard
-        self.crawl, self.cursor, self.outbox = "", -1, dict[bytes, Link]()
-        if self.path is None or not self.path.exists():
-            return
-        left = json.loads(self.path.read_text("ascii"))
-        if left["shard"] != str(shard):
-            from dedup.errors import SettingsError
-
-            why = f"but its JOBDIR is that of shard {left['shard']}"
-            raise SettingsError(name="shard", value=str(shard), why=why)
-        self.crawl, self.cursor = left["crawl"], left["cursor"]
-        for number, member, request in left["outbox"]:
-            link = Link(number, bytes.fromhex(member), bytes.fromhex(request))
-            self.outbox[link.member] = link
-        self.path.unlink()
-
-    def leave(self, handover: Handover, outbox: dict[bytes, Link]) -> None:
-        """Writes how far the log of the shard was read."""
-        if self.path is None or self._shard.number is None:
-            return
-        left = {
-            "shard": str(self._shard),
-            "crawl": handover.crawl,
-            "cursor": handover.held.get(self._shard.number, self.cursor),
-            "outbox": [(number, member.hex(), request.hex()) for number, member, request in outbox.values()],
-        }
-        self.path.write_text(json.dumps(left), "ascii")
-
-
-def _leave_slot(request: Request) -> None:
-    """Takes the mark of the host that redirected a request out of its meta: Scrapy would keep that host's delay for it."""
-    slot = request.meta.get("download_slot")
-    froms = [
-        *request.meta.get("redirect_urls", ())[-1:],
-        (request.headers.get("Referer") or b"").decode("latin-1"),
-    ]
-    with suppress(ValueError):
-        if (
-            slot
-            and slot != urlparse_cached(request).hostname
-            and slot in {urlsplit(url).hostname for url in froms}
-        ):
-            del request.meta["download_slot"]

@@ -69,6 +69,7 @@ if not get('crawl') and ask.crawl == '' then
 elseif ask.crawl ~= '' and get('crawl') ~= ask.crawl then
   return {'gone'}
 end
+if tonumber(get('links') or 0) < ask.links then return {'older'} end
 if tonumber(get('shards')) ~= ask.shards then return {'other', get('shards')} end
 
 -- Links that no worker has handed over yet are put at the ends of the logs.
@@ -76,6 +77,7 @@ local new = 0
 for at = 2, #ARGV, 3 do
   if redis.call('SADD', seen, ARGV[at + 1]) == 1 then
     redis.call('RPUSH', log(ARGV[at]), ARGV[at + 2])
+    redis.call('HINCRBY', state, 'links', 1)
     drop('ended')
     new = new + 1
   end
@@ -137,4 +139,6 @@ if idle then
   end)
   if all then set('ended', 1) elseif not holder(first) then missing = first end
 end
-return {'ok', get('crawl'), get('ended') and 1 or 0, new, missing, missing < 0 and 0 or length(missing), logs}
+local links = tonumber(get('links') or 0)
+local waiting = missing < 0 and 0 or length(missing)
+return {'ok', get('crawl'), get('ended') and 1 or 0, links, new, missing, waiting, logs}

@@ -1,0 +1,53 @@
+"""What a worker that is stopped with a JOBDIR leaves there, for the one that goes on with the job."""
+
+import json
+from pathlib import Path
+
+from dedup.errors import SettingsError
+from dedup.frontier.handover import Handover, Link
+from dedup.frontier.partition import Shard
+
+__all__ = ["Job"]
+
+FILE = "dedup.shard"
+
+
+class Job:
+    """How far the log of the shard was read, and the links that could not be handed over.
+
+    One that is killed leaves nothing: then all that was handed to its shard is crawled again.
+    """
+
+    def __init__(self, folder: str | None, shard: Shard) -> None:
+        self.path = Path(folder, FILE) if folder else None
+        self._shard = shard
+        self.crawl, self.cursor, self.outbox = "", -1, dict[bytes, Link]()
+        if self.path is None or not self.path.exists():
+            return
+        try:
+            left = json.loads(self.path.read_text("ascii"))
+            outbox = [
+                Link(n, bytes.fromhex(member), bytes.fromhex(request))
+                for n, member, request in left["outbox"]
+            ]
+            named, self.crawl, self.cursor = str(left["shard"]), str(left["crawl"]), int(left["cursor"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return  # it is damaged: then all that was handed to the shard is crawled again
+        if named != str(shard):
+            raise SettingsError(
+                name="shard", value=str(shard), why=f"but its JOBDIR is that of shard {named}"
+            )
+        self.outbox = {link.member: link for link in outbox}
+        self.path.unlink()
+
+    def leave(self, handover: Handover, outbox: dict[bytes, Link]) -> None:
+        """Writes how far the log of the shard was read."""
+        if self.path is None or self._shard.number is None:
+            return
+        left = {
+            "shard": str(self._shard),
+            "crawl": handover.crawl,
+            "cursor": handover.held.get(self._shard.number, self.cursor),
+            "outbox": [(number, member.hex(), request.hex()) for number, member, request in outbox.values()],
+        }
+        self.path.write_text(json.dumps(left), "ascii")

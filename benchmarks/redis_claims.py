@@ -1,9 +1,12 @@
-"""Redis: bytes per page, server time and round trips per claim, by number of tables; and claims in one chrome.
+"""Redis: bytes per page, server time and round trips per claim, by plan; claims per second; and claims in one chrome.
 
-    python benchmarks/redis_claims.py [--pages 100000] [--plans 3:4 3:10 6:28] [--shops 300:2000 300:600 1000:2000]
+    python benchmarks/redis_claims.py [--pages 100000] [--plans 3 6 6:28] [--fingerprints FILE.npz] [--clients 2]
+        [--shops 300:2000 300:600 1000:2000]
 
-Claims that many pages of random fingerprints (so nearly all are new), 16 in flight, with a private
-redis-server; then claims 2,000 twins of them, one bit and a quarter of the sketch apart.
+A plan is a distance k, or k:tables for one of the paper's.  Files that many pages of random fingerprints, or of FILE.npz,
+where each array ``simhash_...`` is one site, grown as benchmarks/tables.py does it, with a private redis-server.  Then,
+16 in flight, claims 1,000 new pages, 1,000 twins (one bit and a tenth of the sketch apart) and 1,000 exact copies.  The
+server's time is that of its main thread, with what it reads, writes and logs.
 
 A shop, PRODUCTS:WORDS, is the worst case: that many products of 60 words each, in that many words of one menu and
 footer, so that a claim has hundreds of candidates.  All are claimed, and then a copy of each; in Redis, in a file and
@@ -13,30 +16,46 @@ in memory.
 import argparse
 import asyncio
 import random
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import redis.asyncio as aioredis
 
+from benchmarks.tables import grown, sources
 from dedup import Detector, open_index
 from dedup.fingerprint.detector import Fingerprint
+from dedup.index.entry import Entry
 from tests.support.pages.shops import COPIES, Shop, ShopPage
 from tests.support.redis import running_server
 
 SEED = 7
+#: Claims of each kind.
+CLAIMS = 1000
 #: Words of a product that are its own.
 OWN = 60
 
 Claim = tuple[str, str, Fingerprint]
 
 
-def page(rng: random.Random) -> Fingerprint:
-    """A page of a random simhash and sketch."""
-    simhash, digest = rng.getrandbits(64), rng.getrandbits(64)
-    return Fingerprint(simhash, rng.randbytes(128), tokens=1000, links=50, digest=digest)
+def page(rng: random.Random, simhash: int) -> Fingerprint:
+    """A page of a random sketch and digest."""
+    return Fingerprint(simhash, rng.randbytes(128), tokens=1000, links=50, digest=rng.getrandbits(64))
+
+
+def twin(rng: random.Random, of: Fingerprint) -> Fingerprint:
+    """A page one bit and a tenth of the sketch apart."""
+    other = page(rng, of.simhash ^ 1 << rng.randrange(64))
+    return Fingerprint(other.simhash, of.sketch[:116] + other.sketch[116:], 1000, 50, digest=other.digest)
+
+
+def filed(name: str, of: Fingerprint, run: str) -> Entry:
+    url = f"https://www.example.org/some/folder/{name}.html"
+    return Entry(name, url, of.simhash, 0, of.digest, (), of.sketch, 1_800_000_000, run, of.digest)
 
 
 async def claims(index, pages: list[tuple[str, Fingerprint]]) -> float:
@@ -53,42 +72,73 @@ async def claims(index, pages: list[tuple[str, Fingerprint]]) -> float:
     return time.perf_counter() - started
 
 
-async def measure(socket: Path, k: int, tables: int, number: int) -> None:
-    rng = random.Random(SEED)
+def opened(socket: Path, plan: str, number: int):
+    k, _, tables = plan.partition(":")
+    return open_index(
+        f"unix://{socket}",
+        Detector(max_distance=int(k)),
+        namespace="bench",
+        tables=int(tables) if tables else None,
+        expected_pages=number,
+    )
+
+
+async def measure(socket: Path, plan: str, name: str, simhashes: list[int], clients: int) -> None:
+    rng, number = random.Random(SEED), len(simhashes) - CLAIMS
     client = aioredis.Redis(unix_socket_path=str(socket))
     await client.flushall()
     before = (await client.info("memory"))["used_memory"]
-    index = open_index(
-        f"unix://{socket}", Detector(max_distance=k), namespace="bench", tables=tables, expected_pages=number
-    )
+    index = opened(socket, plan, number)
     await index.open()
-    pages = [(f"{rng.getrandbits(160):040x}", page(rng)) for _ in range(number)]
-    await client.config_resetstat()
-    wall = await claims(index, pages)
-    stats, commands = await client.info("stats"), await client.info("commandstats")
-    script = commands["cmdstat_evalsha"]
-    twins = [
-        (
-            f"twin-{name}",
-            replace(page(rng), simhash=of.simhash ^ 1, sketch=of.sketch[:100] + rng.randbytes(28)),
-        )
-        for name, of in rng.sample(pages, 2000)
-    ]
-    await client.config_resetstat()
-    await claims(index, twins)
-    twin_script = (await client.info("commandstats"))["cmdstat_evalsha"]
-    await index.close()
+    pages = [(f"{rng.getrandbits(160):040x}", page(rng, simhash)) for simhash in simhashes]
+    for start in range(0, number, 500):
+        some = pages[start : min(start + 500, number)]
+        await index.add([filed(*one, index.run) for one in some])
     used = (await client.info("memory"))["used_memory"] - before
-    in_tables = 0
-    async for key in client.scan_iter("shingleback:{bench}:t:*", count=1000):
-        in_tables += await client.memory_usage(key, samples=0)
-    print(
-        f"{k:2} {tables:7} {used / number:11.0f} {in_tables / number / (tables + 1):16.1f} "
-        f"{script['usec_per_call']:10.1f} {twin_script['usec_per_call']:9.1f} "
-        f"{stats['total_reads_processed'] / number:12.3f} {wall / number * 1e6:9.0f}",
-        flush=True,
-    )
+    chosen = rng.sample(pages[:number], CLAIMS)
+    kinds = {
+        "new": pages[number:],
+        "twin": [(f"twin of {of}", twin(rng, fingerprint)) for of, fingerprint in chosen],
+        "copy": [(f"copy of {of}", fingerprint) for of, fingerprint in chosen],
+    }
+    shown = [f"{name:>10} {plan:>5} {number:10,} {used / number:11.0f}"]
+    for some in kinds.values():
+        await client.config_resetstat()
+        started = await server_time(client)
+        await claims(index, some)
+        shown.append(f"{(await server_time(client) - started) / CLAIMS * 1e6:8.0f}")
+        if len(shown) == 2:
+            reads = (await client.info("stats"))["total_reads_processed"] / CLAIMS
+    rate = await rates(socket, plan, number, clients)
+    print(*shown, f"{reads:11.3f} {rate:10,.0f}", flush=True)
+    await index.close()
     await client.aclose()
+
+
+async def server_time(client: aioredis.Redis) -> float:
+    """Seconds of CPU that the server has used for commands."""
+    used = await client.info("cpu")
+    return float(used["used_cpu_user_main_thread"] + used["used_cpu_sys_main_thread"])
+
+
+async def rates(socket: Path, plan: str, number: int, clients: int) -> float:
+    """Claims of new pages per second, of so many processes together."""
+    command = [sys.executable, "-W", "ignore", __file__, "--client", str(socket), plan, str(number)]
+    running = [
+        await asyncio.create_subprocess_exec(*command, str(n), stdout=subprocess.PIPE) for n in range(clients)
+    ]
+    answers = await asyncio.gather(*(process.communicate() for process in running))
+    return sum(float(answer) for answer, _ in answers)
+
+
+async def claim_alone(socket: str, plan: str, number: str, seed: str) -> None:
+    """Prints how many claims a second one process makes."""
+    rng = random.Random(f"client {seed}")
+    index = opened(Path(socket), plan, int(number))
+    await index.open()
+    pages = [(f"{rng.getrandbits(160):040x}", page(rng, rng.getrandbits(64))) for _ in range(5 * CLAIMS)]
+    print(len(pages) / await claims(index, pages))
+    await index.close()
 
 
 def shop_claims(products: int, words: int) -> list[list[Claim]]:
@@ -152,16 +202,30 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--pages", type=int, default=100_000)
-    parser.add_argument("--plans", nargs="*", default=["3:4", "3:10", "6:28"])
+    parser.add_argument("--plans", nargs="*", default=["3", "6", "6:28"])
+    parser.add_argument("--fingerprints", type=Path)
+    parser.add_argument("--clients", type=int, default=2)
     parser.add_argument("--shops", nargs="*", default=["300:2000", "300:600", "1000:2000"])
+    parser.add_argument("--client", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.client:
+        asyncio.run(claim_alone(*arguments.client))
+        return
     with running_server("--appendfsync", "everysec") as server:
         if arguments.plans:
-            print(f"{arguments.pages:,} pages, seed {SEED}; server time in us per script call")
-            print(" k  tables  bytes/page  bytes/page/table  us/new page  us/twin  reads/claim   wall us")
-        for plan in arguments.plans:
-            k, tables = map(int, plan.split(":"))
-            asyncio.run(measure(server.socket, k, tables, arguments.pages))
+            print(
+                f"seed {SEED}; server time in us per claim; claims a second of {arguments.clients} processes"
+            )
+            print(
+                "fingerprints  plan      pages  bytes/page  us/new us/twin  us/copy  reads/claim   claims/s"
+            )
+        for name, site in sources(arguments.fingerprints) if arguments.plans else ():
+            rng = np.random.default_rng(1)
+            number = arguments.pages + CLAIMS
+            random_ones = rng.integers(0, 2**64, number, np.uint64)
+            simhashes = random_ones if site is None else grown(site, number, rng)
+            for plan in arguments.plans:
+                asyncio.run(measure(server.socket, plan, name, simhashes.tolist(), arguments.clients))
         print(f"shops of products of {OWN} words; CPU time in us (of the server, or else of the process)")
         print("products   words   store  us/new page  us/copy")
         for some in arguments.shops:

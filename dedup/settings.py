@@ -71,8 +71,7 @@ _SETTINGS = (
     Setting("expected_pages", Number(1, _MANY), 1_000_000,
             "An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict."),
     Setting("tables", Number(1, _MANY), None,
-            "The simhashes are held in this many permuted tables; by default four are enough in memory and for a "
-            "file, and in Redis the number is planned from the distance and the expected pages."),
+            "The simhashes are held in this many permuted tables; by default four are enough."),
     Setting("method", Choice(("simhash", "minhash", "supershingle")), "simhash",
             'Candidates are found by their simhashes ("simhash"), by bands of min-hashes ("minhash") or by '
             'supershingles ("supershingle").'),

@@ -82,8 +82,7 @@ async def test_no_flood_hides_a_near_duplicate_uncounted(
         assert all(verdict.status == "duplicate" or verdict.crowded for verdict in verdicts)
         near = [verdict for bits, verdict in zip((1, 2, 3, 4) * 4, verdicts, strict=True) if bits < 3]
         assert {verdict.of for verdict in near} == {"http://victim/"}
-        if store != "redis" or number < MAX_LOOKED:  # local stores know which pages are the nearest
-            assert {verdict.of for verdict in verdicts} == {"http://victim/"}
+        assert {verdict.of for verdict in verdicts} == {"http://victim/"}
         assert (await index.claim("new", "http://new/", forged(random.Random(3)))).crowded is (number > 1000)
 
 
@@ -122,15 +121,13 @@ async def test_a_claim_looks_at_a_bounded_number_of_pages(
     """50,000 cost 1.6 ms a claim in memory, 2.7 in a file and 3.5 of server time in Redis (benchmarks/floods.py)."""
     async with opened() as index:
         await index.add(flood(number, EARLIER))
-        page, looked, listed = forged(random.Random(3)), 0, 0
+        page, looked = forged(random.Random(3)), 0
         if store == "redis":
             with redis.Redis(unix_socket_path=str(Path(address.removeprefix("unix://")))) as client:
                 client.config_resetstat()
                 assert (await index.claim("a", "http://a/", page)).crowded
                 calls = {name: stat["calls"] for name, stat in client.info("commandstats").items()}
-            looked = 100 * calls["cmdstat_mget"]
-            listed = MAX_LOOKED * calls["cmdstat_zrangebyscore"] if number == 1500 else 0
-            assert listed <= 2 * MAX_LOOKED * index.plan.size
+            looked = 100 * (calls["cmdstat_mget"] - 1)  # once, buckets are read, and not records
         else:
             read = Shelf.sketches
 

@@ -28,21 +28,38 @@ class Stored:
     def key(self, name: str) -> str:
         return PREFIX + name
 
-    def id_key(self, number: int) -> bytes:
-        keys = self.client.keys(f"{PREFIX}i:*")
-        (found,) = (key for key in keys if self.client.get(key) == b"%d" % number)
+    def bucket(self, number: int, table: int | None) -> bytes:
+        """Finds the bucket of a table, or of that of page ids, that has a page."""
+        keys = self.client.keys(f"{PREFIX}i:*" if table is None else f"{PREFIX}t:{table}:*")
+        (found,) = (key for key in keys if number in self.entries_in(key))
         return found
 
-    def bucket(self, number: int, table: int) -> bytes:
-        keys = self.client.keys(f"{PREFIX}t:{table}:*")
-        (found,) = (key for key in keys if self.client.zscore(key, number) is not None)
-        return found
+    def entries_in(self, bucket: bytes) -> dict[int, bytes]:
+        """Reads the keys of pages in a bucket, by their numbers."""
+        octets = self.client.get(bucket) or b""
+        entries = (octets[at : at + 12] for at in range(0, len(octets), 12))
+        return {int.from_bytes(entry[8:], "little"): entry[:8] for entry in entries}
+
+    def write(self, bucket: bytes, entries: dict[int, bytes]) -> None:
+        """Writes the entries of a bucket."""
+        octets = (key + number.to_bytes(4, "little") for number, key in entries.items())
+        self.client.set(bucket, b"".join(octets))
+
+    def change(self, number: int, table: int | None, key: bytes | None, to: int | None = None) -> None:
+        """Changes the entry of a page, or takes it out."""
+        bucket = self.bucket(number, table)
+        entries = self.entries_in(bucket)
+        old = entries.pop(number)
+        if key is not None:
+            entries[number if to is None else to] = key or old
+        self.write(bucket, entries)
 
     def rewrite(self, number: int, **changes: Any) -> None:
         self.client.set(self.key(f"p:{number}"), pack(self.entries[number]._replace(**changes)))
 
 
-MISSING, WRONG = "pages missing from tables", "members of a wrong bucket or score"
+MISSING, WRONG = "pages missing from tables", "entries of a wrong bucket or key"
+LOST_ID, NOT_MET = "page ids that do not lead to their pages", "pages that their ids do not lead to"
 REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[int]]] = {
     "a field added to the header": (
         lambda at: at.client.hset(at.key("header"), "more", "1"),
@@ -58,7 +75,7 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     ),
     "a hash in the place of a page": (
         lambda at: (at.client.delete(at.key("p:3")), at.client.hset(at.key("p:3"), "a", "b")),
-        {"keys of another type", "members without a page", "page ids that do not lead to their pages"},
+        {"keys of another type", "entries without a page", LOST_ID},
         "p:3 is not a string",
         {3},
     ),
@@ -94,19 +111,19 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     ),
     "a torn record": (
         lambda at: at.client.set(at.key("p:3"), pack(at.entries[3])[:60]),
-        {TYPES, "page ids that do not lead to their pages"},
+        {TYPES, LOST_ID},
         "page 3",
         {3},
     ),
     "an empty record": (
         lambda at: at.client.set(at.key("p:3"), b""),
-        {TYPES, "page ids that do not lead to their pages", "members without a page"},
+        {TYPES, LOST_ID, "entries without a page"},
         "page 3",
         {3},
     ),
     "a record with a URL that is no UTF-8": (
         lambda at: at.client.append(at.key("p:3"), b"\xff"),
-        {TYPES, "page ids that do not lead to their pages"},
+        {TYPES, LOST_ID},
         "page 3",
         {3},
     ),
@@ -131,69 +148,75 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     ),
     "another page id": (
         lambda at: at.rewrite(3, page_id="else"),
-        {"pages that their ids do not lead to", "page ids that do not lead to their pages"},
+        {NOT_MET, LOST_ID},
         "page 3",
         set(),
     ),
     "a page id deleted": (
-        lambda at: at.client.delete(at.id_key(3)),
-        {"pages that their ids do not lead to"},
+        lambda at: at.change(3, None, None),
+        {NOT_MET},
         "page 3",
         set(),
     ),
     "a page id that leads to another page": (
-        lambda at: at.client.set(at.id_key(3), "4"),
-        {"pages that their ids do not lead to", "page ids that do not lead to their pages"},
+        lambda at: at.change(3, None, b"", to=4),
+        {NOT_MET, LOST_ID},
         "page 3",
         set(),
     ),
     "a page id that leads nowhere": (
-        lambda at: at.client.set(at.key("i:0123456789abcdef"), "77"),
-        {"page ids that do not lead to their pages"},
-        "i:0123456789abcdef",
+        lambda at: at.write(at.key("i:7").encode(), {77: b"01234567"}),
+        {LOST_ID},
+        "page 77 in ",
         set(),
     ),
-    "a page id that leads to a word": (
-        lambda at: at.client.set(at.key("i:0123456789abcdef"), "x\r\n"),
-        {"page ids that do not lead to their pages"},
-        "p:x\\r\\n",
+    "a page id that leads to the page of another": (
+        lambda at: at.write(at.key("i:7").encode(), {3: b"01234567"}),
+        {LOST_ID},
+        "page 3 in bucket 7 of page ids",
         set(),
     ),
     "a page deleted": (
         lambda at: at.client.delete(at.key("p:3")),
-        {"members without a page", "page ids that do not lead to their pages", "the counters"},
-        "3 in ",
+        {"entries without a page", LOST_ID, "the counters"},
+        "page 3 in ",
         {3},
     ),
-    "a member deleted": (lambda at: at.client.zrem(at.bucket(3, 4), 3), {MISSING}, "page 3: 4 of 6", set()),
+    "an entry deleted": (lambda at: at.change(3, 4, None), {MISSING}, "page 3: 4 of 6", set()),
     "a table deleted": (
         lambda at: at.client.delete(*at.client.keys(f"{PREFIX}t:2:*")),
         {MISSING},
         "page 20: 2 of 6",
         set(),
     ),
-    "another score": (
-        lambda at: at.client.zincrby(at.bucket(3, 0), 1, 3),
+    "another key": (
+        lambda at: at.change(3, 0, bytes(8)),
         {WRONG, MISSING},
         "page 3 in bucket ",
         set(),
     ),
-    "a score that is not finite": (
-        lambda at: at.client.zadd(at.bucket(3, 0), {3: float("inf")}),
+    "an entry with the number of another page": (
+        lambda at: at.change(3, 0, b"", to=4),
         {WRONG, MISSING},
         "page 3: 0 of 6",
         set(),
     ),
     "a page in two buckets": (
-        lambda at: at.client.zadd(at.bucket(4, 1), {3: 5}),
+        lambda at: at.client.append(at.bucket(4, 1), bytes(8) + b"\3\0\0\0"),
         {WRONG},
         "of table 1",
         set(),
     ),
-    "a member that is no number": (
-        lambda at: at.client.zadd(at.bucket(3, 1), {"\x1b[2J": 5, "03": 6, "-1": 7, "1" * 40: 8}),
-        {"members without a page"},
-        "\\x1b[2J",
+    "an entry with a number that no page has": (
+        lambda at: at.client.append(at.bucket(3, 1), bytes(8) + b"\x4d\0\0\0"),
+        {"entries without a page"},
+        "page 77 in ",
+        set(),
+    ),
+    "a bucket that is torn": (
+        lambda at: at.client.append(at.bucket(3, 1), b"\x1b[2J"),
+        {"torn buckets"},
+        "has 16 bytes",
         set(),
     ),
     "a sequence that went back": (
@@ -263,13 +286,13 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
         set(),
     ),
     "a bucket of a table that is not in the plan": (
-        lambda at: at.client.zadd(at.key("t:6:0"), {3: 1}),
+        lambda at: at.client.set(at.key("t:6:0"), "x"),
         {"unknown keys"},
         "t:6:0",
         set(),
     ),
     "a bucket beyond the last": (
-        lambda at: at.client.zadd(at.key("t:1:fffffffff"), {3: 1}),
+        lambda at: at.client.set(at.key("t:1:fffffffff"), "x"),
         {"unknown keys"},
         "t:1:fffffffff",
         set(),

@@ -27,7 +27,7 @@ from dedup.fingerprint.plans import Plan
 from dedup.index.entry import Entry, scope_mask, storable, storable_id, storable_url
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
-from dedup.index.parameters import Parameters
+from dedup.index.parameters import FORMAT, Parameters
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
 from dedup.settings import SETTINGS
@@ -58,6 +58,10 @@ class Index(ABC):
     persistent = True
     #: Whether its tables are made in memory when it is opened; then any plan goes with what is stored.
     in_memory = False
+    #: Whether a look-up may read many prefixes of a table; then four tables are enough.
+    reads_many = False
+    #: Changes whenever what is stored would be read differently.
+    format = FORMAT
 
     def __init__(
         self,
@@ -78,7 +82,10 @@ class Index(ABC):
         SETTINGS["chrome"].check(chrome)
         SETTINGS["min_own"].check(min_own)
         self.parameters = Parameters(
-            detector, scope, detector.plan(expected_pages, tables, in_memory=self.in_memory)
+            detector,
+            scope,
+            detector.plan(expected_pages, tables, in_memory=self.reads_many),
+            self.format,
         )
         self.detector = detector
         self.scope = scope

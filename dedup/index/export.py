@@ -16,6 +16,7 @@ from dedup.fingerprint.fingerprint import Called
 from dedup.index.contract import Index
 from dedup.index.entry import Entry, scope_mask, storable_url
 from dedup.index.hosts import packed, unpacked
+from dedup.index.parameters import FORMAT as PAGE_FORMAT
 from dedup.index.parameters import check_parameters
 
 __all__ = ["header_line", "host_line", "page_line", "read_header", "read_line"]
@@ -28,7 +29,8 @@ _CALLED = re.compile("[0-9a-f]{48}")
 
 
 def _parameters(index: Index) -> dict[str, str]:
-    return {name: value for name, value in index.parameters.texts.items() if name != "tables"}
+    fields = {name: value for name, value in index.parameters.texts.items() if name != "tables"}
+    return fields | {"format": str(PAGE_FORMAT)}  # that of the pages, whatever the store
 
 
 def header_line(index: Index) -> str:

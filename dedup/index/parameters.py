@@ -12,7 +12,7 @@ from dedup.settings import SETTINGS
 
 __all__ = ["FORMAT", "Parameters", "check_format", "check_parameters"]
 
-#: Changes whenever stored entries would be read differently.
+#: Changes whenever pages that are stored or exported would be read differently.
 FORMAT = 4
 
 _RUN = re.compile("[0-9a-f]{32}")
@@ -27,11 +27,12 @@ class Parameters:
     detector: Detector
     scope: str
     plan: Plan
+    format: int = FORMAT  #: of the store: it changes whenever that would be read differently
 
     @property
     def texts(self) -> dict[str, str]:
         """All of them, as an index stores them."""
-        own = {"format": str(FORMAT), "scope": self.scope, "tables": str(self.plan)}
+        own = {"format": str(self.format), "scope": self.scope, "tables": str(self.plan)}
         return own | self.detector.parameters
 
     def adopt(self, where: str, stored: Mapping[str, str], *, any_plan: bool) -> "Parameters":
@@ -41,7 +42,7 @@ class Parameters:
         field that differs, and both values.
         """
         wanted = self.texts
-        check_format(where, stored.get("format"))
+        check_format(where, stored.get("format"), self.format)
         if any_plan and stored.get("tables"):
             wanted["tables"] = stored["tables"]
         check_parameters(f"the index {where}", stored, wanted)
@@ -77,7 +78,8 @@ def check_format(where: str, stored: object, wanted: int = FORMAT) -> None:
         age = "a newer" if int(text) > wanted else "an older"
         raise IndexMismatchError(
             f"the index {where} was built by {age} version of this program: its format is {text}, and this "
-            f"one's is {wanted}; start anew with another index, or go on with that version",
+            f"one's is {wanted}; go on with that version, start anew with another index, or bring its pages into "
+            "another index: 'scrapy index export FILE' with that version, then 'scrapy index import FILE' with this one",
             settings=("index", "namespace"),
         )
 

@@ -37,7 +37,7 @@ BATCH = 64
 class LocalIndex(Index):
     """`memory:` and `file:PATH`.  The file holds done pages only: what a crash leaves pending is gone."""
 
-    in_memory = True
+    in_memory = reads_many = True
 
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
         """Raises `SettingsError` for an address that can't be one.  A namespace is of no use here."""

@@ -10,9 +10,10 @@ from itertools import accumulate, chain, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from dedup.fingerprint.plans import EXACT
 from dedup.index.parameters import Parameters
+from dedup.index.redis.buckets import ENTRY, numbers_of
 from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.keys import BUCKET, KINDS, PAGE
 from dedup.index.redis.reading import Numbers, Reading, batches
@@ -22,15 +23,17 @@ from dedup.printing import octets as shown
 
 __all__ = ["Invariants"]
 
-#: Members of buckets that one script looks at: 5 ms of the server's time.
+#: Entries of buckets that one script looks at: 5 ms of the server's time.
 MEMBERS = 1000
 #: Pages that are looked at one by one; a table that was lost as a whole needs no more.
 SUSPECTS = 1000
 #: A lease that ends later than this, in ms from now, was given by another clock.
 LONGEST_LEASE = 24 * 3600 * 1000
+#: What is said of a page id that is lost.
+LOST_ID = "page ids that do not lead to their pages"
 _RUN = re.compile(rb"[0-9a-f]{32}")
 _COUNT = re.compile(rb"[0-9]{1,15}")
-_MEMBER = np.dtype([("number", ">u8"), ("score", ">f8"), ("scope", ">u8"), ("key", ">u8")])
+_MEMBER = np.dtype([*ENTRY.descr, ("scope", ">u8"), ("own", ">u8")])
 
 
 class _Part(NamedTuple):
@@ -39,7 +42,7 @@ class _Part(NamedTuple):
     key: bytes
     table: int
     bucket: int
-    first: int  # of the members that are looked at
+    first: int  # of the entries that are looked at
     members: int  # how many are
 
 
@@ -52,11 +55,12 @@ class Invariants:
         self.key = reading.keys
         self.parameters = parameters
         self.header = header
-        self.bucket_bits = reading.tables.bucket_bits
-        self.tables = (*EXACT, *parameters.plan.tables)
+        self.buckets = reading.buckets
+        self.tables = self.buckets.tables
+        self.ids = len(self.tables)  #: stands for the table of page ids
         banded = parameters.detector.finder.own_keys > 0
         #: Where in a record the key is that each table holds.
-        self.places = [key_at(table.column, banded=banded) for table in self.tables]
+        self.places = [*(key_at(table.column, banded=banded) for table in self.tables), -1]
         self._looked_at = 0
 
     async def findings(self) -> AsyncIterator[Finding]:
@@ -67,7 +71,7 @@ class Invariants:
         numbers = await self.reading.numbers()
         for finding in self._counted(numbers, before, await self._counters()):
             yield finding
-        seen = np.zeros((len(numbers), (len(self.tables) + 63) // 64), np.uint64)  # a bit for each table
+        seen = np.zeros((len(numbers), (self.ids + 64) // 64), np.uint64)  # a bit for each table
         for findings in (self._keys(numbers, seen), self._records(numbers, seen), self._claims()):
             async for finding in findings:
                 yield finding
@@ -101,12 +105,14 @@ class Invariants:
         prefix = len(self.key.prefix)
         async for keys in self.server.scan(self.key.prefix):
             kinds = [next((kind for name, kind in KINDS if name.fullmatch(key, prefix)), b"") for key in keys]
-            parts, ids, hosts = [], [], []
+            parts, hosts = [], []
             sizes = await self.server.run("kinds", keys, kinds) if keys else []
             for key, kind, size, expires in zip(keys, kinds, sizes[::2], sizes[1::2], strict=True):
                 bucket = BUCKET.fullmatch(key, prefix)
-                place = (int(bucket[1]), int(bucket[2], 16)) if bucket else (0, 0)
-                if not kind or place[0] >= len(self.tables) or place[1] >> self.bucket_bits:
+                table = self.ids if bucket is None or bucket[1] is None else int(bucket[1])
+                place = int(bucket[2], 16) if bucket else 0
+                is_beyond = bucket and bucket[1] and table >= self.ids
+                if not kind or is_beyond or place >> self.buckets.bucket_bits:
                     repair = "delete them, if you know that they are not yours"
                     yield Finding("unknown keys", shown(key), repair)
                     continue
@@ -115,61 +121,69 @@ class Invariants:
                 if size == -1:
                     yield Finding("keys of another type", f"{shown(key)} is not a {kind.decode()}")
                 elif bucket:
-                    firsts = range(0, size, MEMBERS)
-                    parts += [_Part(key, *place, first, min(size - first, MEMBERS)) for first in firsts]
-                elif key[prefix : prefix + 2] == b"i:":
-                    ids.append(key)
+                    members, rest = divmod(size, ENTRY.itemsize)
+                    if rest:
+                        yield Finding("torn buckets", f"{shown(key)} has {size} bytes")
+                    firsts = range(0, members, MEMBERS)
+                    parts += [
+                        _Part(key, table, place, first, min(members - first, MEMBERS)) for first in firsts
+                    ]
                 elif key.startswith(self.key.tables):
                     hosts.append(key)
-            for findings in (self._members(parts, numbers, seen), self._ids(ids), self._hosts(hosts)):
+            for findings in (self._members(parts, numbers, seen), self._hosts(hosts)):
                 async for finding in findings:
                     yield finding
 
     async def _members(self, parts: list[_Part], numbers: Numbers, seen: Numbers) -> AsyncIterator[Finding]:
-        """Compares members of buckets with their pages; notes in ``seen`` which were right."""
+        """Compares entries of buckets with their pages; notes in ``seen`` which were right."""
         found: list[tuple[_Part, bytes]] = []
         for some in _parcels(parts):
-            ranges = ((self.places[one.table], one.first, one.first + one.members - 1) for one in some)
+            ranges = ((self.places[one.table], *_octets(one)) for one in some)
             arguments = [self.key.pages, *chain.from_iterable(ranges)]
             packed, strays = await self.server.run("members", [one.key for one in some], arguments)
             found += zip(some, packed, strict=True)
-            for place, member in zip(strays[::2], strays[1::2], strict=True):
-                name = shown(some[place - 1].key)
-                yield Finding("members without a page", f"{shown(member)} in {name}")
+            for place, number in zip(strays[::2], strays[1::2], strict=True):
+                kind = LOST_ID if some[place - 1].table == self.ids else "entries without a page"
+                yield Finding(kind, f"page {number} in {shown(some[place - 1].key)}")
         if not found:
             return
         members = np.frombuffer(b"".join(packed for _, packed in found), _MEMBER)
         counts = [len(packed) // _MEMBER.itemsize for _, packed in found]
         tables = np.repeat([one.table for one, _ in found], counts)
         placed = np.repeat(np.array([one.bucket for one, _ in found], np.uint64), counts)
-        below = np.uint64(64 - self.bucket_bits)
+        below = np.uint64(64 - self.buckets.bucket_bits)
         for table in np.unique(tables).tolist():
             own = tables == table
-            page, score = members["number"][own].astype(np.uint64), members["score"][own]
-            keys = members["key"][own].astype(np.uint64) ^ members["scope"][own].astype(np.uint64)
-            permuted = self.tables[table].permute(keys)
-            rest = permuted & ((np.uint64(1) << below) - np.uint64(1))
-            right = (permuted >> below == placed[own]) & (rest.astype(np.float64) == score)
+            page = members["number"][own].astype(np.uint64)
+            if table == self.ids:
+                right = await self._led_to(members[own], placed[own])
+            else:
+                keys = members["own"][own].astype(np.uint64) ^ members["scope"][own].astype(np.uint64)
+                right = self.tables[table].permute(keys) >> below == placed[own]
+                right &= keys == members["key"][own]
             for number, bucket in zip(page[~right].tolist(), placed[own][~right].tolist(), strict=True):
-                what = f"page {number} in bucket {bucket:x} of table {table}"
-                yield Finding("members of a wrong bucket or score", what)
+                name = f"table {table}" if table != self.ids else "page ids"
+                kind = "entries of a wrong bucket or key" if table != self.ids else LOST_ID
+                yield Finding(kind, f"page {number} in bucket {bucket:x} of {name}")
             at = np.minimum(np.searchsorted(numbers, page[right]), max(0, len(numbers) - 1))
             known = at[numbers[at] == page[right]] if len(numbers) else at[:0]
             seen[known, table // 64] |= np.uint64(1 << table % 64)
 
-    async def _ids(self, keys: list[bytes]) -> AsyncIterator[Finding]:
+    async def _led_to(self, members: Any, buckets: Numbers) -> npt.NDArray[np.bool_]:
         """Whether page ids lead to their pages."""
-        if not keys:
-            return
-        (values,) = await self.server.ask([("MGET", *keys)])
-        (records,) = await self.server.ask([("MGET", *(self.key.pages + (value or b"") for value in values))])
-        for key, value, record in zip(keys, values, records, strict=True):
-            if value is not None and not self._leads_to(key, record):
-                page = self.key.pages + value
-                again, record = await self.server.ask([("GET", key), ("GET", page)], together=True)
-                if again == value and not self._leads_to(key, record):
-                    what = f"{shown(key)} to {shown(page)}"
-                    yield Finding("page ids that do not lead to their pages", what)
+        records = list[bytes | None]()
+        numbers = members["number"].tolist()
+        for start in range(0, len(numbers), BATCH):
+            records += await self.reading.records(numbers[start : start + BATCH])
+        right = np.ones(len(numbers), bool)
+        for at, record in enumerate(records):
+            key, bucket = members["key"][at].tobytes(), self.key.bucket(None, int(buckets[at]))
+            if not self._leads_to(bucket, key, record):
+                commands = [("GET", bucket), ("GET", self.key.page(numbers[at]))]
+                entries, again = await self.server.ask(commands, together=True)
+                is_filed = numbers[at] in numbers_of(entries or b"", key)
+                right[at] = not is_filed or self._leads_to(bucket, key, again)
+        return right
 
     async def _hosts(self, keys: list[bytes]) -> AsyncIterator[Finding]:
         """Whether the tables of hosts can be read, and are counted."""
@@ -189,32 +203,29 @@ class Invariants:
                 repair = "delete them, else they are never taken out; they will be learned anew"
                 yield Finding("tables of hosts that are not listed", shown(key), repair)
 
-    def _leads_to(self, key: bytes, record: bytes | None) -> bool:
+    def _leads_to(self, bucket: bytes, key: bytes, record: bytes | None) -> bool:
         entry = whole(record or b"")
-        return entry is not None and self.key.page_id(entry.page_id) == key
+        return entry is not None and self.buckets.id_place(entry.page_id) == (bucket, key)
 
     # --- Pages
 
     async def _records(self, numbers: Numbers, seen: Numbers) -> AsyncIterator[Finding]:
         """Reads every page; looks closer at those that were not met in every table, or not by their id."""
-        tables = np.arange(64 * seen.shape[1]).reshape(-1, 64) < len(self.tables)
+        tables = np.arange(64 * seen.shape[1]).reshape(-1, 64) <= self.ids
         everywhere = (seen == np.packbits(tables, axis=1, bitorder="little").view("<u8").ravel()).all(axis=1)
         suspects: list[int] = []
         for start, some in enumerate(batches(numbers)):
             records = await self.reading.records(some)
             entries = [whole(record or b"") for record in records]
-            ids = [self.key.page_id(entry.page_id if entry else "") for entry in entries]
-            (values,) = await self.server.ask([("MGET", *ids)])
             places = everywhere[start * BATCH : (start + 1) * BATCH].tolist()
-            found = zip(some, records, entries, values, places, strict=True)
-            for number, record, entry, value, placed in found:
+            for number, record, entry, placed in zip(some, records, entries, places, strict=True):
                 name = f"page {number}"
                 if entry is None:
                     if record is not None:  # else taken out meanwhile, or of another type
                         yield Finding("unreadable pages", f"{name}: its record is torn or changed")
                 elif finding := unsound(self.parameters, name, entry):
                     yield finding
-                elif value != b"%d" % number or not placed:
+                elif not placed:
                     suspects.append(number)
             while suspects:
                 if self._looked_at == SUSPECTS:
@@ -232,18 +243,21 @@ class Invariants:
         entry = whole(record or b"")
         if entry is None:
             return []
-        probes = list(self.reading.tables.probes(entry))
-        commands: list[tuple[Any, ...]] = [("ZSCORE", bucket, number) for bucket, *_ in probes]
-        commands += [("GET", key), ("GET", self.key.page_id(entry.page_id))]
-        *scores, again, value = await self.server.ask(commands, together=True)
+        places = self.buckets.places(entry)
+        commands: list[tuple[Any, ...]] = [("GET", place.bucket) for place in places]
+        *buckets, again = await self.server.ask([*commands, ("GET", key)], together=True)
         if again != record:
             return []
         found = []
-        lacking = [str(table) for table, probe in enumerate(probes) if scores[table] != probe.own]
-        if value != b"%d" % number:
+        filed = [
+            number in numbers_of(entries or b"", place.key)
+            for entries, place in zip(buckets, places, strict=True)
+        ]
+        lacking = [str(table) for table, is_there in enumerate(filed[1:]) if not is_there]
+        if not filed[0]:
             found.append(Finding("pages that their ids do not lead to", f"page {number}"))
         if lacking:
-            what = f"page {number}: {', '.join(lacking)} of {len(probes)}"
+            what = f"page {number}: {', '.join(lacking)} of {self.ids}"
             found.append(Finding("pages missing from tables", what))
         self._looked_at += bool(found)
         return found
@@ -277,6 +291,11 @@ class Invariants:
             if not _RUN.fullmatch(run) or not ends - now < LONGEST_LEASE:
                 what = f"{shown(run)} until {ends:.0f} ms"
                 yield Finding("leases that no crawl can have", what, repair)
+
+
+def _octets(part: _Part) -> tuple[int, int]:
+    """The first and the last byte of a part."""
+    return part.first * ENTRY.itemsize, (part.first + part.members) * ENTRY.itemsize - 1
 
 
 def _parcels(parts: list[_Part]) -> Iterator[list[_Part]]:

@@ -17,6 +17,7 @@ from redis.backoff import ExponentialBackoff
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint import evidence
 from dedup.index import contract
+from dedup.index.redis import buckets
 from dedup.index.redis.record import layout
 from dedup.printing import printable, redact
 from dedup.settings import SETTINGS
@@ -35,20 +36,24 @@ STEPS = 8
 SCAN = 1000
 #: The scripts, each in a file under lua/.  Before the text of each stands what it needs: the layout of a
 #: record, the limits of a claim, and known.lua, which tells whether the index is still the one that was opened;
-#: lanes.lua and evidence.lua compare sketches, and what is a page's own.
+#: tables.lua looks pages up and files them; lanes.lua and evidence.lua compare sketches, and what is a page's own.
 VERBS = {
     **dict.fromkeys(("open", "kinds"), ()),
     "members": ("layout",),
-    **dict.fromkeys(("confirm", "release", "renew", "state", "add", "forget", "learn"), ("layout", "known")),
-    "claim": ("layout", "limits", "known", "lanes", "evidence"),
+    **dict.fromkeys(("renew", "learn"), ("layout", "known")),
+    **dict.fromkeys(("confirm", "release", "state", "add", "forget"), ("layout", "known", "tables")),
+    "claim": ("layout", "limits", "known", "tables", "lanes", "evidence"),
 }
 #: Numbers that the scripts have from here, by the modules that define them.
 LIMITS = {
+    buckets: ("MAX_HERE", "MAX_READ", "MAX_WHOLE"),
     contract: ("MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR"),
     evidence: ("FEW", "NOISE", "NOISE_NAMED", "NOISE_SHARE", "PARAGRAPH", "STRICT", "STRICTEST", "UNTOLD"),
 }
 #: What Redis says of a user who may not do what an index needs.
 LACKING = re.compile(r"no permissions|can't run this command|NOPERM")
+#: What a script says that finds no number for one more page.
+FULL = "all numbers of this index are given out"
 #: What Redis says of a key that holds something else than an index does.
 DAMAGE = re.compile(r"WRONGTYPE|not an integer|attempt to |bad argument|too short")
 
@@ -208,6 +213,10 @@ class Server:
             what = printable(str(error).splitlines()[0]) if str(error) else type(error).__name__
             if DAMAGE.search(what):
                 raise IndexCorruptError(f"the index in {self.where} is damaged: {what}") from None
+            if FULL in what:
+                raise IndexUnavailableError(
+                    f"the index {self.where} is full: {FULL}; start another one"
+                ) from None
             if LACKING.search(what):
                 raise IndexUnavailableError(
                     f"the user for {self.where} lacks rights that an index needs: {what.partition(' script: ')[0]}; "
@@ -226,10 +235,15 @@ class Server:
 
 
 def limits() -> str:
-    """The limits of a claim, and what its evidence has to be, as Lua; the same as in the other stores."""
-    return "".join(
+    """The limits of a claim, and what its evidence has to be, as Lua; the same as in the other stores.
+
+    And in how many bits any two octets differ, as digits: 64 KB, which a script has at hand and can't compute in time.
+    """
+    apart = "".join(str((a ^ b).bit_count()) for a in range(256) for b in range(256))
+    numbers = (
         f"local {name} = {getattr(module, name)!r}\n" for module, names in LIMITS.items() for name in names
     )
+    return "".join((*numbers, f"local BITS_APART = '{apart}'\n"))
 
 
 def source(verb: str) -> bytes:

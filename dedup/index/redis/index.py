@@ -6,60 +6,50 @@ drops parts of the tables without a word; it should have appendonly on, else a c
 
 import asyncio
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
-
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.evidence import Evidence, is_same_name, weigh
-from dedup.fingerprint.plans import MIN_PREFIX
+from dedup.fingerprint.evidence import Evidence, is_same_name
 from dedup.index.batching import Confirmations
 from dedup.index.contract import Index
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
+from dedup.index.redis.buckets import Buckets, bucket_bits
 from dedup.index.redis.bulk import Bulk
+from dedup.index.redis.claim import ROUNDS, Claim
 from dedup.index.redis.client import Server
-from dedup.index.redis.hosts import Brought, SharedHosts
-from dedup.index.redis.keys import LEASE_MS, Keys, Tables
-from dedup.index.redis.record import header_digest, pack, unpack
+from dedup.index.redis.hosts import SharedHosts
+from dedup.index.redis.keys import LEASE_MS, Keys
+from dedup.index.redis.reading import filed_as
+from dedup.index.redis.record import header_digest, unpack
+from dedup.index.redis.releases import Releases
 from dedup.index.redis.survey import survey_redis
 from dedup.index.survey import Survey
 from dedup.index.verdict import Near, Verdict
-from dedup.page.urls import host
 from dedup.printing import octets as shown
 
-__all__ = ["RedisIndex"]
+__all__ = ["FORMAT", "RedisIndex"]
 
 logger = logging.getLogger(__name__)
 
-#: A bucket is planned to hold this many pages: half of what a listpack holds, so that it stays one.
-BUCKET_PAGES = 64
-#: How many hosts a claim may ask for at once, and how often; then others are looked at as the page's own host is.
-ASKED, ROUNDS = 32, 4
+#: Changes whenever its keys would be read differently.
+FORMAT = 5
+
 #: Pages that one call of a script confirms, or tells the states of.
 PAGES = 500
-#: How many releases are remembered at most that could not be made yet; of the others, copies are dropped in doubt.
-MAX_RELEASING = 10_000
-
-
-@dataclass(slots=True, eq=False)
-class _Release:
-    """A claim that is to be released."""
-
-    claimed: Entry
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # while it is on its way
 
 
 class RedisIndex(Index):
     """`redis://`, `rediss://` and `unix://`: shared by any number of crawlers."""
+
+    format = FORMAT
+    reads_many = True
 
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
         super().__init__(detector, **options)
@@ -67,7 +57,9 @@ class RedisIndex(Index):
         self._namespace = namespace
         self._keys = Keys(namespace)
         self._pending: dict[str, Entry] = {}  # this run's claims that are neither confirmed nor released
-        self._releasing: dict[str, _Release] = {}  # and those to be released as soon as the server answers
+        self._releases = Releases(
+            self._release_claim
+        )  # and those to be released as soon as the server answers
         self._replacing: dict[str, str] = {}  # pages of earlier runs, by those in whose place these were met
         self._began = 0  # the last number that the server had given out then
         self._nonces = count()
@@ -103,18 +95,16 @@ class RedisIndex(Index):
             )
         self.parameters = self._adopt(stored)
         self._digest = stored["digest"]
-        self._tables = Tables(self._keys, self.plan, int(stored["bucket_bits"]))
-        self._bulk = Bulk(self._server, self._tables, self._call)
+        self._buckets = Buckets(self._keys, self.plan, int(stored["bucket_bits"]), stored["created"])
+        self._bulk = Bulk(self._server, self._buckets, self._call)
         (self._began,) = await self._renew(LEASE_MS)
         self._lease = asyncio.create_task(self._keep_lease())
         if self._hosts is not None:
             self._hosts.start()
 
     async def _open_header(self) -> dict[str, str]:
-        bits = math.ceil(math.log2(max(1, self.expected_pages / BUCKET_PAGES)))
-        prefix = min(table.prefix for table in self.plan.tables)
         wanted = self.parameters.texts | {
-            "bucket_bits": str(min(max(MIN_PREFIX, bits), prefix)),
+            "bucket_bits": str(bucket_bits(self.plan, self.expected_pages)),
             "created": uuid4().hex,
         }
         wanted["digest"] = header_digest(wanted)
@@ -126,7 +116,8 @@ class RedisIndex(Index):
                 raise self._no_answer()
         texts = [text.decode("utf-8", "replace") for text in reply or []]
         stored = dict(zip(texts[::2], texts[1::2], strict=False))
-        if not {"digest", "bucket_bits", "tables"} <= stored.keys() or not stored["bucket_bits"].isdecimal():
+        fields = {"created", "digest", "bucket_bits", "tables"}
+        if not fields <= stored.keys() or not stored["bucket_bits"].isdecimal():
             raise IndexMismatchError(
                 f"{shown(self._keys.header)} in {self._server.where} is not the header of an index"
             )
@@ -134,52 +125,23 @@ class RedisIndex(Index):
 
     async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
         async with self._server.turn(claiming=True):
-            unknown = None
-            if release := self._releasing.get(entry.page_id):
-                async with release.lock:  # else one that is on its way might come after the claim
-                    unknown = self._releasing.pop(entry.page_id, None)
+            unknown = await self._releases.forget(entry.page_id)
             try:
                 return await self._judge(entry, page)
             except BaseException as error:
                 is_answer = isinstance(error, IndexMismatchError | IndexCorruptError)
                 if unknown or not (is_answer or self._is_claimed(entry.page_id)):
-                    self._release_later(entry)
+                    self._releases.add(entry)
                 raise
 
     def _is_claimed(self, page_id: str) -> bool:
         return page_id in self._pending or page_id in self._confirmations
 
-    def _release_later(self, entry: Entry) -> None:
-        """A claim is to be released, or nobody knows what has become of it: it was cancelled, or its answer is lost."""
-        self._releasing[entry.page_id] = _Release(entry)
-        if len(self._releasing) > MAX_RELEASING:
-            del self._releasing[next(iter(self._releasing))]
-
     async def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:
-        digests, shown, *others = self._tables.probes(entry)
-        order = self.plan.nearest_first
-        probes = [(digests, -1), (shown, -1), *((others[place], reach) for place, reach in order)]
-        keys = [self._keys.page_id(entry.page_id), *(probe.bucket for probe, _ in probes)]
-        detector = self.detector
-        arguments: list[Any] = [
-            detector.radius,
-            repr(float(detector.min_resemblance)),
-            detector.sketcher.bits,
-            detector.sketcher.values,
-            self._keys.pages,
-            pack(entry),
-        ]
-        for (_, low, high, own), reach in probes:
-            arguments += (low, high, own, reach)
-        home, views = host(entry.url), dict[str, Brought]()
-        weighs = self._hosts is not None and page.own is not None
-        if self._hosts is not None and weighs:
-            views = await self._hosts.views(page, home)
-        outdated: list[bytes] = []
-        number, asked = b"", [ASKED] * ROUNDS + [0]
-        for _ in range(2 * ROUNDS):
-            brought = self._brought(page, home, views, asked[0]) if weighs else []
-            match await self._call("claim", keys + outdated, [*arguments, *brought, number, len(outdated)]):
+        claim = Claim(entry, page, self.detector, self._buckets, self._hosts)
+        await claim.prepare()
+        for _ in range(3 * ROUNDS):
+            match await self._call("claim", claim.keys, claim.arguments):
                 case [b"same", int(known), int(crowded)]:
                     self._note(entry)
                     return Verdict.same(known=bool(known), crowded=bool(crowded))
@@ -189,51 +151,30 @@ class RedisIndex(Index):
                         self._replacing[entry.page_id] = replaced.decode()
                     near: Near | None = None
                     if found:
-                        other, evidence = self._weighed(page, home, views, found)
+                        other, evidence = self._weighed(claim, found)
                         near = Near(other.url, evidence, is_same_name(page, other.called))
                     return Verdict.new(near, known=bool(known), crowded=bool(crowded))
-                case [b"changed", bytes(number), bytes(record)]:
+                case [b"many", int(last), bytes(entries), int(is_all)]:
                     with self._server.errors():
-                        buckets = [probe.bucket for probe in self._tables.probes(unpack(record))]
-                    outdated = [self._keys.released, *buckets]
+                        claim.bring_near(last, entries, is_all=bool(is_all))
+                case [b"changed", int(number), bytes(record)]:
+                    with self._server.errors():
+                        claim.bring_outdated(number, record)
                 case [b"duplicate" | b"shown" as word, int(either), int(both), int(equal), int(done), *found]:
-                    of, evidence = self._weighed(page, home, views, found)
-                    alike = detector.sketcher.estimate(either, both, equal)
+                    of, evidence = self._weighed(claim, found)
+                    alike = self.detector.sketcher.estimate(either, both, equal)
                     rule = "view" if word == b"shown" else None
                     return self._duplicate(entry, of, alike, done=bool(done), evidence=evidence, rule=rule)
-                case [b"hosts", *names] if self._hosts is not None and asked[0]:
-                    asked.pop(0)
-                    lacking = [bytes(name).decode() for name in names]
-                    views |= await self._hosts.more_views(page, home, lacking)
+                case [b"hosts", *names]:
+                    if not await claim.bring_hosts(names):
+                        break
                 case _:
                     break
         raise self._no_answer()
 
-    def _weighed(
-        self, page: Fingerprint, home: str, views: Mapping[str, Brought], found: Sequence[Any]
-    ) -> tuple[Entry, Evidence | None]:
-        """A page whose record the server gave, and the evidence that the counts behind the record are."""
+    def _weighed(self, claim: Claim, found: Sequence[Any]) -> tuple[Entry, Evidence | None]:
         with self._server.errors():
-            record, *counts = found
-            of = unpack(record)
-        beside = [views[name] for name in (host(of.url), home) if name in views]
-        view = max(beside, key=lambda brought: brought.pages).view if beside else None
-        if not counts or view is None:
-            return of, None
-        return of, weigh(self.detector.sketcher, page, counts, of.called, view)
-
-    def _brought(self, page: Fingerprint, own: str, views: Mapping[str, Brought], asked: int) -> list[Any]:
-        """What a claim is told of a page's own, and of hosts; see claim.lua."""
-        assert self.hosts is not None
-        assert page.own is not None
-        main = next((view.main for _, view in views.values() if view), b"")
-        brought = [repr(float(self.hosts.min_own)), page.own.shingles, int(np.count_nonzero(page.own.filled))]
-        brought += [page.said.to_bytes(8, "big"), main, own, asked, int(page.own.has_data)]
-        for name, (pages, view) in views.items():
-            tells = (int(view.heading_tells), int(view.shows_own)) if view else (0, 0)
-            masks = (view.own_if_equal, view.own_if_new) if view else (b"", b"")
-            brought += (name, pages, *masks, *tells)
-        return brought
+            return claim.weighed(found)
 
     def _note(self, entry: Entry) -> None:
         """A page was claimed, and is pending unless it was confirmed before."""
@@ -248,8 +189,10 @@ class RedisIndex(Index):
     async def _write(self, batch: list[str]) -> None:
         for start in range(0, len(batch), PAGES):
             some = batch[start : start + PAGES]
-            keys = [self._keys.released, *map(self._keys.page_id, some)]
-            await self._call("confirm", keys, [self._keys.pages, bytes.fromhex(self.run)])
+            places = [*map(self._buckets.id_place, some)]
+            keys = [self._keys.released, *(place.bucket for place in places)]
+            run, hashes = bytes.fromhex(self.run), b"".join(place.key for place in places)
+            await self._call("confirm", keys, [self._keys.pages, run, hashes])
             replaced = [self._replacing[page_id] for page_id in some if page_id in self._replacing]
             await self._bulk.forget(replaced, State.EARLIER)
             for page_id in some:
@@ -258,43 +201,28 @@ class RedisIndex(Index):
     async def _release(self, page_id: str) -> None:
         self._replacing.pop(page_id, None)
         if entry := self._pending.pop(page_id, None):
-            self._release_later(entry)
-        await self._release_now(page_id)
+            self._releases.add(entry)
+        await self._releases.make(page_id)
 
-    async def _release_now(self, page_id: str) -> None:
-        release = self._releasing.get(page_id)
-        if release is None:
-            return
-        async with release.lock:
-            if self._releasing.get(page_id) is not release:
-                return
-            # A dead run may have filed it otherwise.  A cancelled claim has reached the server before this answer.
-            entry = await self._find(page_id) or release.claimed
-            keys = [self._keys.released, self._keys.page_id(page_id)]
-            keys += [probe.bucket for probe in self._tables.probes(entry)]
-            await self._call("release", keys, [self._keys.pages])
-            self._releasing.pop(page_id, None)
-
-    async def _release_all(self) -> None:
-        """Releases what could not be released when it was asked for, and claims of which nobody knows."""
-        releases = map(self._release_now, list(self._releasing))
-        for error in await asyncio.gather(*releases, return_exceptions=True):
-            if error is not None:
-                raise error
+    async def _release_claim(self, claimed: Entry) -> None:
+        # A dead run may have filed it otherwise.  A cancelled claim has reached the server before this answer.
+        places = self._buckets.places(await self._find(claimed.page_id) or claimed)
+        keys = [self._keys.released, *(place.bucket for place in places)]
+        await self._call("release", keys, [self._keys.pages, places[0].key])
 
     async def _states(self, page_ids: Sequence[str]) -> list[State]:
         found: list[State] = []
         for start in range(0, len(page_ids), PAGES):
-            keys = [*map(self._keys.page_id, page_ids[start : start + PAGES])]
-            found += [State(state.decode()) for state in await self._call("state", keys, [self._keys.pages])]
+            places = [*map(self._buckets.id_place, page_ids[start : start + PAGES])]
+            hashes = b"".join(place.key for place in places)
+            keys = [place.bucket for place in places]
+            states = await self._call("state", keys, [self._keys.pages, hashes])
+            found += [State(state.decode()) for state in states]
         return found
 
     async def _find(self, page_id: str) -> Entry | None:
-        record: bytes | None = None
         async with self._server.turn():
-            (number,) = await self._server.values([self._keys.page_id(page_id)])
-            if number:
-                (record,) = await self._server.values([self._keys.pages + number])
+            ((_, record),) = await filed_as(self._server, self._buckets, [page_id])
         return unpack(record) if record else None
 
     async def _count(self) -> int:
@@ -318,7 +246,7 @@ class RedisIndex(Index):
         await self._confirmations.flush()
         for page_id in page_ids:
             self._pending.pop(page_id, None)
-            self._releasing.pop(page_id, None)
+        self._releases.drop(page_ids)
         return await self._bulk.forget(page_ids)
 
     async def _renew(self, lease: int | str) -> list[Any]:
@@ -329,7 +257,7 @@ class RedisIndex(Index):
             await asyncio.sleep(LEASE_MS / 3000)
             with suppress(DedupError):
                 await self._renew(LEASE_MS)
-                await self._release_all()
+                await self._releases.make_all()
                 await self._watch_server()
 
     async def _watch_server(self) -> None:
@@ -348,9 +276,9 @@ class RedisIndex(Index):
             if self._opened:
                 self._lease.cancel()
                 await self._confirmations.close()
-                self._releasing |= {page_id: _Release(entry) for page_id, entry in self._pending.items()}
+                self._releases.add_all(self._pending.values())
                 self._pending.clear()
-                await self._release_all()
+                await self._releases.make_all()
                 if self._hosts is not None:
                     await self._hosts.close()
                 await self._renew("finished" if finished else 0)

@@ -6,13 +6,13 @@ Every key starts with ``shingleback:{NAMESPACE}:``; the braces put all of them i
 Key                 Type        What it holds
 ==================  ==========  ====================================================================
 header              hash        name -> value of every parameter, and digest, a hash of them all
-i:BLAKE2b           string      the number of the page with a page id, of which these are 16 bytes
+i:BUCKET            string      entries by page id: its hash, 8 bytes, and the number of the page, 4
 p:NUMBER            string      the record of a page: see `dedup.index.redis.record`
-t:TABLE:BUCKET      sorted set  pages whose permuted keys XOR scope have the same top bucket_bits
-                                bits.  Its members are numbers of pages; a score is the bits below,
-                                at most 53, which a double holds exactly.  Small sets, of up to 128
-                                entries, are listpacks: 17 bytes a page and table.  The key is the
-                                digest in table 0; in the others the simhash, or a band in each.
+t:TABLE:BUCKET      string      entries of pages: a key XOR scope, and the number.  The key is the
+                                digest in table 0, and that of the main view in table 1; in the
+                                others the simhash, or a band in each.  BUCKET, in hex, are the top
+                                bucket_bits bits of the key, permuted as in that table: see
+                                `dedup.index.redis.buckets`
 sequence            counter     the last number given out; never missing, never set back.  Changes that
                                 file no page take a number, too, and give it back
 released            counter     how many of the numbers were taken back
@@ -44,17 +44,16 @@ LEASE_MS = 60_000
 ID_OCTETS = 16
 #: The name of a page's record, after the prefix, and in it the number.
 PAGE = re.compile(rb"p:([1-9][0-9]{0,14})")
-#: The name of a bucket, and in it the table and the bucket.
-BUCKET = re.compile(rb"t:(0|[1-9][0-9]{0,3}):(0|[1-9a-f][0-9a-f]{0,15})")
+#: The name of a bucket, and in it the table, if that is not the one of page ids, and the bucket.
+BUCKET = re.compile(rb"(?:i|t:(0|[1-9][0-9]{0,3})):(0|[1-9a-f][0-9a-f]{0,15})")
 #: Every kind of key, by its name after the prefix, and its type.
 KINDS = (
     (re.compile(rb"header|pending"), b"hash"),
     (re.compile(rb"sequence|released"), b"string"),
     (re.compile(rb"runs|hosts"), b"zset"),
-    (re.compile(rb"i:.{%d}" % ID_OCTETS, re.DOTALL), b"string"),
     (re.compile(rb"h:.{%d}" % ID_OCTETS, re.DOTALL), b"string"),
     (PAGE, b"string"),
-    (BUCKET, b"zset"),
+    (BUCKET, b"string"),
 )
 
 
@@ -90,9 +89,9 @@ class Keys:
         """The key of a host's table."""
         return self.tables + hashlib.blake2b(name.encode(), digest_size=ID_OCTETS).digest()
 
-    def bucket(self, table: int, bucket: int) -> bytes:
-        """The key of a part of a table."""
-        return self.prefix + b"t:%d:%x" % (table, bucket)
+    def bucket(self, table: int | None, bucket: int) -> bytes:
+        """The key of a part of a table; of that of page ids if it is None."""
+        return self.prefix + (b"i:%x" % bucket if table is None else b"t:%d:%x" % (table, bucket))
 
 
 class Probe(NamedTuple):

@@ -5,17 +5,18 @@ numbers, so that pages come in the order of their filing.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dedup.index.redis.buckets import Buckets, numbers_of
 from dedup.index.redis.client import Server
-from dedup.index.redis.keys import LEASE_MS, PAGE, Tables
+from dedup.index.redis.keys import LEASE_MS, PAGE
 from dedup.index.survey import BATCH
 
-__all__ = ["Numbers", "Reading", "batches"]
+__all__ = ["Numbers", "Reading", "batches", "filed_as"]
 
 Numbers = npt.NDArray[np.uint64]
 
@@ -23,10 +24,10 @@ Numbers = npt.NDArray[np.uint64]
 class Reading:
     """Reads the pages, claims and leases of one namespace."""
 
-    def __init__(self, server: Server, tables: Tables) -> None:
+    def __init__(self, server: Server, buckets: Buckets) -> None:
         self.server = server
-        self.tables = tables
-        self.keys = tables.keys
+        self.buckets = buckets
+        self.keys = buckets.keys
 
     async def numbers(self) -> Numbers:
         """Numbers of all pages, ascending."""
@@ -57,6 +58,20 @@ class Reading:
             found = zip(found[::2], found[1::2], strict=True)
         leases = {run: float(ends) for run, ends in found or ()}
         return leases, seconds * 1000 + microseconds / 1000
+
+
+async def filed_as(
+    server: Server, buckets: Buckets, page_ids: Sequence[str]
+) -> list[tuple[int | None, bytes | None]]:
+    """The number and the record of each page, None for one that is not filed."""
+    places = [*map(buckets.id_place, page_ids)]
+    found = await server.values([place.bucket for place in places])
+    numbers = [
+        next(iter(numbers_of(entries or b"", place.key)), None)
+        for entries, place in zip(found, places, strict=True)
+    ]
+    records = await server.values([buckets.keys.page(number or 0) for number in numbers])
+    return list(zip(numbers, records, strict=True))
 
 
 def batches(numbers: Numbers) -> Iterator[list[int]]:

@@ -7,10 +7,11 @@ from typing import Any
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
+from dedup.index.redis.buckets import ENTRY, Buckets
 from dedup.index.redis.check import Invariants
 from dedup.index.redis.client import Server
 from dedup.index.redis.hosts import unpack_table
-from dedup.index.redis.keys import Keys, Tables
+from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import whole
 from dedup.index.survey import Filed, Finding, KnownHost, Survey
@@ -42,9 +43,9 @@ async def survey_redis(
         return None
     parameters = adopt(header)
     bits = header.get("bucket_bits", "")
-    if not re.fullmatch("1[1-9]|[2-5][0-9]|6[0-4]", bits):
+    if not re.fullmatch("[89]|[1-5][0-9]|6[0-4]", bits):
         raise IndexCorruptError(f"the index {where} is damaged: bucket_bits is {header.get('bucket_bits')!r}")
-    reading = Reading(server, Tables(keys, parameters.plan, int(bits)))
+    reading = Reading(server, Buckets(keys, parameters.plan, int(bits), header.get("created", "")))
     return RedisSurvey(where, parameters, header, reading)
 
 
@@ -98,16 +99,16 @@ class RedisSurvey(Survey):
         octets = []
         for number, record in zip(some, await self._reading.records(some) if some else [], strict=True):
             if entry := whole(record or b""):
-                buckets = [probe.bucket for probe in self._reading.tables.probes(entry)]
-                own = [self._keys.page(number), self._keys.page_id(entry.page_id)]
-                commands: list[tuple[Any, ...]] = [("MEMORY", "USAGE", key) for key in (*own, *buckets)]
-                commands += [("ZCARD", bucket) for bucket in buckets]
+                buckets = [place.bucket for place in self._reading.buckets.places(entry)]
+                keys = self._keys.page(number), *buckets
+                commands: list[tuple[Any, ...]] = [("MEMORY", "USAGE", key) for key in keys]
+                commands += [("STRLEN", bucket) for bucket in buckets]
                 try:
-                    answers = [answer or 0 for answer in await self._ask(commands)]
+                    own, *answers = (answer or 0 for answer in await self._ask(commands))
                 except IndexUnavailableError:  # this user may not ask for it
                     return None, ""
-                shared = zip(answers[2 : 2 + len(buckets)], answers[2 + len(buckets) :], strict=True)
-                octets.append(sum(answers[:2]) + sum(size / pages for size, pages in shared if pages))
+                shared = zip(answers[: len(buckets)], answers[len(buckets) :], strict=True)
+                octets.append(own + sum(size * ENTRY.itemsize / length for size, length in shared if length))
         if not octets:
             return None, ""
         average = sum(octets) / len(octets)

@@ -1,6 +1,8 @@
--- claim(KEYS = {..., page id, buckets of the tables of digests, of main views, and of all others},
+-- claim(KEYS = {..., bucket of the page id, buckets of the tables of digests, of main views, and of all others},
 --       ARGV = {..., radius, min resemblance, bits of a slot, different values of a filled slot,
---               prefix of pages, record, then per table: lowest score, highest score, own score, reach,
+--               prefix of pages, record, keys, in how many tables pages are read from buckets that differ in one bit, too,
+--               how many bits name a bucket, what the caller found (number, 4 bytes, and distance, 1, of each), last
+--               number given out when that was read or '', 1 if that is all or else 0,
 --               then, where what is a page's own has to match: min own, shingles, filled slots,
 --               what its heading and its address say, mask of slots outside marked chrome, own host,
 --               how many hosts may be asked for, 1 if it has data or else 0, then per host: name, pages, mask of
@@ -12,19 +14,28 @@
 --      else 0, page id of one whose place it takes or '', and if there is one, record of a near page and the five counts
 --      of the own slots beside it | 'same', 1 or 0, 1 or 0, as before | 'duplicate' or, by the main view, 'shown', either, both, equal, 1 if it is done or else 0, record of the page,
 --      and the five counts | 'hosts', name, name, ... | 'changed', number of the page, its record
+--      | 'many', last number given out, entries of all buckets to be read, 1 if that is all or else 0
 -- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.  If the
 -- verdict depends on hosts that the caller didn't bring, it names them, and nothing is judged or written; nor is it if
 -- the page has changed, and the caller didn't bring the buckets that it has to be taken out of.
--- Tables come in an order in which near pages are met early: when a table has been read, all pages within its reach
--- have been met, or no more than before if it is -1.  So what is far is only read if nothing near suffices.
+--
+-- The schema: a page is an entry in one bucket of each table (see tables.lua).  By multi-index hashing (Norouzi,
+-- Punjani, Fleet 2012), two simhashes within k bits have one of m blocks in which they differ in no bit, or one.  It
+-- is enough to allow for that one bit in k + 1 - m of the tables, whichever these are (Qin et al. 2018): if all of those
+-- blocks differed in two bits, and the others in one, that made k + 1.  So the fullest buckets are read alone.  Up to
+-- MAX_HERE entries are compared here; more are handed to the caller, who names those that are near, and calls again with the
+-- last number that had been given out: pages that were filed since are compared here.
 -- What comes first in KEYS, ARGV and the answer: see known.lua.  MAX_LOOKED, MAX_COMPARED and MAX_EQUAL bound the
 -- time that a flood of pages alike can take (dedup/index/contract.py).
 local outdated = {}
 for i = tonumber(table.remove(ARGV)), 1, -1 do outdated[i] = table.remove(KEYS) end
-local outdated_number = table.remove(ARGV)
-local page_id, radius, min_resemblance = KEYS[5], tonumber(ARGV[5]), tonumber(ARGV[6])
-local values, pages, record = tonumber(ARGV[8]), ARGV[9], ARGV[10]
-local FIRST_TABLE, PER_TABLE, FIRST_ARGUMENT, OF_OWN, PER_HOST = 6, 4, 11, 8, 6
+local outdated_number = tonumber(table.remove(ARGV))
+local id_bucket, radius, min_resemblance = KEYS[5], tonumber(ARGV[5]), tonumber(ARGV[6])
+local values, pages, record, keys = tonumber(ARGV[8]), ARGV[9], ARGV[10], ARGV[11]
+local flipped, bucket_bits, brought, seen = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14], tonumber(ARGV[15])
+local FIRST_TABLE, FIRST_NEAR, OF_OWN, PER_HOST = 6, 8, 8, 6
+local OWN = 17
+local is_all = ARGV[OWN - 1] == '1'
 local BATCH = 100 -- records that are read at once
 
 local function places_of(stored) -- where in a record its sketch, its page id and its URL begin, and the last of the id
@@ -90,9 +101,11 @@ local function same_content(stored)
   return stored:sub(DIGEST_AT, DIGEST_END) == record:sub(DIGEST_AT, DIGEST_END) and sketch_of(stored) == own_sketch
 end
 
-local filed = redis.call('GET', page_id)
-local filed_record = filed and redis.call('GET', pages .. filed)
-filed = filed_record and filed
+local filed, filed_record
+for _, number in ipairs(numbers_of(redis.call('GET', id_bucket), key_at(keys, 0), MAX_EQUAL)) do
+  local stored = redis.call('GET', pages .. number)
+  if stored and id_of(stored) == own_id then filed, filed_record = number, stored end
+end
 local was = filed and state_of(filed, pages .. filed)
 local unchanged = filed and same_content(filed_record)
 if was == 'pending' then -- row claim pending
@@ -121,22 +134,8 @@ local function note_earlier(candidate, stored)
 end
 
 local crowded = 0 -- 1 if more pages are like this one than are looked at
-local function probe(table) -- the numbers of pages that share the prefix
-  local at = FIRST_ARGUMENT + PER_TABLE * table
-  return redis.call('ZRANGEBYSCORE', KEYS[FIRST_TABLE + table], ARGV[at], ARGV[at + 1], 'LIMIT', 0, MAX_LOOKED + 1)
-end
-
-local listed = MAX_LOOKED -- how many in each table; fewer if those of all tables would take too long
-local function probe_beside(table) -- of those, the ones next to the page in the order of the table
-  local bucket, at = KEYS[FIRST_TABLE + table], FIRST_ARGUMENT + PER_TABLE * table
-  local low, high, score = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local all, above = redis.call('ZCOUNT', bucket, low, high), redis.call('ZCOUNT', bucket, score, high)
-  if all > 2 * MAX_LOOKED then listed = math.ceil(2 * MAX_LOOKED / #KEYS) end
-  above = math.max(math.ceil(listed / 2), listed - (all - above))
-  local found = redis.call('ZRANGEBYSCORE', bucket, score, high, 'LIMIT', 0, above)
-  local below = redis.call('ZREVRANGEBYSCORE', bucket, '(' .. score, low, 'LIMIT', 0, listed - #found)
-  for i = 1, #below do found[#found + 1] = below[i] end
-  return found
+local function equal_in(table, most) -- the numbers of pages with an equal key
+  return numbers_of(redis.call('GETRANGE', KEYS[FIRST_TABLE + table], 0, MAX_READ * ENTRY - 1), key_at(keys, table + 1), most)
 end
 
 local function duplicate(candidate, either, both, equal, stored, counts, word)
@@ -144,7 +143,7 @@ local function duplicate(candidate, either, both, equal, stored, counts, word)
   return answer(word or 'duplicate', either, both, equal, done, stored, unpack(counts or {}))
 end
 
-local equal_digests = probe(0)
+local equal_digests = equal_in(0, MAX_EQUAL + 1)
 if #equal_digests > MAX_EQUAL then crowded = 1 end
 for i = 1, math.min(#equal_digests, MAX_EQUAL) do
   local candidate = equal_digests[i]
@@ -157,7 +156,6 @@ for i = 1, math.min(#equal_digests, MAX_EQUAL) do
   end
 end
 
-local OWN = FIRST_ARGUMENT + PER_TABLE * (#KEYS - FIRST_TABLE + 1)
 local own, views, asked, lacking
 if ARGV[OWN] then -- what was brought of the page's own and of hosts
   own, views, asked, lacking = called(record), {}, {}, {}
@@ -179,34 +177,7 @@ local function view_beside(host) -- by the table of that host or the own one, wh
   return own[at]
 end
 
--- Candidates, by their distances; their records, and in how many tables they were met.
-local met, records, shared = {}, {}, {}
-for distance = 0, radius do met[distance] = {} end
-
-local looked = 0
-local function meet(candidates) -- reads their records
-  looked = looked + #candidates
-  for first = 1, #candidates, BATCH do
-    local keys, last = {}, math.min(first + BATCH - 1, #candidates)
-    for i = first, last do keys[#keys + 1] = pages .. candidates[i] end
-    local found = redis.call('MGET', unpack(keys))
-    for i = 1, #keys do
-      local stored, distance = found[i], 0 -- 0 if a whole key is shared
-      if stored then
-        if radius > 0 then
-          local high, low = struct.unpack('>I4I4', stored, SIMHASH_AT)
-          distance = differing_bits(high, low, own_high, own_low)
-        end
-        if distance <= radius and stored:sub(SCOPE_AT, SCOPE_END) == own_scope then
-          local candidate, those = tonumber(candidates[first + i - 1]), met[distance]
-          records[candidate], those[#those + 1] = stored, candidate
-          shared[candidate] = shared[candidates[first + i - 1]]
-        end
-      end
-    end
-  end
-end
-
+local met, apart, shared = {}, {}, {} -- candidates, their distances, and how many keys they share
 local best, near, tried = nil, nil, 0 -- near: the first that resembles the page enough, if it is among the nearest
 local function suffices_beside(host, view, kept, filled, same) -- whether the page's own matches, too, and the counts
   if not own then return true end
@@ -227,9 +198,8 @@ local function lack(host)
 end
 
 local function shown() -- the answer that names the first page whose main view is the same, and own
-  local equal_views = probe(1)
-  table.sort(equal_views, function(a, b) return tonumber(a) < tonumber(b) end)
-  for i = 1, math.min(#equal_views, MAX_EQUAL) do
+  local equal_views = equal_in(1, MAX_EQUAL)
+  for i = 1, #equal_views do
     local candidate = equal_views[i]
     local stored = candidate ~= filed and redis.call('GET', pages .. candidate)
     if stored and stored:sub(SCOPE_AT, SCOPE_END) == own_scope then
@@ -273,67 +243,145 @@ local function compare(candidate, stored) -- true if it is the page itself
   if tried <= MAX_NEAR then near = near or {stored, unpack(counts or {})} end
   if enough and (not best or resemblance > best.resemblance
       or (resemblance == best.resemblance and candidate < best.number)) then
-    best = {resemblance = resemblance, number = candidate,
+    best = {resemblance = resemblance, number = candidate, distance = apart[candidate],
             reply = duplicate(candidate, either, both, equal, stored, counts)}
   end
   return false
 end
 
-local fresh, read, compared, nearest = {}, 1, 0, 0 -- nearest: the distance to go on with
-local crowd = false -- whether more pages share prefixes with this one than are looked at
-local function is_earlier(a, b) -- of candidates that share whole keys
-  if shared[a] ~= shared[b] then return shared[a] > shared[b] end
+local function meet(number, distance)
+  if not apart[number] then met[#met + 1], apart[number] = number, distance end
+  shared[number] = (shared[number] or 0) + 1
+end
+
+local function distance_of(stored, at) -- of a simhash that is stored so, less the scope
+  local high, low = struct.unpack('>I4I4', stored, at)
+  return differing_bits(high, low, own_high, own_low)
+end
+
+local function meet_shared() -- of a method of several keys: pages that share one
+  local most = MAX_LOOKED + 1
+  for i = FIRST_NEAR, #KEYS do
+    local found = equal_in(i - FIRST_TABLE, most)
+    if #found == most then crowded = 1 end
+    if #met > MAX_LOOKED then most = math.ceil(2 * MAX_LOOKED / #KEYS) end
+    for j = 1, #found do meet(found[j], 0) end
+  end
+end
+
+local function buckets() -- those to be read, the fullest first
+  local own, names = {}, {}
+  for i = FIRST_NEAR, #KEYS do
+    own[#own + 1], names[#names + 1] = {name = KEYS[i], entries = redis.call('STRLEN', KEYS[i]), at = i}, KEYS[i]
+  end
+  if flipped == 0 then return names end
+  table.sort(own, function(a, b) return a.entries < b.entries or (a.entries == b.entries and a.at < b.at) end)
+  for i = 1, flipped do
+    local front, bucket = own[i].name:match('^(.*:)(%x+)$')
+    bucket = tonumber(bucket, 16)
+    for flip = 0, bucket_bits - 1 do names[#names + 1] = front .. string.format('%x', bxor(bucket, 2 ^ flip)) end
+  end
+  return names
+end
+
+local function read(names) -- the entries in buckets, how many bytes they are, and whether that is all
+  if last < MAX_WHOLE then
+    local found, octets = redis.call('MGET', unpack(names)), 0
+    for i = 1, #names do
+      found[i] = found[i] or ''
+      octets = octets + #found[i]
+    end
+    if octets <= MAX_READ * ENTRY then return found, octets, true end
+  end
+  local found, left = {}, MAX_READ * ENTRY
+  for i = 1, #names do
+    found[i] = left > 0 and redis.call('GETRANGE', names[i], 0, left - 1) or ''
+    left = left - #found[i]
+  end
+  return found, MAX_READ * ENTRY - left, left > 0
+end
+
+local function row_of(octet) -- how many bits each octet differs from it in, as digits
+  return {BITS_APART:byte(256 * octet + 1, 256 * octet + 256)}
+end
+
+local function meet_near(entries) -- of some buckets: pages within the radius
+  local key = key_at(keys, FIRST_NEAR - 5)
+  local low, high = struct.unpack('<I4I4', key)
+  local a, b, c, d = row_of(key:byte(1)), row_of(key:byte(3)), row_of(key:byte(5)), row_of(key:byte(7))
+  local most = radius + 4 * ('0'):byte()
+  for i = 1, #entries do
+    local those = entries[i]
+    for at = 1, #those, ENTRY do -- an octet of each block tells nearly all
+      local p, _, q, _, r, _, s = those:byte(at, at + 6)
+      if a[p + 1] + b[q + 1] + c[r + 1] + d[s + 1] <= most then
+        local first, second, number = struct.unpack('<I4I4I4', those, at)
+        local distance = differing_bits(first, second, low, high)
+        if distance <= radius and number ~= NOBODY then meet(number, distance) end
+      end
+    end
+  end
+end
+
+local function meet_brought() -- what the caller found, and what was filed since
+  if not is_all then crowded = 1 end
+  for at = 1, #brought, 5 do
+    local number, distance = struct.unpack('<I4B', brought, at)
+    meet(number, distance)
+  end
+  for first = seen + 1, last, BATCH do
+    local numbers, names = {}, {}
+    for number = first, math.min(first + BATCH - 1, last) do
+      numbers[#numbers + 1], names[#names + 1] = number, pages .. number
+    end
+    local found = redis.call('MGET', unpack(names))
+    for i = 1, #names do
+      local distance = found[i] and distance_of(found[i], SIMHASH_AT)
+      if distance and distance <= radius then meet(numbers[i], distance) end
+    end
+  end
+end
+
+if radius == 0 then
+  meet_shared()
+elseif seen and last - seen <= MAX_LOOKED then
+  meet_brought()
+else
+  local entries, octets, is_whole = read(buckets())
+  if octets > MAX_HERE * ENTRY then return answer('many', last, table.concat(entries), is_whole and 1 or 0) end
+  if not is_whole then crowded = 1 end
+  meet_near(entries)
+end
+table.sort(met, function(a, b)
+  if apart[a] ~= apart[b] then return apart[a] < apart[b] end
+  if shared[a] ~= shared[b] and radius == 0 then return shared[a] > shared[b] end
   return a < b
-end
+end)
 
-local function note_shared(found)
-  for i = 1, #found do
-    local candidate = found[i]
-    if not shared[candidate] then
-      shared[candidate], fresh[#fresh + 1] = 1, candidate
-    else
-      shared[candidate] = shared[candidate] + 1
+local compared, looked = 0, 0
+for first = 1, #met, BATCH do -- all at one distance are compared, or none
+  if best and apart[met[first]] > best.distance then break end
+  if compared >= MAX_COMPARED or looked >= MAX_LOOKED then
+    crowded = 1
+    break
+  end
+  local names = {}
+  for i = first, math.min(first + BATCH - 1, #met) do names[#names + 1] = pages .. met[i] end
+  local found = redis.call('MGET', unpack(names))
+  looked = looked + #names
+  for i = 1, #names do
+    local candidate, stored = met[first + i - 1], found[i]
+    if best and apart[candidate] > best.distance then break end
+    if stored and candidate ~= filed and stored:sub(SCOPE_AT, SCOPE_END) == own_scope then
+      if compared == MAX_COMPARED then
+        crowded = 1
+        break
+      end
+      compared = compared + 1
+      if compare(candidate, stored) then return answer('same', 0, 0) end
     end
   end
 end
-
-local function choose(candidates) -- those that share the most tables with the page, as near ones do
-  local by_shared, chosen, most = {}, {}, MAX_COMPARED - compared
-  for i = 1, #KEYS do by_shared[i] = {} end
-  for i = 1, #candidates do
-    local those = by_shared[shared[candidates[i]]]
-    those[#those + 1] = candidates[i]
-  end
-  for tables = #KEYS, 1, -1 do
-    local those = by_shared[tables]
-    for i = 1, math.min(#those, most - #chosen) do chosen[#chosen + 1] = those[i] end
-  end
-  return chosen
-end
-
-repeat
-  read = read + 1
-  local reach, is_last = tonumber(ARGV[FIRST_ARGUMENT + PER_TABLE * read + 3]), read == #KEYS - FIRST_TABLE
-  local found = not crowd and probe(read)
-  crowd = crowd or #found > MAX_LOOKED
-  note_shared(crowd and probe_beside(read) or found)
-  crowd = crowd or looked + #fresh > MAX_LOOKED
-  if crowd and not is_last then
-    reach = -1
-  elseif reach >= nearest then
-    meet(crowd and choose(fresh) or fresh)
-    fresh = {}
-  end
-  while nearest <= reach and not best and compared < MAX_COMPARED do
-    local those = met[nearest]
-    if radius > 0 then table.sort(those) else table.sort(those, is_earlier) end
-    for i = 1, math.min(#those, MAX_COMPARED - compared) do
-      if compare(those[i], records[those[i]]) then return answer('same', 0, 0) end
-    end
-    compared, nearest = compared + #those, nearest + 1
-  end
-until best or compared >= MAX_COMPARED or is_last
-if crowd or compared > MAX_COMPARED or (compared == MAX_COMPARED and nearest <= radius) then crowded = 1 end
 local same_view = own and not best and shown()
 if lacking and #lacking > 0 then return answer('hosts', unpack(lacking)) end
 if best then return best.reply end
@@ -350,21 +398,19 @@ elseif filed and filed ~= outdated_number then
   return answer('changed', filed, filed_record)
 end
 
-for i = FIRST_TABLE + read + 1, #KEYS do redis.call('ZCARD', KEYS[i]) end -- only for their types
+for i = FIRST_TABLE, #KEYS do redis.call('STRLEN', KEYS[i]) end -- only for their types
 if filed then redis.call('GET', outdated[1]) end
-for i = 2, #outdated do redis.call('ZCARD', outdated[i]) end
+for i = 2, #outdated do redis.call('STRLEN', outdated[i]) end
+check_room()
 local number = redis.call('INCR', sequence) -- row claim absent, row change absent
 last = number
 if filed then -- rows change earlier, change dead
   redis.call('HDEL', pending, filed)
   redis.call('DEL', pages .. filed)
   redis.call('INCR', outdated[1])
-  for i = 2, #outdated do redis.call('ZREM', outdated[i], filed) end
+  for i = 2, #outdated do take_out(outdated[i], filed) end
 end
-redis.call('SET', page_id, number)
 redis.call('SET', pages .. number, record)
 redis.call('HSET', pending, number, run)
-for table = 0, #KEYS - FIRST_TABLE do
-  redis.call('ZADD', KEYS[FIRST_TABLE + table], ARGV[FIRST_ARGUMENT + PER_TABLE * table + 2], number)
-end
+for i = 5, #KEYS do put_in(KEYS[i], key_at(keys, i - 5), number) end
 return answer('new', known, crowded, replaced or '', unpack(near or {}))

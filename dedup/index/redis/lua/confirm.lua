@@ -1,10 +1,11 @@
--- confirm(KEYS = {..., released, page id, page id, ...}, ARGV = {..., prefix of pages, run as 16 bytes})
+-- confirm(KEYS = {..., released, bucket of a page id, bucket of a page id, ...},
+--         ARGV = {..., prefix of pages, run as 16 bytes, keys of the page ids})
 --   -> how many claims became done
 -- What comes first: see known.lua.  A page that is not pending is passed over.
 local released, done = KEYS[5], 0
 redis.call('GET', released) -- only for its type
 for i = 6, #KEYS do
-  local number = redis.call('GET', KEYS[i])
+  local number = number_of(KEYS[i], key_at(ARGV[7], i - 6))
   if number and redis.call('HDEL', pending, number) == 1 then
     done = done + 1 -- row confirm pending
     local page = ARGV[5] .. number

@@ -1,0 +1,62 @@
+-- Stands before the scripts that look pages up, or file them.
+-- A bucket of a table is a string of entries, in the order in which they were filed.  An entry is the key of a page (8
+-- bytes, little-endian: its page id's, its digest, that of its main view, its simhash or a band, with the scope mixed
+-- in) and its number (4).  Where an entry was taken out of the midst of a large bucket there is a gap.
+local KEY, ENTRY, NOBODY = 8, 12, 4294967295
+local GAP = string.rep('\255', ENTRY)
+local SMALL = 2048 -- bytes of a bucket that takes no more memory than it has to
+
+local function key_at(keys, i) return keys:sub(KEY * i + 1, KEY * i + KEY) end -- of all keys of a page, the page id's first
+
+local function numbers_of(entries, key, most) -- of the pages with that key, the first ones
+  local found, at = {}, 0
+  while entries and #found < most do
+    at = entries:find(key, at + 1, true)
+    if not at then break end
+    local number = at % ENTRY == 1 and struct.unpack('<I4', entries, at + KEY)
+    if number and number ~= NOBODY then found[#found + 1] = number end
+  end
+  return found
+end
+
+local function number_of(bucket, key) -- of the page with that page id; nil if there is none
+  return numbers_of(redis.call('GET', bucket), key, 1)[1]
+end
+
+local function check_room() -- an entry has room for no greater number
+  if redis.call('GET', sequence) + 1 >= NOBODY then error('all numbers of this index are given out') end
+end
+
+-- Redis lets a string that is appended to take up to twice its length; with itself, OR makes one that fits.
+local function put_in(bucket, key, number)
+  if redis.call('APPEND', bucket, key .. struct.pack('<I4', number)) <= SMALL then
+    redis.call('BITOP', 'OR', bucket, bucket)
+  end
+end
+
+local function take_out(bucket, number)
+  local entries, octets, at = redis.call('GET', bucket) or '', struct.pack('<I4', number), 0
+  repeat
+    at = entries:find(octets, at + 1, true)
+    if not at then return end
+  until at % ENTRY == KEY + 1
+  at = at - KEY
+  if number % math.ceil(#entries / ENTRY / 8) ~= 0 then -- of a large bucket, not all is written each time
+    redis.call('SETRANGE', bucket, at - 1, GAP)
+    return
+  end
+  local kept, first = {entries:sub(1, at - 1)}, at + ENTRY
+  entries = entries:sub(1, at - 1) .. entries:sub(first)
+  kept, first, at = {}, 1, 0
+  while true do -- without its gaps
+    at = entries:find(GAP, at + 1, true)
+    if not at then break end
+    if at % ENTRY == 1 then
+      kept[#kept + 1], first = entries:sub(first, at - 1), at + ENTRY
+      at = first - 1
+    end
+  end
+  kept = table.concat(kept) .. entries:sub(first)
+  if kept == '' then redis.call('DEL', bucket) else redis.call('SET', bucket, kept) end
+end
+

@@ -1,0 +1,162 @@
+"""The buckets of an index in Redis: whichever way they are read, every page within k bits is found, or a crowd counted."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup.errors import IndexMismatchError, IndexUnavailableError
+from dedup.fingerprint.detector import Detector
+from dedup.index.redis import buckets
+from dedup.index.redis.index import RedisIndex
+from tests.support.coroutines import driven
+from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
+from tests.support.redis import Server
+from tests.support.stores import opened
+from tests.support.surveys import entry, surveyed
+
+#: How buckets are read, by the limits of which that is a matter.
+WAYS = {
+    "compared by the script": {},
+    "compared by the caller": {"MAX_HERE": 0},
+    "read one by one": {"MAX_WHOLE": 0},
+    "read one by one, compared by the caller": {"MAX_HERE": 0, "MAX_WHOLE": 0},
+}
+VICTIM = 0x0123_4567_89AB_CDEF
+
+
+@pytest.fixture
+def address(redis_socket: Path) -> str:
+    """The address of the server that is shared with all tests."""
+    return f"unix://{redis_socket}"
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
+    for name, number in limits.items():
+        monkeypatch.setattr(buckets, name, number)
+
+
+def spread(bits: int, rng: random.Random) -> int:
+    """Chooses so many bits, as evenly over the four blocks as they can be."""
+    order = rng.sample(range(4), 4)
+    return sum(1 << 16 * order[n % 4] + 8 * (n // 4) + rng.randrange(8) for n in range(bits))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("k", range(8))
+@driven
+async def test_every_page_within_k_bits_is_found_and_none_beyond(
+    address: str, namespace: str, k: int, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, **WAYS[way])
+    rng = random.Random(k)
+    async with opened(address, namespace, Detector(max_distance=k)) as index:
+        assert (await index.claim("victim", "http://victim/", fingerprint_of(VICTIM))).status == "new"
+        for block in range(4):  # pages that share a block with the victim, so that buckets are unlike in size
+            shared, mask = VICTIM & 0xFFFF << 16 * block, ALL_BITS ^ 0xFFFF << 16 * block
+            crowd = [shared | rng.getrandbits(64) & mask for _ in range(2 * block)]
+            await index.add([entry(n, page_id=f"{block} {n}", simhash=one) for n, one in enumerate(crowd)])
+        for bits in range(k + 2):
+            for differing in (spread(bits, rng), flip(0, bits, rng)):
+                verdict = await index.claim("copy", "http://copy/", fingerprint_of(VICTIM ^ differing, 1))
+                assert verdict.status == ("duplicate" if bits <= k else "new"), f"{differing:016x}"
+                assert not verdict.crowded
+                await index.release("copy")
+
+
+@pytest.mark.parametrize("way", ["compared by the script", "read one by one"])
+@driven
+async def test_pages_beyond_what_is_read_are_counted(
+    address: str, namespace: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, **WAYS[way], MAX_READ=50)
+    rng = random.Random(1)
+    async with opened(address, namespace) as index:
+        for crowded in (False, True):
+            verdict = await index.claim("new", "http://new/", fingerprint_of(rng.getrandbits(48)))
+            assert (verdict.status, verdict.crowded) == ("new", crowded)
+            await index.release("new")
+            await index.add([entry(n, simhash=rng.getrandbits(48)) for n in range(60)])  # alike in one block
+
+
+@pytest.mark.parametrize("filed", [1, 3])
+@driven
+async def test_a_page_that_is_filed_while_the_caller_compares_is_met(
+    address: str, namespace: str, filed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, MAX_HERE=0)
+    rivals = [f"rival {n}" for n in range(filed)]
+    call = RedisIndex._call
+    async with opened(address, namespace) as index, opened(address, namespace) as other:
+        await index.add([entry(n, simhash=0xFF7F | n << 40) for n in range(9)])  # which are many
+
+        async def interrupted(self: RedisIndex, *asked: Any) -> list[Any]:
+            answer = await call(self, *asked)
+            while answer[0] == b"many" and self is index and rivals:
+                rival = rivals.pop()
+                simhash = ALL_BITS >> 20 * len(rivals)
+                verdict = await other.claim(rival, f"http://{rival}/", fingerprint_of(simhash))
+                assert verdict.status == "new"
+            return answer
+
+        monkeypatch.setattr(RedisIndex, "_call", interrupted)
+        for n in range(filed):
+            copy = fingerprint_of(ALL_BITS >> 20 * n ^ 1 << 7, changed=1)
+            assert (await index.claim("copy", "http://copy/", copy)).of == f"http://rival {n}/"
+
+
+@driven
+async def test_entries_that_are_taken_out_of_a_large_bucket_leave_gaps_for_a_while(
+    server: Server,
+) -> None:
+    """A bucket of 100 pages in one block, of which more and more are forgotten."""
+    rng = random.Random(1)
+    entries = [entry(n, simhash=rng.getrandbits(48)) for n in range(100)]
+    key = "shingleback:{test}:t:2:0"
+    async with opened(server.address) as index:
+        await index.add(entries)
+        assert server.client.strlen(key) == 1200
+        sizes = set()
+        while entries:
+            forgotten = [entries.pop(rng.randrange(len(entries))) for _ in range(10)]
+            assert await index.forget([one.page_id for one in forgotten]) == 10
+            sizes.add(server.client.strlen(key) // 12 - len(entries))
+            assert (await surveyed(index))[1] == []
+            for one in rng.sample(entries, min(5, len(entries))):
+                copy = await index.claim("copy", "http://copy/", fingerprint_of(one.simhash))
+                assert copy.status == "new"  # of another sketch
+                await index.release("copy")
+                assert await index.find(one.page_id) == one
+            assert [await index.find(one.page_id) for one in forgotten] == [None] * 10
+        assert max(sizes) < 30
+        assert server.client.keys("shingleback:{test}:[pit]:*") == []
+
+
+@driven
+async def test_an_index_of_the_older_layout_is_refused_and_told_what_to_do(server: Server) -> None:
+    async with opened(server.address):
+        pass
+    server.client.hset("shingleback:{test}:header", "format", "4")
+    before = server.contents()
+    with pytest.raises(IndexMismatchError) as refusal:
+        async with opened(server.address):
+            pass
+    text = str(refusal.value)
+    assert all(part in text for part in ("older version", "format is 4", "is 5", "scrapy index export"))
+    assert server.contents() == before
+
+
+@driven
+async def test_an_index_that_has_given_out_all_numbers_files_no_more(server: Server) -> None:
+    async with opened(server.address) as index:
+        server.client.set("shingleback:{test}:sequence", 2**32 - 3)
+        assert (await index.claim("a", "http://a/", fingerprint_of(1))).status == "new"
+        before = server.contents()
+        for _ in range(2):
+            with pytest.raises(IndexUnavailableError, match="is full"):
+                await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))
+            with pytest.raises(IndexUnavailableError, match="is full"):
+                await index.add([entry(1)])
+        assert server.contents() == before
+        assert (await index.claim("twin", "http://twin/", fingerprint_of(1))).of == "http://a/"

@@ -316,7 +316,7 @@ async def test_claims_and_writes_that_are_cancelled_at_any_moment(
 async def release_all(index: Index) -> None:
     """What Redis does every 20 seconds."""
     if isinstance(index, RedisIndex):
-        await index._release_all()
+        await index._releases.make_all()
 
 
 def confirmations(index: Index) -> Confirmations[Any]:

@@ -118,7 +118,7 @@ async def test_a_crowd_of_one_digest_is_counted(opened: Opened) -> None:
 async def test_a_claim_looks_at_a_bounded_number_of_pages(
     opened: Opened, store: str, address: str, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """50,000 cost 1.6 ms a claim in memory, 2.7 in a file and 3.5 of server time in Redis (benchmarks/floods.py)."""
+    """50,000 cost 1.6 ms a claim in memory and 2.7 in a file (benchmarks/floods.py)."""
     async with opened() as index:
         await index.add(flood(number, EARLIER))
         page, looked = forged(random.Random(3)), 0

@@ -423,5 +423,5 @@ async def test_a_release_that_fails_is_tried_again(server: Server) -> None:
             await index.release("a")
         server.start()
         assert (await other.claim("b", "http://b/", fingerprint_of(1))).of == "http://a/"
-        await index._release_all()  # type: ignore[attr-defined]  # as every 20 seconds
+        await index._releases.make_all()  # type: ignore[attr-defined]  # as every 20 seconds
         assert (await other.claim("b", "http://b/", fingerprint_of(1))).status == "new"

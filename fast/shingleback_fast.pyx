@@ -210,6 +210,10 @@ cdef class Octets:
         return self.add(octets, size + 1)
 
 
+#: Nodes that are visited before another thread may have its turn.
+cdef enum:
+    TURN = 4096
+
 cdef enum:
     STRANGE, ODD, PART
 
@@ -465,7 +469,12 @@ cdef class Walk:
         cdef xmlNode* named = NULL
         cdef bint no_title = True, no_heading = True, opened, is_name
         cdef int kind
+        cdef Py_ssize_t visited = 0
         while True:
+            visited += 1
+            if visited % TURN == 0:
+                with nogil:  # for other threads that wait
+                    pass
             if node.type == XML_ELEMENT_NODE:
                 kind = kind_of(<const char*> node.name) if node.ns == NULL else OTHER
                 if kind == RELATED:
@@ -920,6 +929,7 @@ def numbers(bytes octets, Py_ssize_t count, bytes data, Py_ssize_t more, tuple c
     cdef uint8_t* outside = NULL
     cdef uint8_t* is_url = NULL
     cdef uint64_t simhashed, value
+    cdef uint8_t inside_mark
     cdef Sample sample
     cdef bytes packed = PyBytes_FromStringAndSize(NULL, slots * bits // 8)
     cdef bytes ids = PyBytes_FromStringAndSize(NULL, 2 * slots)
@@ -956,8 +966,10 @@ def numbers(bytes octets, Py_ssize_t count, bytes data, Py_ssize_t more, tuple c
             if not is_url[at]:
                 words += 1
                 left += outside[at]
-        simhashed = simhash(hashes, is_url, count)
-        take(&sample, hashes, outside, count, size, 2 if left < least_words else 0)
+        inside_mark = 2 if left < least_words else 0
+        with nogil:
+            simhashed = simhash(hashes, is_url, count)
+            take(&sample, hashes, outside, count, size, inside_mark)
         if more:
             hash_all(data, more, seed, hash_long, hashes, is_url)
             take(&sample, hashes, NULL, more, size, 3)

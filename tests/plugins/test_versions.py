@@ -2,6 +2,7 @@
 
 from tests.support.crawls import TWINS, page
 from tests.support.projects import Project, documented
+from tests.support.redis import Server
 
 KEPT = ["/", "/a", "/behind-a"]
 
@@ -18,6 +19,15 @@ def test_a_near_duplicate_is_dropped_and_the_second_crawl_knows_the_first(projec
     assert [path.name for path in (project.folder / ".scrapy" / "dedup").rglob("*.sqlite")] == [
         "walker.sqlite"
     ]
+
+
+def test_a_worker_crawls_what_is_handed_to_its_shard(project: Project, server: Server) -> None:
+    project.site.pages = TWINS
+    for enabled, paths in ((True, KEPT), (False, ["/", "/a", "/b", "/behind-a", "/behind-b"])):
+        done = project.crawl(DEDUP_SHARD="1/1", DEDUP_INDEX=server.address, DEDUP_ENABLED=enabled)
+        assert (project.paths(done), done.mishaps) == (paths, [])
+        assert done.stats["dedup/shard/taken"] == done.stats["dedup/shard/handed_over"] == 1
+        assert not server.client.keys("shingleback:shards:*")
 
 
 def test_without_the_filter_every_page_is_parsed(project: Project) -> None:

@@ -124,8 +124,9 @@ def test_twenty_crawls_by_four_workers_keep_each_content_once(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_nothing_is_sent_while_a_worker_may_have_lost_its_shard(server: Server, tmp_path: Path) -> None:
-    with serve(Hosts(wait=0.02)) as site:
-        workers = [Worker(site, tmp_path, f"{n}/2", lease=4, DEDUP_INDEX=server.address) for n in (1, 2)]
+    with serve(Hosts(contents=300)) as site:
+        slow = {"DOWNLOAD_DELAY": 0.1, "RANDOMIZE_DOWNLOAD_DELAY": False, "DEDUP_INDEX": server.address}
+        workers = [Worker(site, tmp_path, f"{number}/2", lease=4, **slow) for number in (1, 2)]
         wait_until(lambda: len(site.asked) > 20)
         server.process.send_signal(signal.SIGSTOP)
         stopped = time.monotonic()

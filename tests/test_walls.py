@@ -56,7 +56,7 @@ def plants() -> Iterator[Plant]:
             yield Plant(SCRAPY, f"{package}.planted_scrapy", "import scrapy", "scrapy")
             yield Plant(SCRAPY, f"{package}.planted_request", "from scrapy.http import Request", "scrapy")
             yield Plant(SCRAPY, f"{package}.planted_twisted", "from twisted.internet import defer", "twisted")
-        if package != "dedup.index.redis":
+        if not package.startswith("dedup.index.redis"):
             yield Plant(REDIS, f"{package}.planted_redis", "from redis import exceptions", "redis")
             yield Plant(REDIS, f"{package}.planted_late", "def late():\n    import redis.asyncio", "redis")
         if package.startswith("dedup"):

@@ -1,0 +1,125 @@
+"""What is stored of a page in a cluster: one record, which says what the page is, and how far a claim of it has come.
+
+=========  =====================================================================  ===========
+Bytes      What they are                                                          Type
+=========  =====================================================================  ===========
+0 to 28    the head: phase (1), number (8), attempt (4), run (16)                 big-endian
+then       the record of the page on one server (`dedup.index.redis.record`)      after its length, 4 bytes
+the rest   what the page is if the claim comes to nothing: such a record, or nothing
+=========  =====================================================================  ===========
+"""
+
+import struct
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from dedup.index.entry import Entry
+from dedup.index.lifecycle import State
+from dedup.index.redis.record import pack, unpack
+
+__all__ = ["HEAD", "Leases", "Phase", "Record", "decode", "encode", "head_of", "state_of"]
+
+
+class Phase(IntEnum):
+    """How far a claim has come."""
+
+    TRYING = 1  #: Nobody knows yet whether the page is kept.
+    BEATEN = 2  #: Another page like it goes first; it is to be tried again.
+    KEPT = 3  #: It is kept, and neither confirmed nor released.
+    DONE = 4  #: It is confirmed.
+
+
+class Record(NamedTuple):
+    """What is stored of a page."""
+
+    phase: Phase
+    number: int  #: when it was claimed, in us since 1970: of two that try, the lower one goes first
+    attempt: int  #: how often this claim has tried
+    entry: Entry  #: the page; the run that it names is the one that answers for it
+    before: "Record | None" = None  #: what the page is if this claim comes to nothing
+
+    @property
+    def head(self) -> tuple[int, int, int, str]:
+        """What no other record of the page has: by it a record is compared and set."""
+        return self.phase, self.number, self.attempt, self.entry.run
+
+    @property
+    def settled(self) -> "Record | None":
+        """The page without a claim that is being tried."""
+        return self.before if self.phase in (Phase.TRYING, Phase.BEATEN) else self
+
+    def is_attempt_of(self, other: "Record") -> bool:
+        """Whether both are of one attempt."""
+        return self.head[1:] == other.head[1:]
+
+
+_HEAD = struct.Struct(">BQI16s")
+_LENGTH = struct.Struct(">I")
+#: Bytes of a head, with which a record begins.
+HEAD = _HEAD.size
+
+
+def head_of(record: Record | None) -> bytes:
+    """The bytes of a head, with which those of its record begin."""
+    return encode(record)[:HEAD]
+
+
+def encode(record: Record | None) -> bytes:
+    """The bytes of a record: its head, its entry after the length of that, and what was before; of none, nothing."""
+    if record is None:
+        return b""
+    phase, number, attempt, run = record.head
+    entry = pack(record.entry)
+    head = _HEAD.pack(phase, number, attempt, bytes.fromhex(run))
+    return head + _LENGTH.pack(len(entry)) + entry + encode(record.before)
+
+
+def decode(octets: bytes | None) -> Record | None:
+    """The record of some bytes.  Raises ValueError or `struct.error` if `encode` makes no such bytes."""
+    if not octets:
+        return None
+    phase, number, attempt, run = _HEAD.unpack_from(octets)
+    start = HEAD + _LENGTH.size
+    end = start + _LENGTH.unpack_from(octets, HEAD)[0]
+    entry = unpack(octets[start:end])
+    record = Record(Phase(phase), number, attempt, entry, decode(octets[end:]))
+    if entry.run != run.hex() or encode(record) != octets:
+        raise ValueError("a record is torn")
+    return record
+
+
+class Leases(NamedTuple):
+    """Which runs live, and which have finished, as one run sees them."""
+
+    run: str  #: the one that asks
+    began: int  #: the number that had been given out last when it began
+    last: int = 0  #: the number that was given out last
+    now: float = 0.0  #: in ms
+    length: float = 0.0  #: of a lease, in ms
+    ends: Mapping[
+        str, float
+    ] = {}  #: of runs: when their leases end, or, with a minus, the number at which they finished
+
+    def are_alive(self, run: str) -> bool:
+        return run == self.run or self.now < self.ends.get(run, 0) <= self.now + self.length
+
+    def have_finished(self, run: str) -> bool:
+        """Whether a run has finished since the one that asks began."""
+        return self.began < -self.ends.get(run, 0) <= self.last
+
+
+def state_of(record: Record | None, leases: Leases) -> State:
+    """What a page is to the run that asks."""
+    if record is None:
+        return State.ABSENT
+    run = record.entry.run
+    if record.phase is Phase.DONE:
+        if leases.are_alive(run):
+            return State.DONE
+        return State.SAFE if leases.have_finished(run) else State.EARLIER
+    if record.phase is not Phase.KEPT:
+        return state_of(record.before, leases)
+    if leases.are_alive(run):
+        return State.RECLAIMED if record.before else State.PENDING
+    return state_of(record.before, leases) if record.before else State.DEAD

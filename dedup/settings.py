@@ -30,7 +30,8 @@ _SETTINGS = (
             'its links ("nofollow"), or only logged ("mark").'),
     Setting("min_depth", Number(0, _MANY), 0,
             "Near-duplicates that are fewer links than this from the start are only logged, and never dropped."),
-    Setting("index", Text("'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET'"), None,
+    Setting("index", Text("'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET', "
+                          "'redis+cluster://HOST:PORT,...', 'rediss+cluster://...'"), None,
             "Kept pages are filed here; by default in a file of the spider, .scrapy/dedup/PROJECT/SPIDER.sqlite."),
     Setting("namespace", Text("printable text without braces"), None,
             "Pages are compared with those of the same namespace; by default it is PROJECT/SPIDER, so that each "

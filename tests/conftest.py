@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.support.cluster import Cluster, running_cluster
 from tests.support.crawls import crawl, site  # noqa: F401
 from tests.support.redis import PROGRAM, Server, running_server
 
@@ -27,6 +28,20 @@ def redis_socket() -> Iterator[Path]:
         yield server.socket
 
 
+@pytest.fixture(scope="session")
+def cluster_of_all(redis_socket: Path) -> Iterator[Cluster]:
+    """A cluster of three masters that all tests share."""
+    with running_cluster(replicas=0) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(redis_socket: Path) -> Iterator[Cluster]:
+    """A cluster of three masters and three replicas for one test alone, which may do with it what it likes."""
+    with running_cluster() as cluster:
+        yield cluster
+
+
 @pytest.fixture
 def server(redis_socket: Path) -> Iterator[Server]:
     """A server for one test alone, which may do with it what it likes."""
@@ -34,7 +49,7 @@ def server(redis_socket: Path) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(params=["memory", "file", "redis"])
+@pytest.fixture(params=["memory", "file", "redis", "cluster"])
 def store(request: pytest.FixtureRequest) -> str:
     """Each kind of index in turn."""
     return str(request.param)
@@ -47,6 +62,8 @@ def address(store: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
         return "memory:"
     if store == "file":
         return f"file:{tmp_path / 'index.sqlite'}"
+    if store == "cluster":
+        return str(request.getfixturevalue("cluster_of_all").address)
     return f"unix://{request.getfixturevalue('redis_socket')}"
 
 

@@ -16,6 +16,7 @@ from dedup.index import Index, batching, open_index
 from dedup.index.batching import Confirmations
 from dedup.index.local.index import LocalIndex
 from dedup.index.redis.client import source
+from dedup.index.redis.cluster.index import ClusterIndex
 from dedup.index.redis.index import RedisIndex
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, fingerprint
@@ -317,10 +318,12 @@ async def release_all(index: Index) -> None:
     """What Redis does every 20 seconds."""
     if isinstance(index, RedisIndex):
         await index._releases.make_all()
+    if isinstance(index, ClusterIndex):
+        await index._release_all()
 
 
 def confirmations(index: Index) -> Confirmations[Any]:
-    assert isinstance(index, RedisIndex | LocalIndex)
+    assert isinstance(index, RedisIndex | LocalIndex | ClusterIndex)
     return index._confirmations
 
 

@@ -22,6 +22,7 @@ from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
 from dedup.fingerprint.chrome import KNOWN
 from tests.support import ROOT
+from tests.support.cluster import Cluster
 from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
 
@@ -149,13 +150,16 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def first_runs(redis_socket: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
+def first_runs(
+    redis_socket: Path, cluster_of_all: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Run]]:
     """A crawl with each kind of index, one page at a time."""
     folder = tmp_path_factory.mktemp("first")
     indexes = {
         "memory": "memory:",
         "file": f"file:{folder / 'index.sqlite'}",
         "redis": f"unix://{redis_socket}",
+        "cluster": cluster_of_all.address,
     }
     with ExitStack() as stack:
 
@@ -223,9 +227,9 @@ def test_an_item_tells_of_its_page(run: Run) -> None:
         assert datetime.fromisoformat(item["fetched"]).utcoffset() is not None
 
 
-def test_the_three_stores_keep_the_same_pages(first_runs: dict[str, Run]) -> None:
-    memory, file, redis = (run.done.kept for run in first_runs.values())
-    assert memory == file == redis
+def test_all_stores_keep_the_same_pages(first_runs: dict[str, Run]) -> None:
+    memory, *others = (run.done.kept for run in first_runs.values())
+    assert others == [memory] * 3
 
 
 def test_every_content_is_kept_when_many_are_fetched_at_a_time(tmp_path: Path) -> None:
@@ -235,7 +239,7 @@ def test_every_content_is_kept_when_many_are_fetched_at_a_time(tmp_path: Path) -
     assert_every_content_is_kept(site, done.kept)
 
 
-@pytest.mark.parametrize("store", ["file", "redis"], indirect=True)
+@pytest.mark.parametrize("store", ["file", "redis", "cluster"], indirect=True)
 def test_a_second_run_keeps_every_content_too(run: Run, tmp_path: Path) -> None:
     """Of two copies it may keep the other one: the one that it meets first."""
     second = Process(run.done.url, tmp_path, **run.settings).done()

@@ -25,6 +25,7 @@ from dedup.index import STORES, Index, Store, Verdict, open_index
 from dedup.index.entry import scope_mask
 from dedup.index.local.index import LocalIndex
 from dedup.settings import SETTINGS
+from tests.support.cluster import Cluster
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
 from tests.support.model import GROUPS, Model, crawl_of_verbs
@@ -40,10 +41,15 @@ def opened(address: str, namespace: str) -> Opened:
 
 
 @pytest.fixture
-def contents(store: str, address: str, namespace: str) -> Callable[[], object]:
+def contents(
+    store: str, address: str, namespace: str, request: pytest.FixtureRequest
+) -> Callable[[], object]:
     """Takes down, byte for byte, what a closed index has stored."""
 
     def contents() -> object:
+        if store == "cluster":
+            found = request.getfixturevalue("cluster_of_all").contents()
+            return {key: value for key, value in found.items() if namespace.encode() in key}
         path = address.partition(":")[2]
         if store == "file":
             return Path(path).read_bytes()
@@ -240,9 +246,14 @@ async def test_every_plan_gives_the_verdicts_of_comparing_all_pages(
 @pytest.mark.parametrize("scope", ["all", "host", "site"])
 @driven
 async def test_all_stores_agree_verdict_for_verdict(
-    scope: str, tmp_path: Path, redis_socket: Path, namespace: str
+    scope: str, tmp_path: Path, redis_socket: Path, cluster_of_all: Cluster, namespace: str
 ) -> None:
-    addresses = ("memory:", f"file:{tmp_path / 'index.sqlite'}", f"unix://{redis_socket}")
+    addresses = (
+        "memory:",
+        f"file:{tmp_path / 'index.sqlite'}",
+        f"unix://{redis_socket}",
+        cluster_of_all.address,
+    )
     model = Model(DETECTOR, GROUPS[scope])
     seen: Counter[str] = Counter()
     async with AsyncExitStack() as stack:

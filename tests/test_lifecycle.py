@@ -14,14 +14,13 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-import redis
 
 from dedup.index import Entry, Index, open_index
 from dedup.index.lifecycle import ROWS, Event, State, after, table
 from dedup.index.redis.client import VERBS
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
-from tests.support.stores import DETECTOR
+from tests.support.stores import DETECTOR, PERSISTENT, end_lease
 
 ROOT = Path(__file__).parents[1]
 PAGE = ("page", "http://example.org/", fingerprint_of(0b1))
@@ -39,6 +38,7 @@ REACHED = {
     "memory": (State.ABSENT, State.PENDING, State.DONE, State.EARLIER, State.RECLAIMED),
     "file": tuple(state for state in State if state is not State.DEAD),
     "redis": tuple(State),
+    "cluster": tuple(State),
 }
 
 
@@ -87,9 +87,8 @@ class World:
         if self.store == "file":  # a copy, as the dead run still holds the file
             before, now = (self.folder / str(len(self.dead) - late) for late in (1, 0))
             shutil.copytree(before, now, ignore=shutil.ignore_patterns("*.lock"))
-        if self.store == "redis":
-            with redis.Redis(unix_socket_path=self.address.removeprefix("unix://")) as client:
-                client.zadd(f"shingleback:{{{self.namespace}}}:runs", {self.run.run: 1}, xx=True)
+        if self.store in {"redis", "cluster"}:
+            end_lease(self.address, self.namespace, self.run.run)
 
     async def bring(self, state: State) -> None:
         """Brings the page into a state."""
@@ -251,7 +250,7 @@ async def test_of_another_run_that_lives_too_the_table_says_the_same(
         await first.close()
 
 
-@pytest.mark.parametrize("store", ["file", "redis"])
+@PERSISTENT
 @pytest.mark.parametrize("state", [State.PENDING, State.RECLAIMED])
 @driven
 async def test_a_claim_belongs_to_the_run_that_has_made_it_last(world: World, state: State) -> None:

@@ -129,7 +129,8 @@ async def test_what_a_survey_reads_gives_the_same_verdicts_in_the_other_store(
     store: str, address: str, namespace: str, tmp_path: Path, redis_socket: Path
 ) -> None:
     rng = random.Random(5)
-    others = {"file": f"unix://{redis_socket}", "redis": f"file:{tmp_path / 'other.sqlite'}"}
+    others = dict.fromkeys(("redis", "cluster"), f"file:{tmp_path / 'other.sqlite'}")
+    others["file"] = f"unix://{redis_socket}"
     pages = [
         fingerprint_of(centre ^ rng.getrandbits(3) << rng.randrange(60), changed=rng.choice([0, 60, 99, 120]))
         for centre in (rng.getrandbits(64) for _ in range(60))

@@ -27,14 +27,17 @@ STORES = {
     "redis": Store("redis://HOST:PORT/DB", "dedup.index.redis.index:RedisIndex"),
     "rediss": Store("rediss://...", "dedup.index.redis.index:RedisIndex"),
     "unix": Store("unix:///SOCKET", "dedup.index.redis.index:RedisIndex"),
+    "redis+cluster": Store("redis+cluster://HOST:PORT,...", "dedup.index.redis.cluster.index:ClusterIndex"),
+    "rediss+cluster": Store("rediss+cluster://...", "dedup.index.redis.cluster.index:ClusterIndex"),
 }
 
 
 def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **options: Any) -> Index:
     """The index at an address; ``namespace`` tells several in one Redis apart.
 
-    ``memory:``, ``file:PATH``, ``redis://[user:password@]host[:port][/db]``, ``rediss://...`` (TLS) or
-    ``unix:///path/to/socket``.  Options: ``scope``, ``expected_pages``, ``tables`` (see the settings).
+    ``memory:``, ``file:PATH``, ``redis://[user:password@]host[:port][/db]``, ``rediss://...`` (TLS),
+    ``unix:///path/to/socket``, or, of a Redis Cluster, some of its nodes:
+    ``redis+cluster://[user:password@]host[:port],host[:port],...``.  Options: ``scope``, ``expected_pages``, ``tables`` (see the settings).
     ``run`` is the name of an earlier run that goes on, so that its pages count as this one's: the ``run`` of its
     index.  The store is reached at the first claim, or by ``await index.open()``.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector
@@ -22,6 +23,7 @@ __all__ = [
     "PERSISTENT",
     "RUN",
     "change",
+    "end_lease",
     "fill",
     "in_file",
     "index_in",
@@ -39,7 +41,7 @@ DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
 #: The name of a run that goes on whenever an index is opened by it.
 RUN = "0a1b" * 8
 #: Marks a test of the stores that outlive a process.
-PERSISTENT = pytest.mark.parametrize("store", ["file", "redis"])
+PERSISTENT = pytest.mark.parametrize("store", ["file", "redis", "cluster"])
 
 #: Page ids that a store could confuse, or that could confuse a store.
 ODD_IDS = {
@@ -95,6 +97,18 @@ async def until_done(index: Index, page_ids: Sequence[str]) -> None:
         return await index.states(page_ids) == ["done"] * len(page_ids)
 
     await until(done)
+
+
+def end_lease(address: str, namespace: str, run: str) -> None:
+    """Ends the lease of a run on Redis, as if it had been silent for a minute."""
+    if "cluster" in address:
+        host, port = address.partition("://")[2].partition(",")[0].split(":")
+        runs = f"shingleback+cluster:{{{namespace}}}:runs"
+        with redis.RedisCluster(host=host, port=int(port)) as cluster:
+            cluster.zadd(runs, {run: 1}, xx=True)
+    else:
+        with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
+            client.zadd(f"shingleback:{{{namespace}}}:runs", {run: 1}, xx=True)
 
 
 async def until_written(path: Path, number: int) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.resources import files
 from typing import Any
@@ -189,6 +189,11 @@ class Server:
                 for section in ("server", "memory", "persistence", "replication"):
                     with suppress(exceptions.NoPermissionError):
                         info |= await self.client.info(section)
+        self.accept(info)
+        return info
+
+    def accept(self, info: Mapping[str, Any]) -> None:
+        """Raises `IndexMismatchError` if a server that says this of itself may lose parts of an index."""
         version = str(info.get("redis_version", "6.2"))
         if tuple(int(part) for part in version.split(".")[:2]) < (6, 2):
             raise IndexMismatchError(f"{self.where} is Redis {version}; 6.2 or newer is needed")
@@ -198,7 +203,6 @@ class Server:
                 f"{self.where} has maxmemory-policy {policy!r}, under which Redis silently drops parts of an "
                 "index; set it to 'noeviction' (CONFIG SET maxmemory-policy noeviction)"
             )
-        return info
 
     @contextmanager
     def errors(self) -> Iterator[None]:

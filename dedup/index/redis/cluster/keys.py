@@ -1,0 +1,88 @@
+"""The keys of an index over a Redis Cluster.
+
+===================================  ==========  ===================================================================
+Key                                  Type        What it holds
+===================================  ==========  ===================================================================
+shingleback+cluster:{NAMESPACE}:...  as of one   header, sequence, released, runs, hosts and h:BLAKE2b, in one slot
+                                     server      (`dedup.index.redis.keys`); the header has the NAME below, too
+shingleback+cluster:NAMESPACE:NAME:  string      the record of a page; PAGE are 16 bytes, the BLAKE2b of its page id
+p:PAGE                                           (`dedup.index.redis.cluster.record`)
+shingleback+cluster:NAMESPACE:NAME:  sorted set  a bucket, as of one server, but its members are PAGEs
+{SHELF.BITS}:TABLE:BUCKET
+===================================  ==========  ===================================================================
+
+A record has a slot of its own.  Tables whose permutations begin with the same block of bits are on one shelf, and what
+begins with the same bits there is in one slot: so a page is filed in 28 tables by 7 calls, and the slots of a shelf are
+spread over all masters.
+
+NAME is made up with the header: if an index is emptied and made anew, a crawl that goes on with the old one writes
+nothing into the new one.
+"""
+
+import re
+
+from dedup.fingerprint.plans import EXACT, Plan, Table
+from dedup.index.redis.keys import Keys
+
+__all__ = ["BUCKET", "CommonKeys", "SpreadKeys"]
+
+PREFIX = b"shingleback+cluster:"
+#: The name of a bucket, and in it the table and the bucket.
+BUCKET = re.compile(rb"{[0-9]+[.][0-9a-f]+}:(0|[1-9][0-9]{0,3}):(0|[1-9a-f][0-9a-f]{0,15})")
+
+
+class CommonKeys(Keys):
+    """What all crawlers share, in one slot.
+
+    >>> CommonKeys("crawl").runs
+    b'shingleback+cluster:{crawl}:runs'
+    """
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__(namespace)
+        for name, key in vars(self).items():
+            setattr(self, name, key.replace(b"shingleback:", PREFIX, 1))
+
+
+class SpreadKeys(Keys):
+    """Pages and buckets, spread over all slots.
+
+    >>> from dedup.fingerprint.plans import plan_for
+    >>> keys = SpreadKeys("crawl", "0f0f", plan_for(28, max_distance=6), bucket_bits=14)
+    >>> [keys.bucket(table, 0b11111111_000001) for table in (2, 8, 9)]
+    [b'shingleback+cluster:crawl:0f0f:{2.ff}:2:3fc1', ...{2.ff}:8:3fc1', ...{3.ff}:9:3fc1']
+    """
+
+    def __init__(self, namespace: str, name: str, plan: Plan, bucket_bits: int) -> None:
+        super().__init__(namespace)
+        self.prefix = PREFIX + f"{namespace}:{name}:".encode()
+        self.pages = self.ids = self.prefix + b"p:"
+        block = min(bucket_bits, plan.bits // plan.levels[0])
+        self._below = bucket_bits - block  # bits of a bucket below those that its shelf has in common
+        self._shelves: list[int] = []
+        beginnings: dict[tuple[int, int], int] = {}
+        for table in (*EXACT, *plan.tables):
+            self._shelves.append(beginnings.setdefault(_beginning(table), len(beginnings)))
+
+    def name(self, page_id: str) -> bytes:
+        """What a page is called in buckets, and in the name of its record."""
+        return self.page_id(page_id)[len(self.ids) :]
+
+    def record(self, name: bytes) -> bytes:
+        """The key of a page's record."""
+        return self.pages + name
+
+    def bucket(self, table: int, bucket: int) -> bytes:
+        place = self._shelves[table], bucket >> self._below, table, bucket
+        return self.prefix + b"{%d.%x}:%d:%x" % place
+
+    @staticmethod
+    def shelf(bucket: bytes) -> bytes:
+        """What the names of all buckets begin with that are on one shelf, in one slot."""
+        return bucket[: bucket.rindex(b"}")]
+
+
+def _beginning(table: Table) -> tuple[int, int]:
+    """Of which key a table is, and which of its bits is the first there."""
+    right, mask, _ = table.moves[0]
+    return table.column, right + mask.bit_length() - 1

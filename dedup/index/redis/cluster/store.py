@@ -1,0 +1,177 @@
+"""What the protocol asks for, done with the nodes of a cluster."""
+
+import asyncio
+import time
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from dedup.errors import IndexMismatchError
+from dedup.fingerprint.plans import EXACT
+from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
+from dedup.index.entry import Entry
+from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
+from dedup.index.redis.cluster.nodes import Call, Cluster
+from dedup.index.redis.cluster.protocol import Do, File, Look, Seen, Swap, Unfile, Wait
+from dedup.index.redis.cluster.record import Leases, Record, decode, encode, head_of
+from dedup.index.redis.keys import LEASE_MS, Probe, Tables
+
+__all__ = ["Met", "Store"]
+
+T = TypeVar("T")
+#: Seconds that a claim waits for others that go first; then it goes before them.
+PATIENCE = 1.0
+#: Seconds between two looks at those, at first and at most.
+PAUSE, LONGEST_PAUSE = 0.002, 0.05
+
+
+class Met(NamedTuple):
+    """What a page has met in its buckets."""
+
+    pages: tuple[bytes, ...]
+    crowded: bool  #: whether there were more
+    lacking: int  #: in how many buckets it was not
+
+
+class Store:
+    """The records, buckets and leases of an index that is open, as one run sees them."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        common: CommonKeys,
+        keys: SpreadKeys,
+        tables: Tables,
+        radius: int,
+        digest: str,
+        run: str,
+    ) -> None:
+        self._cluster = cluster
+        self._common = common
+        self.keys = keys
+        self._tables = tables
+        self._radius = radius
+        self._digest = digest
+        self._run = run
+        self.began = 0  #: the last number that had been given out when the run began
+
+    async def carry_out(
+        self,
+        todo: Generator[Do, Any, T],
+        *,
+        seen: Seen | None = None,
+        ready: Callable[[Mapping[bytes, Record | None]], Awaitable[None]] | None = None,
+        note: Callable[[Met], object] = lambda met: None,
+    ) -> T:
+        """Does what a part of the protocol asks for, and returns what it returns.
+
+        ``seen`` is what its first look would see; ``ready`` is called with records before it is told of them, and
+        ``note`` with what was met in the buckets.
+        """
+        answer: Any = None
+        waited, pause = 0.0, PAUSE
+        while True:
+            try:
+                request = todo.send(answer)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            match request:
+                case Look(pages):
+                    answer, seen = seen or await self.look(pages), None
+                    if ready:
+                        await ready(answer[0])
+                case Swap(page, expected, new):
+                    answer = await self._swap(page, expected, new)
+                case File(entry):
+                    met = await self.file(entry)
+                    note(met)
+                    answer = met.pages
+                case Unfile(entry, other):
+                    await self._unfile(entry, other)
+                    answer = None
+                case Wait():
+                    began = time.monotonic()
+                    if waited < PATIENCE:
+                        await asyncio.sleep(pause)
+                    pause = min(2 * pause, LONGEST_PAUSE)
+                    answer = waited < PATIENCE
+                    waited += time.monotonic() - began
+
+    async def look(self, pages: Iterable[bytes]) -> Seen:
+        """Records, and then the leases of the runs that they name."""
+        pages = tuple(pages)
+        found = await self._cluster.values([self.keys.record(page) for page in pages])
+        with self._cluster.errors():
+            records = {page: decode(octets) for page, octets in zip(pages, found, strict=True)}
+        runs = {run for record in records.values() for run in _runs(record)} - {self._run}
+        if not runs:
+            return records, Leases(self._run, self.began)
+        return records, await self.leases(sorted(runs))
+
+    async def leases(self, runs: Iterable[str]) -> Leases:
+        """The leases of some runs.  Raises `IndexMismatchError` if the index is another by now."""
+        names = list(runs)
+        keys = [self._common.header, self._common.sequence, self._common.runs]
+        digest, last, now, *ends = await self._cluster.run("leases", keys, names)
+        if digest.decode() != self._digest:
+            raise self.gone()
+        known = {run: float(end) for run, end in zip(names, ends, strict=True) if end}
+        return Leases(self._run, self.began, last, now, LEASE_MS, known)
+
+    def gone(self) -> IndexMismatchError:
+        return IndexMismatchError(
+            f"the index {self._cluster.where} has vanished or was replaced while it was in use"
+        )
+
+    async def _swap(
+        self, page: bytes, expected: Record | None, new: Record | None
+    ) -> tuple[Record | None] | None:
+        arguments = head_of(expected), encode(new)
+        answer = await self._cluster.run("swap", [self.keys.record(page)], arguments)
+        if answer == 1:
+            return None
+        with self._cluster.errors():
+            return (decode(answer[0]),)
+
+    async def file(self, entry: Entry, *, only: int | None = None, look_only: bool = False) -> Met:
+        """Files a page in its buckets, or in the ``only`` first of them, and looks into each."""
+        page = b"" if look_only else self.keys.name(entry.page_id)
+        shelves = defaultdict[bytes, list[Probe]](list)
+        for probe in list(self._tables.probes(entry))[:only]:
+            shelves[self.keys.shelf(probe.bucket)].append(probe)
+        calls = []
+        for probes in shelves.values():
+            places = (each for probe in probes for each in (probe.own, probe.low, probe.high))
+            keys = [probe.bucket for probe in probes]
+            calls.append(Call.script("file", keys, page, self._radius, MAX_LOOKED, *places))
+        answers = await self._cluster.call_all(calls)
+        exact, near = answers[: len(EXACT)], answers[len(EXACT) :]  # each of those is a shelf
+        first = [other for _, _, *others in exact for other in sorted(others)[:MAX_EQUAL]]
+        shared = Counter(other for _, _, *others in near for other in others)
+        nearest = [other for other, _ in shared.most_common(MAX_COMPARED)]
+        crowded = (
+            len(shared) > MAX_COMPARED
+            or len(exact[0]) - 2 > MAX_EQUAL
+            or any(answer[1] for answer in answers)
+        )
+        lacking = 0 if look_only else sum(answer[0] for answer in answers)
+        return Met(tuple(dict.fromkeys((*first, *nearest))), crowded, lacking)
+
+    async def _unfile(self, entry: Entry, other: Entry | None) -> None:
+        """Takes a page out of those of its buckets in which it is not with its other content, too."""
+        page = self.keys.name(entry.page_id)
+        there = {probe.bucket: probe.own for probe in self._tables.probes(other)} if other else {}
+        calls = [
+            Call.command("ZADD", probe.bucket, there[probe.bucket], page)  # whose score may be another
+            if probe.bucket in there
+            else Call.command("ZREM", probe.bucket, page)
+            for probe in self._tables.probes(entry)
+        ]
+        await self._cluster.call_all(calls)
+
+
+def _runs(record: Record | None) -> Iterable[str]:
+    while record:
+        yield record.entry.run
+        record = record.before

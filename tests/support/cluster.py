@@ -1,0 +1,196 @@
+"""A Redis Cluster for tests: masters and replicas on loopback, of which any may be killed, and slots that can be moved."""
+
+import random
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import redis
+from redis.crc import key_slot
+
+from tests.support.redis import PROGRAM
+from tests.support.waiting import wait_until
+
+__all__ = ["Cluster", "Node", "running_cluster"]
+
+SLOTS = 1 << 14
+#: A node that says nothing for so long, in ms, is replaced.
+SILENCE = 1000
+
+
+class Node:
+    """A redis-server of a cluster: whatever it has answered, it has also written."""
+
+    def __init__(self, folder: Path, port: int, *options: str) -> None:
+        self.folder = folder
+        self.port = port
+        self.options = options
+        folder.mkdir(exist_ok=True)
+        self.client = redis.Redis(port=port)
+        self.start()
+
+    def start(self) -> None:
+        assert PROGRAM, "redis-server is not installed"
+        command = [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
+        command += ["--cluster-enabled", "yes", "--cluster-node-timeout", str(SILENCE), "--save", ""]
+        command += ["--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"]
+        command += ["--appendonly", "yes", "--appendfsync", "no", "--protected-mode", "no", *self.options]
+        with (self.folder / "redis.log").open("ab") as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=output)
+
+    def answers(self) -> bool:
+        assert self.process.poll() is None, (self.folder / "redis.log").read_text()
+        try:
+            return bool(self.client.ping())
+        except redis.RedisError:
+            return False
+
+    @property
+    def name(self) -> str:
+        return str(self.client.execute_command("CLUSTER", "MYID").decode())
+
+    def kill(self) -> None:
+        self.client.close()
+        self.process.kill()
+        self.process.wait()
+
+    def is_master(self) -> bool:
+        try:
+            return bool(self.client.role()[0] == b"master") and self._has_slots()
+        except redis.RedisError:
+            return False
+
+    def _has_slots(self) -> bool:
+        return any(b"myself" in line and len(line.split()) > 8 for line in self.nodes())
+
+    def nodes(self) -> list[bytes]:
+        found = self.client.connection_pool
+        with redis.Redis(connection_pool=found) as client:
+            client.response_callbacks.pop("CLUSTER NODES", None)
+            return bytes(client.execute_command("CLUSTER NODES")).splitlines()
+
+
+class Cluster:
+    """Masters, each with as many replicas."""
+
+    def __init__(self, folder: Path, masters: int = 3, replicas: int = 1, *options: str) -> None:
+        ports = iter(_ports(masters * (1 + replicas)))
+        self.nodes = [
+            Node(folder / str(number), next(ports), *options) for number in range(masters * (1 + replicas))
+        ]
+        wait_until(lambda: all(node.answers() for node in self.nodes))
+        first, starts = self.nodes[0], [SLOTS * number // masters for number in range(masters + 1)]
+        for number in range(masters):
+            node = self.nodes[number]
+            node.client.execute_command("CLUSTER", "ADDSLOTSRANGE", starts[number], starts[number + 1] - 1)
+            node.client.execute_command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+        for node in self.nodes[1:]:
+            node.client.execute_command("CLUSTER", "MEET", "127.0.0.1", first.port)
+        wait_until(lambda: all(len(node.nodes()) == len(self.nodes) for node in self.nodes))
+        for place, node in enumerate(self.nodes[masters:]):
+            master = self.nodes[place % masters].name
+            wait_until(lambda node=node, master=master: master.encode() in b"".join(node.nodes()))
+            node.client.execute_command("CLUSTER", "REPLICATE", master)
+        self.wait()
+
+    @property
+    def address(self) -> str:
+        """As `DEDUP_INDEX` has it."""
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+
+    def masters(self) -> list[Node]:
+        return [node for node in self.nodes if node.process.poll() is None and node.is_master()]
+
+    def wait(self) -> None:
+        """Waits until every slot is served, and every replica has what its master has."""
+
+        def is_well() -> bool:
+            alive = [node for node in self.nodes if node.process.poll() is None]
+            try:
+                states = [bytes(node.client.execute_command("CLUSTER", "INFO")) for node in alive]
+                links = [node.client.info("replication") for node in alive]
+            except redis.RedisError:
+                return False
+            slots = all(b"cluster_state:ok" in state for state in states)
+            return slots and all(
+                link["role"] == "master" or link["master_link_status"] == "up" for link in links
+            )
+
+        wait_until(is_well)
+
+    def fail_over(self, rng: random.Random) -> Node:
+        """Kills a master that has a replica (-9), and waits until that has taken over; the one that was killed."""
+        masters = self.masters()
+        victim = rng.choice([node for node in masters if node.client.info("replication")["connected_slaves"]])
+        before = {node.port for node in masters}
+        victim.kill()
+        wait_until(lambda: {node.port for node in self.masters()} - before)
+        return victim
+
+    def move_slots(self, slots: Sequence[int], to: Node, pause: float = 0.0) -> None:
+        """Moves slots and their keys to another master, as redis-cli does, key by key."""
+        for slot in slots:
+            owner = next(node for node in self.masters() if self.has(node, slot))
+            if owner is to:
+                continue
+            to.client.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.name)
+            owner.client.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", to.name)
+            while keys := owner.client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 1):
+                with suppress(redis.ResponseError):
+                    owner.client.execute_command("MIGRATE", "127.0.0.1", to.port, keys[0], 0, 5000)
+                time.sleep(pause)
+            for node in (to, owner, *self.masters()):
+                node.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", to.name)
+
+    def has(self, node: Node, slot: int) -> bool:
+        for first, last, master, *_ in node.client.execute_command("CLUSTER SLOTS"):
+            if first <= slot <= last:
+                return int(master[1]) == node.port
+        return False
+
+    def of(self, key: bytes) -> Node:
+        """The master of a key."""
+        return next(node for node in self.masters() if self.has(node, key_slot(key)))
+
+    def keys(self, pattern: bytes = b"*") -> list[bytes]:
+        return [key for node in self.masters() for key in node.client.scan_iter(pattern, count=1000)]
+
+    def contents(self) -> dict[bytes, bytes]:
+        """Every key with its value, byte for byte."""
+        return {
+            key: value
+            for node in self.masters()
+            for key in node.client.scan_iter(count=1000)
+            if (value := node.client.dump(key)) is not None
+        }
+
+    def kill(self) -> None:
+        for node in self.nodes:
+            node.kill()
+
+
+def _ports(number: int) -> list[int]:
+    """Ports that nobody listens on, nor on those 10,000 above, which a cluster needs, too."""
+    found: list[int] = []
+    while len(found) < number:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as one, socket.socket() as other, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            other.bind(("127.0.0.1", port + 10_000))
+            found.append(port)
+    return found
+
+
+@contextmanager
+def running_cluster(masters: int = 3, replicas: int = 1, *options: str) -> Iterator[Cluster]:
+    """Runs a cluster in a folder of its own; both are gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="shingleback-", ignore_cleanup_errors=True) as folder:
+        cluster = Cluster(Path(folder), masters, replicas, *options)
+        try:
+            yield cluster
+        finally:
+            cluster.kill()

@@ -6,6 +6,7 @@ had not yet sent to its replica is lost with it; then at most one more copy is k
 
 import asyncio
 import random
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,19 +16,21 @@ from dataclasses import dataclass, field
 import pytest
 from redis.crc import key_slot
 
-from dedup.errors import IndexUnavailableError
+from dedup.errors import IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Index, open_index
 from dedup.index.redis.cluster.index import ClusterIndex
 from tests.faults.test_outages import CONTENTS, check, large_site, wait_for_the_late
 from tests.faults.test_outages import COPIES as SHAPES
-from tests.support.cluster import Cluster, running_cluster
+from tests.support import ROOT
+from tests.support.cluster import Cluster, Node, running_cluster
 from tests.support.coroutines import driven
 from tests.support.crawls import Run, Site
 from tests.support.fingerprints import fingerprint_of
-from tests.support.stores import DETECTOR, opened
+from tests.support.servers import free_port
+from tests.support.stores import DETECTOR, opened, until_done
 from tests.support.surveys import surveyed
-from tests.support.waiting import until
+from tests.support.waiting import until, wait_until
 
 #: Copies of each content.
 COPIES = 4
@@ -127,8 +130,11 @@ async def test_masters_killed_in_mid_crawl(cluster: Cluster, namespace: str, tim
             victim = cluster.fail_over(rng)
             victim.start()  # as a replica of the one that has taken over
             cluster.wait()
+            there = len(crawled.kept)
+            wait_until(lambda there=there: len(crawled.kept) >= there + 20)
 
-    done = await Crawl(cluster, rng).run(namespace, trouble, 50)
+    crawled = Crawl(cluster, rng)
+    done = await crawled.run(namespace, trouble, 50)
     more = done.check()
     assert more <= times * len(cluster.nodes)
     print(
@@ -139,6 +145,43 @@ async def test_masters_killed_in_mid_crawl(cluster: Cluster, namespace: str, tim
         filed, findings = await surveyed(index)
         assert {page.entry.page_id for page in filed if page.entry} == set(done.kept)
         assert [finding for finding in findings if finding.kind != "members without a page"] == []
+
+
+@driven
+async def test_what_a_replica_had_missed_is_counted_and_filed_again(cluster: Cluster, namespace: str) -> None:
+    async with opened(cluster.address, namespace) as index, opened(cluster.address, namespace) as other:
+        assert isinstance(index, ClusterIndex)
+        for number in range(10):
+            await index.claim(f"{number}", "http://a/", page(number))
+            await index.confirm(f"{number}")
+        await until_done(index, [f"{number}" for number in range(10)])
+        victim = cluster.masters()[0]
+        replica = cluster.cut_off(victim)
+        for number in range(10, 40):
+            await index.claim(f"{number}", "http://b/", page(number))
+        for number in range(10, 30):
+            await index.confirm(f"{number}")
+        await until_done(index, [f"{number}" for number in range(10, 30)])
+        victim.kill()
+        await asyncio.to_thread(wait_until, replica.is_master)
+        kept = 0
+        for number in range(
+            40
+        ):  # whatever is lost is as if it were new; nothing is dropped for what is not there
+            twin = await other.claim(f"first twin {number}", "http://c/", page(number))
+            assert twin.kept or twin.of_id == f"{number}"
+            kept += twin.kept
+        await until(lambda: index.lost)
+        replica.client.config_set("masterauth", "")
+        victim.start()
+        await asyncio.to_thread(cluster.wait)
+        for number in range(40):  # the next one finds the page, or the twin that was kept meanwhile
+            twin = await other.claim(f"second twin {number}", "http://d/", page(number))
+            assert twin.of_id in {f"{number}", f"first twin {number}"}
+        assert await index.states(["10", "35"]) == ["done", "pending"]
+        assert 0 < index.lost <= 30
+        assert kept <= index.lost
+        print(f"\n{index.lost} pages filed again, {kept} copies more")
 
 
 @pytest.mark.parametrize("policy", ["keep", "pause"])
@@ -222,3 +265,56 @@ async def test_a_cluster_that_is_down_is_out_of_reach_and_goes_on_as_it_was(
             for number in range(20):
                 twin = await index.claim(f"twin {number}", "http://b/", page(number))
                 assert twin.of_id == f"{number}"
+
+
+# --- Addresses, users ------------------------------------------------------------------------------------------
+
+
+@driven
+async def test_one_line_tells_a_cluster_from_a_single_server(
+    cluster: Cluster, redis_socket: object, namespace: str
+) -> None:
+    elsewhere = next(
+        node for node in cluster.masters() if node is not cluster.of(f"{{{namespace}}}".encode())
+    )
+    alone = Node(cluster.nodes[0].folder / "alone", free_port(), "--cluster-enabled", "no")
+    await until(alone.answers)
+    try:
+        for address, line in (
+            (f"redis://127.0.0.1:{elsewhere.port}", r"is a node of a cluster; .* redis\+cluster://"),
+            (f"redis+cluster://127.0.0.1:{alone.port}", "is no cluster, but a single server; .* redis://"),
+        ):
+            with pytest.raises(IndexMismatchError, match=line) as error:
+                async with opened(address, namespace):
+                    pass
+            assert "\n" not in str(error.value)
+    finally:
+        alone.kill()
+
+
+RIGHTS = (ROOT / "docs" / "reliability.md").read_text()
+
+
+@driven
+async def test_a_user_needs_the_rights_that_the_page_lists(cluster: Cluster, namespace: str) -> None:
+    one = re.search(
+        r"^ACL SETUSER crawler on >PASSWORD \S+ resetchannels (.*?)\n```", RIGHTS, re.MULTILINE | re.DOTALL
+    )
+    more = re.search(r"and `(\+eval [^`]*)` beside them", RIGHTS)
+    assert one
+    assert more
+    rights = f"{one[1]} {more[1]}".replace("\\\n", " ").split()
+    for node in cluster.nodes:
+        node.client.execute_command(
+            "ACL", "SETUSER", "crawler", "on", ">secret", "~shingleback+cluster:*", *rights
+        )
+    address = cluster.address.replace("://", "://crawler:secret@")
+    async with opened(address, namespace) as index:
+        await index.claim("a", "http://a/", page(1))
+        await index.confirm("a")
+        assert (await index.claim("b", "http://b/", page(1))).of_id == "a"
+        await index.claim("c", "http://c/", page(2))
+        await index.release("c")
+        assert await index.forget(["a"]) == 1
+    async with opened(cluster.address, namespace) as index:
+        assert await index.count() == 0

@@ -131,6 +131,15 @@ class Cluster:
         wait_until(lambda: {node.port for node in self.masters()} - before)
         return victim
 
+    def cut_off(self, master: Node) -> Node:
+        """Has a master's replica miss all that the master is told from now on; the replica."""
+        port = master.client.info("replication")["slave0"]["port"]
+        replica = next(node for node in self.nodes if node.port == int(port))
+        replica.client.config_set("masterauth", "none")  # which the master refuses
+        master.client.execute_command("CLIENT", "KILL", "TYPE", "replica")
+        wait_until(lambda: replica.client.info("replication")["master_link_status"] == "down")
+        return replica
+
     def move_slots(self, slots: Sequence[int], to: Node, pause: float = 0.0) -> None:
         """Moves slots and their keys to another master, as redis-cli does, key by key."""
         for slot in slots:

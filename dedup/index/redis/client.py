@@ -211,6 +211,10 @@ class Server:
             yield
         except DedupError:
             raise
+        except exceptions.MovedError:
+            raise IndexMismatchError(
+                f"{self.where} is a node of a cluster; the address of an index over a cluster begins with redis+cluster://"
+            ) from None
         except exceptions.AuthenticationError:
             raise IndexUnavailableError(f"{self.where} refuses the user or password") from None
         except Exception as error:  # noqa: BLE001 (garbage from the network makes the client raise anything)

@@ -234,18 +234,16 @@ def add(page: bytes, record: Record) -> Generator[Do, Any, bool]:
 
 def restore(page: bytes, filed: Record) -> Generator[Do, Any, tuple[bool, bool]]:
     """Files a page once more that is kept or done: whether its record had been lost, and whether it is there now."""
-    there: Record | None = None
     while True:
-        instead = yield Swap(page, there, filed)
-        if instead is None:
-            return there is None or there.head != filed.head, True
-        (there,) = instead
-        if there and there.head == filed.head:
-            return False, True
-        if there and (there.number, there.entry.run) != (filed.number, filed.entry.run):
-            return False, False  # it was claimed anew, or by another run
-        if there and there.phase > filed.phase:
-            return False, True
+        records, _ = yield Look((page,))
+        there: Record | None = records[page]
+        if there:
+            if (there.number, there.entry.run) != (filed.number, filed.entry.run):
+                return False, False  # it was claimed anew, or by another run
+            if there.phase >= filed.phase:
+                return False, True
+        if (yield Swap(page, there, filed)) is None:
+            return True, True
 
 
 def release(page: bytes, run: str) -> Generator[Do, Any, bool]:

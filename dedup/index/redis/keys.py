@@ -29,14 +29,8 @@ runs                sorted set  run -> when its lease ends, in ms of the server'
 
 import hashlib
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
 
-from dedup.fingerprint.plans import EXACT, Plan
-from dedup.index.entry import Entry
-
-__all__ = ["BUCKET", "KINDS", "LEASE_MS", "PAGE", "Keys", "Probe", "Tables"]
+__all__ = ["BUCKET", "KINDS", "LEASE_MS", "PAGE", "Keys"]
 
 #: A run whose lease is not renewed for this long is dead (see `dedup.index.lifecycle`), in ms.
 LEASE_MS = 60_000
@@ -92,31 +86,3 @@ class Keys:
     def bucket(self, table: int | None, bucket: int) -> bytes:
         """The key of a part of a table; of that of page ids if it is None."""
         return self.prefix + (b"i:%x" % bucket if table is None else b"t:%d:%x" % (table, bucket))
-
-
-class Probe(NamedTuple):
-    """Where a page belongs in a table, and where pages are that share its prefix there."""
-
-    bucket: bytes  #: key
-    low: int  #: the least score of the prefix
-    high: int  #: the greatest
-    own: int  #: the page's own
-
-
-@dataclass(frozen=True)
-class Tables:
-    """The tables of an index that exists: how it spreads pages over buckets."""
-
-    keys: Keys
-    plan: Plan
-    bucket_bits: int
-
-    def probes(self, entry: Entry) -> Iterator[Probe]:
-        """Where a page belongs, in each table."""
-        below = 64 - self.bucket_bits
-        rest = (1 << below) - 1
-        keys = entry.keys
-        for number, table in enumerate((*EXACT, *self.plan.tables)):
-            permuted = table.permute(keys[table.column])
-            low, high = table.prefix_range(permuted)
-            yield Probe(self.keys.bucket(number, permuted >> below), low & rest, high & rest, permuted & rest)

@@ -6,19 +6,17 @@ How it comes that of two twins exactly one is kept is said in `dedup.index.redis
 
 import asyncio
 import logging
-import math
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.batching import Confirmations, end
 from dedup.index.contract import Index
 from dedup.index.entry import Entry
@@ -31,9 +29,9 @@ from dedup.index.redis.cluster.protocol import Outcome
 from dedup.index.redis.cluster.record import Phase, Record, state_of
 from dedup.index.redis.cluster.store import Met, Store
 from dedup.index.redis.cluster.survey import count_pages, survey_cluster
+from dedup.index.redis.cluster.tables import Tables, bucket_bits
 from dedup.index.redis.hosts import SharedHosts
-from dedup.index.redis.index import BUCKET_PAGES
-from dedup.index.redis.keys import LEASE_MS, Tables
+from dedup.index.redis.keys import LEASE_MS
 from dedup.index.redis.record import header_digest
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
@@ -45,7 +43,8 @@ __all__ = ["ClusterIndex"]
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
+#: Changes whenever its keys would be read differently.
+FORMAT = 1
 #: Pages that are confirmed, added, forgotten or looked at, at once.
 PAGES = 50
 #: Seconds for which a page that was filed is remembered, and how many are at most: a replica may have missed them.
@@ -64,6 +63,8 @@ class ClusterHosts(SharedHosts):
 
 class ClusterIndex(Index):
     """`redis+cluster://` and `rediss+cluster://`: shared by any number of crawlers, on any number of masters."""
+
+    format = FORMAT
 
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
         super().__init__(detector, **options)
@@ -125,10 +126,8 @@ class ClusterIndex(Index):
             self._hosts.start()
 
     async def _open_header(self) -> dict[str, str]:
-        bits = math.ceil(math.log2(max(1, self.expected_pages / BUCKET_PAGES)))
-        prefix = min(table.prefix for table in self.plan.tables)
         wanted = self.parameters.texts | {
-            "bucket_bits": str(min(max(MIN_PREFIX, bits), prefix)),
+            "bucket_bits": str(bucket_bits(self.plan, self.expected_pages)),
             "created": uuid4().hex[:16],
         }
         wanted["digest"] = header_digest(wanted)

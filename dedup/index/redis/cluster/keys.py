@@ -7,8 +7,11 @@ shingleback+cluster:{NAMESPACE}:...  as of one   header, sequence, released, run
                                      server      (`dedup.index.redis.keys`); the header has the NAME below, too
 shingleback+cluster:NAMESPACE:NAME:  string      the record of a page; PAGE are 16 bytes, the BLAKE2b of its page id
 p:PAGE                                           (`dedup.index.redis.cluster.record`)
-shingleback+cluster:NAMESPACE:NAME:  sorted set  a bucket, as of one server, but its members are PAGEs
-{SHELF.BITS}:TABLE:BUCKET
+shingleback+cluster:NAMESPACE:NAME:  sorted set  pages whose permuted keys XOR scope have the same top bucket_bits
+{SHELF.BITS}:TABLE:BUCKET                        bits, which are BUCKET, in hex.  Its members are PAGEs; a score is
+                                                 the bits below, at most 53, which a double holds exactly.  The key
+                                                 is the digest in table 0 and that of the main view in table 1; in
+                                                 the others the simhash, or a band in each
 ===================================  ==========  ===================================================================
 
 A record has a slot of its own.  Tables whose permutations begin with the same block of bits are on one shelf, and what
@@ -72,8 +75,8 @@ class SpreadKeys(Keys):
         """The key of a page's record."""
         return self.pages + name
 
-    def bucket(self, table: int, bucket: int) -> bytes:
-        place = self._shelves[table], bucket >> self._below, table, bucket
+    def bucket(self, table: int | None, bucket: int) -> bytes:
+        place = self._shelves[table or 0], bucket >> self._below, table or 0, bucket
         return self.prefix + b"{%d.%x}:%d:%x" % place
 
     @staticmethod

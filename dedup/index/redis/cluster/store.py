@@ -14,7 +14,8 @@ from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
 from dedup.index.redis.cluster.nodes import Call, Cluster
 from dedup.index.redis.cluster.protocol import Do, File, Look, Seen, Swap, Unfile, Wait
 from dedup.index.redis.cluster.record import Leases, Record, decode, encode, head_of
-from dedup.index.redis.keys import LEASE_MS, Probe, Tables
+from dedup.index.redis.cluster.tables import Probe, Tables
+from dedup.index.redis.keys import LEASE_MS
 
 __all__ = ["Met", "Store"]
 

@@ -17,8 +17,9 @@ from dedup.index.parameters import Parameters
 from dedup.index.redis.cluster.keys import BUCKET, CommonKeys, SpreadKeys
 from dedup.index.redis.cluster.nodes import Call, Cluster
 from dedup.index.redis.cluster.record import Phase, Record, decode
+from dedup.index.redis.cluster.tables import Tables
 from dedup.index.redis.hosts import unpack_table
-from dedup.index.redis.keys import ID_OCTETS, LEASE_MS, Tables
+from dedup.index.redis.keys import ID_OCTETS, LEASE_MS
 from dedup.index.redis.record import header_digest
 from dedup.index.survey import BATCH, Filed, Finding, KnownHost, Survey, unsound
 from dedup.printing import octets as shown

@@ -15,7 +15,7 @@ from dedup import Detector
 from dedup.droplog.log import DropLog
 from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.filter import Filter
-from dedup.filter.filter import LARGE
+from dedup.filter.reading import LARGE
 from dedup.page.html import Page
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, fingerprint, open_index, text, visit
@@ -88,15 +88,16 @@ async def test_a_page_that_cant_be_judged_is_kept(run: Filtering, page: Page, re
 
 @driven
 async def test_a_large_page_holds_up_nothing_while_it_is_read(run: Filtering) -> None:
-    goes_on = threading.Event()
+    has_begun, goes_on = threading.Event(), threading.Event()
 
     def read() -> Page:
+        has_begun.set()
         assert goes_on.wait(timeout=60)  # for what the event loop has to do meanwhile
         return visit("large").read()
 
     async with run() as it:
         large = asyncio.create_task(it.judge("large", read=read, size=LARGE + 1))
-        await until(it.filter._aside.locked)
+        await until(has_begun.is_set)
         assert await it.judge("small") == "keep: new"
         goes_on.set()
         assert await large == "keep: new"

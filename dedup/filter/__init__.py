@@ -24,7 +24,8 @@ http://a.org/404 keep short
 """
 
 from dedup.filter.bodies import Body
-from dedup.filter.filter import Crawl, Filter, Outcome, Visit
+from dedup.filter.filter import Filter
 from dedup.filter.stats import Counts, Stats
+from dedup.filter.visit import Crawl, Outcome, Visit
 
 __all__ = ["Body", "Counts", "Crawl", "Filter", "Outcome", "Stats", "Visit"]

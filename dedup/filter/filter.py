@@ -7,28 +7,25 @@ drop log.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Literal
 
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, make
-from dedup.errors import DedupError
 from dedup.filter.alarm import Alarm
 from dedup.filter.asked import Asked
 from dedup.filter.audit import Audit
-from dedup.filter.bodies import Bodies, Body, Known
+from dedup.filter.bodies import Known
 from dedup.filter.canonical import Canonicals
 from dedup.filter.claims import Claimant
 from dedup.filter.doubts import Drop, Watch
+from dedup.filter.reading import Reading
 from dedup.filter.stats import Counts, Stats, count, spend
 from dedup.filter.traps import Traps
 from dedup.filter.unreached import Unreached
-from dedup.fingerprint.detector import Fingerprint
+from dedup.filter.visit import Crawl, Outcome, Visit
 from dedup.index import Index, Verdict
 from dedup.index.batching import end
-from dedup.page.html import Page
 from dedup.page.urls import strip_user
 from dedup.printing import inert
 from dedup.settings import SETTINGS, Action
@@ -43,69 +40,6 @@ COUNTED: dict[str, tuple[str, str]] = {
     "nofollow": ("not_followed", "links_not_followed"),
     "mark": ("marked", "links_marked"),
 }
-
-
-#: Bytes of a page from which on it is read in another thread, so that the event loop is not held up by it.  Those of a
-#: page of this size take 10 ms in Python.
-LARGE = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """A page as a crawl met it."""
-
-    page_id: str  #: what the index knows it by: the same whenever the same page is fetched
-    url: str
-    read: Callable[[], Page]  #: gives its tokens
-    referer: str | None = None
-    depth: int = 0  #: links from a seed
-    size: int = 0  #: bytes of its body
-    is_seed: bool = False  #: the crawl begins with it, and reaches everything from there: never dropped
-    action: Action | None = None  #: what is to be done with it if it is a near-duplicate; None: as ever
-    asked: str = ""  #: the URL that was asked for, if redirects led from there to here
-    links: Callable[[], Sequence[str]] = tuple  #: gives the URLs that it links to
-    origin: Any = None  #: what `Crawl.fetch_again` takes; None: the page can't be fetched again
-    fingerprint: Fingerprint | None = None  #: if it was made already, elsewhere
-    #: Gives the bytes that are read, if nothing else is; of a body that was met before, `read` is called only in need.
-    body: Callable[[], Body | None] = lambda: None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What becomes of a page."""
-
-    action: Action | Literal["keep"]  #: "keep" unless it is a near-duplicate
-    verdict: Verdict
-    fingerprint: Fingerprint
-    page: Page | None  #: None: it was not read, since its body was met before
-    record: Record | None  #: what the drop log says of it; there is one for each near-duplicate
-    unchanged: bool = False  #: in an incremental crawl: an earlier one has handed over this very content
-
-
-class Crawl:
-    """What the filter asks of the crawl that it works for.
-
-    As it is here, it suits pages that are replayed, of which none can be fetched.
-    """
-
-    def stop(self, error: DedupError) -> None:
-        """The filter can't go on, and the crawl is to end.  Called once; what it raises, `judge` raises."""
-        raise error
-
-    def is_closing(self) -> bool:
-        """Whether the crawl is about to end, so that nothing should wait for the index any more."""
-        return False
-
-    async def fetch(self, url: str) -> Page | None:
-        """The page at a URL as it is now, for the audit; None if it can't be had.  It may raise anything."""
-        return None
-
-    def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
-        """A page was dropped for another that failed, or is a wall: it is to be fetched once more.
-
-        If it is not to be ``judged``, nobody will ever know whether the drop was right: it is to be kept, and not given to
-        the filter.
-        """
 
 
 class Filter:
@@ -149,19 +83,17 @@ class Filter:
         self._claimant = Claimant(index, on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._watch = Watch(index, self.stats, crawl.fetch_again)
         self._asked = Asked(index.detector.max_distance)
-        self._bodies = Bodies(index.detector)
+        self._reading = Reading(index.detector, self.stats)
         self._checks: set[asyncio.Task[None]] = set()
         #: What only near-duplicates link to; it is told what the crawl asks for.
         self.unreached = Unreached(self.stats)
         self._sampling: asyncio.Task[None] | None = None
-        #: Large pages are read one at a time: with each other, too, they would share one interpreter.
-        self._aside = asyncio.Lock()
 
     async def judge(self, visit: Visit) -> Outcome:
         """What becomes of a page; it is kept whatever fails."""
         started = time.perf_counter()
         self.unreached.visit(visit.url)
-        page, fingerprint, known, is_read = await self._read(visit)
+        page, fingerprint, known, is_read = await self._reading.read(visit)
         read = time.perf_counter()
         self._watch.met(visit.page_id, fingerprint.simhash, self.index.detector.max_distance)
         if self._asked.shows(visit.page_id, fingerprint.simhash):
@@ -194,29 +126,6 @@ class Filter:
         else:
             self._follow_up(visit, outcome, outcome.record, known)
         return outcome
-
-    async def _read(self, visit: Visit) -> tuple[Page, Fingerprint, Known | None, bool]:
-        """The page, its fingerprint, what is known of its body, and whether it was read: else it has no tokens."""
-        try:
-            body = visit.body()
-            key = body and self._bodies.key(body, visit.url)
-            if body and key is not None and (known := self._bodies.find(key, body, visit.url)):
-                count(self.stats, "equal_bodies")
-                return known.page, known.fingerprint, known, False
-            if visit.size <= LARGE:
-                page, fingerprint = self._fingerprint(visit)
-            else:
-                async with self._aside:
-                    page, fingerprint = await asyncio.to_thread(self._fingerprint, visit)
-            known = None if key is None else self._bodies.add(key, visit.url, page, fingerprint)
-            return page, fingerprint, known, True
-        except Exception:
-            logger.exception("Kept %s: it can't be fingerprinted", inert(visit.url))
-            return Page([], 0, "internal_error"), Fingerprint.unjudged("internal_error"), None, True
-
-    def _fingerprint(self, visit: Visit) -> tuple[Page, Fingerprint]:
-        page = visit.read()
-        return page, visit.fingerprint or self.index.detector.fingerprint_page(page)
 
     def _tell_crowded(self, visit: Visit) -> None:
         if not self.stats.get_value("dedup/crowded"):

@@ -1,0 +1,53 @@
+"""The reading of pages: from a visit to a fingerprint, once for all pages of the same bytes in a folder."""
+
+import asyncio
+import logging
+
+from dedup.filter.bodies import Bodies, Known
+from dedup.filter.stats import Stats, count
+from dedup.filter.visit import Visit
+from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.page.html import Page
+from dedup.printing import inert
+
+__all__ = ["Reading"]
+
+logger = logging.getLogger(__name__)
+
+#: Bytes of a page from which on it is read in another thread, so that the event loop is not held up by it.  Those of a
+#: page of this size take 10 ms in Python.
+LARGE = 100_000
+
+
+class Reading:
+    """Reads the pages of one crawl."""
+
+    def __init__(self, detector: Detector, stats: Stats) -> None:
+        self._detector = detector
+        self._stats = stats
+        self._bodies = Bodies(detector)
+        #: Large pages are read one at a time: with each other, too, they would share one interpreter.
+        self._aside = asyncio.Lock()
+
+    async def read(self, visit: Visit) -> tuple[Page, Fingerprint, Known | None, bool]:
+        """The page, its fingerprint, what is known of its body, and whether it was read: else it has no tokens."""
+        try:
+            body = visit.body()
+            key = body and self._bodies.key(body, visit.url)
+            if body and key is not None and (known := self._bodies.find(key, body, visit.url)):
+                count(self._stats, "equal_bodies")
+                return known.page, known.fingerprint, known, False
+            if visit.size <= LARGE:
+                page, fingerprint = self._fingerprint(visit)
+            else:
+                async with self._aside:
+                    page, fingerprint = await asyncio.to_thread(self._fingerprint, visit)
+            known = None if key is None else self._bodies.add(key, visit.url, page, fingerprint)
+            return page, fingerprint, known, True
+        except Exception:
+            logger.exception("Kept %s: it can't be fingerprinted", inert(visit.url))
+            return Page([], 0, "internal_error"), Fingerprint.unjudged("internal_error"), None, True
+
+    def _fingerprint(self, visit: Visit) -> tuple[Page, Fingerprint]:
+        page = visit.read()
+        return page, visit.fingerprint or self._detector.fingerprint_page(page)

@@ -1,0 +1,73 @@
+"""What passes between the filter and the crawl that it works for: visits, outcomes, and what it asks of the crawl."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dedup.droplog.record import Record
+from dedup.errors import DedupError
+from dedup.filter.bodies import Body
+from dedup.fingerprint.detector import Fingerprint
+from dedup.index import Verdict
+from dedup.page.html import Page
+from dedup.settings import Action
+
+__all__ = ["Crawl", "Outcome", "Visit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A page as a crawl met it."""
+
+    page_id: str  #: what the index knows it by: the same whenever the same page is fetched
+    url: str
+    read: Callable[[], Page]  #: gives its tokens
+    referer: str | None = None
+    depth: int = 0  #: links from a seed
+    size: int = 0  #: bytes of its body
+    is_seed: bool = False  #: the crawl begins with it, and reaches everything from there: never dropped
+    action: Action | None = None  #: what is to be done with it if it is a near-duplicate; None: as ever
+    asked: str = ""  #: the URL that was asked for, if redirects led from there to here
+    links: Callable[[], Sequence[str]] = tuple  #: gives the URLs that it links to
+    origin: Any = None  #: what `Crawl.fetch_again` takes; None: the page can't be fetched again
+    fingerprint: Fingerprint | None = None  #: if it was made already, elsewhere
+    #: Gives the bytes that are read, if nothing else is; of a body that was met before, `read` is called only in need.
+    body: Callable[[], Body | None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of a page."""
+
+    action: Action | Literal["keep"]  #: "keep" unless it is a near-duplicate
+    verdict: Verdict
+    fingerprint: Fingerprint
+    page: Page | None  #: None: it was not read, since its body was met before
+    record: Record | None  #: what the drop log says of it; there is one for each near-duplicate
+    unchanged: bool = False  #: in an incremental crawl: an earlier one has handed over this very content
+
+
+class Crawl:
+    """What the filter asks of the crawl that it works for.
+
+    As it is here, it suits pages that are replayed, of which none can be fetched.
+    """
+
+    def stop(self, error: DedupError) -> None:
+        """The filter can't go on, and the crawl is to end.  Called once; what it raises, `judge` raises."""
+        raise error
+
+    def is_closing(self) -> bool:
+        """Whether the crawl is about to end, so that nothing should wait for the index any more."""
+        return False
+
+    async def fetch(self, url: str) -> Page | None:
+        """The page at a URL as it is now, for the audit; None if it can't be had.  It may raise anything."""
+        return None
+
+    def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
+        """A page was dropped for another that failed, or is a wall: it is to be fetched once more.
+
+        If it is not to be ``judged``, nobody will ever know whether the drop was right: it is to be kept, and not given to
+        the filter.
+        """

@@ -260,7 +260,8 @@ cdef class Walk:
     cdef int add_words(self, const unsigned char* text) except -1:
         """Splits a text into words."""
         # A word takes its own place, and its NUL that of the separator behind it, or at the end of the text.
-        cdef unsigned char* to = self.text.ask(strlen(<const char*> text) + 1)
+        cdef const unsigned char* end = text + strlen(<const char*> text)
+        cdef unsigned char* to = self.text.ask(end - text + 1)
         cdef unsigned char* start
         cdef unsigned char folded, all_octets
         while True:
@@ -288,7 +289,7 @@ cdef class Walk:
                 self.is_left |= all_octets >= 128
                 self.text.size = start - self.text.data
                 self.add_strange(PyUnicode_DecodeUTF8(<const char*> start, to - start, "replace"))
-                to = self.text.ask(strlen(<const char*> text) + 1)
+                to = self.text.ask(end - text + 1)
 
     cdef int add_strange(self, str word) except -1:
         """Adds the tokens of a word that is not ASCII, or too long, if they are remembered."""

@@ -12,6 +12,7 @@ from parsel import Selector
 
 from dedup.fingerprint import numbers
 from dedup.fingerprint.detector import Detector
+from dedup.page import html as pages
 from dedup.page import walk
 from tests.support.pages.shops import Shop
 
@@ -54,3 +55,16 @@ def test_a_fingerprint_costs_no_more_than_this_many_parses_of_its_page(
 
     fingerprint()
     assert least(fingerprint) < bound * least(parse)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True], ids=["in Python", "compiled"])
+@pytest.mark.parametrize("word", ["plain ", "é ", "<a href='/ü'>", "<i>ö</i>"])
+def test_a_page_eight_times_as_long_takes_no_more_than_eight_times_as_long_or_so(
+    monkeypatch: pytest.MonkeyPatch, is_compiled: bool, word: str
+) -> None:
+    if is_compiled:
+        pytest.importorskip("shingleback_fast")
+    else:
+        monkeypatch.setattr(walk, "fast", None)
+    short, long = (pages.parse("<p>" + word * count) for count in (4_000, 32_000))
+    assert least(lambda: pages.extract(long), 3) < 24 * least(lambda: pages.extract(short), 5)

@@ -17,7 +17,7 @@ import redis
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.plans import EXACT, possible_plans
+from dedup.fingerprint.plans import possible_plans
 from dedup.index import Index, Verdict
 from dedup.index.lifecycle import State
 from dedup.index.redis.keys import LEASE_MS
@@ -603,7 +603,8 @@ async def test_a_page_that_two_runs_claim_is_done_when_either_confirms_it(
 # --- Keys ----------------------------------------------------------------------------------------------
 
 DOCUMENTED = re.compile(
-    rb"shingleback:\{test\}:(header|sequence|released|pending|runs|i:.{16}|p:\d+|t:\d+:[0-9a-f]+)", re.DOTALL
+    rb"shingleback:\{test\}:(header|sequence|released|pending|runs|i:[0-9a-f]+|p:\d+|t:\d+:[0-9a-f]+)",
+    re.DOTALL,
 )
 
 
@@ -660,25 +661,6 @@ async def test_a_release_leaves_no_key_of_its_page(server: Server, again: int | 
         assert server.contents().keys() == before
 
 
-@driven
-async def test_buckets_stay_small_at_the_expected_number_of_pages(server: Server) -> None:
-    rng = random.Random(6)
-    async with opened(server.address, expected_pages=3000) as index:
-        for start in range(0, 3000, 100):
-            claims = [
-                (f"{n}", f"http://{n}/", fingerprint_of(rng.getrandbits(64)))
-                for n in range(start, start + 100)
-            ]
-            verdicts = await asyncio.gather(*(index.claim(*claim) for claim in claims))
-            assert set(verdicts) == {Verdict("new")}
-        buckets = list(server.client.scan_iter("shingleback:{test}:t:*", count=1000))
-        with server.client.pipeline(transaction=False) as pipeline:
-            for bucket in buckets:
-                pipeline.object("encoding", bucket)
-            assert set(pipeline.execute()) == {b"listpack"}
-        assert 2000 < len(buckets) <= (len(EXACT) + len(index.plan.tables)) * 2**11
-
-
 @pytest.mark.parametrize("k", range(8))
 @driven
 async def test_neighbours_at_the_full_distance_are_found_by_every_plan_and_cut_into_buckets(
@@ -686,7 +668,7 @@ async def test_neighbours_at_the_full_distance_are_found_by_every_plan_and_cut_i
 ) -> None:
     rng = random.Random(k)
     plans = possible_plans(k)
-    planted = 250 // len(plans) + 1  # 2,000 over all distances
+    planted = 100 // len(plans) + 1  # 800 over all distances
     for plan in plans:
         for expected_pages in (1, 10**12):  # as few bucket bits as can be, and as many
             options = {"detector": Detector(max_distance=k, min_resemblance=0), "tables": plan.size}

@@ -36,6 +36,7 @@ CRAWLER = "the crawler stands on the library"
 CIRCLES = "no import circles"
 SCRAPY = "scrapy and twisted only in dedup.scrapy and crawler"
 REDIS = "redis only in dedup.index.redis"
+SPARK = "pyspark only in dedup.spark"
 ITSELF = "the package itself knows its lower floors only"
 TESTS = "no product imports its tests or benchmarks"
 
@@ -59,6 +60,8 @@ def plants() -> Iterator[Plant]:
         if not package.startswith("dedup.index.redis"):
             yield Plant(REDIS, f"{package}.planted_redis", "from redis import exceptions", "redis")
             yield Plant(REDIS, f"{package}.planted_late", "def late():\n    import redis.asyncio", "redis")
+        if not package.startswith("dedup.spark"):
+            yield Plant(SPARK, f"{package}.planted_spark", "from pyspark import sql", "pyspark")
         if package.startswith("dedup"):
             yield Plant(CRAWLER, f"{package}.planted_crawler", "import crawler.demo", "crawler.demo")
         yield Plant(TESTS, f"{package}.planted_tests", "from tests import conftest", "tests")

@@ -31,11 +31,11 @@ def test_an_ascii_letter_with_marks_folds_alike() -> None:
 
 
 def test_words_are_the_same_once_they_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "_remembered", {})
+    monkeypatch.setattr(words, "remembered", {})
     monkeypatch.setattr(words, "REMEMBERED", 3)
     text = "ä b ö c ü d ß e é ä"
     assert split_words(text) == split_words(text) == split_tokens(text)
-    assert len(words._remembered) <= 3
+    assert len(words.remembered) <= 3
 
 
 def test_a_word_without_end_is_cut_and_one_that_unfolds_stops_at_the_limit() -> None:

@@ -294,6 +294,8 @@ class Crawls(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
+# A cluster has a model of its own, of every order: tests/test_cluster_protocol.py.
+@pytest.mark.parametrize("store", ["memory", "file", "redis"])
 @pytest.mark.parametrize(
     ("examples", "steps"), [(12, 25), pytest.param(480, 50, marks=pytest.mark.slow)], ids=str
 )

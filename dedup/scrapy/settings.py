@@ -40,6 +40,7 @@ __all__ = [
     "shared_address",
     "spelled",
     "state_of",
+    "tables_asked",
     "weighs_links",
 ]
 
@@ -126,6 +127,15 @@ def read_settings(settings: BaseSettings, spider: str = "", run: str | None = No
         return _options(values, run)
     except SettingsError as error:
         raise spelled(error) from None
+
+
+def tables_asked(settings: BaseSettings) -> int | None:
+    """How many tables are asked for; None if that is left to the index.  Raises `SettingsError`."""
+    try:
+        tables: int | None = _read(settings, "tables")
+    except SettingsError as error:
+        raise spelled(error) from None
+    return tables
 
 
 @dataclass(frozen=True, slots=True)

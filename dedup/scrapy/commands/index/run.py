@@ -14,14 +14,19 @@ from dedup.scrapy.commands.index.exchange import export_pages, import_pages
 from dedup.scrapy.commands.index.forget import forget_pages
 from dedup.scrapy.commands.index.info import print_info
 from dedup.scrapy.commands.index.moved import print_places
+from dedup.scrapy.commands.index.plan import print_plan
 from dedup.scrapy.compat import spider_loader
-from dedup.scrapy.settings import Options, read_settings
+from dedup.scrapy.settings import Options, read_settings, tables_asked
 
 __all__ = ["run", "spider_meant"]
 
 
 def run(verb: str, rest: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     """Does what a verb says with the index that the settings name, and returns the exit status."""
+    if verb == "plan":
+        if opts.spider:
+            spider_meant(settings, opts.spider)
+        return print_plan(read_settings(settings).detector, tables_asked(settings), opts)
     signal.signal(signal.SIGINT, _interrupt)
     spider = spider_meant(settings, opts.spider)
     return asyncio.run(_work(verb, rest, opts, read_settings(settings, spider)))

@@ -1,0 +1,178 @@
+"""`scrapy index plan`: what an index of so many pages would take, before there is one.
+
+Everything is reckoned from a few measured figures, for pages that are not alike.
+"""
+
+import argparse
+import math
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+from rich.filesize import decimal
+
+from dedup.errors import SettingsError
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.plans import BLOCKS, EXACT, LOCAL_BYTES, REDIS_BYTES, Plan
+from dedup.index.redis.buckets import MAX_READ, Buckets, bucket_bits
+from dedup.index.redis.keys import Keys
+from dedup.printing import inert
+from dedup.scrapy.commands.terminal import print_table
+from dedup.settings import SETTINGS
+from dedup.values import Kind, Number, Setting
+
+__all__ = ["Needs", "in_file", "in_redis", "print_plan"]
+
+#: Both stores number their pages in 32 bits.
+MOST_PAGES = 2.0**32 - 3
+#: How full a machine may get; the rest is for the crawler, or for what Redis writes while it forks.
+FULL = 0.9
+#: Bytes of each key of a page, in memory and in its record.
+KEY = 8
+
+# Measured, in bytes a page: docs/performance.md, "The index in memory and in a file" and "The index in Redis".
+FILE_ROW = 20  #: in memory, beside keys and tables: the number of its row, and the tables of its two digests
+FILE_DISK = 425
+REDIS_RECORD = 410
+#: Of an append-only file, just rewritten (20,000 pages).  It is rewritten at twice its size, beside the old one.
+REDIS_DISK, REDIS_FILES = 483, 3
+
+# Measured, in µs of CPU: docs/performance.md, docs/methods.md ("Tables beside each other"), and docs/operations.md.
+FILE_CLAIM = 165.0  #: of the crawler's process, on a busy machine
+FILE_TABLE = 6.0  #: of each table that is searched by halves
+FILE_CANDIDATE = 0.005
+REDIS_CLAIM = 160.0  #: of the server: claim and confirmation of a new page
+REDIS_TABLE = 7.0  #: to file a page in one table
+REDIS_BUCKET = 2.0  #: to read one
+REDIS_ENTRY = 0.09  #: to read what a bucket holds of one page, or to hand it over
+
+#: The recall of simhash by its distance: the lower one of two sites (docs/quality.md, "Every default").
+RECALL = {3: 0.9421, 6: 0.9976, 7: 0.9982}
+NO_RECALL = "which finds pages that are nearly equal, and plans for no recall; take minhash or simhash"
+UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+class Needs(NamedTuple):
+    """What an index takes."""
+
+    tables: int  #: those of digests left out
+    memory: float  #: bytes
+    disk: float  #: bytes
+    looked: float  #: how many pages a claim looks at by chance
+    claim: float  #: µs of CPU: of the crawler, or of the server
+
+
+def in_file(plan: Plan, pages: float) -> Needs:
+    """What an index in a file takes.
+
+    >>> from dedup.fingerprint.plans import block_plan
+    >>> needs = in_file(block_plan(max_distance=6), 1e8)
+    >>> needs.tables, needs.memory, needs.disk, round(needs.claim)
+    (4, 9200000000.0, 42500000000.0, 684)
+    """
+    memory = FILE_ROW + KEY * (len(EXACT) + plan.columns) + LOCAL_BYTES * plan.size
+    looked = plan.candidates(pages)
+    halves = FILE_TABLE * plan.size if plan.size > BLOCKS else 0
+    disk = FILE_DISK + KEY * (plan.columns - 1)
+    return Needs(
+        plan.size, pages * memory, pages * disk, looked, FILE_CLAIM + halves + FILE_CANDIDATE * looked
+    )
+
+
+def in_redis(plan: Plan, pages: float) -> Needs:
+    """What an index in Redis takes that is planned for so many pages.
+
+    >>> from dedup.fingerprint.plans import block_plan
+    >>> needs = in_redis(block_plan(max_distance=6), 1e8)
+    >>> needs.memory, round(needs.looked), round(needs.claim, -3)
+    (52900000000.0, 79346, 7000.0)
+    """
+    bits = bucket_bits(plan, math.ceil(pages))
+    flipped = Buckets(Keys("plan"), plan, bits, "").flipped
+    buckets = plan.size + flipped * bits
+    looked = pages * buckets / 2.0**bits
+    own = KEY * (plan.columns - 1)
+    memory = REDIS_RECORD + own + REDIS_BYTES * (1 + len(EXACT) + plan.size)
+    disk = REDIS_FILES * (REDIS_DISK + own + 12 * (plan.size - BLOCKS))
+    claim = REDIS_CLAIM + REDIS_TABLE * plan.size + REDIS_BUCKET * buckets + REDIS_ENTRY * looked
+    return Needs(plan.size, pages * memory, pages * disk, looked, claim)
+
+
+def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace) -> int:
+    """Prints what a file and Redis would take, and returns the exit status.  Raises `SettingsError`."""
+    pages = _read("pages", Number(1.0, MOST_PAGES), opts.pages)
+    rate = _read("rate", Number(0.0, 1e6), opts.rate or "10")
+    machine = _octets(opts.memory or "64G")
+    said: list[str] = []
+    if opts.recall:
+        detector, said = _recalling(detector, _read("recall", SETTINGS["recall"].kind, opts.recall))
+    plan = detector.plan(math.ceil(pages), tables, in_memory=True)
+    stores = {"file": in_file(plan, pages), "Redis": in_redis(plan, pages)}
+    machines = {name: math.ceil(needs.memory / (FULL * machine)) for name, needs in stores.items()}
+    ((name, value),) = detector.finder.parameters.items()
+    print(f"{pages:,.0f} pages by {detector.method}, {name} = {value}\n")
+    each = stores.values()
+    rows = (
+        [*(f"{needs.tables:,}" for needs in each), "tables"],
+        [*(decimal(int(needs.memory)) for needs in each), "of memory"],
+        [*(decimal(int(needs.disk)) for needs in each), "of disk"],
+        [
+            *(f"{count:,}" for count in machines.values()),
+            f"machines of {decimal(int(machine))}, {FULL:.0%} full",
+        ],
+        [*(f"{needs.looked:,.0f}" for needs in each), "pages looked at by a claim"],
+        [
+            *(f"{needs.claim / 1000:,.2f}" for needs in each),
+            "ms of CPU for a claim: of the crawler, or of the server",
+        ],
+        [*(f"{needs.claim * rate / 1e4:,.1f} %" for needs in each), f"of a core at {rate:g} pages a second"],
+    )
+    print_table([*stores, ""], rows, gap=False)
+    said.append(f"in Redis, set DEDUP_EXPECTED_PAGES = {math.ceil(pages)}")
+    if machines["file"] > 1:
+        said.append("a file has to fit into the memory of one machine: this one does not")
+    if machines["Redis"] > 1:
+        said.append(
+            f"{machines['Redis']:,} machines of Redis are a Redis Cluster; one server does not hold this"
+        )
+    if (most := 1e6 / stores["Redis"].claim) < rate:
+        said.append(
+            f"one server of Redis, which works on one core, answers {most:,.0f} new pages a second at most"
+        )
+    if stores["Redis"].looked > MAX_READ:
+        said.append(
+            f"in Redis a claim looks at {MAX_READ:,} pages at most, so near-duplicates would be missed"
+        )
+    said.append("this is reckoned from measured figures, for pages unlike each other: see docs/operations.md")
+    print("", *said, sep="\n- ")
+    return 0
+
+
+def _recalling(detector: Detector, recall: float) -> tuple[Detector, list[str]]:
+    """The detector that finds this share of near-duplicates, and what to set for it."""
+    if detector.method == "minhash":
+        planned = replace(detector, recall=recall)
+        found = planned.finder.probability(detector.min_resemblance)
+        at = f"of the pages of resemblance {detector.min_resemblance:g}, {found:.4f} are found"
+        return planned, [f"set DEDUP_RECALL = {recall:g}: {at}"]
+    if detector.method != "simhash":
+        raise SettingsError(name="--recall", value=recall, others={"method": detector.method}, why=NO_RECALL)
+    k = next((k for k, measured in RECALL.items() if measured >= recall), None)
+    if k is None:
+        allowed = f"at most {max(RECALL.values())}, which was measured for k = {max(RECALL)}; or METHOD minhash, which plans for it"
+        raise SettingsError(name="--recall", value=recall, others={"method": "simhash"}, allowed=allowed)
+    measured = f"the smallest measured distance that suffices: {RECALL[k]} on the worse of two sites"
+    return replace(detector, max_distance=k), [f"set DEDUP_MAX_DISTANCE = {k}, {measured}"]
+
+
+def _read(name: str, kind: Kind, text: str) -> float:
+    value: float = Setting(f"--{name}", kind, None, "").read(text)
+    return value
+
+
+def _octets(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kMGT]?)B?", text)
+    octets = float(found[1]) * UNITS[found[2]] if found else 0
+    if octets < 1 or octets > 1e15:
+        raise SettingsError(name="--memory", value=inert(text, 60), allowed="bytes, such as 64G or 500M")
+    return octets

@@ -32,6 +32,7 @@ from dedup.index.redis.record import key_at
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
 from tests.support import ROOT
 from tests.support.processes import scrapy
+from tests.support.surveys import claim_of
 from tests.support.waiting import LIMIT
 
 RUN, OTHER_RUN = "0f" * 16, "1e" * 16
@@ -346,6 +347,34 @@ def test_pages_are_forgotten_by_url_run_and_age(index: Make, command: Command, s
     assert forget("--older-than", "2021-01-01") == f"forgot 1 page of {index().where}\n"
     assert forget("--older-than", "30d") == f"forgot 0 pages of {index().where}\n"
     assert entries_in(index) == pages[5:]
+    assert command("check").returncode == 0
+
+
+@PERSISTENT
+def test_what_a_cancelled_crawl_has_filed_is_withdrawn_by_its_run(
+    address: str, namespace: str, index: Make, command: Command, store: str
+) -> None:
+    """Three pages of an earlier crawl, of which the cancelled one met the first again, and found a fourth."""
+    pages = [entry(number) for number in range(4)]
+
+    async def cancelled() -> str:
+        index = open_index(address, Detector(), namespace=namespace)
+        for name, url, page in (claim_of(pages[0]), claim_of(pages[3])):
+            await index.claim(name, url, page)
+            await index.confirm(name)
+        await index.close(finished=False)
+        return index.run
+
+    filled(index, pages[:3])
+    run = asyncio.run(cancelled())
+    assert command("forget", "--run", run).stdout == f"forgot 2 pages of {index().where}\n"
+    assert entries_in(index) == pages[1:3]
+
+    async def next_crawl() -> list[bool]:
+        async with open_index(address, Detector(), namespace=namespace) as next_one:
+            return [(await next_one.claim(*claim_of(page))).known for page in pages]
+
+    assert asyncio.run(next_crawl()) == [False, True, True, False]
     assert command("check").returncode == 0
 
 

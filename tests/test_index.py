@@ -19,6 +19,7 @@ import pytest
 import redis
 
 from dedup.errors import DedupError, IndexMismatchError, SettingsError
+from dedup.fingerprint import detector
 from dedup.fingerprint.detector import Detector, Features, Fingerprint
 from dedup.fingerprint.plans import plan_for, possible_plans
 from dedup.index import STORES, Index, Store, Verdict, open_index
@@ -747,6 +748,22 @@ async def test_an_index_of_other_parameters_is_refused_and_left_as_it_is(
     assert "tiptoe" not in text
     async with opened(run=RUN) as index:
         assert (await index.claim("twin", "http://twin/", fingerprint_of(0))).of == "http://a/"
+
+
+@PERSISTENT
+@driven
+async def test_fingerprints_of_another_version_are_refused(
+    opened: Opened, contents: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened() as index:
+        await index.claim("a", "http://a/", fingerprint_of(0))
+    before = contents()
+    there, here = detector.SCHEME, detector.SCHEME + 1
+    monkeypatch.setattr(detector, "SCHEME", here)
+    with pytest.raises(IndexMismatchError, match=f" scheme is '{there}' there and '{here}' here; use"):
+        async with opened():
+            pass
+    assert contents() == before
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from dedup.errors import IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.detector import Detector
 from dedup.index.redis import buckets
-from dedup.index.redis.index import RedisIndex
+from dedup.index.redis.index import FORMAT, RedisIndex
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
 from tests.support.redis import Server
@@ -30,6 +30,12 @@ VICTIM = 0x0123_4567_89AB_CDEF
 def address(redis_socket: Path) -> str:
     """The address of the server that is shared with all tests."""
     return f"unix://{redis_socket}"
+
+
+async def try_to_open(address: str) -> None:
+    """Opens the index, if it can be."""
+    async with opened(address):
+        pass
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
@@ -133,18 +139,38 @@ async def test_entries_that_are_taken_out_of_a_large_bucket_leave_gaps_for_a_whi
         assert server.client.keys("shingleback:{test}:[pit]:*") == []
 
 
+@pytest.mark.parametrize(("stored", "age"), [(FORMAT - 1, "an older"), (FORMAT + 1, "a newer")])
 @driven
-async def test_an_index_of_the_older_layout_is_refused_and_told_what_to_do(server: Server) -> None:
+async def test_an_index_of_another_format_is_refused_and_told_what_to_do(
+    server: Server, stored: int, age: str
+) -> None:
     async with opened(server.address):
         pass
-    server.client.hset("shingleback:{test}:header", "format", "4")
+    server.client.hset("shingleback:{test}:header", "format", str(stored))
     before = server.contents()
     with pytest.raises(IndexMismatchError) as refusal:
-        async with opened(server.address):
-            pass
+        await try_to_open(server.address)
     text = str(refusal.value)
-    assert all(part in text for part in ("older version", "format is 4", "is 5", "scrapy index export"))
+    assert all(
+        part in text
+        for part in (f"{age} version", f"format is {stored}", f"is {FORMAT}", "scrapy index export")
+    )
     assert server.contents() == before
+
+
+@driven
+async def test_a_worker_of_another_version_is_refused_and_the_others_go_on(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(server.address) as index:
+        await index.claim("a", "http://a/", fingerprint_of(VICTIM))
+        with monkeypatch.context() as newer:
+            newer.setattr(RedisIndex, "format", FORMAT + 1)
+            with pytest.raises(
+                IndexMismatchError, match=f"format is {FORMAT}, and this one's is {FORMAT + 1};"
+            ):
+                await try_to_open(server.address)
+        assert (await index.claim("copy", "http://copy/", fingerprint_of(VICTIM))).of == "http://a/"
 
 
 @driven

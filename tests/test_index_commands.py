@@ -722,8 +722,9 @@ def test_what_one_machine_does_not_hold_is_said(run: Command) -> None:
     done = run("plan", "--pages", "1e9", "--memory", "64G", "--rate", "100")
     assert done.returncode == 0
     for words in (
+        " none        24  machines of 64.0 GB",
         "fit into the memory of one machine",
-        "10 machines of Redis are a Redis Cluster",
+        "a Redis Cluster of 24 masters does, in which a page takes 2.6 times the memory",
         "14 new pages a second at most",
         "a claim looks at 131,072 pages at most, so near-duplicates would be missed",
     ):

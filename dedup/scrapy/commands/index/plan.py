@@ -46,6 +46,9 @@ REDIS_TABLE = 7.0  #: to file a page in one table
 REDIS_BUCKET = 2.0  #: to read one
 REDIS_ENTRY = 0.09  #: to read what a bucket holds of one page, or to hand it over
 
+#: What a Redis Cluster takes of memory and CPU for each that one server takes (90,000 pages, three masters).
+CLUSTER_MEMORY, CLUSTER_CLAIM = 2.6, 3.1
+
 #: The recall of simhash by its distance: the lower one of two sites (docs/quality.md, "Every default").
 RECALL = {3: 0.9421, 6: 0.9976, 7: 0.9982}
 NO_RECALL = "which finds pages that are nearly equal, and plans for no recall; take minhash or simhash"
@@ -109,6 +112,8 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
     plan = detector.plan(math.ceil(pages), tables, in_memory=True)
     stores = {"file": in_file(plan, pages), "Redis": in_redis(plan, pages)}
     machines = {name: math.ceil(needs.memory / (FULL * machine)) for name, needs in stores.items()}
+    if is_cluster := machines["Redis"] > 1:
+        machines["Redis"] = math.ceil(CLUSTER_MEMORY * stores["Redis"].memory / (FULL * machine))
     ((name, value),) = detector.finder.parameters.items()
     print(f"{pages:,.0f} pages by {detector.method}, {name} = {value}\n")
     each = stores.values()
@@ -117,7 +122,8 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
         [*(decimal(int(needs.memory)) for needs in each), "of memory"],
         [*(decimal(int(needs.disk)) for needs in each), "of disk"],
         [
-            *(f"{count:,}" for count in machines.values()),
+            "1" if machines["file"] == 1 else "none",
+            f"{machines['Redis']:,}",
             f"machines of {decimal(int(machine))}, {FULL:.0%} full",
         ],
         [*(f"{needs.looked:,.0f}" for needs in each), "pages looked at by a claim"],
@@ -131,9 +137,10 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
     said.append(f"in Redis, set DEDUP_EXPECTED_PAGES = {math.ceil(pages)}")
     if machines["file"] > 1:
         said.append("a file has to fit into the memory of one machine: this one does not")
-    if machines["Redis"] > 1:
+    if is_cluster:
         said.append(
-            f"{machines['Redis']:,} machines of Redis are a Redis Cluster; one server does not hold this"
+            f"one server of Redis does not hold this: a Redis Cluster of {machines['Redis']:,} masters does, in which a page "
+            f"takes {CLUSTER_MEMORY} times the memory, and a claim {CLUSTER_CLAIM} times the CPU, of all masters"
         )
     if (most := 1e6 / stores["Redis"].claim) < rate:
         said.append(

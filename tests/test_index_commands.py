@@ -654,7 +654,7 @@ def test_pages_are_filed_in_the_scope_of_their_urls(tmp_path: Path, address: str
 def test_an_import_that_is_interrupted_goes_on_when_it_is_repeated(
     index: Make, store: str, address: str, namespace: str
 ) -> None:
-    lines = [header_line(index()), *(page_line(entry(number)) for number in range(2000))]
+    lines = [header_line(index()), *(page_line(entry(number)) for number in range(7000))]
     settings = ("-s", f"DEDUP_INDEX={address}", "-s", f"DEDUP_NAMESPACE={namespace}")
     program = [sys.executable, "-m", "scrapy", "index", "import", "-", *settings]
     with subprocess.Popen(
@@ -662,23 +662,23 @@ def test_an_import_that_is_interrupted_goes_on_when_it_is_repeated(
     ) as process:
         assert process.stdin
         assert process.stderr
-        process.stdin.write("\n".join(lines[:1601]) + "\n")
+        process.stdin.write("\n".join(lines[:6601]) + "\n")
         process.stdin.flush()
-        while len(entries_in(index)) < 1500:
+        while len(entries_in(index)) < 5000:
             assert process.poll() is None, process.stderr.read()
         process.send_signal(signal.SIGINT)
         errors = process.stderr.read()
         assert process.wait(10) == 130
     assert errors.splitlines() == [
-        "imported 1,500 pages before that; repeat it for the rest",
+        "imported 5,000 pages before that; repeat it for the rest",
         "index: interrupted",
     ]
     done = subprocess.run(
         program, cwd=ROOT, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=LIMIT
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"imported 500 pages into {index().where}, 1,500 were there\n"
-    assert entries_in(index) == [entry(number) for number in range(2000)]
+    assert done.stdout == f"imported 2,000 pages into {index().where}, 5,000 were there\n"
+    assert entries_in(index) == [entry(number) for number in range(7000)]
 
 
 @pytest.mark.parametrize("store", ["file"])

@@ -12,7 +12,6 @@ from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, Sett
 from dedup.fingerprint.chrome import Chrome
 from dedup.index import Entry, Index
 from dedup.index.export import header_line, host_line, page_line, read_header, read_line
-from dedup.index.survey import BATCH
 from dedup.printing import inert, many
 from dedup.scrapy.commands.index.access import surveyed
 from dedup.scrapy.commands.terminal import counting, reading
@@ -21,6 +20,8 @@ __all__ = ["export_pages", "import_pages"]
 
 #: The length, in bytes, that no line of an export reaches.
 MAX_LINE = 1 << 24
+#: Pages that are filed at once: each time, a file is written and the write is awaited.
+AT_ONCE = 5000
 #: Tables of hosts that are merged at once.
 HOSTS = 50
 
@@ -93,7 +94,7 @@ async def import_pages(index: Index, name: str) -> int:
                     await index.open()
                 if len(pages.hosts) == HOSTS:
                     await pages.add_hosts()
-                if len(pages.batch) == BATCH:
+                if len(pages.batch) == AT_ONCE:
                     added += await pages.add()
         if not pages.lines:
             raise IndexMismatchError(f"{pages.what} is empty")

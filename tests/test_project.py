@@ -196,3 +196,14 @@ def test_the_lua_scripts_are_installed_with_the_package() -> None:
     assert {f"{verb}.lua" for verb in VERBS} < scripts.keys()
     for verb in (*VERBS, "kinds", "members"):
         assert scripts[f"{verb}.lua"].read_text().startswith(f"-- {verb}(KEYS = ")
+
+
+def test_nothing_lies_about() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("this is no checkout")
+    assert {Path(name).parts[0] for name in listed.stdout.splitlines()} == {
+        *(".ci", ".gitignore", "Makefile", "pyproject.toml", "scrapy.cfg", "docker-compose.yml"),
+        *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "docs"),
+        *("dedup", "crawler", "fast", "tests", "benchmarks"),
+    }

@@ -10,6 +10,7 @@ from dedup.errors import IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.detector import Detector
 from dedup.index.redis import buckets
 from dedup.index.redis.index import FORMAT, RedisIndex
+from dedup.index.redis.session import Session
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
 from tests.support.redis import Server
@@ -93,20 +94,20 @@ async def test_a_page_that_is_filed_while_the_caller_compares_is_met(
 ) -> None:
     limit(monkeypatch, MAX_HERE=0)
     rivals = [f"rival {n}" for n in range(filed)]
-    call = RedisIndex._call
+    call = Session.call
     async with opened(address, namespace) as index, opened(address, namespace) as other:
         await index.add([entry(n, simhash=0xFF7F | n << 40) for n in range(9)])  # which are many
 
-        async def interrupted(self: RedisIndex, *asked: Any) -> list[Any]:
+        async def interrupted(self: Session, *asked: Any) -> list[Any]:
             answer = await call(self, *asked)
-            while answer[0] == b"many" and self is index and rivals:
+            while answer[0] == b"many" and self is index._session and rivals:
                 rival = rivals.pop()
                 simhash = ALL_BITS >> 20 * len(rivals)
                 verdict = await other.claim(rival, f"http://{rival}/", fingerprint_of(simhash))
                 assert verdict.status == "new"
             return answer
 
-        monkeypatch.setattr(RedisIndex, "_call", interrupted)
+        monkeypatch.setattr(Session, "call", interrupted)
         for n in range(filed):
             copy = fingerprint_of(ALL_BITS >> 20 * n ^ 1 << 7, changed=1)
             assert (await index.claim("copy", "http://copy/", copy)).of == f"http://rival {n}/"

@@ -507,7 +507,7 @@ async def test_a_pending_claim_of_a_live_run_shadows_its_twin_in_another(
 async def test_a_run_that_claims_nothing_for_longer_than_its_lease_stays_alive(
     redis_socket: Path, address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.index.redis.index.LEASE_MS", 2_000)
+    monkeypatch.setattr("dedup.index.redis.session.LEASE_MS", 2_000)
     with redis.Redis(unix_socket_path=str(redis_socket)) as client:
 
         def end_of_lease(index: Index) -> float:
@@ -538,7 +538,7 @@ async def test_no_lease_outlasts_a_clock_that_is_set_back(
             client.zincrby(f"shingleback:{{{namespace}}}:runs", HOUR, one.run)
         assert await another.states(["a"]) == [State.DEAD]
         assert await one.states(["a"]) == [State.PENDING]
-        await one._renew(LEASE_MS)  # type: ignore[attr-defined]  # as every 20 seconds
+        await one._session.renew(LEASE_MS)  # type: ignore[attr-defined]  # as every 20 seconds
         assert await another.states(["a"]) == [State.PENDING]
 
 

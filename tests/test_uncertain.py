@@ -82,7 +82,7 @@ def claim_elsewhere(address: str, namespace: str) -> None:
         url = "http://example.org/original"
         html = PAGES["/a"][2].decode()
         assert (await index.claim("original", url, DETECTOR.fingerprint(html, url))).status == "new"
-        index._lease.cancel()  # type: ignore[attr-defined]
+        await index._session.stop()  # type: ignore[attr-defined]
         await index._server.close()  # type: ignore[attr-defined]
 
     asyncio.run(work())

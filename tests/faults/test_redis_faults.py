@@ -32,7 +32,7 @@ def patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if "patient" not in request.keywords:
         monkeypatch.setattr("dedup.index.redis.client.DEADLINE", LIMIT)
         monkeypatch.setattr("dedup.index.redis.client.TIMEOUT", LIMIT)
-        monkeypatch.setattr("dedup.index.redis.index.LEASE_MS", 3_000 * LIMIT)
+        monkeypatch.setattr("dedup.index.redis.session.LEASE_MS", 3_000 * LIMIT)
 
 
 @contextmanager
@@ -370,7 +370,7 @@ async def test_a_garbled_answer_never_drops_a_page(
                 assert verdict.status in {"new", "same"}, verdict
             except IndexMismatchError:  # the bit was one of the number that says how far the index has come
                 assert kind == "a flipped bit"
-                index._seen = 0  # type: ignore[attr-defined]
+                index._session._seen = 0  # type: ignore[attr-defined]
         assert garbler.garbled >= trials
 
 
@@ -395,11 +395,11 @@ async def test_a_policy_changed_in_mid_run_is_noticed(server: Server) -> None:
     async with opened(server.address) as index:
         await file_all(index, pages(1))
         server.client.config_set("maxmemory-policy", "allkeys-lru")
-        await index._watch_server()  # type: ignore[attr-defined]  # as every 20 seconds
+        await index._session.watch()  # type: ignore[attr-defined]  # as every 20 seconds
         with pytest.raises(IndexMismatchError, match="allkeys-lru"):
             await index.claim("1", "http://1/", fingerprint_of(1))
         server.client.config_set("maxmemory-policy", "noeviction")
-        await index._watch_server()  # type: ignore[attr-defined]
+        await index._session.watch()  # type: ignore[attr-defined]
         assert (await index.claim("1", "http://1/", fingerprint_of(1))).status == "new"
 
 

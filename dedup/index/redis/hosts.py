@@ -156,7 +156,7 @@ class SharedHosts(Hosts):
         return await self._views(page, names)
 
     async def _views(self, page: Fingerprint, names: Sequence[str]) -> dict[str, Brought]:
-        await self._read(names)
+        await self.bring(names)
         tables = {name: self.table(name) for name in names}
         return {
             name: Brought(table.pages, table.view(page, self._sketcher) if table.is_known else None)
@@ -165,10 +165,14 @@ class SharedHosts(Hosts):
 
     # --- What is stored
 
-    async def _read(self, names: Iterable[str]) -> None:
+    async def bring(self, names: Iterable[str]) -> None:
         """Reads the tables that are not here, or not fresh: of a host that is not yet known, every time."""
         stale = time.monotonic() - REFRESH
-        old = [name for name in names if self._about(name).read <= stale or not self.table(name).is_known]
+        old = [
+            name
+            for name in dict.fromkeys(names)
+            if self._about(name).read <= stale or not self.table(name).is_known
+        ]
         if old:
             versions = [self._about(name).version for name in old]
             found = await self._server.values([*map(self._keys.host, old)])

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
@@ -53,14 +53,6 @@ REMEMBERED, MOST_REMEMBERED = 60.0, 10_000
 MAX_RELEASING = 10_000
 
 
-class ClusterHosts(SharedHosts):
-    """The tables of hosts, which lie in one slot."""
-
-    async def bring(self, names: Iterable[str]) -> None:
-        """Reads the tables of some hosts that are not here, or not fresh."""
-        await self._read(dict.fromkeys(names))
-
-
 class ClusterIndex(Index):
     """`redis+cluster://` and `rediss+cluster://`: shared by any number of crawlers, on any number of masters."""
 
@@ -85,9 +77,9 @@ class ClusterIndex(Index):
         self._confirmations = Confirmations(self._write)
         self._changed = asyncio.Event()
         self.lost = 0  #: pages that this run had filed, of which something was lost with a master; they are filed anew
-        self._hosts: ClusterHosts | None = None
+        self._hosts: SharedHosts | None = None
         if self.hosts is not None:
-            self._hosts = ClusterHosts(
+            self._hosts = SharedHosts(
                 detector.sketcher, self.hosts.min_own, self._cluster, self._common, self._call
             )
             self.hosts = self._hosts

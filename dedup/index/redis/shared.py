@@ -1,0 +1,138 @@
+"""What an index over one server and one over a cluster have in common: whose claims are pending, and what becomes of them."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from dedup.errors import IndexCorruptError, IndexMismatchError
+from dedup.fingerprint.chrome import Chrome
+from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.index.batching import Confirmations
+from dedup.index.contract import Index
+from dedup.index.entry import Entry
+from dedup.index.redis.client import Server
+from dedup.index.redis.hosts import SharedHosts
+from dedup.index.redis.keys import Keys
+from dedup.index.redis.releases import Releases
+from dedup.index.redis.session import Session
+from dedup.index.verdict import Verdict
+
+__all__ = ["SharedIndex"]
+
+
+class SharedIndex(Index):
+    """An index that any number of crawlers share; all they share is stored, but for what one has claimed itself."""
+
+    #: Whether it may be set back, and is used all the same: see `Session`.
+    may_be_set_back = False
+
+    def __init__(
+        self, server: Server, keys: Keys, namespace: str, detector: Detector, **options: Any
+    ) -> None:
+        super().__init__(detector, **options)
+        self._session = Session(server, keys, namespace, self.run, may_be_set_back=self.may_be_set_back)
+        self._pending: dict[str, Entry] = {}  # this run's claims that are neither confirmed nor released
+        self._confirmations = Confirmations(self._write)  # of page ids
+        self._releases = Releases(self._release_claim)  # claims to be released as soon as there is an answer
+        self._replacing: dict[str, str] = {}  # pages of earlier runs, by those in whose place these were met
+        self._hosts: SharedHosts | None = None
+        if self.hosts is not None:
+            self._hosts = SharedHosts(detector.sketcher, self.hosts.min_own, server, keys, self._session.call)
+            self.hosts = self._hosts
+
+    @property
+    def where(self) -> str:
+        return self._session.where
+
+    async def _open(self) -> None:
+        made_up = {"bucket_bits": str(self._bucket_bits()), "created": uuid4().hex}
+        stored = await self._session.open(self.parameters.texts | made_up)
+        self.parameters = self._adopt(stored)
+        self._lay_out(stored)
+        await self._session.begin(self._releases.make_all)
+        if self._hosts is not None:
+            self._hosts.start()
+
+    async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
+        self._session.check()
+        async with self._session.server.turn(claiming=True):
+            unknown = await self._releases.forget(entry.page_id)
+            try:
+                return await self._judge(entry, page)
+            except BaseException as error:
+                is_answer = isinstance(error, IndexMismatchError | IndexCorruptError)
+                if unknown or not (is_answer or self._is_claimed(entry.page_id)):
+                    self._releases.add(entry)
+                raise
+
+    def _is_claimed(self, page_id: str) -> bool:
+        return page_id in self._pending or page_id in self._confirmations
+
+    def _note(self, entry: Entry) -> None:
+        """A page was claimed, and is pending unless it was confirmed before."""
+        if entry.page_id not in self._confirmations:
+            self._pending[entry.page_id] = entry
+
+    async def _confirm(self, page_id: str) -> None:
+        if self._pending.pop(page_id, None):
+            self._confirmations.add(page_id)
+
+    async def _release(self, page_id: str) -> None:
+        self._replacing.pop(page_id, None)
+        if entry := self._pending.pop(page_id, None):
+            self._releases.add(entry)
+        await self._releases.make(page_id)
+
+    async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
+        if self._hosts is not None:
+            self._hosts.merge(tables)
+            await self._hosts.flush()
+
+    async def _forget(self, page_ids: Sequence[str]) -> int:
+        await self._confirmations.flush()
+        for page_id in page_ids:
+            self._pending.pop(page_id, None)
+        self._releases.drop(page_ids)
+        return await self._take_out(page_ids)
+
+    async def close(self, *, finished: bool = True) -> None:
+        if self._opened:
+            self._session.check_loop()
+        try:
+            if self._opened:
+                await self._session.stop()
+                await self._confirmations.close()
+                self._releases.add_all(self._pending.values())
+                self._pending.clear()
+                await self._releases.make_all()
+                if self._hosts is not None:
+                    await self._hosts.close()
+                await self._session.renew("finished" if finished else 0)
+        finally:
+            self._opened = False
+            await self._session.server.close()
+
+    @abstractmethod
+    def _bucket_bits(self) -> int:
+        """How many bits name a bucket of a new index."""
+
+    @abstractmethod
+    def _lay_out(self, header: Mapping[str, str]) -> None:
+        """Makes what pages are filed with, of an index with this header."""
+
+    @abstractmethod
+    async def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:
+        """Claims a page, within its turn."""
+
+    @abstractmethod
+    async def _write(self, batch: list[str]) -> None:
+        """Confirms pages."""
+
+    @abstractmethod
+    async def _release_claim(self, claimed: Entry) -> None:
+        """Releases a page, whether or not its claim has come to anything."""
+
+    @abstractmethod
+    async def _take_out(self, page_ids: Sequence[str]) -> int:
+        """Takes pages out; how many were filed."""

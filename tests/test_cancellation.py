@@ -16,8 +16,7 @@ from dedup.index import Index, batching, open_index
 from dedup.index.batching import Confirmations
 from dedup.index.local.index import LocalIndex
 from dedup.index.redis.client import source
-from dedup.index.redis.cluster.index import ClusterIndex
-from dedup.index.redis.index import RedisIndex
+from dedup.index.redis.shared import SharedIndex
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, fingerprint
 from tests.support.redis import Line, Server
@@ -316,14 +315,12 @@ async def test_claims_and_writes_that_are_cancelled_at_any_moment(
 
 async def release_all(index: Index) -> None:
     """What Redis does every 20 seconds."""
-    if isinstance(index, RedisIndex):
+    if isinstance(index, SharedIndex):
         await index._releases.make_all()
-    if isinstance(index, ClusterIndex):
-        await index._release_all()
 
 
 def confirmations(index: Index) -> Confirmations[Any]:
-    assert isinstance(index, RedisIndex | LocalIndex | ClusterIndex)
+    assert isinstance(index, SharedIndex | LocalIndex)
     return index._confirmations
 
 

@@ -404,6 +404,29 @@ async def test_a_policy_changed_in_mid_run_is_noticed(server: Server) -> None:
 
 
 @driven
+async def test_a_policy_that_is_set_right_again_is_noticed_by_itself(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.redis.session.LEASE_MS", 600)
+    async with opened(server.address) as index:
+
+        async def is_refused() -> bool:
+            try:
+                await index.states(["a"])
+            except IndexMismatchError:
+                return True
+            return False
+
+        async def is_served() -> bool:
+            return not await is_refused()
+
+        server.client.config_set("maxmemory-policy", "allkeys-lru")
+        await until(is_refused)
+        server.client.config_set("maxmemory-policy", "noeviction")
+        await until(is_served)
+
+
+@driven
 async def test_a_key_that_is_damaged_is_an_error_of_its_own(server: Server) -> None:
     async with opened(server.address) as index:
         await file_all(index, pages(1))

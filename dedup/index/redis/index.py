@@ -6,6 +6,7 @@ drops parts of the tables without a word; it should have appendonly on, else a c
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import uuid4
 
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.evidence import Evidence, is_same_name
@@ -43,8 +44,9 @@ class RedisIndex(SharedIndex):
         self._keys = Keys(namespace)
         super().__init__(self._server, self._keys, namespace, detector, **options)
 
-    def _bucket_bits(self) -> int:
-        return bucket_bits(self.plan, self.expected_pages)
+    def _made_up(self) -> dict[str, str]:
+        bits = bucket_bits(self.plan, self.expected_pages)
+        return {"bucket_bits": str(bits), "created": uuid4().hex}
 
     def _lay_out(self, header: Mapping[str, str]) -> None:
         self._buckets = Buckets(self._keys, self.plan, int(header["bucket_bits"]), header["created"])

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import uuid4
 
 from dedup.errors import IndexCorruptError, IndexMismatchError
 from dedup.fingerprint.chrome import Chrome
@@ -46,8 +45,7 @@ class SharedIndex(Index):
         return self._session.where
 
     async def _open(self) -> None:
-        made_up = {"bucket_bits": str(self._bucket_bits()), "created": uuid4().hex}
-        stored = await self._session.open(self.parameters.texts | made_up)
+        stored = await self._session.open(self.parameters.texts | self._made_up())
         self.parameters = self._adopt(stored)
         self._lay_out(stored)
         await self._session.begin(self._releases.make_all)
@@ -114,8 +112,8 @@ class SharedIndex(Index):
             await self._session.server.close()
 
     @abstractmethod
-    def _bucket_bits(self) -> int:
-        """How many bits name a bucket of a new index."""
+    def _made_up(self) -> dict[str, str]:
+        """What the header of a new index has beside its parameters: bucket_bits, and created, which tells it from others."""
 
     @abstractmethod
     def _lay_out(self, header: Mapping[str, str]) -> None:

@@ -3,23 +3,25 @@
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from dedup.errors import IndexMismatchError
 from dedup.fingerprint.plans import EXACT
 from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
 from dedup.index.entry import Entry
-from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
 from dedup.index.redis.cluster.nodes import Call, Cluster
 from dedup.index.redis.cluster.protocol import Do, File, Look, Seen, Swap, Unfile, Wait
 from dedup.index.redis.cluster.record import Leases, Record, decode, encode, head_of
 from dedup.index.redis.cluster.tables import Probe, Tables
 from dedup.index.redis.keys import LEASE_MS
+from dedup.index.redis.session import Session
 
 __all__ = ["Met", "Store"]
 
+S = TypeVar("S")
 T = TypeVar("T")
+#: Pages with which something is done at once.
+PAGES = 50
 #: Seconds that a claim waits for others that go first; then it goes before them.
 PATIENCE = 1.0
 #: Seconds between two looks at those, at first and at most.
@@ -37,24 +39,29 @@ class Met(NamedTuple):
 class Store:
     """The records, buckets and leases of an index that is open, as one run sees them."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        common: CommonKeys,
-        keys: SpreadKeys,
-        tables: Tables,
-        radius: int,
-        digest: str,
-        run: str,
-    ) -> None:
+    def __init__(self, cluster: Cluster, session: Session, tables: Tables, radius: int) -> None:
+        self.keys = tables.keys
         self._cluster = cluster
-        self._common = common
-        self.keys = keys
+        self._session = session
         self._tables = tables
         self._radius = radius
-        self._digest = digest
-        self._run = run
-        self.began = 0  #: the last number that had been given out when the run began
+
+    def name(self, page_id: str) -> bytes:
+        """What a page is called here."""
+        return self.keys.name(page_id)
+
+    async def each(self, do: Callable[[S], Awaitable[T]], pages: Sequence[S]) -> list[T]:
+        """Does something with each page, with `PAGES` at once; raises the first error, when all those have ended."""
+        done: list[T] = []
+        for start in range(0, len(pages), PAGES):
+            self._session.check()
+            async with self._cluster.turn():
+                found = await asyncio.gather(*map(do, pages[start : start + PAGES]), return_exceptions=True)
+            for result in found:
+                if isinstance(result, BaseException):
+                    raise result
+                done.append(result)
+        return done
 
     async def carry_out(
         self,
@@ -105,25 +112,20 @@ class Store:
         found = await self._cluster.values([self.keys.record(page) for page in pages])
         with self._cluster.errors():
             records = {page: decode(octets) for page, octets in zip(pages, found, strict=True)}
-        runs = {run for record in records.values() for run in _runs(record)} - {self._run}
+        runs = {run for record in records.values() for run in _runs(record)} - {self._session.run}
         if not runs:
-            return records, Leases(self._run, self.began)
+            return records, Leases(self._session.run, self._session.began)
         return records, await self.leases(sorted(runs))
 
     async def leases(self, runs: Iterable[str]) -> Leases:
         """The leases of some runs.  Raises `IndexMismatchError` if the index is another by now."""
-        names = list(runs)
-        keys = [self._common.header, self._common.sequence, self._common.runs]
+        session, names = self._session, list(runs)
+        keys = [session.keys.header, session.keys.sequence, session.keys.runs]
         digest, last, now, *ends = await self._cluster.run("leases", keys, names)
-        if digest.decode() != self._digest:
-            raise self.gone()
+        if digest.decode() != session.digest:
+            raise session.gone()
         known = {run: float(end) for run, end in zip(names, ends, strict=True) if end}
-        return Leases(self._run, self.began, last, now, LEASE_MS, known)
-
-    def gone(self) -> IndexMismatchError:
-        return IndexMismatchError(
-            f"the index {self._cluster.where} has vanished or was replaced while it was in use"
-        )
+        return Leases(session.run, session.began, last, now, LEASE_MS, known)
 
     async def _swap(
         self, page: bytes, expected: Record | None, new: Record | None

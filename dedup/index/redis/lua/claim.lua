@@ -269,19 +269,36 @@ local function meet_shared() -- of a method of several keys: pages that share on
   end
 end
 
-local function buckets() -- those to be read, the fullest first
-  local own, names = {}, {}
+local own_key = key_at(keys, FIRST_NEAR - 5)
+
+-- Those to be read, the fullest first.  Where one bit of a block may differ, also what is sought in them: octets of a
+-- block, where a block is in an entry, and in which of the buckets, one behind the other.
+local function buckets()
+  local own, names, sought, n = {}, {}, {}, 0
   for i = FIRST_NEAR, #KEYS do
     own[#own + 1], names[#names + 1] = {name = KEYS[i], entries = redis.call('STRLEN', KEYS[i]), at = i}, KEYS[i]
   end
   if flipped == 0 then return names end
-  table.sort(own, function(a, b) return a.entries < b.entries or (a.entries == b.entries and a.at < b.at) end)
-  for i = 1, flipped do
-    local front, bucket = own[i].name:match('^(.*:)(%x+)$')
-    bucket = tonumber(bucket, 16)
-    for flip = 0, bucket_bits - 1 do names[#names + 1] = front .. string.format('%x', bxor(bucket, 2 ^ flip)) end
+  table.sort(own, function(a, b) return a.entries > b.entries or (a.entries == b.entries and a.at > b.at) end)
+  for i = 1, #own do names[i] = own[i].name end
+  local format, char = string.format, string.char
+  for i = 1, #own do
+    local block_at = 7 - 2 * (own[i].at - FIRST_NEAR) -- the first table has the highest block
+    local low, high = own_key:byte(block_at, block_at + 1)
+    sought[n + 1], sought[n + 2], sought[n + 3], n = char(low, high), block_at, i, n + 3
+    if i > #own - flipped then
+      local front = own[i].name:match('^.*:')
+      for bit = 0, 15 do
+        local near, at = bxor(low + 256 * high, 2 ^ bit), i
+        if bit >= 16 - bucket_bits then
+          at = #names + 1
+          names[at] = front .. format('%x', rshift(near, 16 - bucket_bits))
+        end
+        sought[n + 1], sought[n + 2], sought[n + 3], n = char(near % 256, rshift(near, 8)), block_at, at, n + 3
+      end
+    end
   end
-  return names
+  return names, sought
 end
 
 local function read(names) -- the entries in buckets, how many bytes they are, and whether that is all
@@ -305,20 +322,28 @@ local function row_of(octet) -- how many bits each octet differs from it in, as 
   return {BITS_APART:byte(256 * octet + 1, 256 * octet + 256)}
 end
 
-local function meet_near(entries) -- of some buckets: pages within the radius
-  local key = key_at(keys, FIRST_NEAR - 5)
-  local low, high = struct.unpack('<I4I4', key)
-  local a, b, c, d = row_of(key:byte(1)), row_of(key:byte(3)), row_of(key:byte(5)), row_of(key:byte(7))
-  local most = radius + 4 * ('0'):byte()
-  for i = 1, #entries do
-    local those = entries[i]
-    for at = 1, #those, ENTRY do -- an octet of each block tells nearly all
-      local p, _, q, _, r, _, s = those:byte(at, at + 6)
-      if a[p + 1] + b[q + 1] + c[r + 1] + d[s + 1] <= most then
-        local first, second, number = struct.unpack('<I4I4I4', those, at)
-        local distance = differing_bits(first, second, low, high)
-        if distance <= radius and number ~= NOBODY then meet(number, distance) end
-      end
+local function meet_near(entries, sought) -- of some buckets: pages within the radius
+  local low, high = struct.unpack('<I4I4', own_key)
+  local a, b = row_of(own_key:byte(1)), row_of(own_key:byte(3))
+  local c, d = row_of(own_key:byte(5)), row_of(own_key:byte(7))
+  local byte, find, most = string.byte, string.find, radius + 4 * ('0'):byte()
+  local function look(those, at) -- an octet of each block tells nearly all
+    local p, _, q, _, r, _, s = byte(those, at, at + 6)
+    if a[p + 1] + b[q + 1] + c[r + 1] + d[s + 1] <= most then
+      local first, second, number = struct.unpack('<I4I4I4', those, at)
+      local distance = differing_bits(first, second, low, high)
+      if distance <= radius and number ~= NOBODY then meet(number, distance) end
+    end
+  end
+  for i = 1, sought and 0 or #entries do
+    for at = 1, #entries[i], ENTRY do look(entries[i], at) end
+  end
+  for i = 1, sought and #sought or 0, 3 do
+    local octets, block_at, those = sought[i], sought[i + 1], entries[sought[i + 2]]
+    local at = find(those, octets, 1, true)
+    while at do
+      if (at - block_at) % ENTRY == 0 then look(those, at - block_at + 1) end
+      at = find(those, octets, at + 1, true)
     end
   end
 end
@@ -347,10 +372,11 @@ if radius == 0 then
 elseif seen and last - seen <= MAX_LOOKED then
   meet_brought()
 else
-  local entries, octets, is_whole = read(buckets())
+  local names, sought = buckets()
+  local entries, octets, is_whole = read(names)
   if octets > MAX_HERE * ENTRY then return answer('many', last, table.concat(entries), is_whole and 1 or 0) end
   if not is_whole then crowded = 1 end
-  meet_near(entries)
+  meet_near(entries, sought)
 end
 table.sort(met, function(a, b)
   if apart[a] ~= apart[b] then return apart[a] < apart[b] end

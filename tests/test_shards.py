@@ -8,9 +8,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from scrapy import Request, Spider
 from scrapy.settings import Settings
 
 from dedup import SettingsError
+from dedup.scrapy.packing import pack, unpack
 from dedup.scrapy.settings import shard_options
 from tests.support.redis import Server, running_server
 from tests.support.shards import Hosts, Worker, a_minute_later, kept, serve
@@ -158,6 +160,15 @@ def test_nothing_is_sent_while_a_worker_may_have_lost_its_shard(server: Server, 
 def test_a_wrong_shard_is_told_in_a_line(settings: dict[str, str], said: str) -> None:
     with pytest.raises(SettingsError, match=f"^{re.escape(said)}"):
         shard_options(Settings({"DEDUP_SHARD": "1/2", "DEDUP_INDEX": "redis://localhost"} | settings))
+
+
+@pytest.mark.parametrize("url", ["http://example.org/", "http://example.org", "http://a.org", "http://a.org/"])
+def test_whatever_its_url_a_request_comes_back_as_it_was(url: str) -> None:
+    spider = Spider("walker")
+    request = Request(url, callback=spider.parse, meta={"depth": 1})
+    packed = pack(request, spider)
+    assert packed is not None
+    assert unpack(packed, spider).to_dict(spider=spider) == request.to_dict(spider=spider)
 
 
 def test_a_wrong_shard_is_refused_before_anything_is_fetched(server: Server, tmp_path: Path) -> None:

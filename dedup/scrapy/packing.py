@@ -14,7 +14,8 @@ from scrapy.utils.request import request_from_dict
 
 __all__ = ["leave_slot", "pack", "unpack"]
 
-_PLAIN = Request("http://example.org/").to_dict()
+#: What a request has that nobody gave it.
+_PLAIN = {name: value for name, value in Request("http://a.org").to_dict().items() if name != "url"}
 
 
 def pack(request: Request, spider: Spider) -> bytes | None:
@@ -32,7 +33,7 @@ def pack(request: Request, spider: Spider) -> bytes | None:
     """
     try:
         values = request.to_dict(spider=spider)
-        own = {name: value for name, value in values.items() if value != _PLAIN.get(name)}
+        own = {name: value for name, value in values.items() if name not in _PLAIN or value != _PLAIN[name]}
         packed = msgspec.msgpack.encode(own)
         return packed if msgspec.msgpack.decode(packed) == own else None
     except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError):

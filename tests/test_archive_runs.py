@@ -236,6 +236,37 @@ def test_another_run_is_not_taken_for_what_is_left_of_one(tmp_path: Path) -> Non
 # --- What is in the way
 
 
+def test_a_folder_of_the_user_s_own_is_not_taken_for_that_of_a_run(tmp_path: Path) -> None:
+    mirror = tmp_path / "kept.part"
+    mirror.mkdir()
+    (mirror / "page.html").write_text("<p>mine")
+    path = source(tmp_path / "x.warc")
+    for inputs in ([str(mirror)], [str(path)]):
+        with pytest.raises(SettingsError, match="has other files in it"):
+            Cleaning(inputs, str(tmp_path / "kept")).run()
+    assert (mirror / "page.html").read_text() == "<p>mine"
+    assert not (tmp_path / "kept").exists()
+
+
+def test_what_comes_to_be_where_the_output_goes_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, kept = source(tmp_path / "x.warc"), tmp_path / "kept.warc"
+    close = WarcOutput.close
+
+    def close_late(output: WarcOutput) -> None:
+        kept.write_text("mine")
+        close(output)
+
+    monkeypatch.setattr(WarcOutput, "close", close_late)
+    with pytest.raises(SettingsError, match="which exists; nothing is overwritten"):
+        Cleaning([str(path)], str(kept)).run()
+    assert kept.read_text() == "mine"
+    kept.unlink()
+    Cleaning([str(path)], str(kept)).run()
+    assert kept.stat().st_size > 1000
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder that holds a megabyte."""

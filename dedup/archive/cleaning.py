@@ -56,6 +56,29 @@ def _as_output(folder: Path) -> Iterator[None]:
         raise OutputError(f"{folder} can't be written: {error}") from None
 
 
+def _check_free(option: str, name: str) -> None:
+    if name not in ("", INPUT) and os.path.lexists(name):
+        raise SettingsError(f"{option} is '{inert(name)}', which exists; nothing is overwritten")
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two paths, of which there may be nothing yet, name the same file."""
+    return bool(other) and os.path.realpath(one) == os.path.realpath(other)
+
+
+def _check_own(folder: Path) -> None:
+    """A folder that goes when all is done has nothing in it but what a cleaning has left there."""
+    if os.path.lexists(folder) and not (folder.is_dir() and not folder.is_symlink()):
+        raise SettingsError(
+            f"{folder}, where this would be done, is no folder; name another output, or move it"
+        )
+    names = set(os.listdir(folder)) if folder.exists() else set()
+    if "journal" not in names and names - {"lock"}:
+        raise SettingsError(
+            f"the folder {folder}, where this would be done, has other files in it; name another output, or move it"
+        )
+
+
 @dataclass
 class Result:
     """What came of a cleaning."""
@@ -106,6 +129,7 @@ class Cleaning:
             if folder is None:
                 with tempfile.TemporaryDirectory(prefix="shingleback-") as temporary:
                     return self._run(Path(temporary), progress)
+            _check_own(folder)
             folder.mkdir(mode=0o700, exist_ok=True)
             with FileLock(folder / "lock", timeout=0):
                 result = self._run(folder, progress)
@@ -123,13 +147,12 @@ class Cleaning:
             raise OutputError(f"{folder} can't be written: {error}") from None
 
     def _check_new(self) -> None:
-        if self.output and self.output == self.duplicates:
+        if self.output not in ("", INPUT) and _is_same(self.output, self.duplicates):
             raise SettingsError(
                 f"-o and --duplicates are both '{inert(self.output)}'; give each a file of its own"
             )
-        for option, name in (("-o", self.output), ("--duplicates", self.duplicates)):
-            if name not in ("", INPUT) and os.path.lexists(name):
-                raise SettingsError(f"{option} is '{inert(name)}', which exists; nothing is overwritten")
+        _check_free("-o", self.output)
+        _check_free("--duplicates", self.duplicates)
 
     # --- Its parts
 
@@ -157,8 +180,12 @@ class Cleaning:
                 with progress("Writing", sum(reader.size for reader in readers)) as advance:
                     write(journal, readers, self.output, folder, advance)
             journal.set(written=True)
-            for part, name in (("kept", self.output), ("duplicates", self.duplicates)):
+            for part, option, name in (
+                ("kept", "-o", self.output),
+                ("duplicates", "--duplicates", self.duplicates),
+            ):
                 if name not in ("", INPUT) and (folder / part).exists():
+                    _check_free(option, name)
                     os.replace(folder / part, name)
             if self.other and journal.get("filed") is None:
                 journal.set(filed=asyncio.run(self._file(folder, self.other())))

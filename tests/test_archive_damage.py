@@ -238,6 +238,40 @@ def test_pages_are_unpacked_and_read_in_their_character_set(tmp_path: Path) -> N
     assert found == {"new": 1, "duplicate": 4, "unjudged/partial": 1}
 
 
+PAGE = ("<p>" + " ".join(f"word{n}" for n in range(60))).encode()
+GZIP = b"Content-Type: text/html\r\nContent-Encoding: gzip"
+#: Heads and bodies of pages of which a part is missing, or is not read.
+PARTIAL = {
+    "of another length than the server said": (b"Content-Type: text/html\r\nContent-Length: 900", PAGE),
+    "packed in two members": (GZIP, gzip.compress(PAGE) + gzip.compress(b"<p>and more")),
+    "too long when it is unpacked": (GZIP, gzip.compress(PAGE + bytes(MAX_BODY))),
+}
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_a_page_of_which_not_all_is_read_is_never_judged_by_the_rest(name: str, tmp_path: Path) -> None:
+    head, body = PARTIAL[name]
+    block = b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n" + body
+    path = tmp_path / "x.warc"
+    path.write_bytes(
+        b"".join(
+            record(f"http://example.org/{n}", block, "response_").replace(b"response_", b"response")
+            for n in range(2)
+        )
+    )
+    result = Cleaning([str(path)], types="all", plan={"chrome": False}).run()
+    assert result.stats["dedup/unjudged/partial"] == 2
+
+
+def test_a_segment_of_a_record_is_never_judged(tmp_path: Path) -> None:
+    path = tmp_path / "x.warc"
+    page = PAGE.decode()
+    path.write_bytes(
+        b"".join(record(f"http://example.org/{n}", page, WARC_Segment_Number="1") for n in range(2))
+    )
+    assert Cleaning([str(path)]).run().stats["dedup/unjudged/partial"] == 2
+
+
 def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
     path = tmp_path / "x.warc.gz"
     path.write_bytes(b"".join([*PARTS[:2], *packed([record("", "<p>")] * 2), *PARTS[2:]])[:-20])
@@ -260,6 +294,7 @@ def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
         (["{}/x.bin"], 2, "the input {}/x.bin is of no format that is known here; allowed: a WARC file, "),
         (["{}/x.jsonl", "-o", "{}/x.bin"], 2, "-o is '{}/x.bin', which exists; nothing is overwritten"),
         (["{}/x.jsonl", "-o", "{}/y", "--duplicates", "{}/y"], 2, "-o and --duplicates are both '{}/y'; give "),
+        (["{}/x.jsonl", "-o", "{}/y", "--duplicates", "{}/./y"], 2, "-o and --duplicates are both '{}/y'; give "),
         (["{}/x.jsonl", "-o", "{}/no/x.jsonl"], 8, "{}/no/x.jsonl.part can't be written: No such file"),
         (["{}/x.jsonl", "--index", "memory:"], 2, "--index is 'memory:', which ends with its crawl"),
         (["{}/x.jsonl", "--index", "redis://127.0.0.1:1/0"], 3, "the index redis://127.0.0.1:1/0 "),

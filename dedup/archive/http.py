@@ -48,6 +48,8 @@ def parse(message: bytes) -> Response | None:
     whole, sent = True, body
     if b"chunked" in fields.get(b"transfer-encoding", b"").lower():
         body, whole = _unchunk(body)
+    elif (length := fields.get(b"content-length", b"")).isdigit():
+        whole = len(body) >= int(length[:20])  # it is longer where an archive has unpacked it
     for coding in reversed(fields.get(b"content-encoding", b"").lower().split(b",")):
         if unpack := _CODINGS.get(coding.strip()):
             body, ended = unpack(body)
@@ -89,7 +91,7 @@ def _zlib(wbits: int) -> Callable[[bytes], tuple[bytes, bool]]:
             unpacked = stream.decompress(body, MAX_BODY + 1)
         except zlib.error:
             return body, True  # it is unpacked already, or it is something else
-        return unpacked, stream.eof or len(unpacked) > MAX_BODY
+        return unpacked, stream.eof and not stream.unused_data and len(unpacked) <= MAX_BODY
 
     return unpack
 

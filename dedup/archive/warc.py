@@ -91,7 +91,7 @@ class Warc:
         url = fields.get("warc-target-uri", "").strip("<>")
         if not url:
             return Item(record, None, "no_url")
-        whole = whole and "warc-truncated" not in fields
+        whole = whole and fields.keys().isdisjoint(("warc-truncated", "warc-segment-number"))
         date, name = moment(fields.get("warc-date")), fields.get("warc-record-id", "")
         return Item(record, Capture(url, body, read, charset_of(content_type), date, name, whole, payload))
 

@@ -517,3 +517,22 @@ def test_a_page_with_another_banner_is_a_duplicate(banner: str) -> None:
     detector = Detector()
     a, b = (detector.fingerprint(text) for text in (page(1), page(1).replace("<body>", "<body>" + banner)))
     assert detector.compare(a, b).duplicate
+
+
+def test_pages_of_equal_tokens_have_each_its_own_main_view() -> None:
+    menu, story = (" ".join(f"{name}{n}" for n in range(40)) for name in ("menu", "story"))
+    markups = [
+        f"<nav>{menu}</nav><p>{story}",
+        f"<p>{menu}<nav>{story}</nav>",
+        f"<p>{menu}<p>{story}",
+    ]
+    detector = Detector()
+    found = [detector.fingerprint(markup) for markup in markups]
+    alone = [Detector().fingerprint(markup) for markup in markups]
+    assert [each.view for each in found] == [each.view for each in alone]
+    assert len({each.view for each in found}) == 3
+    for each, other in zip(found, alone, strict=True):
+        assert each.own is not None
+        assert other.own is not None
+        assert each.own.view.tolist() == other.own.view.tolist()
+        assert each.own.main.tolist() == other.own.main.tolist()

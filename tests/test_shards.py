@@ -162,7 +162,9 @@ def test_a_wrong_shard_is_told_in_a_line(settings: dict[str, str], said: str) ->
         shard_options(Settings({"DEDUP_SHARD": "1/2", "DEDUP_INDEX": "redis://localhost"} | settings))
 
 
-@pytest.mark.parametrize("url", ["http://example.org/", "http://example.org", "http://a.org", "http://a.org/"])
+@pytest.mark.parametrize(
+    "url", ["http://example.org/", "http://example.org", "http://a.org", "http://a.org/"]
+)
 def test_whatever_its_url_a_request_comes_back_as_it_was(url: str) -> None:
     spider = Spider("walker")
     request = Request(url, callback=spider.parse, meta={"depth": 1})

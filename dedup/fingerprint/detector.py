@@ -195,11 +195,12 @@ class Detector:
         digest = digest_of(with_data(join(page.tokens), page.data), secret)
         heading = bloom((word for word in page.heading if not any(map(str.isdigit, word))), secret)
         called, said = self._called(heading, page)
-        if found := self._recent.get(digest):
+        key = digest, hash(page.chrome)  # which depends on its markup, not on its tokens
+        if found := self._recent.get(key):
             found = replace(found, links=page.links, called=called, said=said)
         else:
             found = self._compute(page, digest, called, said)
-        self._recent.add(digest, found)
+        self._recent.add(key, found)
         return found
 
     def elsewhere(self, found: Fingerprint, page: Page) -> Fingerprint:

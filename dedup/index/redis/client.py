@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import cache
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -242,16 +243,18 @@ class Server:
         await self._pool.disconnect()
 
 
-def limits() -> str:
-    """The limits of a claim, and what its evidence has to be, as Lua; the same as in the other stores.
+@cache
+def bits_apart() -> str:
+    """In how many bits any two octets differ, as digits: 64 KB, which a script has at hand and can't compute in time."""
+    return "".join(str((a ^ b).bit_count()) for a in range(256) for b in range(256))
 
-    And in how many bits any two octets differ, as digits: 64 KB, which a script has at hand and can't compute in time.
-    """
-    apart = "".join(str((a ^ b).bit_count()) for a in range(256) for b in range(256))
+
+def limits() -> str:
+    """The limits of a claim, and what its evidence has to be, as Lua; the same as in the other stores."""
     numbers = (
         f"local {name} = {getattr(module, name)!r}\n" for module, names in LIMITS.items() for name in names
     )
-    return "".join((*numbers, f"local BITS_APART = '{apart}'\n"))
+    return "".join((*numbers, f"local BITS_APART = '{bits_apart()}'\n"))
 
 
 def source(verb: str) -> bytes:

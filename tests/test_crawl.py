@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -25,6 +24,7 @@ from tests.support import ROOT
 from tests.support.cluster import Cluster
 from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
+from tests.support.warm import python
 
 #: Contents that no crawl may keep: robots.txt forbids their only page.
 HIDDEN = {"accounts"}
@@ -343,7 +343,7 @@ def test_a_start_host_beyond_ascii_is_recognised_in_its_own_links() -> None:
 
 
 def run_module(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "crawler", *arguments]
+    command = [python(), "-m", "crawler", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=LIMIT, check=False)
 
 

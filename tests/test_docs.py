@@ -14,6 +14,7 @@ import pytest
 
 from tests.support import ROOT
 from tests.support.waiting import LIMIT
+from tests.support.warm import programs
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
@@ -64,7 +65,9 @@ def assert_shown(wanted: list[str], printed: list[str]) -> None:
 def test_every_example_prints_what_the_text_shows(
     page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    monkeypatch.setenv(
+        "PATH", str(programs() if page != "README.md" else Path(sys.executable).parent), prepend=":"
+    )
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     folder, examples = tmp_path, 0
     for kind, block in BLOCK.findall((ROOT / page).read_text()):

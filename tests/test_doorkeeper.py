@@ -8,7 +8,6 @@ import gzip
 import json
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ from scrapy import Request
 
 from dedup.scrapy import doorkeeper
 from dedup.scrapy.doorkeeper import ASKED, Doorkeeper, Refused
-from tests.support import ROOT
+from tests.support import ROOT, warm
 from tests.support.crawls import Site, html, page, words
 from tests.support.logs import record
 from tests.support.processes import scrapy
@@ -270,7 +269,7 @@ print(answers)
 
 def python(script: str, url: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", script, url],
+        [warm.python(), "-c", script, url],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -31,6 +31,7 @@ from tests.support import ROOT
 from tests.support.logs import HOSTILE, lines, record
 from tests.support.processes import scrapy
 from tests.support.waiting import LIMIT
+from tests.support.warm import python
 
 
 @pytest.fixture
@@ -506,7 +507,7 @@ def test_a_wrong_condition_is_refused_by_the_name_of_its_option(
 
 def test_who_has_read_enough_may_go(log: Path) -> None:
     log.write_text(lines(record()) * 3_000)
-    command = [sys.executable, "-m", "scrapy", "duplicates", "--csv", str(log)]
+    command = [python(), "-m", "scrapy", "duplicates", "--csv", str(log)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout
         assert running.stderr
@@ -519,7 +520,7 @@ def test_who_has_read_enough_may_go(log: Path) -> None:
 def test_on_a_terminal_there_are_colours_and_nothing_else_of_the_kind(log: Path) -> None:
     log.write_text(lines(*MIXED))
     here, there = pty.openpty()
-    command = [sys.executable, "-m", "scrapy", "duplicates", str(log)]
+    command = [python(), "-m", "scrapy", "duplicates", str(log)]
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80"}
     with subprocess.Popen(command, cwd=ROOT, stdout=there, stderr=there, env=environment) as running:
         os.close(there)
@@ -537,7 +538,7 @@ def test_a_progress_bar_keeps_out_of_the_output(log: Path) -> None:
         for _ in range(9):
             file.write(lines(record()) + " " * (MAX_LINE - 1) + "\n")
     here, there = pty.openpty()
-    command = [sys.executable, "-m", "scrapy", "duplicates", "--json", str(log)]
+    command = [python(), "-m", "scrapy", "duplicates", "--json", str(log)]
     environment = os.environ | {"TERM": "xterm-256color"}
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=there, env=environment

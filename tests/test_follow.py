@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from dedup.scrapy import Parked
 from dedup.scrapy.parked import parked_urls
 from tests.support.crawls import TWINS, Answer, Run, Site, Walker, html, page
 from tests.support.waiting import LIMIT
+from tests.support.warm import python
 
 
 @pytest.fixture
@@ -291,7 +291,7 @@ def test_the_site_spider_begins_with_what_is_parked(
 
 def scrapy(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Runs a command of Scrapy in a folder without a project."""
-    command = [sys.executable, "-m", "scrapy", *arguments]
+    command = [python(), "-m", "scrapy", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=LIMIT, check=False)
 
 

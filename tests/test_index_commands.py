@@ -9,7 +9,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -34,6 +33,7 @@ from tests.support import ROOT
 from tests.support.processes import scrapy
 from tests.support.surveys import claim_of
 from tests.support.waiting import LIMIT
+from tests.support.warm import python
 
 RUN, OTHER_RUN = "0f" * 16, "1e" * 16
 #: What could harm a terminal.
@@ -656,7 +656,7 @@ def test_an_import_that_is_interrupted_goes_on_when_it_is_repeated(
 ) -> None:
     lines = [header_line(index()), *(page_line(entry(number)) for number in range(7000))]
     settings = ("-s", f"DEDUP_INDEX={address}", "-s", f"DEDUP_NAMESPACE={namespace}")
-    program = [sys.executable, "-m", "scrapy", "index", "import", "-", *settings]
+    program = [python(), "-m", "scrapy", "index", "import", "-", *settings]
     with subprocess.Popen(
         program, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -686,9 +686,7 @@ def test_who_has_seen_enough_of_an_export_gets_no_traceback(
     index: Make, address: str, namespace: str
 ) -> None:
     filled(index, [entry(number) for number in range(3000)])
-    command = (
-        f"{sys.executable} -m scrapy index export - -s DEDUP_INDEX={address} -s DEDUP_NAMESPACE={namespace}"
-    )
+    command = f"{python()} -m scrapy index export - -s DEDUP_INDEX={address} -s DEDUP_NAMESPACE={namespace}"
     done = subprocess.run(
         f"{command} | head -1",
         shell=True,

@@ -16,6 +16,7 @@ from dedup.report.document import MARK, write_report
 from tests.support import ROOT
 from tests.support.crawls import TWINS, Run
 from tests.support.waiting import LIMIT
+from tests.support.warm import python
 
 PAGE = " ".join(f"word{number}" for number in range(100))
 
@@ -207,7 +208,7 @@ def test_standard_output_may_be_a_log_in_a_file_but_not_in_a_pipe(tmp_path: Path
     script = (
         "from dedup.droplog.log import DropLog; DropLog('/dev/stdout').write({'url': 'http://a.example/'})"
     )
-    command = [sys.executable, "-c", script]
+    command = [python(), "-c", script]
     with (tmp_path / "out").open("w") as out:
         assert subprocess.run(command, stdout=out, cwd=ROOT, timeout=LIMIT, check=False).returncode == 0
     assert (tmp_path / "out").read_text() == '{"url": "http://a.example/"}\n'

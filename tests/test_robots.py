@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.support.crawls import Run, Site, Walker, page
 from tests.support.logs import record
 from tests.support.projects import documented
 from tests.support.waiting import LIMIT
+from tests.support.warm import python
 
 ROBOTS = 200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\n"
 FORBIDDEN = [f"/private/{number}" for number in range(7)]
@@ -35,7 +35,7 @@ def slow(site: Site) -> Site:
 
 def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *map(str, arguments)],
+        [python(), *map(str, arguments)],
         cwd=cwd,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -7,7 +7,6 @@ docs/spiders.md are among those that crawl here.
 import asyncio
 import json
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from threading import Event
@@ -28,6 +27,7 @@ from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, html, 
 from tests.support.projects import documented as code
 from tests.support.redis import Server
 from tests.support.waiting import LIMIT
+from tests.support.warm import python
 
 Documented = Callable[[str], type[Spider]]
 
@@ -139,7 +139,7 @@ def test_the_documented_browser_never_runs_out_of_pages(
         "PLAYWRIGHT_MAX_PAGES_PER_CONTEXT": 2,
     }
     options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-    command = [sys.executable, "-m", "scrapy", "runspider", "documented.py", "-O", "items.jsonl", *options]
+    command = [python(), "-m", "scrapy", "runspider", "documented.py", "-O", "items.jsonl", *options]
     done = subprocess.run(
         [str(part) for part in command],
         cwd=tmp_path,

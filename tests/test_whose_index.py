@@ -1,7 +1,6 @@
 """Whose pages are compared with whose, and what writes to an index: a spider's crawls, and nothing else."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from dedup.scrapy.commands.index.run import spider_meant
 from dedup.scrapy.settings import default_namespace, file_of
 from tests.support.crawls import TWINS, Run, Site, Walker, page
 from tests.support.waiting import LIMIT
+from tests.support.warm import python
 
 
 class Other(Walker):
@@ -131,14 +131,14 @@ def project(site: Site, tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "scrapy", *arguments]
+    command = [python(), "-m", "scrapy", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=LIMIT)
 
 
 @pytest.mark.parametrize("command", ["parse", "fetch", "shell"])
 def test_commands_that_only_try_something_out_write_nothing(command: str, site: Site, project: Path) -> None:
     code = ["-c", "response.status"] if command == "shell" else []
-    arguments = [sys.executable, "-m", "scrapy", command, "--spider", "tale", site.url + "/a", *code]
+    arguments = [python(), "-m", "scrapy", command, "--spider", "tale", site.url + "/a", *code]
     done = subprocess.run(arguments, cwd=project, capture_output=True, text=True, check=False, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     assert site.requests[-1] == "/a"

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -18,6 +17,7 @@ import pytest
 from tests.support import ROOT
 from tests.support.crawls import Site
 from tests.support.waiting import LIMIT
+from tests.support.warm import python
 
 __all__ = ["Done", "Project", "documented", "project"]
 
@@ -109,7 +109,7 @@ class Project:
         for name in ("items.jsonl", "stats.json"):
             (self.folder / name).unlink(missing_ok=True)
         done = subprocess.run(
-            [sys.executable, "-m", "scrapy", *arguments],
+            [python(), "-m", "scrapy", *arguments],
             cwd=self.folder,
             env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
             capture_output=True,

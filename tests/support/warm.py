@@ -1,0 +1,175 @@
+"""A Python that has already imported what the commands of Scrapy need: its programs are forks of it.
+
+So each is a process of its own, as a user's is, and starts in a tenth of the time.  The folder that `programs` gives has
+a ``python`` (``-m MODULE``, ``-c CODE`` or a file) and a ``scrapy`` that take the place of the true ones: they hand
+arguments, environment, working directory, standard streams and signals over to the fork, and end as it ends.
+Only what an interpreter reads at its start, such as PYTHONHASHSEED, is not heeded.
+"""
+
+import atexit
+import gc
+import marshal
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import warnings
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
+
+__all__ = ["programs", "python"]
+
+#: What most commands import.  Nothing of it may read the environment, or begin a thread.
+MODULES = [
+    "scrapy.cmdline",
+    "scrapy.commands.crawl",
+    "scrapy.core.downloader.handlers.http11",
+    "scrapy.extensions.feedexport",
+    "dedup.scrapy.middleware",
+    "dedup.index.local.index",
+    "dedup.index.redis.index",
+]
+#: What takes the place of a program, and starts fast, since it imports next to nothing.
+PROGRAM = """#!{python} -IS
+import marshal, os, signal, socket, sys
+line = socket.socket(socket.AF_UNIX)
+line.connect({address!r})
+socket.send_fds(line, [b"."], [0, 1, 2])
+call = marshal.dumps((sys.argv, os.getcwd(), dict(os.environ)))
+line.sendall(len(call).to_bytes(8, "big") + call)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, frame: line.sendall(bytes([number])))
+ended = line.recv(2)
+if len(ended) < 2:
+    sys.exit("The Python that is forked has gone")
+status = int.from_bytes(ended, "big", signed=True)
+if status < 0:
+    signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+os._exit(status)
+"""
+
+
+@cache
+def programs() -> Path:
+    """The folder of the programs; their Python lives as long as this process.  Where the system has no pidfd,
+    they are the true ones."""
+    if not hasattr(os, "pidfd_open"):
+        return Path(sys.executable).parent
+    folder = tempfile.TemporaryDirectory(prefix="shingleback-")
+    address = f"{folder.name}/line"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(64)
+        server = subprocess.Popen(
+            [sys.executable, __file__, str(listener.fileno())],
+            stdin=subprocess.PIPE,
+            pass_fds=[listener.fileno()],
+            start_new_session=True,
+        )
+    text = PROGRAM.format(python=os.path.realpath(sys.executable), address=address)
+    for name in ("python", "scrapy"):
+        path = Path(folder.name, name)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    @atexit.register
+    def end() -> None:
+        server.communicate()
+        folder.cleanup()
+
+    return Path(folder.name)
+
+
+def python() -> str:
+    """The program that takes the place of `sys.executable`."""
+    return str(programs() / "python") if hasattr(os, "pidfd_open") else sys.executable
+
+
+# --- The Python that is forked ------------------------------------------------------------------------
+
+
+def serve(listener: socket.socket) -> list[str]:
+    """Forks for each program that asks; returns only in these forks, with the arguments."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
+        line, _ = listener.accept()
+        with line:
+            if os.fork():
+                continue
+            listener.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            streams = socket.recv_fds(line, 1, 3)[1]
+            with line.makefile("rb") as file:
+                arguments, folder, environment = marshal.loads(file.read(int.from_bytes(file.read(8), "big")))
+            if child := os.fork():
+                for stream in streams:
+                    os.close(stream)
+                keep(line, child)
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        return arguments
+    os._exit(0)  # whoever has started this process is gone
+
+
+def keep(line: socket.socket, child: int) -> NoReturn:
+    """Passes signals on to a fork, and tells how it ended.  A program that was killed takes its fork along."""
+    end = os.pidfd_open(child)
+    while end not in select.select([line, end], [], [])[0]:
+        number = line.recv(1)
+        os.kill(child, number[0] if number else signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with suppress(OSError):
+        line.sendall(status.to_bytes(2, "big", signed=True))
+    os._exit(0)
+
+
+def begin(program: str, *arguments: str) -> None:
+    """Does what the interpreter does at its start, and runs the program."""
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
+    sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(":"))
+    if os.environ.get("PYTHONWARNINGS") == "ignore":
+        warnings.simplefilter("ignore")
+    sys.path[0] = os.getcwd()
+    if Path(program).name == "scrapy":
+        from scrapy.cmdline import execute
+
+        sys.argv = [program, *arguments]
+        sys.exit(execute())
+    elif arguments[0] == "-m":
+        sys.argv = [*arguments[1:]]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    elif arguments[0] == "-c":
+        sys.argv = ["-c", *arguments[2:]]
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        exec(arguments[1], vars(main))  # noqa: S102
+    else:
+        sys.argv = [*arguments]
+        sys.path[0] = str(Path(arguments[0]).parent.absolute())
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).parents[2])
+    for name in MODULES:
+        with suppress(ImportError):  # of what is not installed
+            import_module(name)
+    gc.collect()
+    gc.freeze()
+    with socket.socket(fileno=int(sys.argv[1])) as listener:
+        called = serve(listener)
+    begin(*called)

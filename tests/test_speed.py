@@ -92,7 +92,7 @@ async def test_a_page_of_an_index_that_is_opened_costs_a_fraction_of_a_parse(tmp
 
 @driven
 async def test_a_page_whose_body_is_known_costs_a_part_of_one_that_is_read(tmp_path: Path) -> None:
-    stories = [text(seed, "and so on, at length " * 800) for seed in range(50)]
+    stories = [text(seed, "and so on, at length " * 3_000) for seed in range(50)]
     async with filtering(tmp_path / "drops.jsonl", max_cluster=0) as it:
         numbers = iter(range(1_000))
 

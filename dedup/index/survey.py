@@ -4,6 +4,7 @@ A survey may be taken while crawls are running, and of a damaged index: what can
 can't is counted.  `Survey.findings` says which invariants don't hold, and how to repair that.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -58,9 +59,19 @@ class Survey(ABC):
     async def count(self) -> int:
         """How many pages are filed, readable or not; a guess where the index is damaged."""
 
+    async def pages(self, *, run: str = "", before: float = math.inf) -> AsyncIterator[Filed]:
+        """Every page, in the order of their filing; or those of a run, or filed ``before`` a time.
+
+        The time is in seconds since 1970.  A page that can't be read may be one of these, and is told, if it is met.
+        """
+        async for found in self._pages(run, before):
+            entry = found.entry
+            if entry is None or (run in ("", entry.run) and entry.filed < before):
+                yield found
+
     @abstractmethod
-    def pages(self) -> AsyncIterator[Filed]:
-        """Every page, in the order of their filing."""
+    def _pages(self, run: str, before: float) -> AsyncIterator[Filed]:
+        """At least these pages, in the order of their filing; of all others as few as the store can."""
 
     @abstractmethod
     def hosts(self) -> AsyncIterator[KnownHost]:

@@ -50,6 +50,8 @@ BATCH = 1000
 #: How many tables of hosts a file holds; beyond them, those that were saved the longest ago are forgotten.
 MAX_SAVED = 10_000
 
+#: By which pages of a run, or before a time, are found; older files get it when they are opened.
+_BY_RUN = "CREATE INDEX IF NOT EXISTS pages_by_run ON pages (run, filed);"
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {LAYOUT};
@@ -71,6 +73,7 @@ CREATE TABLE pages (
     called BLOB NOT NULL,           -- heading, names and place, 8 bytes each, big-endian
     checksum BLOB NOT NULL          -- XXH3 of the eleven columns above, 8 bytes, big-endian
 );
+{_BY_RUN}
 CREATE TABLE hosts (
     number INTEGER PRIMARY KEY,     -- in the order of saving
     name TEXT NOT NULL UNIQUE,
@@ -132,6 +135,7 @@ class Store(IndexFile):
             self._identity = self._identify()
             with self._writer:
                 self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
+                self._writer.execute(_BY_RUN)
                 if self._unpacked is not None:
                     self._writer.execute(SCHEMA)
                     put(self._writer, pack(*self._unpacked))

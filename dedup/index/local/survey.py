@@ -4,6 +4,7 @@ What is damaged is passed over page by page: SQLite says which part of a file it
 is asked for it.
 """
 
+import math
 import os
 import sqlite3
 from array import array
@@ -33,6 +34,13 @@ ROW = 64
 #: No page was ever given a number beyond this.
 HIGHEST = 1 << 62
 
+#: Every run that has filed pages, each found by one step in the index of the runs; and the pages of one.
+_RUNS = """
+WITH RECURSIVE found(run) AS (
+    SELECT min(run) FROM pages UNION ALL SELECT (SELECT min(run) FROM pages WHERE run > found.run) FROM found WHERE run NOTNULL
+) SELECT run FROM found WHERE run NOTNULL
+"""
+_NUMBERS_OF = "SELECT number FROM pages WHERE run = ? AND filed < ?"
 #: A row's number, and the page that it holds; None if it can't be read.
 Row = tuple[int, Entry | None]
 
@@ -77,6 +85,20 @@ class _Readable(IndexFile):
                     yield from self._row(f"{statement} = ?", number)
                 at += BATCH
                 left -= BATCH
+
+    def rows_of(self, run: str, before: float) -> Iterator[Row]:
+        """The rows of a run, or filed ``before`` a time, by number; if SQLite can't tell them, every row."""
+        statement = f"SELECT number, {COLUMNS} FROM pages WHERE number = ?"
+        try:
+            runs = [run] if run else [name for (name,) in self.connection.execute(_RUNS)]
+            asked = ((name, before) for name in runs)
+            found = (self.connection.execute(_NUMBERS_OF, values).fetchall() for values in asked)
+            numbers = sorted(number for rows in found for (number,) in rows)
+        except sqlite3.DatabaseError:
+            yield from self.rows()
+        else:
+            for number in numbers:
+                yield from self._row(statement, number)
 
     def mispacked(self, numbers: Hashes, keys: Hashes, unread: Collection[int]) -> Iterator[str]:
         """Segments that are not as they were written, or whose pages are not those in the rows.
@@ -159,8 +181,9 @@ class FileSurvey(Survey):
             return 0
         return int(number)
 
-    async def pages(self) -> AsyncIterator[Filed]:
-        for _, entry in self._file.rows():
+    async def _pages(self, run: str, before: float) -> AsyncIterator[Filed]:
+        everything = not run and before == math.inf
+        for _, entry in self._file.rows() if everything else self._file.rows_of(run, before):
             yield self.readable(entry, State.DONE)
 
     async def hosts(self) -> AsyncIterator[KnownHost]:

@@ -21,6 +21,9 @@ h:BLAKE2b           string      the table of a host, of whose name these are 16 
                                 `dedup.index.redis.hosts`
 hosts               sorted set  those bytes -> when that table was written last, in ms of the
                                 server's clock; of more than 10,000, the oldest is taken out
+began               hash        run -> the last number given out when it began, or 0 if it has pages
+                                with lower ones; of 10,000 runs.  added -> the last number of a page
+                                that came from another index
 runs                sorted set  run -> when its lease ends, in ms of the server's clock, or, with a
                                 minus, the number that it took when it finished; of those, 1,000
                                 are remembered
@@ -42,7 +45,7 @@ PAGE = re.compile(rb"p:([1-9][0-9]{0,14})")
 BUCKET = re.compile(rb"(?:i|t:(0|[1-9][0-9]{0,3})):(0|[1-9a-f][0-9a-f]{0,15})")
 #: Every kind of key, by its name after the prefix, and its type.
 KINDS = (
-    (re.compile(rb"header|pending"), b"hash"),
+    (re.compile(rb"header|pending|began"), b"hash"),
     (re.compile(rb"sequence|released"), b"string"),
     (re.compile(rb"runs|hosts"), b"zset"),
     (re.compile(rb"h:.{%d}" % ID_OCTETS, re.DOTALL), b"string"),
@@ -65,6 +68,7 @@ class Keys:
         self.sequence = self.prefix + b"sequence"
         self.released = self.prefix + b"released"
         self.pending = self.prefix + b"pending"
+        self.began = self.prefix + b"began"
         self.runs = self.prefix + b"runs"
         self.pages = self.prefix + b"p:"  #: what the names of all records start with
         self.ids = self.prefix + b"i:"

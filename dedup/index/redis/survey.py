@@ -14,6 +14,7 @@ from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import whole
+from dedup.index.redis.span import numbers_of
 from dedup.index.survey import Filed, Finding, KnownHost, Survey
 from dedup.printing import octets as shown
 
@@ -65,15 +66,16 @@ class RedisSurvey(Survey):
         except ValueError:
             return 0
 
-    async def pages(self) -> AsyncIterator[Filed]:
-        for numbers in batches(await self._reading.numbers()):
+    async def _pages(self, run: str, before: float) -> AsyncIterator[Filed]:
+        for numbers in batches(await numbers_of(self._reading, run, before)):
             records, owners, alive = await self._reading.claims(numbers)
+            unread = [number for number, record in zip(numbers, records, strict=True) if record is None]
+            asked = [("EXISTS", self._keys.page(number)) for number in unread]
+            there = dict(zip(unread, await self._ask(asked) if asked else [], strict=True))
             for number, record, owner in zip(numbers, records, owners, strict=True):
+                if not there.get(number, True):
+                    continue  # no page has it, or it was taken out meanwhile
                 entry = whole(record or b"")
-                if record is None:
-                    (there,) = await self._ask([("EXISTS", self._keys.page(number))])
-                    if not there:
-                        continue  # taken out meanwhile
                 if owner is None or (entry and owner not in alive and owner.decode() != entry.run):
                     state = State.DONE  # perhaps met again by a run that died
                 else:

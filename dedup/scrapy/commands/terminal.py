@@ -94,12 +94,12 @@ def reading(paths: Sequence[Path]) -> Iterator[Callable[[BinaryIO], BinaryIO]]:
 
 
 @contextmanager
-def counting(what: str, total: int, least: int = MANY) -> Iterator[Callable[[], None]]:
+def counting(what: str, total: int | None, least: int = MANY) -> Iterator[Callable[[], None]]:
     """Shows how many things are done; the function that this yields has to be called for each.
 
-    There is no bar for fewer things than ``least``.
+    There is no bar for fewer things than ``least``; where nobody knows how many there are, it shows only the number.
     """
-    if total < least or not sys.stderr.isatty():
+    if (total is not None and total < least) or not sys.stderr.isatty():
         yield lambda: None
         return
     with _progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as progress:

@@ -100,7 +100,7 @@ class ClusterSurvey(Survey):
     async def count(self) -> int:
         return await count_pages(self._cluster, self._keys.pages)
 
-    async def pages(self) -> AsyncIterator[Filed]:
+    async def _pages(self, run: str, before: float) -> AsyncIterator[Filed]:
         alive = await self._alive()
         async for _, octets in self._records():
             record = _whole(octets)

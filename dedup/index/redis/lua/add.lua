@@ -13,7 +13,9 @@ for page = 0, (#KEYS - 4) / per_page - 1 do
     last = number
     redis.call('SET', ARGV[5] .. number, record)
     for table = 0, per_page - 1 do put_in(KEYS[first + table], key_at(keys, table), number) end
+    unbind(as_text(record:sub(RUN_AT, RUN_END)))
     filed = filed + 1
   end
 end
+if filed > 0 then redis.call('HSET', beginnings, 'added', last) end
 return answer(filed)

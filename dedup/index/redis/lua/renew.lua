@@ -13,5 +13,6 @@ elseif ARGV[5] == 'finished' then
   if #old > 0 then redis.call('ZREM', runs, unpack(old)) end
 else
   redis.call('ZADD', runs, now + ARGV[5], run)
+  note_beginning(run, last)
 end
 return answer(last)

@@ -1,12 +1,12 @@
 """`scrapy index forget`: takes pages out of the index, so that they will be claimed as new."""
 
+import math
 import re
-from collections.abc import Callable
 from datetime import datetime
 
 from dedup.droplog.record import moment
 from dedup.errors import SettingsError
-from dedup.index import Entry, Index
+from dedup.index import Index
 from dedup.index.entry import original_id
 from dedup.index.survey import BATCH
 from dedup.printing import clock, inert, many
@@ -18,17 +18,22 @@ __all__ = ["forget_pages"]
 
 async def forget_pages(index: Index, urls: list[str], run: str, older_than: str, dry_run: bool) -> int:
     """Forgets the pages of some URLs, of a run, or filed before a time, and returns the exit status."""
-    wanted = _condition(urls, run, older_than)
+    if run and not re.fullmatch("[0-9a-f]{32}", run):
+        raise SettingsError(
+            f"--run is '{inert(run, 60)}'; allowed: 32 hex digits, as scrapy index info shows them"
+        )
+    before = _seconds(older_than) if older_than else math.inf
+    ids, wanted = {page_id(url) for url in urls}, set(urls)
     found: list[str] = []
     matched = forgotten = unreadable = 0
     async with surveyed(index) as survey:
         if not dry_run:
             await index.open()
-        with counting("Reading", await survey.count()) as advance:
-            async for entry, state in survey.pages():
+        with counting("Reading", await survey.count() if urls else None) as advance:
+            async for entry, state in survey.pages(run=run, before=before):
                 advance()
                 unreadable += entry is None
-                if entry is None or not wanted(entry):
+                if entry is None or (urls and not (entry.page_id in ids or entry.url in wanted)):
                     continue
                 matched += 1
                 if dry_run:
@@ -46,21 +51,6 @@ async def forget_pages(index: Index, urls: list[str], run: str, older_than: str,
         left = f"{many(unreadable, 'page')} can't be read and were left in the index; see scrapy index check"
         complain("index", left)
     return 0
-
-
-def _condition(urls: list[str], run: str, older_than: str) -> Callable[[Entry], bool]:
-    """The function that tells whether a page is to be forgotten; just one of the arguments is given."""
-    if run:
-        if not re.fullmatch("[0-9a-f]{32}", run):
-            raise SettingsError(
-                f"--run is '{inert(run, 60)}'; allowed: 32 hex digits, as scrapy index info shows them"
-            )
-        return lambda entry: entry.run == run
-    if older_than:
-        before = _seconds(older_than)
-        return lambda entry: entry.filed < before
-    ids, wanted = {page_id(url) for url in urls}, set(urls)
-    return lambda entry: entry.page_id in ids or entry.url in wanted
 
 
 def _seconds(older_than: str) -> float:

@@ -1,0 +1,141 @@
+"""The pages of a run, and those filed before a time: all of them are found, and few others are read."""
+
+import math
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import redis
+
+from dedup.index import Index
+from dedup.index.redis import span
+from dedup.index.redis.survey import RedisSurvey
+from tests.support.coroutines import driven
+from tests.support.fingerprints import fingerprint_of
+from tests.support.stores import PERSISTENT, opened_at
+from tests.support.surveys import entry, unopened
+
+RUNS = [f"{number:032x}" for number in range(1, 7)]
+DAY = 86_400
+START = 1_800_000_000
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The clock that claims read."""
+    clock = SimpleNamespace(now=START, time=lambda: clock.now)
+    monkeypatch.setattr("dedup.index.contract.time", clock)
+    return clock
+
+
+async def found_by(index: Index, run: str = "", before: float = math.inf) -> list[str]:
+    """Asks a survey for the pages of a run, or of a time; the ids of those that it tells."""
+    survey = await index.survey()
+    assert survey is not None
+    try:
+        return [filed.page_id async for filed, _ in survey.pages(run=run, before=before) if filed]
+    finally:
+        await survey.close()
+
+
+@PERSISTENT
+@driven
+async def test_every_page_of_a_run_and_of_a_time_is_found(
+    address: str, namespace: str, clock: SimpleNamespace
+) -> None:
+    """Five crawls, a day apart, meet pages of earlier ones and new ones; pages of other indexes come in between."""
+    rng, numbers, fresh = random.Random(5), count(), count(1000)
+    known: list[int] = []
+    for run in RUNS[:5]:
+        clock.now += DAY
+        async with opened_at(address, namespace=namespace, run=run) as index:
+            if run != RUNS[0]:
+                await index.add(
+                    [entry(next(fresh), run=rng.choice(RUNS), filed=clock.now - 3 * DAY) for _ in range(5)]
+                )
+            new = [next(numbers) for _ in range(30)]
+            for number in rng.sample(known, min(len(known), 8)) + new:
+                clock.now += 60
+                await index.claim(
+                    f"page {number}",
+                    f"http://a/{number}",
+                    fingerprint_of(random.Random(number).getrandbits(64)),
+                )
+                if rng.random() < 0.8:
+                    await index.confirm(f"page {number}")
+                elif rng.random() < 0.5:
+                    await index.release(f"page {number}")
+            known += new
+            await index.forget([f"page {number}" for number in rng.sample(known, 4)])
+    async with opened_at(address, namespace=namespace) as index:
+        survey = await index.survey()
+        assert survey is not None
+        filed = [page async for page, _ in survey.pages() if page]
+        await survey.close()
+        assert len(filed) > 100
+        for run in [*RUNS, "f" * 32]:
+            assert await found_by(index, run=run) == [page.page_id for page in filed if page.run == run]
+        for moment in (START, *(page.filed for page in rng.sample(filed, 8)), clock.now + 1):
+            expected = [page.page_id for page in filed if page.filed < moment]
+            assert await found_by(index, before=moment) == expected
+
+
+@pytest.fixture
+def server(redis_socket: Path) -> Iterator[redis.Redis]:
+    with redis.Redis(unix_socket_path=str(redis_socket)) as client:
+        yield client
+
+
+@pytest.mark.parametrize("store", ["redis"])
+@driven
+async def test_redis_is_asked_for_no_page_that_was_filed_by_later_runs_or_after_the_time(
+    address: str, namespace: str, clock: SimpleNamespace, server: redis.Redis
+) -> None:
+    for run in RUNS[:3]:
+        clock.now += 10 * DAY
+        async with opened_at(address, namespace=namespace, run=run) as index:
+            for number in range(150):
+                page_id = f"{run} {number}"
+                await index.claim(
+                    page_id,
+                    f"http://a/{run}/{number}",
+                    fingerprint_of(random.Random(page_id).getrandbits(64)),
+                )
+                await index.confirm(page_id)
+    async with opened_at(address, namespace=namespace) as index:
+        survey = await index.survey()
+        assert isinstance(survey, RedisSurvey)
+        scans = server.info("commandstats").get("cmdstat_scan", {}).get("calls", 0)
+        for run in RUNS[:3]:
+            numbers = await span.numbers_of(survey._reading, run, math.inf)
+            assert 150 <= len(numbers) < 170, "some confirmations take a number, too"
+            assert len(await found_by(index, run=run)) == 150
+        for past in (1, 2):
+            before = START + (10 * past + 5) * DAY
+            assert 150 * past <= len(await span.numbers_of(survey._reading, "", before)) < 170 * past
+            assert len(await found_by(index, before=before)) == 150 * past
+        assert server.info("commandstats").get("cmdstat_scan", {}).get("calls", 0) == scans
+        await survey.close()
+
+
+@pytest.mark.parametrize("store", ["file"])
+@driven
+async def test_a_file_from_before_gets_its_index_of_runs_when_it_is_opened(
+    address: str, namespace: str
+) -> None:
+    async with opened_at(address, namespace=namespace) as index:
+        await index.add([entry(number, run=RUNS[number % 2]) for number in range(10)])
+    path = address.partition(":")[2]
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("DROP INDEX pages_by_run")
+    async with unopened(address, namespace=namespace) as index:
+        assert len(await found_by(index, run=RUNS[0])) == 5
+    async with opened_at(address, namespace=namespace):
+        pass
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("SELECT 1 FROM sqlite_master WHERE name = 'pages_by_run'").fetchall()

@@ -1,6 +1,7 @@
 """A long crawl takes no more memory than a short one, but for what the index files."""
 
 import asyncio
+import gc
 import random
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
-from tests.support.crawls import ADDON
+from tests.support.crawls import ADDON, TWINS, Run, Walker
 
 #: Pages of the crawl, after how many the filter's memories are full, and how many contents there are.
 PAGES, WARM, CONTENTS = 100_000, 30_000, 600
@@ -89,3 +90,19 @@ def test_a_crawl_of_100_000_pages_grows_no_more_once_it_is_warm(tmp_path: Path) 
     assert found["dedup/equal_bodies"] > PAGES / 4
     assert found["dedup/new"] < 2 * CONTENTS
     assert sizes[PAGES] - sizes[WARM] < SLACK
+
+
+class Collected(Walker):
+    """Notes how many objects the collector of garbage leaves out."""
+
+    left_out = -1
+
+    def parse(self, response: Any) -> Any:
+        type(self).left_out = gc.get_freeze_count()
+        yield from super().parse(response)
+
+
+def test_what_an_earlier_crawl_of_the_process_has_left_behind_is_collected(crawl: Run) -> None:
+    before = gc.get_freeze_count()
+    crawl(TWINS, Collected)
+    assert 0 <= Collected.left_out <= before

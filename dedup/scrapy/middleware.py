@@ -19,7 +19,6 @@ from dedup.errors import DedupError, IndexInUseError, SettingsError
 from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.printing import inert
-from dedup.scrapy import garbage
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component
 from dedup.scrapy.engine import Engine
@@ -62,7 +61,6 @@ class NearDuplicateMiddleware(Component):
         self._dropped: dict[str, None] = {}  # page ids that an errback was told of, oldest first
         self._logger = logger_for(crawler, __name__)
         self._tasks: set[asyncio.Task[None]] = set()  # else they might be collected while running
-        self._leaves_out = False
 
     async def spider_opened(self, spider: Spider) -> None:
         """Opens index and log, and makes the filter; stops the crawl before any page if that fails."""
@@ -86,7 +84,6 @@ class NearDuplicateMiddleware(Component):
             refuse(self.crawler, error)
             return
         self.crawler.signals.send_catch_log(filter_opened, filter=self.filter, options=options, spider=spider)
-        self._leaves_out = garbage.leave_out()
 
     async def _start(self, spider: Spider) -> tuple[Filter, Options]:
         settings: BaseSettings = self.crawler.settings
@@ -215,8 +212,6 @@ class NearDuplicateMiddleware(Component):
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Writes what is confirmed; pages that were never processed are released."""
         filter, self.filter = self.filter, None
-        if self._leaves_out:
-            garbage.take_in()
         if filter is not None:
             # What is left to be crawled is in the JOBDIR, if there is one; else it is lost.
             await filter.close(finished=reason == "finished" or bool(self.crawler.settings.get("JOBDIR")))

@@ -7,35 +7,34 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from scrapy import Request, Spider, signals
+from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
-from twisted.python.failure import Failure
 
+from crawler.checked import CheckedSpider
 from crawler.items import PageItem
 from dedup import SettingsError
 from dedup.page.limits import UNPARSABLE, unreadable
-from dedup.scrapy import judgement, refuse
+from dedup.scrapy import judgement
 from dedup.scrapy.parked import parked_urls
 
 __all__ = ["SiteSpider"]
 
 
-class SiteSpider(Spider):
+class SiteSpider(CheckedSpider):
     """``scrapy crawl site -a start=URL[,URL...]|FILE [-a allow=REGEX] [-a deny=REGEX] [-a shard=I/N]``
 
-    A file is a log of parked links: the crawl begins with those that it says are still parked.  The spider stays on the hosts of the start URLs and their subdomains.  It follows the links whose URL matches
-    ``allow``, if that is given, and doesn't match ``deny``.  A page that would take too long to parse gives an
-    item without a title, and its links are not followed.
+    A file is a log of parked links: the crawl begins with those that it says are still parked.  The spider stays on
+    the hosts of the start URLs and their subdomains.  It follows the links whose URL matches ``allow``, if that is
+    given, and doesn't match ``deny``.  A page that would take too long to parse gives an item without a title, and
+    its links are not followed.
     """
 
     name = "site"
 
     def __init__(self, start: str = "", allow: str = "", deny: str = "", **kwargs: Any) -> None:
         super().__init__()
-        self.wrong: SettingsError | None = None
         self.start_urls: list[str] = []
         try:
             if kwargs:
@@ -54,27 +53,14 @@ class SiteSpider(Spider):
         """Is called by Scrapy.  ``shard`` is the setting DEDUP_SHARD."""
         if shard := kwargs.pop("shard", ""):
             crawler.settings.set("DEDUP_SHARD", shard, "cmdline")
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.opened, signals.spider_opened)
-        return spider
-
-    def opened(self) -> None:
-        """Stops a crawl with wrong arguments before it begins."""
-        if self.wrong:
-            refuse(self.crawler, self.wrong)
+        return super().from_crawler(crawler, *args, **kwargs)
 
     async def start(self) -> AsyncIterator[Request]:
         """Requests the start URLs.  Unlike with Scrapy's default, a link to one of them doesn't fetch it again."""
-        meta = (
-            {"dedup": "drop"} if self._parked else {}
-        )  # what was parked is no page to begin with, but like others
+        # What was parked is no page to begin with, but like others.
+        meta = {"dedup": "drop"} if self._parked else {}
         for url in self.start_urls:
             yield Request(url, errback=self.failed, meta=dict(meta))
-
-    def failed(self, failure: Failure) -> None:
-        """Logs a line for a page that can't be had, but not for one that was filtered, which is logged elsewhere."""
-        if not isinstance(failure.value, IgnoreRequest):
-            self.logger.error("%s: %s", getattr(failure, "request", ""), failure.getErrorMessage())
 
     def parse(self, response: Response) -> Iterator[PageItem | Request]:
         """Yields an item for the page, and requests for its links."""

@@ -4,15 +4,14 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from scrapy import Request, Spider, signals
-from scrapy.crawler import Crawler
+from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Headers, Response, TextResponse
 from scrapy.responsetypes import responsetypes
-from twisted.python.failure import Failure
 
+from crawler.checked import CheckedSpider
 from crawler.items import PageItem
 from dedup import SettingsError
 from dedup.scrapy import judgement, refuse
@@ -40,7 +39,7 @@ class ArchiveMiddleware:
         return response
 
 
-class WarcSpider(Spider):
+class WarcSpider(CheckedSpider):
     """``scrapy crawl warc -a path=FILE[,FILE...]``
 
     The files are what `scrapy dedup` reads.  Their pages come in the order of the files, as if they were fetched; no
@@ -61,7 +60,6 @@ class WarcSpider(Spider):
         from dedup.archive import open_input
 
         super().__init__()
-        self.wrong: SettingsError | None = None
         try:
             if kwargs:
                 raise SettingsError(f"this spider has no argument {', '.join(kwargs)}; allowed: path")
@@ -70,18 +68,6 @@ class WarcSpider(Spider):
             self.readers = [open_input(Path(name)) for name in path.split(",")]
         except SettingsError as error:
             self.wrong = error
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Is called by Scrapy."""
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.opened, signals.spider_opened)
-        return spider
-
-    def opened(self) -> None:
-        """Stops a crawl with wrong arguments before it begins."""
-        if self.wrong:
-            refuse(self.crawler, self.wrong)
 
     async def start(self) -> AsyncIterator[Request]:
         """Requests the pages, each when the one before is on its way, so that few are in memory."""
@@ -103,11 +89,6 @@ class WarcSpider(Spider):
         if left_out:
             why = ", ".join(f"{count:,} {name}" for name, count in sorted(left_out.items()))
             self.logger.warning("Not in this crawl: %s (docs/archives.md)", why)
-
-    def failed(self, failure: Failure) -> None:
-        """Logs a line for a page that was not filtered, and yet gets nowhere."""
-        if not isinstance(failure.value, IgnoreRequest):
-            self.logger.error("%s: %s", getattr(failure, "request", ""), failure.getErrorMessage())
 
     def parse(self, response: Response) -> Iterator[PageItem]:
         """Yields an item for the page."""

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
 from scrapy.settings import Settings
+from scrapy.spiders import CrawlSpider, Rule
+from scrapy.utils.test import get_crawler
 
 from dedup import SettingsError
 from dedup.scrapy.packing import pack, unpack
@@ -171,6 +175,20 @@ def test_whatever_its_url_a_request_comes_back_as_it_was(url: str) -> None:
     packed = pack(request, spider)
     assert packed is not None
     assert unpack(packed, spider).to_dict(spider=spider) == request.to_dict(spider=spider)
+
+
+class Following(CrawlSpider):
+    name = "following"
+    rules = (Rule(LinkExtractor(), callback="parse_page"),)
+
+
+def test_the_links_of_a_spider_with_rules_can_be_handed_over() -> None:
+    spider = Following.from_crawler(get_crawler(Following))
+    page = HtmlResponse("http://a.org/", body=b"<a href=b>More</a>", request=Request("http://a.org/"))
+    (link,) = spider._requests_to_follow(page)
+    packed = pack(link, spider)
+    assert packed is not None
+    assert unpack(packed, spider).to_dict(spider=spider) == link.to_dict(spider=spider)
 
 
 def test_a_wrong_shard_is_refused_before_anything_is_fetched(server: Server, tmp_path: Path) -> None:

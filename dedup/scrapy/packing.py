@@ -34,10 +34,17 @@ def pack(request: Request, spider: Spider) -> bytes | None:
     try:
         values = request.to_dict(spider=spider)
         own = {name: value for name, value in values.items() if name not in _PLAIN or value != _PLAIN[name]}
-        packed = msgspec.msgpack.encode(own)
+        packed = msgspec.msgpack.encode(own, enc_hook=_text)
         return packed if msgspec.msgpack.decode(packed) == own else None
     except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError):
         return None
+
+
+def _text(value: Any) -> str:
+    """A text of a kind of its own, such as lxml's, which the link extractors of Scrapy put into meta."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise NotImplementedError
 
 
 def unpack(packed: bytes, spider: Spider) -> Request:

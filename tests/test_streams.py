@@ -19,9 +19,9 @@ def test_a_body_that_was_cut_off_anywhere_is_told(name: str) -> None:
 @pytest.mark.parametrize("name", PACK)
 def test_of_a_bomb_no_more_is_unpacked_than_could_be_judged(name: str) -> None:
     bomb = PACK[name](bytes(ENOUGH * 16))
-    started = time.monotonic()
+    started = time.process_time()
     assert is_whole(name.encode(), bomb) is True
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("name", PACK)

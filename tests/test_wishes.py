@@ -162,9 +162,9 @@ def test_text_that_an_expression_finds_does_not_count() -> None:
     ],
 )
 def test_no_page_makes_what_is_ignored_take_long(html: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     tokens(html, ".a .a .b", "div > div div > p", "div:not(.b) .c", text=(r"\s+$", r"a*b"))
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_a_crawl_with_a_banner_drops_what_is_alike_without_it(crawl: Run, tmp_path: Path) -> None:

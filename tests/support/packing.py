@@ -4,6 +4,7 @@ import gzip
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 
 __all__ = ["PACK"]
@@ -11,6 +12,7 @@ __all__ = ["PACK"]
 #: What packs a body, by its Content-Encoding: of the newer ones, those that the installed Scrapy reads.
 PACK: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
 with suppress(ImportError):
-    PACK["br"] = import_module("brotli").compress
+    # At 11, its default, it takes nine seconds for a bomb.
+    PACK["br"] = partial(import_module("brotli").compress, quality=5)
 with suppress(ImportError):
     PACK["zstd"] = import_module("backports.zstd").compress

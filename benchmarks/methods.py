@@ -23,7 +23,7 @@ from dedup import Detector, open_index
 from dedup.fingerprint.detector import Fingerprint
 from dedup.fingerprint.shingles import resemblance
 from dedup.lab.evaluation import Stream, measure
-from dedup.lab.labelled import read_collection, read_page
+from dedup.lab.labelled import read_collection, read_html
 from dedup.page.charset import decode
 from dedup.page.read import read
 from tests.support.redis import running_server
@@ -86,7 +86,7 @@ def main() -> None:
     truth = {position[a]: {position[b]: r for b, r in near.items()} for a, near in collection.truth.items()}
     pages = [
         read(decode(html), url)
-        for html, url in (read_page(collection.paths[page], arguments.root) for page in track(order, "Pages"))
+        for html, url in (read_html(collection.paths[page], arguments.root) for page in track(order, "Pages"))
     ]
     shingles = [Detector().shingles(page) for page in pages]
     pairs = sorted((a, b) for a, near in truth.items() for b in near if a < b)

@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from dedup.index.parameters import Parameters
 from dedup.index.redis.buckets import ENTRY, numbers_of
-from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.keys import BUCKET, KINDS, PAGE
-from dedup.index.redis.reading import Numbers, Reading, batches
+from dedup.index.redis.reading import RUN, Numbers, Reading, batches, damaged_table
 from dedup.index.redis.record import header_digest, key_at, whole
 from dedup.index.survey import BATCH, Finding, unsound
 from dedup.printing import octets as shown
@@ -31,7 +30,6 @@ SUSPECTS = 1000
 LONGEST_LEASE = 24 * 3600 * 1000
 #: What is said of a page id that is lost.
 LOST_ID = "page ids that do not lead to their pages"
-_RUN = re.compile(rb"[0-9a-f]{32}")
 _COUNT = re.compile(rb"[0-9]{1,15}")
 _MEMBER = np.dtype([*ENTRY.descr, ("scope", ">u8"), ("own", ">u8")])
 
@@ -192,13 +190,8 @@ class Invariants:
             octets, written = await self.server.ask(commands, together=True)
             if octets is None:
                 continue  # taken out meanwhile
-            try:
-                name, _ = unpack_table(octets, self.parameters.detector.sketcher.slots)
-            except ValueError:
-                name = ""
-            if self.key.host(name) != key:
-                repair = "delete them: what is known of those hosts will be learned anew"
-                yield Finding("unreadable tables of hosts", shown(key), repair)
+            if finding := damaged_table(self.key, key, octets, self.parameters.detector.sketcher.slots):
+                yield finding
             if written is None:
                 repair = "delete them, else they are never taken out; they will be learned anew"
                 yield Finding("tables of hosts that are not listed", shown(key), repair)
@@ -275,7 +268,7 @@ class Invariants:
             cursor, owners = answer
             numbers = [number for number in owners if PAGE.fullmatch(b"p:" + number)]
             for number, run in owners.items():
-                if number not in numbers or not _RUN.fullmatch(run):
+                if number not in numbers or not RUN.fullmatch(run):
                     what = f"{shown(number)}: {shown(run)}"
                     yield Finding("pending claims without a number or a run", what, repair)
             there = await self.server.ask([("EXISTS", self.key.pages + number) for number in numbers])
@@ -288,7 +281,7 @@ class Invariants:
         leases, now = await self.reading.leases()
         repair = f"ZREM {shown(self.key.runs)} each of them"
         for run, ends in leases.items():
-            if not _RUN.fullmatch(run) or not ends - now < LONGEST_LEASE:
+            if not RUN.fullmatch(run) or not ends - now < LONGEST_LEASE:
                 what = f"{shown(run)} until {ends:.0f} ms"
                 yield Finding("leases that no crawl can have", what, repair)
 

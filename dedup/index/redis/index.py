@@ -12,13 +12,13 @@ from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.evidence import Evidence, is_same_name
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
-from dedup.index.redis.buckets import Buckets, bucket_bits
+from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits
 from dedup.index.redis.bulk import Bulk
 from dedup.index.redis.claim import ROUNDS, Claim
 from dedup.index.redis.client import Server
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import filed_as
-from dedup.index.redis.record import unpack
+from dedup.index.redis.record import bits_of, unpack
 from dedup.index.redis.shared import SharedIndex
 from dedup.index.redis.survey import survey_redis
 from dedup.index.survey import Survey
@@ -49,7 +49,8 @@ class RedisIndex(SharedIndex):
         return {"bucket_bits": str(bits), "created": uuid4().hex}
 
     def _lay_out(self, header: Mapping[str, str]) -> None:
-        self._buckets = Buckets(self._keys, self.plan, int(header["bucket_bits"]), header["created"])
+        bits = bits_of(header, MIN_BITS, self.where)
+        self._buckets = Buckets(self._keys, self.plan, bits, header["created"])
         self._bulk = Bulk(self._server, self._buckets, self._session.call)
 
     async def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:

@@ -14,16 +14,18 @@ the rest   the URL, UTF-8
 """
 
 import hashlib
+import re
 import struct
 from collections.abc import Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
+from dedup.errors import IndexCorruptError
 from dedup.fingerprint.fingerprint import Called
 from dedup.fingerprint.plans import EXACT
 from dedup.index.entry import Entry
 
-__all__ = ["header_digest", "key_at", "layout", "pack", "unpack", "whole"]
+__all__ = ["bits_of", "header_digest", "key_at", "layout", "pack", "unpack", "whole"]
 
 
 class Field(NamedTuple):
@@ -137,3 +139,15 @@ def header_digest(header: Mapping[str, str]) -> str:
     """What a header's field ``digest`` says of all others."""
     fields = sorted((name, value) for name, value in header.items() if name != "digest")
     return hashlib.blake2b(repr(fields).encode(), digest_size=8).hexdigest()
+
+
+def bits_of(header: Mapping[str, str], least: int, where: str) -> int:
+    """How many bits name a bucket of an index.  Raises `IndexCorruptError` for a number that none has.
+
+    >>> bits_of({"bucket_bits": "14"}, 8, "redis://")
+    14
+    """
+    bits = header.get("bucket_bits", "")
+    if not re.fullmatch("[1-9][0-9]?", bits) or not least <= int(bits) <= 64:
+        raise IndexCorruptError(f"the index {where} is damaged: bucket_bits is {bits!r}")
+    return int(bits)

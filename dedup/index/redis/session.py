@@ -68,7 +68,7 @@ class Session:
                 raise self.no_answer()
         texts = [text.decode("utf-8", "replace") for text in reply or []]
         stored = dict(zip(texts[::2], texts[1::2], strict=False))
-        if not stored.keys() >= FIELDS or not stored["bucket_bits"].isdecimal():
+        if not stored.keys() >= FIELDS:
             raise IndexMismatchError(
                 f"{shown(self.keys.header)} in {self.server.where} is not the header of an index"
             )

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.cluster import protocol
@@ -20,11 +21,13 @@ from dedup.index.redis.cluster.judging import Judge, Kept
 from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
 from dedup.index.redis.cluster.nodes import Cluster
 from dedup.index.redis.cluster.protocol import Outcome
+from dedup.index.redis.cluster.reading import count_pages
 from dedup.index.redis.cluster.record import Leases, Phase, Record, state_of
 from dedup.index.redis.cluster.recovery import Recovery
 from dedup.index.redis.cluster.store import PAGES, Met, Store
-from dedup.index.redis.cluster.survey import count_pages, survey_cluster
+from dedup.index.redis.cluster.survey import survey_cluster
 from dedup.index.redis.cluster.tables import Tables, bucket_bits
+from dedup.index.redis.record import bits_of
 from dedup.index.redis.shared import SharedIndex
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
@@ -66,7 +69,7 @@ class ClusterIndex(SharedIndex):
         self._session.beside(self._recovery.watch())
 
     def _lay_out(self, header: Mapping[str, str]) -> None:
-        bits = int(header["bucket_bits"])
+        bits = bits_of(header, MIN_PREFIX, self.where)
         keys = SpreadKeys(self._namespace, header["created"], self.plan, bits)
         tables = Tables(keys, self.plan, bits)
         self._store = Store(self._cluster, self._session, tables, self.detector.radius)

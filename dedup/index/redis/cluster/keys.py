@@ -25,13 +25,15 @@ nothing into the new one.
 import re
 
 from dedup.fingerprint.plans import EXACT, Plan, Table
-from dedup.index.redis.keys import Keys
+from dedup.index.redis.keys import KINDS, Keys
 
-__all__ = ["BUCKET", "CommonKeys", "SpreadKeys"]
+__all__ = ["BUCKET", "COMMON", "CommonKeys", "SpreadKeys"]
 
 PREFIX = b"shingleback+cluster:"
 #: The name of a bucket, and in it the table and the bucket.
 BUCKET = re.compile(rb"{[0-9]+[.][0-9a-f]+}:(0|[1-9][0-9]{0,3}):(0|[1-9a-f][0-9a-f]{0,15})")
+#: Every kind of key that all crawlers share, by its name after the prefix, and its type.
+COMMON = KINDS[:4]  # the others are spread
 
 
 class CommonKeys(Keys):
@@ -58,7 +60,8 @@ class SpreadKeys(Keys):
 
     def __init__(self, namespace: str, name: str, plan: Plan, bucket_bits: int) -> None:
         super().__init__(namespace)
-        self.prefix = PREFIX + f"{namespace}:{name}:".encode()
+        self.start = self.of(namespace)
+        self.prefix = self.start + f"{name}:".encode()
         self.pages = self.ids = self.prefix + b"p:"
         block = min(bucket_bits, plan.bits // plan.levels[0])
         self._below = bucket_bits - block  # bits of a bucket below those that its shelf has in common
@@ -66,6 +69,11 @@ class SpreadKeys(Keys):
         beginnings: dict[tuple[int, int], int] = {}
         for table in (*EXACT, *plan.tables):
             self._shelves.append(beginnings.setdefault(_beginning(table), len(beginnings)))
+
+    @staticmethod
+    def of(namespace: str) -> bytes:
+        """What the names of all these keys begin with, whatever the NAME."""
+        return PREFIX + f"{namespace}:".encode()
 
     def name(self, page_id: str) -> bytes:
         """What a page is called in buckets, and in the name of its record."""

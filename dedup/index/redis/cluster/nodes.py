@@ -178,8 +178,11 @@ class Cluster(Server):
 
     # --- Calls
 
-    async def call_all(self, calls: Sequence[Call]) -> list[Any]:
-        """The answers to calls, each of which goes to the node that has its slot; all nodes answer at once."""
+    async def call_all(self, calls: Sequence[Call], *, of_any_type: bool = False) -> list[Any]:
+        """The answers to calls, each of which goes to the node that has its slot; all nodes answer at once.
+
+        Where a key is of another type, that is an error, or None if it may be ``of_any_type``.
+        """
         answers: list[Any] = [None] * len(calls)
         left = list(range(len(calls)))
         asked: dict[int, Address] = {}  # where a slot is on its way to
@@ -199,6 +202,11 @@ class Cluster(Server):
                         left, trouble = await self._attempt(calls, left, asked, unknown, answers, trouble)
             except TimeoutError:
                 raise trouble or exceptions.TimeoutError("no answer in time") from None
+            for place, answer in enumerate(answers):
+                if isinstance(answer, Exception):
+                    if not of_any_type:
+                        raise answer
+                    answers[place] = None
         return answers
 
     async def _attempt(
@@ -236,7 +244,7 @@ class Cluster(Server):
                     case Exception() if isinstance(reply, ELSEWHERE):
                         trouble, wait = reply, True
                         self._stale = self._stale or not isinstance(reply, exceptions.TryAgainError)
-                    case Exception():
+                    case Exception() if "WRONGTYPE" not in str(reply):
                         raise reply
                     case _:
                         answers[place] = reply
@@ -275,7 +283,8 @@ class Cluster(Server):
         return await self.call_all([Call.command("GET", key) for key in keys])
 
     async def ask(self, commands: Iterable[Sequence[Any]], *, together: bool = False) -> list[Any]:
-        return await self.call_all([Call(command[1], tuple(command)) for command in commands])
+        calls = [Call(command[1], tuple(command)) for command in commands]
+        return await self.call_all(calls, of_any_type=True)
 
     async def scan(self, start: bytes) -> AsyncIterator[list[bytes]]:
         pattern = re.sub(rb"([*?\[\]\\^-])", rb"\\\1", start) + b"*"

@@ -1,0 +1,105 @@
+"""What is stored of an index over a cluster, read in small steps while crawls may be using it.
+
+Nothing here writes.  Memory: 24 bytes a page, so that pages come in the order of their filing.
+"""
+
+import struct
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+from dedup.index.entry import Entry
+from dedup.index.redis.cluster.keys import CommonKeys
+from dedup.index.redis.cluster.nodes import Cluster
+from dedup.index.redis.cluster.record import Record, decode
+from dedup.index.redis.cluster.tables import Tables
+from dedup.index.redis.keys import LEASE_MS
+from dedup.index.survey import BATCH
+
+__all__ = ["Reading", "batches", "contents", "count_pages", "whole"]
+
+#: Keys up to which pages are counted one by one; of more, so many are a sample.
+COUNTED = 200_000
+_NUMBER = struct.Struct(">BQ")
+
+
+class Reading:
+    """Reads the pages and leases of one namespace."""
+
+    def __init__(self, cluster: Cluster, common: CommonKeys, tables: Tables) -> None:
+        self.cluster = cluster
+        self.common = common
+        self.tables = tables
+        self.keys = tables.keys
+
+    def buckets(self, entry: Entry) -> list[bytes]:
+        """Where a page belongs, in each table."""
+        return [probe.bucket for probe in self.tables.probes(entry)]
+
+    async def all_keys(self) -> AsyncIterator[list[bytes]]:
+        """The names of all keys, those of an index that was made before, too; some may come twice."""
+        for start in (self.common.prefix, self.keys.start):
+            async for keys in self.cluster.scan(start):
+                yield keys
+
+    async def records(self) -> AsyncIterator[tuple[bytes, bytes]]:
+        """The keys of all records and what is there, in the order of their filing."""
+        found: list[tuple[int, bytes]] = []
+        async for keys in self.cluster.scan(self.keys.pages):
+            heads = await self.cluster.ask([("GETRANGE", key, 0, _NUMBER.size - 1) for key in keys])
+            for key, head in zip(keys, heads, strict=True):
+                found.append((_NUMBER.unpack(head)[1] if head and len(head) == _NUMBER.size else 0, key))
+        for some in batches([*dict.fromkeys(key for _, key in sorted(found))]):
+            for key, octets in zip(some, await self.values(some), strict=True):
+                if octets is not None:  # else taken out meanwhile
+                    yield key, octets
+
+    async def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The texts at some keys; None where there is none."""
+        return await self.cluster.ask([("GET", key) for key in keys])
+
+    async def alive(self) -> set[str]:
+        """The runs whose leases have not ended."""
+        leases, now = await self.leases()
+        return {
+            run.decode("ascii", "replace") for run, ends in leases.items() if now < ends <= now + LEASE_MS
+        }
+
+    async def leases(self) -> tuple[dict[bytes, float], float]:
+        """When the lease of each run ends, and what time it is there, in ms."""
+        common = self.common
+        (found,) = await self.cluster.ask([("ZRANGE", common.runs, 0, -1, "WITHSCORES")])
+        _, _, now = await self.cluster.run("leases", [common.header, common.sequence, common.runs], ())
+        if found and isinstance(found[0], bytes):  # RESP3 has pairs
+            found = zip(found[::2], found[1::2], strict=True)
+        return {run: float(ends) for run, ends in found or ()}, float(now)
+
+
+async def count_pages(cluster: Cluster, pages: bytes) -> int:
+    """How many keys begin with ``pages``: up to `COUNTED` keys exactly; of more, by a sample."""
+    size, seen, found = await cluster.size(), 0, 0
+    async for keys in cluster.scan(b""):
+        seen += len(keys)
+        found += sum(key.startswith(pages) for key in keys)
+        if seen >= COUNTED:
+            return round(size * found / seen)
+    return found
+
+
+def batches(items: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Items, `BATCH` at a time."""
+    for start in range(0, len(items), BATCH):
+        yield items[start : start + BATCH]
+
+
+def whole(octets: bytes | None) -> Record | None:
+    """A record; None if it can't be read."""
+    try:
+        return decode(octets)
+    except (ValueError, struct.error):
+        return None
+
+
+def contents(record: Record) -> Iterator[Entry]:
+    """All contents with which a page is in buckets."""
+    yield record.entry
+    if record.before:
+        yield from contents(record.before)

@@ -1,0 +1,154 @@
+"""Surveys of a Redis Cluster: each damage is made once, and has to be named; nothing is changed by looking."""
+
+from collections.abc import Callable
+
+import pytest
+
+from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError
+from dedup.index.redis.cluster.index import ClusterIndex
+from tests.support.cluster import Cluster
+from tests.support.coroutines import driven
+from tests.support.stores import opened_at
+from tests.support.surveys import TYPES, entry, surveyed, unopened
+
+
+class Stored:
+    """The keys of 20 pages, numbered from 1."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self.cluster = cluster
+        self.common = f"shingleback+cluster:{{{namespace}}}:"
+        self.entries = {number: entry(number) for number in range(1, 21)}
+        self.index: ClusterIndex
+
+    def at(self, name: str, *command: object) -> object:
+        """Asks for something about a common key."""
+        return self.ask(f"{self.common}{name}".encode(), *command)
+
+    def ask(self, key: bytes, name: object, *arguments: object) -> object:
+        return self.cluster.of(key).client.execute_command(name, key, *arguments)
+
+    def record(self, number: int) -> bytes:
+        return self.index._store.keys.page_id(f"id {number}")
+
+    def bucket(self, number: int) -> bytes:
+        """The bucket of table 2 that has a page."""
+        return list(self.index._store._tables.probes(self.entries[number]))[2].bucket
+
+    def to_string(self, key: bytes) -> None:
+        self.ask(key, "DEL")
+        self.ask(key, "SET", "x")
+
+
+#: What is damaged, which kinds of findings tell, words of one of them, and pages that can't be read any more.
+DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[int]]] = {
+    "a torn record": (
+        lambda at: at.ask(at.record(3), "SETRANGE", 60, "xx"),
+        {TYPES, "members without a page"},
+        "torn or changed",
+        {3},
+    ),
+    "a record cut short": (
+        lambda at: at.ask(at.record(3), "SET", "x" * 40),
+        {TYPES, "members without a page"},
+        "torn or changed",
+        {3},
+    ),
+    "a record lost": (lambda at: at.ask(at.record(3), "DEL"), {"members without a page"}, " in ", {3}),
+    "a record of another type": (
+        lambda at: (at.ask(at.record(3), "DEL"), at.ask(at.record(3), "SADD", "x")),
+        {"keys of another type", "members without a page"},
+        "is not a string",
+        {3},
+    ),
+    "a bucket lost": (
+        lambda at: at.ask(at.bucket(3), "DEL"),
+        {"pages missing from tables"},
+        ": 2 of 6",
+        set(),
+    ),
+    "a bucket of another type": (
+        lambda at: at.to_string(at.bucket(3)),
+        {"pages missing from tables", "keys of another type"},
+        "is not a zset",
+        set(),
+    ),
+    "leases of another type": (
+        lambda at: (at.at("runs", "DEL"), at.at("runs", "SET", "x")),
+        {"keys of another type"},
+        "is not a zset",
+        set(),
+    ),
+    "a lease of no run": (
+        lambda at: at.at("runs", "ZADD", 5, "somebody"),
+        {"leases that no crawl can have"},
+        "somebody",
+        set(),
+    ),
+    "a record that will expire": (
+        lambda at: at.ask(at.record(3), "EXPIRE", 1000),
+        {"keys that will expire"},
+        "shingleback",
+        set(),
+    ),
+    "a key that nobody knows": (lambda at: at.at("note", "SET", "x"), {"unknown keys"}, "note", set()),
+}
+
+
+@pytest.fixture
+def stored(cluster_of_all: Cluster, namespace: str) -> Stored:
+    return Stored(cluster_of_all, namespace)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@driven
+async def test_each_damage_of_an_index_over_a_cluster_is_named(
+    stored: Stored, namespace: str, damage: str
+) -> None:
+    harm, kinds, words, lost = DAMAGES[damage]
+    address = stored.cluster.address
+    async with opened_at(address, namespace=namespace) as index:
+        assert isinstance(index, ClusterIndex)
+        stored.index = index
+        await index.add(list(stored.entries.values()))
+        assert (await surveyed(index))[1] == []
+    harm(stored)
+    before = stored.cluster.contents()
+    async with unopened(address, namespace=namespace) as index:
+        pages, findings = await surveyed(index)
+    assert {finding.kind for finding in findings} == kinds, findings
+    assert any(words in finding.what for finding in findings), findings
+    assert all(finding.what.isprintable() and finding.repair for finding in findings)
+    assert stored.cluster.contents() == before
+    read = {filed for filed, _ in pages if filed}
+    assert read == {filed for number, filed in stored.entries.items() if number not in lost}
+
+
+#: Headers that nobody can make sense of, and what is said of them when the index is looked at, and when it is opened.
+HEADERS: dict[str, tuple[Callable[[Stored], object], type[DedupError], str]] = {
+    "odd bits": (lambda at: at.at("header", "HSET", "bucket_bits", "99"), IndexCorruptError, "'99'"),
+    "no number": (lambda at: at.at("header", "HSET", "bucket_bits", "x"), IndexCorruptError, "'x'"),
+    "lost": (lambda at: at.at("header", "DEL"), IndexCorruptError, "has keys, but no header"),
+    "another type": (
+        lambda at: (at.at("header", "DEL"), at.at("header", "SET", "x")),
+        IndexMismatchError,
+        "not the header of an index",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", HEADERS)
+@driven
+async def test_an_index_over_a_cluster_that_nobody_can_make_sense_of_is_refused(
+    stored: Stored, namespace: str, damage: str
+) -> None:
+    harm, kind, words = HEADERS[damage]
+    address = stored.cluster.address
+    async with opened_at(address, namespace=namespace) as index:
+        await index.add(list(stored.entries.values()))
+    harm(stored)
+    async with unopened(address, namespace=namespace) as index:
+        with pytest.raises(kind, match=words):
+            await index.survey()
+        with pytest.raises((IndexCorruptError, IndexMismatchError), match=f"{words}|not the header"):
+            await index.open()

@@ -1,11 +1,13 @@
 """A crawl by several workers: each host has one, links get to their worker, and all end when nothing is left."""
 
+import asyncio
 import random
 import re
 import signal
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from scrapy import Request, Spider
@@ -16,8 +18,11 @@ from scrapy.spiders import CrawlSpider, Rule
 from scrapy.utils.test import get_crawler
 
 from dedup import SettingsError
+from dedup.frontier.handover import Beat
+from dedup.frontier.partition import Shard
 from dedup.scrapy.packing import pack, unpack
 from dedup.scrapy.settings import shard_options
+from dedup.scrapy.shards import ShardMiddleware
 from tests.support.redis import Server, running_server
 from tests.support.shards import Hosts, Worker, a_minute_later, kept, serve
 from tests.support.waiting import LIMIT, wait_until
@@ -175,6 +180,28 @@ def test_whatever_its_url_a_request_comes_back_as_it_was(url: str) -> None:
     packed = pack(request, spider)
     assert packed is not None
     assert unpack(packed, spider).to_dict(spider=spider) == request.to_dict(spider=spider)
+
+
+def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    crawler = get_crawler(Spider)
+    crawler.spider = spider = Spider("walker")
+    shards = ShardMiddleware(crawler, Shard(0, 2), "redis://127.0.0.1:1/0", "n")
+    scheduled: list[str] = []
+
+    def crawl(request: Request) -> None:
+        if request.url.endswith("1"):
+            raise OSError(28, "No space left on device")
+        scheduled.append(request.url[-1])
+
+    async def beat(links: object, *, idle: bool) -> Beat:
+        requests = (pack(Request(f"http://a.org/{n}"), spider) for n in range(4))
+        return Beat("ok", requests=[request for request in requests if request])
+
+    crawler.engine = SimpleNamespace(crawl=crawl)  # type: ignore[assignment]
+    shards._handover.beat = beat  # type: ignore[method-assign, assignment]
+    asyncio.run(shards._beat())
+    assert scheduled == ["0", "2", "3"]
+    assert "<GET http://a.org/1> was handed over, and can't be scheduled" in caplog.text
 
 
 class Following(CrawlSpider):

@@ -226,8 +226,13 @@ class ShardMiddleware:
             return
         self._taken.add(request)
         self._idled = False
-        count(self.crawler.stats, "shard/taken")
-        self.crawler.engine.crawl(request)
+        try:
+            self.crawler.engine.crawl(request)
+        except Exception:  # its queue on disk is full or damaged, perhaps: the others were read with it
+            count(self.crawler.stats, "shard/not_scheduled")
+            self._logger.exception("%s was handed over, and can't be scheduled", request)
+        else:
+            count(self.crawler.stats, "shard/taken")
 
     def _remind(self, beat: Beat) -> None:
         if beat.missing is None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 
 from dedup.index import Index, batching, open_index
-from dedup.index.batching import Confirmations
+from dedup.index.batching import Confirmations, end
 from dedup.index.local.index import LocalIndex
 from dedup.index.redis.client import source
 from dedup.index.redis.shared import SharedIndex
@@ -201,6 +201,29 @@ async def test_a_release_that_is_cancelled_is_made_all_the_same(address: str, na
             assert (await index.claim(f"copy {at}", f"{url}/copy", content)).status == "new"
         if not was_cancelled:
             break
+
+
+@driven
+async def test_a_task_in_which_a_cancellation_is_swallowed_ends_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As `asyncio.wait_for` does before Python 3.12, if an answer comes at the same moment."""
+    monkeypatch.setattr(batching, "AGAIN", 0.001)
+    swallowed = []
+
+    async def work() -> None:
+        while True:
+            try:
+                await asyncio.sleep(10)
+            except asyncio.CancelledError:
+                if len(swallowed) == 2:
+                    raise
+                swallowed.append(None)
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    await end(task)
+    assert task.cancelled()
 
 
 @driven

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Generic, TypeVar
 
 from dedup.errors import DedupError
@@ -14,6 +13,8 @@ logger = logging.getLogger(__name__)
 
 #: How long the first of a batch waits for others, in seconds.
 PATIENCE = 0.5
+#: Seconds after which a task that is still at work is cancelled again.
+AGAIN = 1.0
 
 T = TypeVar("T")
 
@@ -79,8 +80,12 @@ class Confirmations(Generic[T]):
 
 
 async def end(task: asyncio.Task[None] | None) -> None:
-    """Cancels a task, if there is one, and waits for its end."""
-    if task is not None:
+    """Cancels a task, if there is one, and waits for its end.
+
+    Before Python 3.12, `asyncio.wait_for`, in which a client waits, may swallow a cancellation: so it is made again.
+    """
+    while task is not None and not task.done():
         task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await asyncio.wait([task], timeout=AGAIN)
+    if task is not None and not task.cancelled():
+        task.result()

@@ -141,31 +141,48 @@ async def test_a_page_that_is_met_with_another_content_turns_out_to_be_none() ->
 
 
 @driven
-async def test_what_is_uncertain_for_too_long_is_fetched_again_unjudged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_claim_of_which_nobody_says_what_became_is_annulled(monkeypatch: pytest.MonkeyPatch) -> None:
     async with watching() as run:
         assert not run.watch.is_waiting()
         await run.add("a", "b")
+        await run.add("a", "c")
         assert run.watch.is_waiting()
         assert run.again == []
         monkeypatch.setattr(doubts, "PATIENCE", 0.0)
-        assert run.watch.is_waiting()  # for what is fetched again now
-        assert run.again == ["request of b, unjudged"]
-        assert not run.watch.is_waiting()
-        assert run.counts == {"dedup/uncertain": 1, "dedup/fetched_again": 1}
+        await until(lambda: not run.watch.is_waiting())
+        assert run.again == ["request of b", "request of c"]
+        assert await run.index.states(["a"]) == ["absent"]
+        assert run.counts == {"dedup/uncertain": 2, "dedup/fetched_again": 2}
 
 
 @driven
-async def test_a_page_that_is_given_up_keeps_no_crawl_waiting_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_if_it_can_not_be_annulled_what_was_dropped_for_it_is_fetched_again_unjudged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with watching() as run:
         await run.add("a", "b")
-        monkeypatch.setattr(doubts, "PATIENCE", 0.05)
-        await until(lambda: run.watch.is_waiting() and run.again == ["request of b, unjudged"])
-        await run.add("a", "c")
-        assert run.watch.is_waiting()
+        monkeypatch.setattr(doubts, "PATIENCE", 0.0)
+        run.index.error = IndexUnavailableError("it is away")
+        await until(lambda: not run.watch.is_waiting())
+        assert run.again == ["request of b, unjudged"]
+        run.index.error = None
+        await run.add("a", "c")  # has waited for that page already
+        run.index.error = IndexUnavailableError("it is away")
+        await until(lambda: not run.watch.is_waiting())
         assert run.again == ["request of b, unjudged", "request of c, unjudged"]
-        assert not run.watch.is_waiting()
+
+
+@driven
+async def test_a_page_whose_copies_crawlers_leave_in_doubt_is_kept_at_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doubts, "PATIENCE", 0.0)
+    async with watching() as run:
+        for dead in range(doubts.MAX_AGAIN):
+            assert run.watch.may_doubt("b")
+            await run.add(f"page of {dead}", "b")
+            await until(lambda: not run.watch.is_waiting())
+        assert not run.watch.may_doubt("b")
 
 
 @driven

@@ -135,6 +135,8 @@ class World:
                 await run.confirm(PAGE[0])
             case Event.RELEASE:
                 await run.release(PAGE[0])
+            case Event.ANNUL:
+                await run.annul(PAGE[0])
             case Event.ADD:
                 await run.add([ENTRY])
             case Event.FORGET:
@@ -234,7 +236,8 @@ async def test_a_claim_of_a_filed_page_says_same_and_of_one_in_a_shadow_duplicat
 
 @pytest.mark.parametrize(("store", "state"), [life for life in LIVES if life[0] != "memory"])
 @pytest.mark.parametrize(
-    "event", [Event.CLAIM, Event.CHANGE, Event.CONFIRM, Event.RELEASE, Event.FORGET, Event.ADD]
+    "event",
+    [Event.CLAIM, Event.CHANGE, Event.CONFIRM, Event.RELEASE, Event.ANNUL, Event.FORGET, Event.ADD],
 )
 @driven
 async def test_of_another_run_that_lives_too_the_table_says_the_same(
@@ -296,7 +299,7 @@ def test_each_script_names_the_rows_that_it_carries_out() -> None:
     assert carried == {
         "claim": of(Event.CLAIM, Event.CHANGE),
         "confirm": of(Event.CONFIRM),
-        "release": of(Event.RELEASE) | closing,
+        "release": of(Event.RELEASE, Event.ANNUL) | closing,
         "renew": of(Event.FINISH, Event.STOP) - closing,
         "known": of(Event.DIE, Event.BEGIN),
         "add": of(Event.ADD),

@@ -2,13 +2,15 @@
 
 Each was dropped for a kept page.  If that page was claimed but is not yet processed, it may fail, or its crawler may
 die, and then it was kept nowhere.  Even a page that is done may turn out to be no page, but a wall.  What was dropped
-for it is then fetched again.  And so it is if nobody says in time what became of that page: then it is not judged any
-more, so no doubt ends in a loss.
+for it is then fetched again.  And so it is if nobody says in time what became of that page: its claim is annulled, so
+that the first copy that is fetched again takes its place.  If the index is out of reach, or the crawl is stopped, what is
+fetched again is not judged any more.  So no doubt ends in a loss.
 """
 
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -28,8 +30,12 @@ logger = logging.getLogger(__name__)
 INTERVAL = 1.0
 #: Seconds for which a page of another crawler is waited for by a crawl that is otherwise at its end.
 PATIENCE = 20.0
+#: So often a page is fetched again because a crawler died, or was silent for too long, until it is kept in any case.
+MAX_AGAIN = 5
 #: How many uncertain drops are remembered at most, and how many of those that seem to be certain.
 MAX_DOUBTS = 10_000
+#: Why a page is fetched again.
+NOT_SAID = "nobody has said what became of the page that it duplicates"
 
 
 class Drop(NamedTuple):
@@ -54,14 +60,15 @@ class Watch:
         self._since: dict[str, float] = {}  # when that page was first waited for
         self._certain: dict[str, list[Drop]] = {}  # likewise, where the kept page is done
         self._certain_count = 0
-        self._again: set[str] = set()  # page ids that were fetched again
+        self._again: Counter[str] = Counter()  # how often page ids were fetched again
         self._processed: dict[str, None] = {}  # page ids that `settle` has told of last
         self._shown: dict[str, int] = {}  # simhashes that pages had when they were met again, by page id
         self._task: asyncio.Task[None] | None = None
+        self._annulling: asyncio.Task[None] | None = None
 
     def may_doubt(self, page_id: str) -> bool:
-        """Whether a page may be dropped for one that is not done: there is room, and it was not so before."""
-        return page_id not in self._again and self._count < MAX_DOUBTS
+        """Whether a page may be dropped for one that is not done: there is room, and it was not so too often."""
+        return self._again[page_id] < MAX_AGAIN and self._count < MAX_DOUBTS
 
     def add(self, of_id: str, drop: Drop, *, done: bool) -> None:
         """Remembers a drop, and whether the kept page was ``done`` when the index was asked."""
@@ -89,10 +96,10 @@ class Watch:
             with suppress(DedupError):  # the index is out of reach: it is asked again
                 for page_id, state in zip(page_ids, await self._index.states(page_ids), strict=True):
                     if not state.is_pending:
-                        self.settle(page_id, processed=state.is_done)
+                        self.settle(page_id, processed=state.is_done, elsewhere=True)
 
-    def settle(self, of_id: str, *, processed: bool) -> None:
-        """The kept page is done, or it has failed."""
+    def settle(self, of_id: str, *, processed: bool, elsewhere: bool = False) -> None:
+        """The kept page is done, or it has failed; ``elsewhere``: in another crawler, which may have died."""
         drops = self._forget(of_id)
         self._processed.pop(of_id, None)
         if processed:
@@ -102,7 +109,7 @@ class Watch:
         if processed and drops:
             self._add_certain(of_id, drops)
         elif drops:
-            self._undo(drops, "the page that it duplicates failed")
+            self._undo(drops, "the page that it duplicates failed", times=1 if elsewhere else MAX_AGAIN)
 
     def undo(self, of_id: str, why: str) -> None:
         """The kept page is no page, whether it is done or not: what was dropped for it is fetched again."""
@@ -136,9 +143,9 @@ class Watch:
         self._count -= len(drops)
         return drops
 
-    def _undo(self, drops: list[Drop], why: str, *, judged: bool = True) -> None:
+    def _undo(self, drops: list[Drop], why: str, *, judged: bool = True, times: int = MAX_AGAIN) -> None:
         for drop in drops:
-            self._again.add(drop.page_id)
+            self._again[drop.page_id] += times
             logger.info("Fetched again: %s, as %s", inert(drop.url), why)
             count(self._stats, "fetched_again")
             self._fetch_again(drop.origin, judged=judged)
@@ -148,8 +155,24 @@ class Watch:
         if not self._waiting:
             return False
         latest = time.monotonic() - PATIENCE
-        self.give_up([of_id for of_id in self._waiting if self._since.get(of_id, latest) <= latest])
+        late = [of_id for of_id in self._waiting if self._since.get(of_id, latest) <= latest]
+        if late and (self._annulling is None or self._annulling.done()):
+            self._annulling = asyncio.create_task(self._annul(late))
         return True
+
+    async def _annul(self, of_ids: Iterable[str]) -> None:
+        """Takes claims back of which nobody says what became; of what was dropped for them, the first is kept."""
+        for of_id in of_ids:
+            try:
+                is_annulled = await self._index.annul(of_id)
+            except Exception as error:  # noqa: BLE001 (whatever it is, no doubt may last)
+                logger.debug("Not annulled: the claim of %s: %s", inert(of_id), error)
+                self.give_up([of_id])
+            else:
+                if is_annulled:  # else `_look` sees what became of it
+                    drops = self._forget(of_id)
+                    self._stats.inc_value("dedup/uncertain", len(drops))
+                    self._undo(drops, NOT_SAID, times=1)
 
     def give_up(self, of_ids: Iterable[str] | None = None) -> None:
         """Fetches again, unjudged, what was dropped for these pages, or for any page that is not done."""
@@ -158,9 +181,10 @@ class Watch:
             drops = self._forget(of_id)
             self._since[of_id] = since  # whatever is dropped for that page later has been waited for already
             self._stats.inc_value("dedup/uncertain", len(drops))
-            self._undo(drops, "nobody has said what became of the page that it duplicates", judged=False)
+            self._undo(drops, NOT_SAID, judged=False)
 
     async def close(self) -> None:
         """Stops looking, and gives up what is still uncertain."""
         await end(self._task)
+        await end(self._annulling)
         self.give_up()

@@ -222,7 +222,7 @@ class Filter:
     def is_waiting(self) -> bool:
         """Whether a crawl that has nothing else to do should go on, because a drop is still uncertain.
 
-        What has been uncertain for too long is fetched again now.
+        What has been uncertain for too long is fetched again.
         """
         return self._watch.is_waiting()
 

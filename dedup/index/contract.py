@@ -172,6 +172,14 @@ class Index(ABC):
         """The page was not processed: this run's pending claim of it is as if it had never been made."""
         await self._release(storable_id(page_id))
 
+    async def annul(self, page_id: str) -> bool:
+        """Takes a claim back whose run says neither, whichever run that is; whether there was one.
+
+        What that run says of it later is not heard.
+        """
+        await self.open()
+        return await self._annul(storable_id(page_id))
+
     async def find(self, page_id: str) -> Entry | None:
         """A page as it is filed, whatever its state; None if it is absent."""
         await self.open()
@@ -227,6 +235,9 @@ class Index(ABC):
 
     @abstractmethod
     async def _release(self, page_id: str) -> None: ...
+
+    @abstractmethod
+    async def _annul(self, page_id: str) -> bool: ...
 
     @abstractmethod
     async def _find(self, page_id: str) -> Entry | None: ...

@@ -12,7 +12,8 @@ The words:
   The index in memory ends with its run.
 * A *claim* asks for the verdict on a page, and files the page if it is new.  The claim is *pending*, and
   belongs to its run, until the run *confirms* that the page's output has been handed over, or *releases* the
-  page, which it could not process.  A confirmed page is done.
+  page, which it could not process.  A confirmed page is done.  A run that waits in vain to be told which of both
+  becomes of another's claim *annuls* it.
 * A page casts a *shadow* if near-duplicates of it are duplicates, and not new.
 * What a page is, is said as one run sees it, the one that asks.
 
@@ -63,6 +64,9 @@ class Event(StrEnum):
     CHANGE = "change"  #: A run claims the page, whose content is not the one that is filed.
     CONFIRM = "confirm"  #: The run confirms it.
     RELEASE = "release"  #: The run releases it.
+    ANNUL = (
+        "annul"  #: Another run has waited for long enough to be told what became of the claim, and was not.
+    )
     REPLACE = (
         "replace"  #: A run confirms another page, with this one's content, that it met instead of this one.
     )
@@ -108,6 +112,9 @@ confirm  reclaimed  done       The page's output has been handed over, and the p
                                that lives.
 release  pending    absent     It is as if the page had never been claimed.
 release  reclaimed  earlier    It is as if the page had not been claimed again.
+annul    pending    absent     A copy of the page is to take its place: nobody says what becomes of the claim.
+annul    dead       absent     Likewise.
+annul    reclaimed  earlier    Likewise.
 replace  earlier    absent     Its content is filed under the page where it was met.
 add      absent     earlier    The page is filed as it is, as one of an earlier run.
 forget   pending    absent     The page is taken out: it counts as new when it is claimed again.

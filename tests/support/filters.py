@@ -67,6 +67,10 @@ class FailingIndex(LocalIndex):
             self.waiting.discard(page_id)
         return await super().claim(page_id, url, fingerprint)
 
+    async def annul(self, page_id: str) -> bool:
+        self._ask()
+        return await super().annul(page_id)
+
     async def states(self, page_ids: Sequence[str]) -> list[State]:
         self._ask()
         return await super().states(page_ids)

@@ -225,6 +225,14 @@ class LocalIndex(Index):
             if live and live.state.is_pending and live.entry.run == self.run:  # else it is another run's
                 self._shelf.release(live)
 
+    async def _annul(self, page_id: str) -> bool:
+        with self._shelf.lock:
+            live = self._shelf.live.get(page_id)
+            if live is None or not live.state.is_pending:
+                return False
+            self._shelf.release(live)
+            return True
+
     async def _find(self, page_id: str) -> Entry | None:
         with self._shelf.lock:
             return self._shelf.find(page_id)

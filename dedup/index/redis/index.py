@@ -106,9 +106,17 @@ class RedisIndex(SharedIndex):
 
     async def _release_claim(self, claimed: Entry) -> None:
         # A dead run may have filed it otherwise.  A cancelled claim has reached the server before this answer.
-        places = self._buckets.places(await self._find(claimed.page_id) or claimed)
+        await self._take_back(await self._find(claimed.page_id) or claimed, whose="own")
+
+    async def _annul(self, page_id: str) -> bool:
+        entry = await self._find(page_id)
+        return entry is not None and await self._take_back(entry, whose="any")
+
+    async def _take_back(self, entry: Entry, whose: str) -> bool:
+        places = self._buckets.places(entry)
         keys = [self._keys.released, *(place.bucket for place in places)]
-        await self._session.call("release", keys, [self._keys.pages, places[0].key])
+        (taken,) = await self._session.call("release", keys, [self._keys.pages, places[0].key, whose])
+        return bool(taken)
 
     async def _states(self, page_ids: Sequence[str]) -> list[State]:
         found: list[State] = []

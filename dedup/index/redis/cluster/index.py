@@ -159,6 +159,16 @@ class ClusterIndex(SharedIndex):
         async with self._filed.alone_with(page_id):
             await self._store.carry_out(protocol.release(self._store.name(page_id), self.run))
 
+    async def _annul(self, page_id: str) -> bool:
+        (annulled,) = await self._store.each(self._annul_now, [page_id])
+        return annulled
+
+    async def _annul_now(self, page_id: str) -> bool:
+        async with self._filed.alone_with(page_id):
+            return await self._store.carry_out(
+                protocol.release(self._store.name(page_id), self.run, annul=True)
+            )
+
     # --- What is filed
 
     async def _find(self, page_id: str) -> Entry | None:

@@ -246,15 +246,18 @@ def restore(page: bytes, filed: Record) -> Generator[Do, Any, tuple[bool, bool]]
             return True, True
 
 
-def release(page: bytes, run: str) -> Generator[Do, Any, bool]:
-    """Takes back what a run has claimed and not confirmed; whether there was such a claim."""
+def release(page: bytes, run: str, *, annul: bool = False) -> Generator[Do, Any, bool]:
+    """Takes back what a run has claimed, or ``annul``: any run, and not confirmed; whether there was such a claim."""
     while True:
         records, _ = yield Look((page,))
         there = records[page]
-        if there is None or there.phase is Phase.DONE or there.entry.run != run:
+        if there is None or there.phase is Phase.DONE:
             return False
+        if there.entry.run != run and not (annul and there.phase is Phase.KEPT):
+            return False
+        entry = there.entry._replace(run=run)
         own = there._replace(
-            phase=Phase.TRYING, attempt=there.attempt + 1
+            phase=Phase.TRYING, attempt=there.attempt + 1, entry=entry
         )  # so that nobody else claims it now
         if (yield Swap(page, there, own)) is None:
             yield from _withdraw(page, own)

@@ -14,13 +14,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Whatever the environment says, what many processes import is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: crawl test check fast plugin companions bench docs system clean help
 
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
 
 test: $(VENV)/test $(VENV)/fast system
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 check: $(VENV)/test
 	$(BIN)/ruff check .

@@ -22,19 +22,7 @@ from tests.support.waiting import LIMIT
 __all__ = ["Forked", "Scrapy", "scrapy"]
 
 _server = multiprocessing.get_context("forkserver")
-_server.set_forkserver_preload(
-    [
-        "pytest",
-        "scrapy.cmdline",
-        "scrapy.core.downloader.handlers.http11",
-        "scrapy.extensions.feedexport",
-        "crawler.spiders.site",
-        "dedup.scrapy.middleware",
-        "dedup.index.local.index",
-        "dedup.index.redis.index",
-        "tests.support.stores",
-    ]
-)
+_server.set_forkserver_preload(["pytest", "tests.support.preloaded", "tests.support.stores"])
 # multiprocessing asks after all children whenever it starts one, and who asks first gets the answer.
 _lock = threading.Lock()
 

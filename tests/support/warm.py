@@ -27,16 +27,6 @@ from typing import NoReturn
 
 __all__ = ["programs", "python"]
 
-#: What most commands import.  Nothing of it may read the environment, or begin a thread.
-MODULES = [
-    "scrapy.cmdline",
-    "scrapy.commands.crawl",
-    "scrapy.core.downloader.handlers.http11",
-    "scrapy.extensions.feedexport",
-    "dedup.scrapy.middleware",
-    "dedup.index.local.index",
-    "dedup.index.redis.index",
-]
 #: What takes the place of a program, and starts fast, since it imports next to nothing.
 PROGRAM = """#!{python} -IS
 import marshal, os, signal, socket, sys
@@ -165,9 +155,7 @@ def begin(program: str, *arguments: str) -> None:
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).parents[2])
-    for name in MODULES:
-        with suppress(ImportError):  # of what is not installed
-            import_module(name)
+    import_module("tests.support.preloaded")
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as listener:

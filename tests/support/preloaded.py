@@ -1,0 +1,60 @@
+"""Imports what the commands of Scrapy need, for processes that are forked: as much as can be imported before a crawl.
+
+Nothing of it reads the environment, begins a thread or installs a reactor.  What is not installed is left out.
+"""
+
+import warnings
+from contextlib import suppress
+from importlib import import_module
+from pkgutil import iter_modules
+
+#: Packages, with all that is in them.
+PACKAGES = (
+    "scrapy.commands",
+    "scrapy.downloadermiddlewares",
+    "scrapy.extensions",
+    "scrapy.spidermiddlewares",
+    "dedup.links",
+    "dedup.scrapy",
+    "dedup.scrapy.commands",
+)
+#: What else most crawls import.
+MODULES = (
+    "aiohttp.web",
+    "certifi",
+    "scrapy.cmdline",
+    "scrapy.core.downloader.handlers.http11",
+    "scrapy.dupefilters",
+    "scrapy.logformatter",
+    "scrapy.pqueues",
+    "scrapy.robotstxt",
+    "scrapy.shell",
+    "scrapy.squeues",
+    "scrapy.statscollectors",
+    "scrapy.utils.engine",
+    "scrapy.utils.test",
+    "tldextract",
+    "dedup.droplog.course",
+    "dedup.droplog.texts",
+    "dedup.index.local.index",
+    "dedup.index.redis.cluster.index",
+    "dedup.index.redis.index",
+    "crawler.items",
+    "crawler.spiders.site",
+    "crawler.spiders.warc",
+)
+
+
+def modules(package: str) -> list[str]:
+    """The names of a package and of its modules."""
+    found = iter_modules(import_module(package).__path__, f"{package}.")
+    return [package, *(module.name for module in found)]
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # some of them are deprecated
+    for package in PACKAGES:
+        MODULES += (*modules(package),)
+    for name in MODULES:
+        with suppress(ImportError):
+            import_module(name)

@@ -89,23 +89,9 @@ class Server:
 
     def __init__(self, address: str) -> None:
         """Raises `SettingsError` for an address that can't be one."""
-        # Older clients check only who signed a certificate, not whose it is.
-        secure = {"ssl_check_hostname": True} if address.startswith("rediss:") else {}
         try:
-            self._pool = aioredis.BlockingConnectionPool.from_url(
-                address,
-                max_connections=CLAIMS + OTHERS,
-                timeout=TIMEOUT,
-                socket_timeout=TIMEOUT,
-                socket_connect_timeout=TIMEOUT,
-                retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 2),
-                retry_on_error=[exceptions.ConnectionError, exceptions.TimeoutError],
-                **secure,
-            )
-            if self._pool.connection_kwargs.get("decode_responses"):
-                raise ValueError
+            self._pool = pool_of(address, Retry(ExponentialBackoff(cap=0.5, base=0.05), 2))
             database = "" if address.startswith("unix:") else urlsplit(address).path.strip("/")
-            self._pool.make_connection()  # type: ignore[no-untyped-call]  # checks the options that the address names
         except (ValueError, TypeError, exceptions.RedisError):  # whose text may hold the password
             refusal = SETTINGS["index"].refusal
             raise refusal(redact(address), "which is malformed or has an unknown option") from None
@@ -173,11 +159,15 @@ class Server:
 
     async def scan(self, start: bytes) -> AsyncIterator[list[bytes]]:
         """The names of all keys that begin with ``start``, in batches; some may come twice."""
+        async for keys in self._scan(self.client, start):
+            yield keys
+
+    async def _scan(self, client: Any, start: bytes) -> AsyncIterator[list[bytes]]:
         pattern = re.sub(rb"([*?\[\]\\^-])", rb"\\\1", start) + b"*"
         cursor = 0
         while True:
             with self.errors():
-                cursor, keys = await self.client.scan(cursor, match=pattern, count=SCAN)
+                cursor, keys = await client.scan(cursor, match=pattern, count=SCAN)
             yield keys
             if cursor == 0:
                 return
@@ -247,6 +237,29 @@ class Server:
 def bits_apart() -> str:
     """In how many bits any two octets differ, as digits: 64 KB, which a script has at hand and can't compute in time."""
     return "".join(str((a ^ b).bit_count()) for a in range(256) for b in range(256))
+
+
+def pool_of(address: str, retry: Retry) -> aioredis.BlockingConnectionPool:
+    """Connections to a server; none is made yet.
+
+    Raises an error of the client, ValueError or TypeError for an address that can't be one.
+    """
+    # Older clients check only who signed a certificate, not whose it is.
+    secure = {"ssl_check_hostname": True} if address.startswith("rediss:") else {}
+    pool = aioredis.BlockingConnectionPool.from_url(
+        address,
+        max_connections=CLAIMS + OTHERS,
+        timeout=TIMEOUT,
+        socket_timeout=TIMEOUT,
+        socket_connect_timeout=TIMEOUT,
+        retry=retry,
+        retry_on_error=[exceptions.ConnectionError, exceptions.TimeoutError],
+        **secure,
+    )
+    if pool.connection_kwargs.get("decode_responses"):
+        raise ValueError
+    pool.make_connection()  # type: ignore[no-untyped-call]  # checks the options that the address names
+    return pool
 
 
 def limits() -> str:

@@ -10,30 +10,27 @@ of others, and it says ASKING on one connection, and what it asks for on another
 
 import asyncio
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import redis.asyncio as aioredis
 from redis import exceptions
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.crc import key_slot
 
-from dedup.errors import IndexMismatchError
+from dedup.errors import IndexMismatchError, SettingsError
 from dedup.index.redis import client
-from dedup.index.redis.client import CLAIMS, OTHERS, SCAN, TIMEOUT, Server, deadline
+from dedup.index.redis.client import CLAIMS, OTHERS, TIMEOUT, Server, deadline, pool_of
+from dedup.index.redis.cluster.address import Address
 from dedup.index.redis.cluster.record import HEAD
+from dedup.index.redis.cluster.slots import Node, Slots
 from dedup.printing import redact
 from dedup.settings import SETTINGS
 
 __all__ = ["Call", "Cluster"]
-
-Address = tuple[str, int]
 
 #: The scripts of a cluster, beside those of one server that work in one slot.
 OWN = ("swap", "file", "leases")
@@ -50,7 +47,6 @@ ELSEWHERE = (
     exceptions.TimeoutError,
     OSError,
 )
-SLOTS = 1 << 14
 
 
 class Call(NamedTuple):
@@ -74,66 +70,32 @@ class Cluster(Server):
 
     def __init__(self, address: str) -> None:
         """Raises `SettingsError` for an address that can't be one."""
-        scheme, _, rest = address.partition("+cluster://")
-        refusal = SETTINGS["index"].refusal
-        user, at, hosts = rest.partition("?")[0].rpartition("@")
-        hosts, _, database = hosts.partition("/")
-        options = rest.partition("?")[2]
-        if database not in ("", "0"):
-            raise refusal(redact(address), "which names a database, and a cluster has only one")
-        seeds: list[Address] = []
         try:
-            for host in hosts.split(","):
-                parts = urlsplit(f"//{host}")
-                if not parts.hostname:
-                    raise ValueError
-                seeds.append((parts.hostname, parts.port or 6379))
-            self._url = f"{scheme}://{user}{at}{{}}:{{}}/0{'?' if options else ''}{options}"
-            self._secure = {"ssl_check_hostname": True} if scheme == "rediss" else {}
-            probe = self._connect(seeds[0])
-            if probe.connection_pool.connection_kwargs.get("decode_responses"):
-                raise ValueError
-            probe.connection_pool.make_connection()  # checks the options that the address names
+            self._address = Address.parse(address)
+            self._connect(self._address.seeds[0])
+        except SettingsError:
+            raise
         except (ValueError, TypeError, exceptions.RedisError):  # whose text may hold the password
+            refusal = SETTINGS["index"].refusal
             raise refusal(redact(address), "which is malformed or has an unknown option") from None
         self.where = redact(address)
-        self._seeds = seeds
-        self._clients: dict[Address, Any] = {}
-        self._slots: list[Address] = []
-        self._known: dict[Address, None] = {}  # masters and replicas
+        self._slots = Slots(self._address.seeds)
+        self._clients: dict[Node, Any] = {}
         self._stale = True
         self._learning = asyncio.Lock()
         self._sources = {verb: source(verb) for verb in (*OWN, "open", "renew", "learn")}
         self._shas = {verb: hashlib.sha1(text).hexdigest() for verb, text in self._sources.items()}
         self.on_change: Callable[[], object] = lambda: None  #: called when another set of nodes has the slots
-        self.redirections = 0  #: how often a call was sent elsewhere, or again
         self._claims, self._others = asyncio.Semaphore(CLAIMS), asyncio.Semaphore(OTHERS)
         self._answered, self._silent, self._trouble = 0.0, 0.0, ""
 
-    def _connect(self, address: Address) -> Any:
-        host, port = address
-        pool = aioredis.BlockingConnectionPool.from_url(
-            self._url.format(f"[{host}]" if ":" in host else host, port),
-            max_connections=CLAIMS + OTHERS,
-            timeout=TIMEOUT,
-            socket_timeout=TIMEOUT,
-            socket_connect_timeout=TIMEOUT,
-            retry=Retry(NoBackoff(), 0),
-            **self._secure,
-        )
-        return aioredis.Redis(connection_pool=pool)
+    def _connect(self, node: Node) -> Any:
+        return aioredis.Redis(connection_pool=pool_of(self._address.of(node), Retry(NoBackoff(), 0)))
 
-    def _node(self, address: Address) -> Any:
-        if address not in self._clients:
-            self._clients[address] = self._connect(address)
-        return self._clients[address]
-
-    # --- Which node has a slot
-
-    @property
-    def masters(self) -> frozenset[Address]:
-        """Who has slots, as far as is known."""
-        return frozenset(self._slots)
+    def _node(self, node: Node) -> Any:
+        if node not in self._clients:
+            self._clients[node] = self._connect(node)
+        return self._clients[node]
 
     async def _learn(self) -> None:
         """Asks the first node that answers which of them has which slots."""
@@ -141,40 +103,32 @@ class Cluster(Server):
             if not self._stale:
                 return
             trouble: Exception = exceptions.ConnectionError("no node answers")
-            for address in dict.fromkeys((*self.masters, *self._seeds, *self._known)):
+            before = self._slots.masters
+            for node in self._slots.nodes:
                 try:
                     async with asyncio.timeout(TIMEOUT / 2):
-                        ranges = await self._node(address).execute_command("CLUSTER SLOTS")
-                    self._take(ranges, address[0])
-                except (exceptions.RedisError, OSError, TimeoutError) as error:
+                        found = await self._node(node).execute_command("CLUSTER SLOTS")
+                    self._slots.take(found, node.host)
+                except (exceptions.RedisError, OSError, TimeoutError, ValueError) as error:
                     if "cluster support disabled" in str(error):
                         raise IndexMismatchError(
                             f"{self.where} is no cluster, but a single server; its address begins with redis://"
                         ) from None
-                    trouble = error
+                    trouble = (
+                        exceptions.ClusterDownError(str(error)) if isinstance(error, ValueError) else error
+                    )
                     continue
                 self._stale = False
+                if before and self._slots.masters != before:
+                    self.on_change()
                 return
             raise trouble
 
-    def _take(self, found: Any, host: str) -> None:
-        """Takes over an answer to CLUSTER SLOTS; a node without a name is the one that was asked."""
-        slots: list[Address | None] = [None] * SLOTS
-        for first, last, *nodes in found:
-            shown = [((name or b"").decode() or host, int(port)) for name, port, *_ in nodes]
-            slots[first : last + 1] = shown[:1] * (last + 1 - first)
-            self._known |= dict.fromkeys(shown)
-        if None in slots:
-            raise exceptions.ClusterDownError("nobody has some of the slots")
-        before, self._slots = self.masters, [address for address in slots if address]
-        if before and self.masters != before:
-            self.on_change()
-
-    def _moved(self, slot: int, address: Address) -> None:
-        before, self._slots[slot] = self.masters if self._slots[slot] != address else None, address
-        if before is not None and address not in before:
+    def _moved(self, slot: int, to: Node) -> None:
+        if to not in self._slots.masters:
             self._stale = True  # others have moved with it
             self.on_change()
+        self._slots.move(slot, to)
 
     # --- Calls
 
@@ -185,7 +139,7 @@ class Cluster(Server):
         """
         answers: list[Any] = [None] * len(calls)
         left = list(range(len(calls)))
-        asked: dict[int, Address] = {}  # where a slot is on its way to
+        asked: dict[int, Node] = {}  # where a slot is on its way to
         unknown: set[int] = set()  # scripts that a node does not know
         trouble: Exception | None = None
         with self.errors():
@@ -213,16 +167,16 @@ class Cluster(Server):
         self,
         calls: Sequence[Call],
         left: list[int],
-        asked: dict[int, Address],
+        asked: dict[int, Node],
         unknown: set[int],
         answers: list[Any],
         trouble: Exception | None,
     ) -> tuple[list[int], Exception | None]:
         """Makes the calls that are left once; which of them are to be made again, and why."""
-        nodes = defaultdict[tuple[Address, bool], list[int]](list)
+        nodes = defaultdict[tuple[Node, bool], list[int]](list)
         for place in left:
             asking = place in asked
-            address = asked.pop(place) if asking else self._slots[key_slot(calls[place].key)]
+            address = asked.pop(place) if asking else self._slots.of(calls[place].key)
             nodes[address, asking].append(place)
         found = await asyncio.gather(
             *(
@@ -232,13 +186,13 @@ class Cluster(Server):
         )
         again: list[int] = []
         wait = False
-        for places, replies in zip(nodes.values(), found, strict=True):
+        for ((node, _), places), replies in zip(nodes.items(), found, strict=True):
             for place, reply in zip(places, replies, strict=True):
                 match reply:
                     case exceptions.MovedError():  # which is an AskError, too
-                        self._moved(reply.slot_id, (reply.host, int(reply.port)))
+                        self._moved(reply.slot_id, Node.named(reply.host, reply.port, node.host))
                     case exceptions.AskError():
-                        asked[place] = reply.host, int(reply.port)
+                        asked[place] = Node.named(reply.host, reply.port, node.host)
                     case exceptions.NoScriptError():
                         unknown.add(place)
                     case Exception() if isinstance(reply, ELSEWHERE):
@@ -250,7 +204,6 @@ class Cluster(Server):
                         answers[place] = reply
                         continue
                 again.append(place)
-        self.redirections += len(again)
         if wait:
             await asyncio.sleep(PAUSE)
         return again, trouble
@@ -262,7 +215,7 @@ class Cluster(Server):
         first = ("EVAL", self._sources[verb]) if whole else ("EVALSHA", self._shas[verb])
         return (*first, call.keys, *rest)
 
-    async def _ask(self, address: Address, commands: list[tuple[Any, ...]], asking: bool) -> list[Any]:
+    async def _ask(self, address: Node, commands: list[tuple[Any, ...]], asking: bool) -> list[Any]:
         """The answers of one node to some commands; an error in place of each that has none."""
         try:
             async with self._node(address).pipeline(transaction=False) as pipeline:
@@ -287,23 +240,19 @@ class Cluster(Server):
         return await self.call_all(calls, of_any_type=True)
 
     async def scan(self, start: bytes) -> AsyncIterator[list[bytes]]:
-        pattern = re.sub(rb"([*?\[\]\\^-])", rb"\\\1", start) + b"*"
         with self.errors():
             await self._learn()
-        for address in self.masters:
-            cursor = 0
-            while True:
-                with self.errors():
-                    cursor, keys = await self._node(address).scan(cursor, match=pattern, count=SCAN)
+        for master in self._slots.masters:
+            async for keys in self._scan(self._node(master), start):
                 yield keys
-                if cursor == 0:
-                    break
 
     async def size(self) -> int:
         """How many keys there are, whoever owns them."""
         with self.errors():
             await self._learn()
-            return sum(await asyncio.gather(*(self._node(address).dbsize() for address in self.masters)))
+            return sum(
+                await asyncio.gather(*(self._node(address).dbsize() for address in self._slots.masters))
+            )
 
     async def check(self) -> dict[str, Any]:
         """What the masters say of themselves; raises `IndexMismatchError` if one may lose parts of an index."""
@@ -312,7 +261,7 @@ class Cluster(Server):
             async with deadline(client.DEADLINE):
                 self._stale = True
                 await self._learn()
-                for address in self.masters:
+                for address in self._slots.masters:
                     for section in ("server", "memory", "persistence"):
                         with suppress(exceptions.NoPermissionError):
                             said = await self._node(address).info(section)
@@ -323,13 +272,6 @@ class Cluster(Server):
                             }
                             self.accept(said)
         return info
-
-    async def refresh(self) -> None:
-        """Asks anew who has which slots."""
-        with self.errors():
-            async with deadline(client.DEADLINE):
-                self._stale = True
-                await self._learn()
 
     async def disconnect(self) -> None:
         for node in self._clients.values():

@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 from dedup.errors import IndexUnavailableError
 from dedup.index import open_index
 from tests.support import ROOT
+from tests.support.cluster import running_cluster
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.redis import Server, running_server
@@ -122,6 +123,13 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def secured(folder: Path, served: str, port: int) -> list[str]:
+    """The options of a server with a certificate."""
+    own = ["--tls-cert-file", str(folder / f"{served}.crt"), "--tls-key-file", str(folder / f"{served}.key")]
+    authority = ["--tls-ca-cert-file", str(folder / "authority.crt")]
+    return ["--tls-port", str(port), "--tls-auth-clients", "no", *own, *authority]
+
+
 @pytest.mark.parametrize(
     ("served", "trusted", "opens"),
     [
@@ -138,19 +146,8 @@ async def test_tls_is_checked(
 ) -> None:
     monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
     port = free_port()
-    options = ["--bind", "127.0.0.1"]
-    if served == "plain":
-        options += ["--port", str(port)]
-    else:
-        options += ["--tls-port", str(port), "--tls-auth-clients", "no"]
-        options += [
-            "--tls-cert-file",
-            str(folder / f"{served}.crt"),
-            "--tls-key-file",
-            str(folder / f"{served}.key"),
-        ]
-        options += ["--tls-ca-cert-file", str(folder / "authority.crt")]
-    with running_server(*options):
+    options = ["--port", str(port)] if served == "plain" else secured(folder, served, port)
+    with running_server("--bind", "127.0.0.1", *options):
         address = f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={folder / f'{trusted}.crt'}"
         index = open_index(address, DETECTOR, namespace="test")
         if opens:
@@ -160,6 +157,26 @@ async def test_tls_is_checked(
                 await index.open()
             assert caught.value.exit_status == 3
         await index.close()
+
+
+@driven
+async def test_tls_of_a_cluster_is_checked(
+    folder: Path, redis_socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nodes tell those who ask over TLS the ports for TLS."""
+    monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
+    port = free_port()
+    with running_cluster(1, 0, "--tls-cluster", "yes", *secured(folder, "good", port)) as cluster:
+        cluster.nodes[0].client.config_set("requirepass", "p@ss")
+        address = f"rediss+cluster://:p%40ss@127.0.0.1:{port}?ssl_ca_certs={folder}"
+        async with opened(f"{address}/authority.crt") as index:
+            assert (await index.claim("a", "http://a/", fingerprint_of(1))).status == "new"
+            assert (await index.claim("b", "http://b/", fingerprint_of(1))).of == "http://a/"
+        for refused in (f"{address}/stranger.crt", f"{address}/authority.crt".replace("p%40ss", "secret")):
+            with pytest.raises(IndexUnavailableError) as error:
+                async with opened(refused):
+                    pass
+            assert "secret" not in str(error.value)
 
 
 @driven

@@ -29,7 +29,7 @@ from tests.support.crawls import Run, Site
 from tests.support.fingerprints import fingerprint_of
 from tests.support.servers import free_port
 from tests.support.stores import DETECTOR, opened, until_done
-from tests.support.surveys import surveyed
+from tests.support.surveys import entry, surveyed
 from tests.support.waiting import until, wait_until
 
 #: Copies of each content.
@@ -267,6 +267,28 @@ async def test_a_cluster_that_is_down_is_out_of_reach_and_goes_on_as_it_was(
                 assert twin.of_id == f"{number}"
 
 
+@driven
+async def test_an_index_that_is_gone_is_noticed_even_if_no_page_meets_another(
+    cluster: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.redis.session.LEASE_MS", 600)
+    async with opened(cluster.address, namespace) as index:
+        await index.claim("a", "http://a/", page(1))
+        key = f"shingleback+cluster:{{{namespace}}}:header".encode()
+        cluster.of(key).client.delete(key)
+        numbers = iter(range(2, 1_000_000))
+
+        async def is_refused() -> bool:
+            number = next(numbers)
+            try:
+                await index.claim(f"{number}", "http://a/", page(number))
+            except IndexMismatchError:
+                return True
+            return False
+
+        await until(is_refused)
+
+
 # --- Addresses, users ------------------------------------------------------------------------------------------
 
 
@@ -316,7 +338,10 @@ RIGHTS = (ROOT / "docs" / "reliability.md").read_text()
 
 
 @driven
-async def test_a_user_needs_the_rights_that_the_page_lists(cluster: Cluster, namespace: str) -> None:
+async def test_a_user_needs_the_rights_that_the_page_lists(
+    cluster: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.redis.cluster.store.MAX_LOOKED", 4)
     one = re.search(
         r"^ACL SETUSER crawler on >PASSWORD \S+ resetchannels (.*?)\n```", RIGHTS, re.MULTILINE | re.DOTALL
     )
@@ -336,5 +361,9 @@ async def test_a_user_needs_the_rights_that_the_page_lists(cluster: Cluster, nam
         await index.claim("c", "http://c/", page(2))
         await index.release("c")
         assert await index.forget(["a"]) == 1
+        crowd = [entry(number, simhash=random.Random(number).getrandbits(40)) for number in range(9)]
+        assert await index.add(crowd) == len(crowd)
+        assert (await index.claim("d", "http://d/", fingerprint_of(1 << 40))).crowded
+        assert await index.forget(["d", *(one.page_id for one in crowd)]) == 1 + len(crowd)
     async with opened(cluster.address, namespace) as index:
         assert await index.count() == 0

@@ -102,8 +102,12 @@ class Session:
         while not self._ending:
             await asyncio.sleep(LEASE_MS / 3000)
             for work in (self.watch, lambda: self.renew(LEASE_MS), also):
-                with suppress(DedupError):
+                try:
                     await work()
+                except IndexMismatchError as error:  # a cluster's claims would not notice it
+                    self._refusal = error
+                except DedupError:
+                    pass
 
     async def watch(self) -> None:
         """Notices a policy that was changed in mid-run; every call is refused for as long as it lasts."""

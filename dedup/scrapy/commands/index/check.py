@@ -39,9 +39,18 @@ async def print_findings(index: Index) -> int:
     for kind, shown in some.items():
         print(f"  {kind}: {counts[kind]:,}")
         for finding in shown:
-            print(f"    {inert(finding.what, WIDTH)}")
+            print(f"    {told(finding.what, WIDTH)}")
         if counts[kind] > len(shown):
             print(f"    ... and {counts[kind] - len(shown):,} more")
         for repair in dict.fromkeys(finding.repair for finding in shown):
-            print(f"    -> {inert(COMMANDS.get(repair, repair), 2 * WIDTH)}")
+            print(f"    -> {told(COMMANDS.get(repair, repair), 2 * WIDTH)}")
     return IndexCorruptError.exit_status
+
+
+def told(text: str, width: int) -> str:
+    r"""A text of a finding on one line; what is escaped in it already, such as a key, stays as it is.
+
+    >>> print(told(r"p:\xce", 99), told("\x1b[2J", 99))
+    p:\xce \x1b[2J
+    """
+    return inert(text, width).replace("\\\\", "\\")

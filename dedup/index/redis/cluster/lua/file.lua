@@ -2,7 +2,7 @@
 --      ARGV = {page or '', radius, how many are listed of a bucket at most, then per bucket: score of the page, lowest, highest})
 --   -> in how many buckets the page was not, 1 if there are more than are listed or else 0, page, page, ...
 -- Files a page in buckets, and lists those there whose keys are within the radius of its own, each as often as it is met.
--- A score is what a bucket has not in common of its pages' keys (dedup/index/redis/keys.py).
+-- A score is what a bucket has not in common of its pages' keys (dedup/index/redis/cluster/keys.py).
 local band, bxor, rshift = bit.band, bit.bxor, bit.rshift
 local page, radius, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local FIRST, PER_BUCKET, WORD = 4, 3, 4294967296
@@ -22,7 +22,7 @@ for i, bucket in ipairs(KEYS) do
   if #found > 2 * most then -- those next to the page
     crowded = 1
     found = redis.call('ZRANGEBYSCORE', bucket, own, high, 'WITHSCORES', 'LIMIT', 0, most / 2)
-    local below = redis.call('ZREVRANGEBYSCORE', bucket, '(' .. own, low, 'WITHSCORES', 'LIMIT', 0, most / 2)
+    local below = redis.call('ZRANGE', bucket, '(' .. own, low, 'BYSCORE', 'REV', 'LIMIT', 0, most / 2, 'WITHSCORES')
     for j = 1, #below do found[#found + 1] = below[j] end
   end
   local own_high, own_low = math.floor(own / WORD), own % WORD

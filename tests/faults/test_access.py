@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 from dedup.errors import IndexUnavailableError
 from dedup.index import open_index
 from tests.support import ROOT
-from tests.support.cluster import running_cluster
+from tests.support.cluster import free_ports, running_cluster
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.redis import Server, running_server
@@ -165,7 +165,7 @@ async def test_tls_of_a_cluster_is_checked(
 ) -> None:
     """The nodes tell those who ask over TLS the ports for TLS."""
     monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
-    port = free_port()
+    (port,) = free_ports(1)
     with running_cluster(1, 0, "--tls-cluster", "yes", *secured(folder, "good", port)) as cluster:
         cluster.nodes[0].client.config_set("requirepass", "p@ss")
         address = f"rediss+cluster://:p%40ss@127.0.0.1:{port}?ssl_ca_certs={folder}"

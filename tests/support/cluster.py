@@ -15,7 +15,7 @@ from redis.crc import key_slot
 from tests.support.redis import PROGRAM
 from tests.support.waiting import wait_until
 
-__all__ = ["Cluster", "Node", "running_cluster"]
+__all__ = ["Cluster", "Node", "free_ports", "running_cluster"]
 
 SLOTS = 1 << 14
 #: A node that says nothing for so long, in ms, is replaced.
@@ -78,7 +78,7 @@ class Cluster:
     """Masters, each with as many replicas."""
 
     def __init__(self, folder: Path, masters: int = 3, replicas: int = 1, *options: str) -> None:
-        ports = iter(_ports(masters * (1 + replicas)))
+        ports = iter(free_ports(masters * (1 + replicas)))
         self.nodes = [
             Node(folder / str(number), next(ports), *options) for number in range(masters * (1 + replicas))
         ]
@@ -182,7 +182,7 @@ class Cluster:
             node.kill()
 
 
-def _ports(number: int) -> list[int]:
+def free_ports(number: int) -> list[int]:
     """Ports that nobody listens on, nor on those 10,000 above, which a cluster needs, too."""
     found: list[int] = []
     while len(found) < number:

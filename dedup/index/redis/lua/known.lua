@@ -57,7 +57,8 @@ local MAX_BEGAN = 10000
 local beginnings = header:gsub('header$', 'began')
 
 local function note_beginning(other, number) -- if there is room for one more
-  if redis.call('HLEN', beginnings) < MAX_BEGAN then redis.call('HSETNX', beginnings, other, number) end
+  if redis.call('HLEN', beginnings) >= MAX_BEGAN or redis.call('HEXISTS', beginnings, other) == 1 then return end
+  redis.call('HSET', beginnings, other, number)
 end
 
 local unbound = {}

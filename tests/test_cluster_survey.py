@@ -5,11 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError
+from dedup.index.lifecycle import State
 from dedup.index.redis.cluster.index import ClusterIndex
 from tests.support.cluster import Cluster
 from tests.support.coroutines import driven
 from tests.support.stores import opened_at
-from tests.support.surveys import TYPES, entry, surveyed, unopened
+from tests.support.surveys import TYPES, claim_of, entry, surveyed, unopened
 
 
 class Stored:
@@ -122,6 +123,24 @@ async def test_each_damage_of_an_index_over_a_cluster_is_named(
     assert stored.cluster.contents() == before
     read = {filed for filed, _ in pages if filed}
     assert read == {filed for number, filed in stored.entries.items() if number not in lost}
+
+
+@driven
+async def test_a_claim_that_meets_a_torn_record_fails_and_leaves_nothing(
+    stored: Stored, namespace: str
+) -> None:
+    async with opened_at(stored.cluster.address, namespace=namespace) as index:
+        assert isinstance(index, ClusterIndex)
+        stored.index = index
+        await index.add([stored.entries[3]])
+        whole = stored.ask(stored.record(3), "GET")
+        stored.ask(stored.record(3), "SET", "x" * 40)
+        _, _, twin = claim_of(stored.entries[3]._replace(page_id="twin"))
+        with pytest.raises(IndexCorruptError, match="is damaged: the record of a page is torn"):
+            await index.claim("twin", "http://twin/", twin)
+        stored.ask(stored.record(3), "SET", whole)
+        assert await index.states(["twin"]) == [State.ABSENT]
+        assert (await index.claim("twin", "http://twin/", twin)).kept  # and the earlier one gives way to it
 
 
 #: Headers that nobody can make sense of, and what is said of them when the index is looked at, and when it is opened.

@@ -19,7 +19,7 @@ last as trying has looked after that, and has seen the other's attempt: kept, an
 has either beaten it or waited until it was over.
 
 The functions here are generators that yield what is to be done with the store, and are sent what came of it.
-`dedup.index.redis.cluster.index` does it; tests/test_cluster_protocol.py tries every order in which three
+`dedup.index.redis.cluster.store` does it; tests/test_cluster_protocol.py tries every order in which three
 crawlers can do it.
 """
 

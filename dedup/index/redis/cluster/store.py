@@ -1,11 +1,13 @@
 """What the protocol asks for, done with the nodes of a cluster."""
 
 import asyncio
+import struct
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from dedup.errors import IndexCorruptError
 from dedup.fingerprint.plans import EXACT
 from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
 from dedup.index.entry import Entry
@@ -110,8 +112,7 @@ class Store:
         """Records, and then the leases of the runs that they name."""
         pages = tuple(pages)
         found = await self._cluster.values([self.keys.record(page) for page in pages])
-        with self._cluster.errors():
-            records = {page: decode(octets) for page, octets in zip(pages, found, strict=True)}
+        records = {page: self._record(octets) for page, octets in zip(pages, found, strict=True)}
         runs = {run for record in records.values() for run in _runs(record)} - {self._session.run}
         if not runs:
             return records, Leases(self._session.run, self._session.began)
@@ -134,8 +135,15 @@ class Store:
         answer = await self._cluster.run("swap", [self.keys.record(page)], arguments)
         if answer == 1:
             return None
-        with self._cluster.errors():
-            return (decode(answer[0]),)
+        return (self._record(answer[0]),)
+
+    def _record(self, octets: bytes | None) -> Record | None:
+        try:
+            return decode(octets)
+        except (ValueError, struct.error):
+            raise IndexCorruptError(
+                f"the index {self._session.where} is damaged: the record of a page is torn; see scrapy index check"
+            ) from None
 
     async def file(self, entry: Entry, *, only: int | None = None, look_only: bool = False) -> Met:
         """Files a page in its buckets, or in the ``only`` first of them, and looks into each."""

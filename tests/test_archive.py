@@ -11,6 +11,7 @@ import pytest
 
 from dedup import Detector
 from dedup.archive import Capture, Cleaning, fingerprint, open_input
+from dedup.archive.folder import SUFFIXES
 from dedup.archive.outputs import IDENTICAL, NEAR
 from dedup.archive.packing import pack, unpack
 from dedup.archive.warc import Warc
@@ -115,6 +116,16 @@ def test_a_short_page_is_packed_with_its_words() -> None:
     capture = Capture("http://example.org/", "<p>Not found")
     page, made = unpack(pack(*fingerprint(capture, Detector())))
     assert (page.tokens, page.reason, made.reason) == (["not", "found"], "short", "short")
+
+
+def test_files_that_are_not_read_are_told(tmp_path: Path) -> None:
+    pages = folder(tmp_path / "mirror")
+    (pages / "0.html").rename(pages / "index.php@id=3")
+    (pages / "below").mkdir()
+    (pages / "below" / "link.html").symlink_to(pages / "1.html")
+    result = Cleaning([str(pages)], str(tmp_path / "kept.jsonl")).run()
+    assert result.others == {"name": (2, str(pages))}
+    assert OTHERS["name"] == f"no file that ends with {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 
 def test_every_reason_has_its_words() -> None:

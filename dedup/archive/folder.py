@@ -15,7 +15,8 @@ SUFFIXES = (".html", ".htm", ".xhtml")
 
 
 class Folder:
-    """Reads the HTML files in a folder and those below it, in the order of their paths.  Links to elsewhere are not followed.
+    """Reads the HTML files in a folder and those below it, in the order of their paths.  Links to elsewhere are not followed;
+    they, and files of other names, are items without a page.
 
     A page at docs/index.html has the URL http://localhost/docs/index.html.
     """
@@ -23,7 +24,7 @@ class Folder:
     def __init__(self, path: Path, name: str = "") -> None:
         self.path = path
         self.name = name or str(path)
-        self.size = sum(os.path.getsize(file) for file in self._files())
+        self.size = sum(os.path.getsize(file) for file in self._files() if self._is_page(file))
         self._read = 0
 
     def _files(self) -> Iterator[Path]:
@@ -33,9 +34,11 @@ class Folder:
         for folder, folders, names in os.walk(self.path):
             folders.sort()
             for name in sorted(names):
-                file = Path(folder, name)
-                if name.lower().endswith(SUFFIXES) and stat.S_ISREG(file.lstat().st_mode):
-                    yield file
+                yield Path(folder, name)
+
+    def _is_page(self, file: Path) -> bool:
+        named = file.name.lower().endswith(SUFFIXES) and stat.S_ISREG(file.lstat().st_mode)
+        return named or file == self.path
 
     def tell(self) -> int:
         """How many bytes have been read."""
@@ -45,6 +48,9 @@ class Folder:
         """An item for each file."""
         self._read = 0
         for file in self._files():
+            if not self._is_page(file):
+                yield Item(file, None, "name")
+                continue
             try:
                 with file.open("rb") as opened:
                     body = opened.read(MAX_BODY + 1)

@@ -33,6 +33,7 @@ DAMAGE = {
 }
 OTHERS = {
     "large": "longer than 16 MB",
+    "name": "no file that ends with .html, .htm or .xhtml",
     "no_page": "without html or text",
     "no_url": "without a URL",
     "not_http": "no HTTP",

@@ -9,7 +9,7 @@ from scrapy.settings import Settings
 
 from dedup.errors import SettingsError
 from dedup.scrapy.commands.index.run import spider_meant
-from dedup.scrapy.settings import default_namespace, file_of
+from dedup.scrapy.places import default_namespace, file_of
 from tests.support.crawls import TWINS, Run, Site, Walker, page
 from tests.support.waiting import LIMIT
 from tests.support.warm import python

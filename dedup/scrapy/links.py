@@ -26,7 +26,8 @@ from dedup.scrapy.component import Component
 from dedup.scrapy.hrefs import hrefs
 from dedup.scrapy.judgement import Parked, harvest, outcome_of
 from dedup.scrapy.parked import ParkedLog
-from dedup.scrapy.settings import LinkOptions, link_options, state_of, weighs_links
+from dedup.scrapy.places import state_of
+from dedup.scrapy.settings import LinkOptions, link_options, weighs_links
 from dedup.scrapy.signals import logger_for, refuse
 from dedup.scrapy.slot import Slot
 from dedup.scrapy.waiting import leave_parked, take_parked

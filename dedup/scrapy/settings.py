@@ -4,19 +4,13 @@
 """
 
 import difflib
-import hashlib
-import re
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
-from scrapy.utils.conf import closest_scrapy_cfg
-from scrapy.utils.project import data_path
 
 from dedup.errors import DedupError, IndexInUseError, IndexMismatchError, SettingsError
+from dedup.scrapy.places import default_namespace, file_of, in_project, index_folder
 from dedup.settings import SETTINGS, Action, Follow, Types
 
 if TYPE_CHECKING:
@@ -28,8 +22,6 @@ __all__ = [
     "PREFIX",
     "LinkOptions",
     "Options",
-    "default_namespace",
-    "file_of",
     "in_memory",
     "is_enabled",
     "is_sharded",
@@ -39,21 +31,14 @@ __all__ = [
     "shard_options",
     "shared_address",
     "spelled",
-    "state_of",
     "tables_asked",
     "weighs_links",
 ]
 
 PREFIX = "DEDUP_"
-#: What a name keeps as a part of a namespace.
-_SAFE = "".join(map(chr, range(32, 127))).translate(str.maketrans("", "", "{}%/"))
-
 #: Indexes that many processes share.
 _SHARED = ("redis://", "rediss://", "unix://")
 _SET_ONE = "set an index of redis://, rediss:// or unix://"
-
-#: How the names of index files, and of what lies beside them, end.
-_BESIDE = re.compile(r"\.sqlite(-wal|-shm|-journal|\.lock|\.new)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +143,7 @@ def link_options(settings: BaseSettings, spider: str = "") -> LinkOptions:
     except SettingsError as error:
         raise spelled(error) from None
     values["namespace"] = values["namespace"] or default_namespace(settings.get("BOT_NAME"), spider)
-    values["parked"] = _in_project(values["parked"]) if values["parked"] else ""
+    values["parked"] = in_project(values["parked"]) if values["parked"] else ""
     return LinkOptions(**values)
 
 
@@ -213,11 +198,6 @@ def weighs_links(settings: BaseSettings) -> bool:
     return options.follow != "never" or options.skip or options.priority
 
 
-def state_of(namespace: str) -> Path:
-    """The file with what was learnt of the links of a namespace's pages."""
-    return Path(_folder(), file_of(namespace)).with_suffix(".links.json")
-
-
 def in_memory(settings: BaseSettings) -> BaseSettings | None:
     """The same settings with an index in memory; None if that can't take the place of what they ask for.
 
@@ -241,46 +221,17 @@ def _check_names(settings: BaseSettings) -> None:
             raise SettingsError(f"{name} is not a setting; {hint}")
 
 
-def default_namespace(bot_name: str | None, spider: str) -> str:
-    """The namespace of a spider of a project: no other spider, and no other project, has it.
-
-    >>> default_namespace("shop", "books"), default_namespace("shop", "{all}")
-    ('shop/books', 'shop/%7Ball%7D')
-    """
-    names = [quote(name, _SAFE, errors="surrogatepass") for name in (bot_name or "scrapybot", spider) if name]
-    return "/".join(names)
-
-
-def file_of(namespace: str) -> str:
-    """The path of a namespace's default index, below the folder of all: no other namespace has it.
-
-    On file systems that do not tell capitals from small letters, too, and for names that no file can have:
-
-    >>> file_of("shop/books.example"), file_of("shop/Books")
-    ('shop/books.example.sqlite', 'shop/books~cb5e2e5f01809020.sqlite')
-    """
-    *folders, name = map(_file_name, namespace.split("/"))
-    return "/".join((*folders, f"{name}.sqlite"))
-
-
-def _file_name(part: str) -> str:
-    if re.fullmatch(r"[a-z0-9_][a-z0-9_.-]{0,99}(?<!\.)", part) and not _BESIDE.search(part):
-        return part
-    digest = hashlib.blake2b(part.encode(errors="surrogatepass"), digest_size=8).hexdigest()
-    return re.sub("[^a-z0-9_-]", "_", part.lower())[:100] + f"~{digest}"
-
-
 def _options(values: dict[str, Any], run: str | None) -> Options:
     # Not above: they bring numpy and more, which a command that only lists the spiders does without.
     from dedup.fingerprint.detector import Detector
     from dedup.index import open_index
 
     namespace = values["namespace"]
-    address = values["index"] or f"file:{_folder()}/{file_of(namespace)}"
+    address = values["index"] or f"file:{index_folder()}/{file_of(namespace)}"
     scheme, _, path = address.partition(":")
     if scheme == "file" and path:
-        address = f"file:{_in_project(path)}"
-    values["log"] = _in_project(values["log"]) if values["log"] else ""
+        address = f"file:{in_project(path)}"
+    values["log"] = in_project(values["log"]) if values["log"] else ""
     detector = Detector(**_choose(values, Detector))
     planned = {name: values[name] for name in ("scope", "expected_pages", "tables", "chrome", "min_own")}
     index = open_index(address, detector, namespace=namespace, run=run, **planned)
@@ -293,20 +244,3 @@ def _options(values: dict[str, Any], run: str | None) -> Options:
 def _choose(values: dict[str, Any], kind: type) -> dict[str, Any]:
     """The values that are fields of a dataclass."""
     return {field.name: values[field.name] for field in fields(kind) if field.name in values}
-
-
-def _in_project(path: str) -> str:
-    """A path as the whole project means it: a relative one is below the folder of scrapy.cfg, if there is one."""
-    found = closest_scrapy_cfg()
-    root = Path(found).parent if found else Path()
-    if root.resolve() == Path.cwd() or Path(path).expanduser().is_absolute():
-        return path
-    return str(root / path)
-
-
-def _folder() -> str:
-    """Where the project, or without one this folder, keeps its indexes."""
-    try:
-        return str(data_path("dedup"))
-    except NotConfigured:
-        return ".scrapy/dedup"

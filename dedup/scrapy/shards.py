@@ -5,28 +5,26 @@ So each host has one worker, whose delays hold for it exactly.  The near-duplica
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from typing import Any, Self
-from uuid import uuid4
 from weakref import WeakSet
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
-from scrapy.utils.httpobj import urlparse_cached
 
 from dedup.errors import DedupError, IndexInUseError, IndexUnavailableError
 from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.frontier.handover import MOST, Beat, Handover, Link
-from dedup.frontier.partition import Shard, owner
+from dedup.frontier.partition import Shard
+from dedup.index.batching import end
 from dedup.scrapy import compat
 from dedup.scrapy.middleware import is_tried_out
-from dedup.scrapy.packing import leave_slot, pack, unpack
+from dedup.scrapy.outbox import Outbox
+from dedup.scrapy.packing import leave_slot, unpack
 from dedup.scrapy.settings import shard_options, spelled
 from dedup.scrapy.shard_job import Job
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
@@ -41,8 +39,6 @@ SAFE = 0.8
 BEAT = 0.5
 #: Seconds between two lines about a shard that has no worker.
 REMINDER = 60.0
-#: So many links that were handed over are remembered here; the server knows all of them.
-REMEMBERED = 100_000
 
 
 class ShardMiddleware:
@@ -52,13 +48,11 @@ class ShardMiddleware:
         self.crawler = crawler
         self._shard = shard
         self._job = Job(crawler.settings.get("JOBDIR"), shard)
-        self._outbox: dict[bytes, Link] = self._job.outbox  # links that were not yet handed over
-        self._handed: dict[bytes, None] = {}
+        self._outbox = Outbox(crawler, shard.of, self._job.outbox)
         self._handover = Handover(address, namespace, shard, LEASE, self._job.crawl, self._job.cursor)
         self._filter: Filter | None = None
         self._logger = logger_for(crawler, __name__)
         self._taken: WeakSet[Request] = WeakSet()
-        self._starts: Counter[bytes] = Counter()
         self._asked = time.monotonic()  # for a shard
         self._until = 0.0  # until then the shards are ours, by time.monotonic
         self._idled = False  # nothing was left to be crawled, and nothing has been scheduled since
@@ -102,55 +96,19 @@ class ShardMiddleware:
     def _enqueue(self, enqueue: Callable[[Request], bool], request: Request) -> bool:
         """Hands a request over, or gives it to the scheduler."""
         leave_slot(request)
-        if request not in self._taken and self._hand_over(request):
+        if request not in self._taken and self._outbox.add(request, self._handover.held):
             return True
         self._idled = False
         return enqueue(request)
 
     def start(self, request: Request) -> bool:
         """Puts a request with which the crawl begins into the log of its shard, our own or not: once for all workers."""
-        member = self._fingerprint(request)
-        if request.dont_filter:  # a spider may mean to fetch it that often
-            self._starts[member] += 1
-            member += self._starts[member].to_bytes(4, "big")
-        return self._hand_over(request, member)
+        return self._outbox.add_start(request)
 
     async def room(self) -> None:
         """Waits until the links that wait to be handed over are few."""
-        while len(self._outbox) > 10 * MOST and not self._is_closing():  # noqa: ASYNC110
+        while len(self._outbox.waiting) > 10 * MOST and not self._is_closing():  # noqa: ASYNC110
             await asyncio.sleep(BEAT)
-
-    def _hand_over(self, request: Request, member: bytes = b"") -> bool:
-        host = urlparse_cached(request).hostname
-        if host is None:
-            return False
-        shard = owner(host, self._shard.of)
-        if not member:
-            if shard in self._handover.held:
-                return False
-            member = uuid4().bytes if request.dont_filter else self._fingerprint(request)
-        if member in self._handed or member in self._outbox:
-            return True
-        assert self.crawler.spider is not None
-        packed = pack(request, self.crawler.spider)
-        if packed is None:
-            if shard not in self._handover.held:
-                count(self.crawler.stats, "shard/not_handed_over")
-                self._once(
-                    "%s is crawled here, since it can't be handed over: its callback is no method, or its meta not plain",
-                    request,
-                )
-            return False
-        self._outbox[member] = Link(shard, member, packed)
-        return True
-
-    def _fingerprint(self, request: Request) -> bytes:
-        assert self.crawler.request_fingerprinter is not None
-        return self.crawler.request_fingerprinter.fingerprint(request)
-
-    def _once(self, text: str, *arguments: object) -> None:
-        if self.crawler.stats.get_value("dedup/shard/not_handed_over") == 1:
-            self._logger.warning(text, *arguments)
 
     async def process_request(self, request: Request) -> None:
         """Lets a request go while the shards are ours; else it waits, and comes back if the crawl is stopped."""
@@ -179,7 +137,7 @@ class ShardMiddleware:
             await asyncio.sleep(BEAT)
 
     async def _beat(self) -> None:
-        links = list(islice(self._outbox.values(), MOST))
+        links = self._outbox.first()
         idle = not links and self._is_idle()
         now = time.monotonic()
         before = set(self._handover.held)
@@ -190,7 +148,9 @@ class ShardMiddleware:
         if beat.word != "ok":
             if beat.word == "held" and now > self._asked + 1.5 * LEASE:
                 raise IndexInUseError(
-                    f"shard {self._shard} has a worker already, which lives", settings=("shard",)
+                    f"shard {self._shard} has a worker already, which lives; give this one the number of another shard, "
+                    f"or start it with auto/{self._shard.of}, so that it takes the first that is free",
+                    settings=("shard",),
                 )
             return
         self._until = now + (LEASE * SAFE if self._handover.held else float("inf") if beat.ended else 0)
@@ -208,11 +168,7 @@ class ShardMiddleware:
         self._remind(beat)
 
     def _delivered(self, links: Collection[Link], beat: Beat) -> None:
-        for link in links:
-            self._outbox.pop(link.member, None)
-            self._handed[link.member] = None
-        for member in list(islice(self._handed, max(0, len(self._handed) - REMEMBERED))):
-            del self._handed[member]
+        self._outbox.handed_over(links)
         if links:
             self.crawler.stats.inc_value("dedup/shard/handed_over", beat.new)
 
@@ -257,12 +213,12 @@ class ShardMiddleware:
     def spider_idle(self) -> None:
         """Nothing is left to be crawled here; more may come, until the whole crawl has ended."""
         self._idled = True
-        if not self._ended or self._outbox:
+        if not self._ended or self._outbox.waiting:
             raise DontCloseSpider
 
     def _stop(self, error: DedupError) -> None:
         error = spelled(error)
-        self._outbox.clear()  # whoever has the shard now finds these links
+        self._outbox.waiting.clear()  # whoever has the shard now finds these links
         self._logger.error("Crawl stopped: %s", error)
         self.crawler.signals.send_catch_log(filter_failed, error=error)
         self._closing = asyncio.create_task(compat.close(self.crawler, error.reason))
@@ -271,18 +227,17 @@ class ShardMiddleware:
         """Hands over what is left, and lets go of the shards."""
         if not hasattr(self, "_beating"):
             return
-        self._beating.cancel()
+        await end(self._beating)
         finished = self._ended and reason in {"finished", "start_error"}
         with suppress(DedupError):
-            while self._outbox:
-                links = list(islice(self._outbox.values(), MOST))
+            while links := self._outbox.first():
                 self._delivered(links, await self._handover.beat(links, reading=False))
-        if self._outbox:
+        if left := self._outbox.waiting:
             text = "%s links could not be handed over, and are %s"
             where = "in the JOBDIR" if self._job.path else "found again only by a crawl that begins anew"
-            self._logger.error(text, f"{len(self._outbox):,}", where)
+            self._logger.error(text, f"{len(left):,}", where)
         if not finished:
-            self._job.leave(self._handover, self._outbox)
+            self._job.leave(self._handover, left)
         with suppress(DedupError):
             await self._handover.leave("finished" if finished else "job" if self._job.path else "stopped")
         await self._handover.close()

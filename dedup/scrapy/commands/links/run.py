@@ -11,7 +11,8 @@ from dedup.links.state import read_state
 from dedup.printing import inert
 from dedup.scrapy.commands.index.run import spider_meant
 from dedup.scrapy.commands.terminal import print_table
-from dedup.scrapy.settings import link_options, state_of
+from dedup.scrapy.places import state_of
+from dedup.scrapy.settings import link_options
 
 __all__ = ["print_explanation", "print_rules", "read_links"]
 

@@ -1,0 +1,68 @@
+"""What a crawl keeps, and where: the namespace of its index, and the files of a project."""
+
+import hashlib
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.conf import closest_scrapy_cfg
+from scrapy.utils.project import data_path
+
+__all__ = ["default_namespace", "file_of", "in_project", "index_folder", "state_of"]
+
+#: What a name keeps as a part of a namespace.
+_SAFE = "".join(map(chr, range(32, 127))).translate(str.maketrans("", "", "{}%/"))
+#: How the names of index files, and of what lies beside them, end.
+_BESIDE = re.compile(r"\.sqlite(-wal|-shm|-journal|\.lock|\.new)?$")
+
+
+def default_namespace(bot_name: str | None, spider: str) -> str:
+    """The namespace of a spider of a project: no other spider, and no other project, has it.
+
+    >>> default_namespace("shop", "books"), default_namespace("shop", "{all}")
+    ('shop/books', 'shop/%7Ball%7D')
+    """
+    names = [quote(name, _SAFE, errors="surrogatepass") for name in (bot_name or "scrapybot", spider) if name]
+    return "/".join(names)
+
+
+def file_of(namespace: str) -> str:
+    """The path of a namespace's default index, below the folder of all: no other namespace has it.
+
+    On file systems that do not tell capitals from small letters, too, and for names that no file can have:
+
+    >>> file_of("shop/books.example"), file_of("shop/Books")
+    ('shop/books.example.sqlite', 'shop/books~cb5e2e5f01809020.sqlite')
+    """
+    *folders, name = map(_file_name, namespace.split("/"))
+    return "/".join((*folders, f"{name}.sqlite"))
+
+
+def _file_name(part: str) -> str:
+    if re.fullmatch(r"[a-z0-9_][a-z0-9_.-]{0,99}(?<!\.)", part) and not _BESIDE.search(part):
+        return part
+    digest = hashlib.blake2b(part.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+    return re.sub("[^a-z0-9_-]", "_", part.lower())[:100] + f"~{digest}"
+
+
+def state_of(namespace: str) -> Path:
+    """The file with what was learnt of the links of a namespace's pages."""
+    return Path(index_folder(), file_of(namespace)).with_suffix(".links.json")
+
+
+def in_project(path: str) -> str:
+    """A path as the whole project means it: a relative one is below the folder of scrapy.cfg, if there is one."""
+    found = closest_scrapy_cfg()
+    root = Path(found).parent if found else Path()
+    if root.resolve() == Path.cwd() or Path(path).expanduser().is_absolute():
+        return path
+    return str(root / path)
+
+
+def index_folder() -> str:
+    """Where the project, or without one this folder, keeps its indexes."""
+    try:
+        return str(data_path("dedup"))
+    except NotConfigured:
+        return ".scrapy/dedup"

@@ -168,12 +168,12 @@ class Cluster:
     def keys(self, pattern: bytes = b"*") -> list[bytes]:
         return [key for node in self.masters() for key in node.client.scan_iter(pattern, count=1000)]
 
-    def contents(self) -> dict[bytes, bytes]:
-        """Every key with its value, byte for byte."""
+    def contents(self, pattern: bytes = b"*") -> dict[bytes, bytes]:
+        """Every key that a pattern fits with its value, byte for byte."""
         return {
             key: value
             for node in self.masters()
-            for key in node.client.scan_iter(count=1000)
+            for key in node.client.scan_iter(pattern, count=1000)
             if (value := node.client.dump(key)) is not None
         }
 

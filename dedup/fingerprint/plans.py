@@ -42,7 +42,7 @@ MAX_TABLES = 100
 BLOCKS = 4
 #: A plan is good enough if a query meets this many unrelated fingerprints at most (.7 ms in Redis).
 MAX_CANDIDATES = 500.0
-#: Bytes of a page in each table: a listpack entry in Redis (measured); 8 + 4 bytes in memory.
+#: Bytes of a page in each table: 8 + 4, and in Redis what its bucket takes beside its entries (measured).
 REDIS_BYTES, LOCAL_BYTES = 17, 12
 
 _T = TypeVar("_T", int, Hashes)

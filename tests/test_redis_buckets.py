@@ -8,7 +8,7 @@ import pytest
 
 from dedup.errors import IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.detector import Detector
-from dedup.index.redis import buckets
+from dedup.index.redis import buckets, copies
 from dedup.index.redis.index import FORMAT, RedisIndex
 from dedup.index.redis.session import Session
 from tests.support.coroutines import driven
@@ -21,6 +21,7 @@ from tests.support.surveys import entry, surveyed
 WAYS = {
     "compared by the script": {},
     "compared by the caller": {"MAX_HERE": 0},
+    "copied by the caller": {"MAX_HERE": 0, "CROWD": 0, "PART": 2},
     "read one by one": {"MAX_WHOLE": 0},
     "read one by one, compared by the caller": {"MAX_HERE": 0, "MAX_WHOLE": 0},
 }
@@ -41,7 +42,7 @@ async def try_to_open(address: str) -> None:
 
 def limit(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
     for name, number in limits.items():
-        monkeypatch.setattr(buckets, name, number)
+        monkeypatch.setattr(buckets if hasattr(buckets, name) else copies, name, number)
 
 
 def spread(bits: int, rng: random.Random) -> int:
@@ -72,12 +73,11 @@ async def test_every_page_within_k_bits_is_found_and_none_beyond(
                 await index.release("copy")
 
 
-@pytest.mark.parametrize("way", ["compared by the script", "read one by one"])
 @driven
 async def test_pages_beyond_what_is_read_are_counted(
-    address: str, namespace: str, way: str, monkeypatch: pytest.MonkeyPatch
+    address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(monkeypatch, **WAYS[way], MAX_READ=50)
+    limit(monkeypatch, MAX_HERE=0, MAX_READ=50)
     rng = random.Random(1)
     async with opened(address, namespace) as index:
         for crowded in (False, True):
@@ -111,6 +111,30 @@ async def test_a_page_that_is_filed_while_the_caller_compares_is_met(
         for n in range(filed):
             copy = fingerprint_of(ALL_BITS >> 20 * n ^ 1 << 7, changed=1)
             assert (await index.claim("copy", "http://copy/", copy)).of == f"http://rival {n}/"
+
+
+@driven
+async def test_what_is_copied_of_a_bucket_follows_it(
+    address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages of one block are filed and forgotten by another crawler: each that is there is found, and no other."""
+    limit(monkeypatch, MAX_HERE=0, CROWD=0, PART=8)
+    rng, there, gone = random.Random(1), list[int](), list[int]()
+    async with opened(address, namespace) as index, opened(address, namespace) as other:
+        for step in range(60):
+            new = [rng.getrandbits(48) for _ in range(rng.randrange(12))]
+            same = {"sketch": fingerprint_of(0).sketch, "run": other.run}
+            await other.add([entry(0, page_id=f"{one}", simhash=one, digest=one, **same) for one in new])
+            there += new
+            rng.shuffle(there)
+            out = [there.pop() for _ in range(min(len(there), rng.randrange(12 if step % 20 else 400)))]
+            await other.forget([f"{one}" for one in out])
+            gone += out
+            for pages, status in ((there, "duplicate"), (gone, "new")):
+                for one in rng.sample(pages, min(len(pages), 2)):
+                    copy = fingerprint_of(one ^ 1 << rng.randrange(48), 1)
+                    assert (await index.claim("copy", "http://copy/", copy)).status == status
+                    await index.release("copy")
 
 
 @driven

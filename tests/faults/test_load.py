@@ -40,10 +40,10 @@ class Gate(Line):
         self.claims = 0
 
     async def ask(self, request: bytes) -> list[bytes | None]:
-        if CLAIM in request:
-            self.claims += 1
+        if claims := request.count(CLAIM):
+            self.claims += claims
             await self.open.wait()
-            await asyncio.sleep(self.delay)
+            await asyncio.sleep(self.delay * claims)
         return [request]
 
 
@@ -107,7 +107,7 @@ async def test_confirmations_dont_wait_for_claims(redis_socket: Path, namespace:
         await index.claim("a", "http://a/", fingerprint_of(1))
         gate.open.clear()
         waiting = asyncio.create_task(claim_all(index, 200, 200))
-        await until(lambda: gate.claims == 1 + client.CLAIMS)
+        await until(lambda: gate.claims > 1)  # the others share the next trip
         await index.confirm("a")
         await until(lambda: is_done(index, "a"))
         gate.open.set()

@@ -6,31 +6,36 @@ A bucket is a string of entries; lua/tables.lua writes them.
 import hashlib
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dedup.fingerprint.plans import EXACT, Plan, Table
 from dedup.fingerprint.simhash import distances
 from dedup.index.entry import Entry
 from dedup.index.redis.keys import Keys
 
-__all__ = ["ENTRY", "GAP", "Buckets", "Place", "bucket_bits", "nearest", "numbers_of"]
+__all__ = ["ENTRY", "GAP", "Buckets", "Entries", "Place", "bucket_bits", "nearest", "numbers_of"]
 
 #: A bucket is planned to hold so many pages: what is stored of its own is then a fifth of their entries.
 BUCKET_PAGES = 32
 #: The fewest bits that name a bucket.
 MIN_BITS = 8
-#: So many entries the script of a claim compares by itself, in .2 ms; more are compared by the caller.
-MAX_HERE = 2000
-#: So many entries are read for a claim, 1.5 MB; a page that is kept among more of them is `Verdict.crowded`.
-MAX_READ = 1 << 17
-#: Up to so many pages, buckets are read at once, and whatever is in them.
+#: Among so many entries the script of a claim looks by itself, in .2 ms; among more the caller does.
+MAX_HERE = 4000
+#: The caller looks among so many, 6 MB; a page that is kept among more of them is `Verdict.crowded`.
+MAX_READ = 1 << 19
+#: Up to so many entries of one bucket a script looks through for an equal key; beyond, likewise.
+MAX_EXACT = 1 << 17
+#: Up to so many pages, a script reads buckets without asking first how long they are.
 MAX_WHOLE = 1 << 20
 #: What a bucket holds of a page.
 ENTRY = np.dtype([("key", "<u8"), ("number", "<u4")])
+Entries = npt.NDArray[np.void]
 #: The number in a gap, where an entry was taken out.
 GAP = 0xFFFFFFFF
 #: What a claim is told of a page that is near: its number, and its distance.
@@ -97,17 +102,26 @@ def numbers_of(entries: bytes, key: bytes) -> list[int]:
     return [int(number) for number in found["number"][same]]
 
 
-def nearest(entries: bytes, key: bytes, radius: int, most: int) -> tuple[bytes, bool]:
-    """Of entries, the pages within ``radius`` bits of a key, as a claim is told of them, and whether that is all.
+def nearest(parts: Sequence[Entries], key: bytes, radius: int, most: int, tables: int) -> tuple[bytes, bool]:
+    """Of the entries of buckets, the pages within ``radius`` bits of a key, as a claim is told of them.
 
-    At most ``most``, the nearest first, and those filed first.  O(n) for n entries, about 5 ns each.
+    At most ``most``, the nearest first, and those filed first; and whether that is all.  A page may be in as many of the
+    buckets as there are ``tables``.  O(n) for n entries, about 5 ns each.
     """
-    found = np.frombuffer(entries, ENTRY)
-    apart = distances(found["key"], _KEY.unpack(key)[0])
-    near = np.flatnonzero((apart <= radius) & (found["number"] != GAP))
-    numbers, first = np.unique(found["number"][near], return_index=True)
-    apart = apart[near][first]
-    order = apart.argsort(kind="stable")[:most]
-    answer = np.empty(len(order), _NEAR)
-    answer["number"], answer["distance"] = numbers[order], apart[order]
-    return answer.tobytes(), len(numbers) <= most
+    query = _KEY.unpack(key)[0]
+    apart = [distances(entries["key"], query) for entries in parts]
+    found, met, enough = [np.empty(0, np.uint64)], 0, most * tables
+    for distance in range(radius + 1):
+        for entries, those in zip(parts, apart, strict=True):
+            numbers = entries["number"][np.flatnonzero(those == distance)]
+            numbers = numbers[numbers != GAP]
+            met += len(numbers)
+            if len(numbers) > most:
+                numbers = np.partition(numbers, most)[: most + 1]
+            found.append(numbers | np.uint64(distance << 32))
+        if met > enough:
+            break
+    ranks = np.unique(np.concatenate(found))
+    answer = np.empty(min(len(ranks), most), _NEAR)
+    answer["number"], answer["distance"] = ranks[:most] & np.uint64(GAP), ranks[:most] >> np.uint64(32)
+    return answer.tobytes(), met <= enough and len(ranks) <= most

@@ -14,6 +14,7 @@ from dedup.fingerprint.evidence import Evidence, weigh
 from dedup.index.contract import MAX_LOOKED
 from dedup.index.entry import Entry
 from dedup.index.redis.buckets import Buckets, nearest
+from dedup.index.redis.copies import Copies
 from dedup.index.redis.hosts import Brought, SharedHosts
 from dedup.index.redis.record import pack, unpack
 from dedup.page.urls import host
@@ -73,9 +74,11 @@ class Claim:
             len(self._outdated),
         ]
 
-    def bring_near(self, last: int, entries: bytes, *, is_all: bool) -> None:
-        """Finds what is near among the entries that the script has read, when that number was the last given out."""
-        found, all_told = nearest(entries, self._places[-1].key, self._detector.radius, MAX_LOOKED)
+    async def bring_near(self, last: int, names: bytes, sizes: bytes, copies: Copies) -> None:
+        """Finds what is near in buckets that were of these sizes when that number was the last given out."""
+        parts, is_all = await copies.read(names.split(b"\n"), np.frombuffer(sizes, "<u4").tolist(), last)
+        tables = len(self._places) - 1
+        found, all_told = nearest(parts, self._places[-1].key, self._detector.radius, MAX_LOOKED, tables)
         self._near = found, last, int(is_all and all_told)
 
     def bring_outdated(self, number: int, record: bytes) -> None:

@@ -20,6 +20,7 @@ from dedup.fingerprint import evidence
 from dedup.index import contract
 from dedup.index.redis import buckets
 from dedup.index.redis.record import layout
+from dedup.index.redis.trips import Trips
 from dedup.printing import printable, redact
 from dedup.settings import SETTINGS
 
@@ -47,7 +48,7 @@ VERBS = {
 }
 #: Numbers that the scripts have from here, by the modules that define them.
 LIMITS = {
-    buckets: ("MAX_HERE", "MAX_READ", "MAX_WHOLE"),
+    buckets: ("MAX_EXACT", "MAX_HERE", "MAX_WHOLE"),
     contract: ("MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR"),
     evidence: ("FEW", "NOISE", "NOISE_NAMED", "NOISE_SHARE", "PARAGRAPH", "STRICT", "STRICTEST", "UNTOLD"),
 }
@@ -99,7 +100,8 @@ class Server:
             raise SETTINGS["index"].refusal(redact(address), "whose database is not a number")
         self.where = redact(address)
         self.client: Any = aioredis.Redis(connection_pool=self._pool)
-        self._scripts = {verb: self.client.register_script(source(verb)) for verb in VERBS}
+        self._scripts = {verb: self.client.register_script(source(verb)) for verb in VERBS if verb != "claim"}
+        self._trips = Trips(source("claim"), self._pool.make_connection, lambda: deadline(DEADLINE))
         self._claims, self._others = asyncio.Semaphore(CLAIMS), asyncio.Semaphore(OTHERS)
         self._answered = 0.0  # when a turn last ended well
         self._silent, self._trouble = 0.0, ""  # when one has shown that nobody answers, and why
@@ -126,15 +128,21 @@ class Server:
             self._answered = time.monotonic()
 
     async def run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
-        """Runs a script, and returns its answer.
+        """Runs a script, and returns its answer; claims share trips.
 
         A script that the server has forgotten is loaded again; after a lost connection it is called again.
         """
         with self.errors():
+            if verb == "claim":
+                return await self._trips.call(keys, arguments)
             async with deadline(DEADLINE):
                 while True:
                     with suppress(exceptions.NoScriptError):  # flushed between its loading and its call
                         return await self._scripts[verb](keys=list(keys), args=list(arguments))
+
+    async def settle(self) -> None:
+        """Waits for the claims that are under way: cancelled ones, too, have then been made, or never will be."""
+        await self._trips.settle()
 
     async def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """The texts at some keys."""
@@ -225,12 +233,14 @@ class Server:
 
     async def disconnect(self) -> None:
         """Lets go of all connections; the next call makes new ones."""
+        await self._trips.disconnect()
         await self._pool.disconnect()
 
     async def close(self) -> None:
         """Lets go of the server."""
+        await self.settle()
         await self.client.aclose()
-        await self._pool.disconnect()
+        await self.disconnect()
 
 
 @cache

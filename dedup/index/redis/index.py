@@ -16,6 +16,7 @@ from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits
 from dedup.index.redis.bulk import Bulk
 from dedup.index.redis.claim import ROUNDS, Claim
 from dedup.index.redis.client import Server
+from dedup.index.redis.copies import Copies
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import filed_as
 from dedup.index.redis.record import bits_of, unpack
@@ -42,6 +43,7 @@ class RedisIndex(SharedIndex):
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
         self._server = Server(address)
         self._keys = Keys(namespace)
+        self._copies = Copies(self._server)
         super().__init__(self._server, self._keys, namespace, detector, **options)
 
     def _made_up(self) -> dict[str, str]:
@@ -70,9 +72,9 @@ class RedisIndex(SharedIndex):
                         other, evidence = self._weighed(claim, found)
                         near = Near(other.url, evidence, is_same_name(page, other.called))
                     return Verdict.new(near, known=bool(known), crowded=bool(crowded))
-                case [b"many", int(last), bytes(entries), int(is_all)]:
+                case [b"many", int(last), bytes(names), bytes(sizes)]:
                     with self._server.errors():
-                        claim.bring_near(last, entries, is_all=bool(is_all))
+                        await claim.bring_near(last, names, sizes, self._copies)
                 case [b"changed", int(number), bytes(record)]:
                     with self._server.errors():
                         claim.bring_outdated(number, record)
@@ -105,7 +107,8 @@ class RedisIndex(SharedIndex):
                 self._replacing.pop(page_id, None)
 
     async def _release_claim(self, claimed: Entry) -> None:
-        # A dead run may have filed it otherwise.  A cancelled claim has reached the server before this answer.
+        await self._server.settle()  # the claim itself may be under way
+        # A dead run may have filed it otherwise.
         await self._take_back(await self._find(claimed.page_id) or claimed, whose="own")
 
     async def _annul(self, page_id: str) -> bool:

@@ -14,7 +14,7 @@
 --      else 0, page id of one whose place it takes or '', and if there is one, record of a near page and the five counts
 --      of the own slots beside it | 'same', 1 or 0, 1 or 0, as before | 'duplicate' or, by the main view, 'shown', either, both, equal, 1 if it is done or else 0, record of the page,
 --      and the five counts | 'hosts', name, name, ... | 'changed', number of the page, its record
---      | 'many', last number given out, entries of all buckets to be read, 1 if that is all or else 0
+--      | 'many', last number given out, names of the buckets to be read, a line each, their bytes, 4 bytes each
 -- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.  If the
 -- verdict depends on hosts that the caller didn't bring, it names them, and nothing is judged or written; nor is it if
 -- the page has changed, and the caller didn't bring the buckets that it has to be taken out of.
@@ -23,7 +23,7 @@
 -- Punjani, Fleet 2012), two simhashes within k bits have one of m blocks in which they differ in no bit, or one.  It
 -- is enough to allow for that one bit in k + 1 - m of the tables, whichever these are (Qin et al. 2018): if all of those
 -- blocks differed in two bits, and the others in one, that made k + 1.  So the fullest buckets are read alone.  Up to
--- MAX_HERE entries are compared here; more are handed to the caller, who names those that are near, and calls again with the
+-- MAX_HERE entries are looked through here; more are left to the caller, who reads them, and calls again with the
 -- last number that had been given out: pages that were filed since are compared here.
 -- What comes first in KEYS, ARGV and the answer: see known.lua.  MAX_LOOKED, MAX_COMPARED and MAX_EQUAL bound the
 -- time that a flood of pages alike can take (dedup/index/contract.py).
@@ -48,9 +48,13 @@ local own_scope = record:sub(SCOPE_AT, SCOPE_END)
 local own_sketch_at, own_id_at, own_url_at, own_sketch_end = places_of(record)
 local own_sketch, own_id = record:sub(own_sketch_at, own_sketch_end), record:sub(own_id_at, own_url_at - 1)
 local own_high, own_low = struct.unpack('>I4I4', record, SIMHASH_AT)
-local own_words, own_lanes = in_lanes(own_sketch)
-local slots = 8 * #own_sketch / width
-local WORDS = '<' .. string.rep('I4', #own_words)
+local slots, WORDS = 8 * #own_sketch / width, nil
+local own_words, own_lanes
+local function unfold() -- the page's sketch, when it is first compared with another
+  if own_words then return end
+  own_words, own_lanes = in_lanes(own_sketch)
+  WORDS = '<' .. string.rep('I4', #own_words)
+end
 
 local function sketch_of(stored)
   local first, _, _, last = places_of(stored)
@@ -101,8 +105,9 @@ local function same_content(stored)
   return stored:sub(DIGEST_AT, DIGEST_END) == record:sub(DIGEST_AT, DIGEST_END) and sketch_of(stored) == own_sketch
 end
 
+local held = {[id_bucket] = redis.call('GET', id_bucket) or ''} -- what is in buckets, where all of it was read
 local filed, filed_record
-for _, number in ipairs(numbers_of(redis.call('GET', id_bucket), key_at(keys, 0), MAX_EQUAL)) do
+for _, number in ipairs(numbers_of(held[id_bucket], key_at(keys, 0), MAX_EQUAL)) do
   local stored = redis.call('GET', pages .. number)
   if stored and id_of(stored) == own_id then filed, filed_record = number, stored end
 end
@@ -135,7 +140,10 @@ end
 
 local crowded = 0 -- 1 if more pages are like this one than are looked at
 local function equal_in(table, most) -- the numbers of pages with an equal key
-  return numbers_of(redis.call('GETRANGE', KEYS[FIRST_TABLE + table], 0, MAX_READ * ENTRY - 1), key_at(keys, table + 1), most)
+  local bucket = KEYS[FIRST_TABLE + table]
+  local entries = redis.call('GETRANGE', bucket, 0, MAX_EXACT * ENTRY - 1)
+  if #entries < MAX_EXACT * ENTRY then held[bucket] = entries else crowded = 1 end
+  return numbers_of(entries, key_at(keys, table + 1), most)
 end
 
 local function duplicate(candidate, either, both, equal, stored, counts, word)
@@ -161,7 +169,7 @@ if ARGV[OWN] then -- what was brought of the page's own and of hosts
   own, views, asked, lacking = called(record), {}, {}, {}
   own.min, own.shingles, own.filled = tonumber(ARGV[OWN]), tonumber(ARGV[OWN + 1]), tonumber(ARGV[OWN + 2])
   own.said, own.host = {struct.unpack('<I4I4', ARGV[OWN + 3])}, ARGV[OWN + 5]
-  own.asks, own.words = tonumber(ARGV[OWN + 6]), own_words
+  own.asks = tonumber(ARGV[OWN + 6])
   own.front = record:match('^%a[%w+.%-]*://[^/?#]*/', own_url_at) -- whatever begins so is of the same host
   own.has_data = ARGV[OWN + 7] == '1'
   for at = OWN + OF_OWN, #ARGV, PER_HOST do views[ARGV[at]] = at end
@@ -171,13 +179,15 @@ local function view_beside(host) -- by the table of that host or the own one, wh
   local at, others = views[own.host], views[host]
   if others and tonumber(ARGV[others + 1]) >= tonumber(ARGV[at + 1]) then at = others end
   if #ARGV[at + 2] == 0 then return nil end
-  own.main = own.main or words_of(ARGV[OWN + 4])
+  unfold()
+  own.words, own.main = own_words, own.main or words_of(ARGV[OWN + 4])
   own[at] = own[at] or view_of(own, ARGV[at + 2], ARGV[at + 3], ARGV[at + 4] == '1')
   own[at].shows_own = ARGV[at + 5] == '1'
   return own[at]
 end
 
 local met, apart, shared = {}, {}, {} -- candidates, their distances, and how many keys they share
+local in_order = true -- whether they were met in the order in which they are compared
 local best, near, tried = nil, nil, 0 -- near: the first that resembles the page enough, if it is among the nearest
 local function suffices_beside(host, view, kept, filled, same) -- whether the page's own matches, too, and the counts
   if not own then return true end
@@ -219,15 +229,18 @@ local function shown() -- the answer that names the first page whose main view i
 end
 
 local function compare(candidate, stored) -- true if it is the page itself
-  local sketch_at, id_at, url_at, sketch_end = places_of(stored)
-  if sketch_end - sketch_at + 1 ~= #own_sketch then error('a sketch is too short, or too long') end
+  unfold()
+  local length, sketch_at = struct.unpack(SKETCH_LENGTH, stored, BANDS_AT + BAND * stored:byte(BAND_COUNT_AT))
+  if length ~= #own_sketch then error('a sketch is too short, or too long') end
+  if not own and is_unlike(stored, sketch_at, min_resemblance) then return false end
+  local _, id_at, url_at = places_of(stored)
   local kept, host, view = called(stored)
   if own then
     host, view = host_and_view(stored, url_at)
     tried = tried + 1
     if (near or tried > MAX_NEAR) and view and is_hopeless(own, kept, view, stored, sketch_at) then return false end
+    if is_unlike(stored, sketch_at, min_resemblance) then return false end
   end
-  if is_unlike(stored, sketch_at, min_resemblance) then return false end
   local either, both, equal, filled, same = match(stored, sketch_at, min_resemblance)
   if not either then return false end
   local resemblance = either == 0 and 1 or math.max(0, (values * equal - both) / ((values - 1) * either))
@@ -250,7 +263,11 @@ local function compare(candidate, stored) -- true if it is the page itself
 end
 
 local function meet(number, distance)
-  if not apart[number] then met[#met + 1], apart[number] = number, distance end
+  if not apart[number] then
+    local before = met[#met]
+    if before and (distance < apart[before] or (distance == apart[before] and number < before)) then in_order = false end
+    met[#met + 1], apart[number] = number, distance
+  end
   shared[number] = (shared[number] or 0) + 1
 end
 
@@ -271,15 +288,18 @@ end
 
 local own_key = key_at(keys, FIRST_NEAR - 5)
 
--- Those to be read, the fullest first.  Where one bit of a block may differ, also what is sought in them: octets of a
+-- Those to be read, the fullest first, and how many bytes the own ones have.  Where one bit of a block may differ, also what is sought in them: octets of a
 -- block, where a block is in an entry, and in which of the buckets, one behind the other.
+local typed = false
 local function buckets()
-  local own, names, sought, n = {}, {}, {}, 0
+  typed = true
+  local own, names, sought, octets, n = {}, {}, {}, 0, 0
   for i = FIRST_NEAR, #KEYS do
-    own[#own + 1], names[#names + 1] = {name = KEYS[i], entries = redis.call('STRLEN', KEYS[i]), at = i}, KEYS[i]
+    own[#own + 1], names[#names + 1] = {name = KEYS[i], octets = redis.call('STRLEN', KEYS[i]), at = i}, KEYS[i]
+    octets = octets + own[#own].octets
   end
-  if flipped == 0 then return names end
-  table.sort(own, function(a, b) return a.entries > b.entries or (a.entries == b.entries and a.at > b.at) end)
+  if flipped == 0 then return names, octets end
+  table.sort(own, function(a, b) return a.octets > b.octets or (a.octets == b.octets and a.at > b.at) end)
   for i = 1, #own do names[i] = own[i].name end
   local format, char = string.format, string.char
   for i = 1, #own do
@@ -298,24 +318,26 @@ local function buckets()
       end
     end
   end
-  return names, sought
+  return names, octets, sought
 end
 
-local function read(names) -- the entries in buckets, how many bytes they are, and whether that is all
-  if last < MAX_WHOLE then
-    local found, octets = redis.call('MGET', unpack(names)), 0
-    for i = 1, #names do
-      found[i] = found[i] or ''
-      octets = octets + #found[i]
-    end
-    if octets <= MAX_READ * ENTRY then return found, octets, true end
-  end
-  local found, left = {}, MAX_READ * ENTRY
+local function sizes_of(names) -- in bytes, and their sum
+  local sizes, octets = {}, 0
   for i = 1, #names do
-    found[i] = left > 0 and redis.call('GETRANGE', names[i], 0, left - 1) or ''
-    left = left - #found[i]
+    sizes[i] = redis.call('STRLEN', names[i])
+    octets = octets + sizes[i]
   end
-  return found, MAX_READ * ENTRY - left, left > 0
+  return sizes, octets
+end
+
+local function read(names) -- the entries in buckets; nil if they are too many to look among them here
+  if last >= MAX_WHOLE and select(2, sizes_of(names)) > MAX_HERE * ENTRY then return nil end
+  local found, octets = redis.call('MGET', unpack(names)), 0
+  for i = 1, #names do
+    found[i] = found[i] or ''
+    held[names[i]], octets = found[i], octets + #found[i]
+  end
+  return octets <= MAX_HERE * ENTRY and found or nil
 end
 
 local function row_of(octet) -- how many bits each octet differs from it in, as digits
@@ -372,17 +394,21 @@ if radius == 0 then
 elseif seen and last - seen <= MAX_LOOKED then
   meet_brought()
 else
-  local names, sought = buckets()
-  local entries, octets, is_whole = read(names)
-  if octets > MAX_HERE * ENTRY then return answer('many', last, table.concat(entries), is_whole and 1 or 0) end
-  if not is_whole then crowded = 1 end
+  local names, octets, sought = buckets()
+  local entries = octets <= MAX_HERE * ENTRY and read(names)
+  if not entries then
+    local sizes = struct.pack('<' .. string.rep('I4', #names), unpack((sizes_of(names))))
+    return answer('many', last, table.concat(names, '\n'), sizes)
+  end
   meet_near(entries, sought)
 end
-table.sort(met, function(a, b)
-  if apart[a] ~= apart[b] then return apart[a] < apart[b] end
-  if shared[a] ~= shared[b] and radius == 0 then return shared[a] > shared[b] end
-  return a < b
-end)
+if radius == 0 or not in_order then
+  table.sort(met, function(a, b)
+    if apart[a] ~= apart[b] then return apart[a] < apart[b] end
+    if shared[a] ~= shared[b] and radius == 0 then return shared[a] > shared[b] end
+    return a < b
+  end)
+end
 
 local compared, looked = 0, 0
 for first = 1, #met, BATCH do -- all at one distance are compared, or none
@@ -424,7 +450,9 @@ elseif filed and filed ~= outdated_number then
   return answer('changed', filed, filed_record)
 end
 
-for i = FIRST_TABLE, #KEYS do redis.call('STRLEN', KEYS[i]) end -- only for their types
+for i = FIRST_TABLE, #KEYS do -- MGET does not tell their types
+  if i >= FIRST_NEAR and not typed or not held[KEYS[i]] then redis.call('STRLEN', KEYS[i]) end
+end
 if filed then redis.call('GET', outdated[1]) end
 for i = 2, #outdated do redis.call('STRLEN', outdated[i]) end
 check_room()
@@ -435,8 +463,9 @@ if filed then -- rows change earlier, change dead
   redis.call('DEL', pages .. filed)
   redis.call('INCR', outdated[1])
   for i = 2, #outdated do take_out(outdated[i], filed) end
+  held = {}
 end
 redis.call('SET', pages .. number, record)
 redis.call('HSET', pending, number, run)
-for i = 5, #KEYS do put_in(KEYS[i], key_at(keys, i - 5), number) end
+for i = 5, #KEYS do put_in(KEYS[i], key_at(keys, i - 5), number, held[KEYS[i]]) end
 return answer('new', known, crowded, replaced or '', unpack(near or {}))

@@ -5,6 +5,7 @@
 local KEY, ENTRY, NOBODY = 8, 12, 4294967295
 local GAP = string.rep('\255', ENTRY)
 local SMALL = 2048 -- bytes of a bucket that takes no more memory than it has to
+local SMALLEST = 512 -- bytes of one that may be written anew, with its new entry
 
 local function key_at(keys, i) return keys:sub(KEY * i + 1, KEY * i + KEY) end -- of all keys of a page, the page id's first
 
@@ -27,9 +28,13 @@ local function check_room() -- an entry has room for no greater number
   if redis.call('GET', sequence) + 1 >= NOBODY then error('all numbers of this index are given out') end
 end
 
--- Redis lets a string that is appended to take up to twice its length; with itself, OR makes one that fits.
-local function put_in(bucket, key, number)
-  if redis.call('APPEND', bucket, key .. struct.pack('<I4', number)) <= SMALL then
+-- Redis lets a string that is appended to take up to twice its length; with itself, OR makes one that fits, and so does
+-- SET, where all that is in a small bucket has been read.
+local function put_in(bucket, key, number, entries)
+  local entry = key .. struct.pack('<I4', number)
+  if entries and #entries < SMALLEST then
+    redis.call('SET', bucket, entries .. entry)
+  elseif redis.call('APPEND', bucket, entry) <= SMALL then
     redis.call('BITOP', 'OR', bucket, bucket)
   end
 end

@@ -1,0 +1,121 @@
+"""What a crawler has read of crowded buckets, so that the next claim reads only what was filed since.
+
+Entries are appended to a bucket, and taken out: then a gap is left in the place of one, or the bucket is written anew
+without its gaps.  So a copy reaches as far as it did if its last entry still is where it was.  An entry that was
+taken out stays in a copy: it is a number whose page is gone, and numbers are never given out twice.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+
+from dedup.errors import IndexCorruptError
+from dedup.index.redis import buckets, client
+from dedup.index.redis.buckets import ENTRY, Entries
+from dedup.index.redis.client import Server, deadline
+
+__all__ = ["Copies"]
+
+#: Buckets of more entries are copied; others are read each time.
+CROWD = 1000
+#: Entries of one answer: .2 ms of the server's time.
+PART = 1 << 15
+#: Entries of all copies together: 12 MB.
+MAX_HELD = 1 << 20
+
+
+class _Copy:
+    """The entries of a bucket, as far as they have been read."""
+
+    def __init__(self) -> None:
+        self.upto = (
+            -1
+        )  #: the last number given out of which it is known that the page is here, if it belongs here
+        self._entries = np.empty(0, ENTRY)
+        self.count = 0
+
+    @property
+    def entries(self) -> Entries:
+        return self._entries[: self.count]
+
+    @property
+    def rest(self) -> tuple[int, int]:
+        """The first and the last byte of the part that is to be read next; it begins with the last entry."""
+        first = max(0, self.count - 1) * ENTRY.itemsize
+        return first, first + PART * ENTRY.itemsize - 1
+
+    def extend(self, found: Entries) -> bool:
+        """Appends what was read; forgets everything if that does not begin with the last entry."""
+        if self.count:
+            if not len(found) or found[0] != self._entries[self.count - 1]:
+                self.count = 0
+                return False
+            found = found[1:]
+        end = self.count + len(found)
+        if end > len(self._entries):
+            grown = np.empty(2 * end, ENTRY)
+            grown[: self.count] = self.entries
+            self._entries = grown
+        self._entries[self.count : end] = found
+        self.count = end
+        return True
+
+
+class Copies:
+    """The copies of one crawler, those that were used last."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._held = OrderedDict[bytes, _Copy]()
+        self._lock = asyncio.Lock()
+
+    async def read(
+        self, names: Sequence[bytes], sizes: Sequence[int], last: int
+    ) -> tuple[list[Entries], bool]:
+        """The entries of buckets that had so many bytes when ``last`` was the last number given out.
+
+        And whether that is all: together they are `MAX_READ` at most.
+        """
+        crowded = [name for name, size in zip(names, sizes, strict=True) if size > CROWD * ENTRY.itemsize]
+        others = [name for name in names if name not in crowded]
+        with self._server.errors():
+            async with deadline(client.DEADLINE), self._lock:
+                texts = await self._server.values(others) if others else []
+                found = [
+                    np.concatenate([_entries(None), *map(_entries, texts)]),
+                    *await self._copied(crowded, last),
+                ]
+        room = buckets.MAX_READ
+        for place, entries in enumerate(found):
+            found[place] = entries[: max(0, room)]
+            room -= len(entries)
+        return found, room >= 0
+
+    async def _copied(self, names: Sequence[bytes], last: int) -> list[Entries]:
+        """What is in buckets; of one that has more than `MAX_READ`, at least so many."""
+        copies = {name: self._held.get(name) or _Copy() for name in names}
+        for name, copy in copies.items():
+            self._held[name] = copy
+            self._held.move_to_end(name)
+        while stale := {
+            name: copy for name, copy in copies.items() if copy.upto < last and copy.count <= buckets.MAX_READ
+        }:
+            commands = [("GETRANGE", name, *copy.rest) for name, copy in stale.items()]
+            for copy, octets in zip(stale.values(), await self._server.ask(commands), strict=True):
+                if octets is None:
+                    raise IndexCorruptError(
+                        f"the index in {self._server.where} is damaged: a bucket is of another type"
+                    )
+                if copy.extend(_entries(octets)) and len(octets) < PART * ENTRY.itemsize:
+                    copy.upto = last
+        while (
+            self._held.keys() > copies.keys() and sum(copy.count for copy in self._held.values()) > MAX_HELD
+        ):
+            self._held.popitem(last=False)
+        return [copy.entries for copy in copies.values()]
+
+
+def _entries(octets: bytes | None) -> Entries:
+    return np.frombuffer(octets or b"", ENTRY, len(octets or b"") // ENTRY.itemsize)

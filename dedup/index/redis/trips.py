@@ -1,0 +1,143 @@
+"""Calls of one script that share round trips, as commits of a database are gathered.
+
+Calls that come while others are under way wait for these, and then go together, on one connection: whatever a call
+costs the client beside its own bytes, it costs once a trip.
+"""
+
+import asyncio
+import hashlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from redis import exceptions
+
+__all__ = ["Trips"]
+
+#: Calls of one trip at most.
+TOGETHER = 16
+#: How often a trip is begun again after a lost connection, and seconds until then, twice as long each time.
+AGAIN, PAUSE = 2, 0.05
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A call that waits for its answer."""
+
+    words: Sequence[Any]  #: the name of each key, and each argument, behind how many keys there are
+    answer: asyncio.Future[Any]
+
+    def end(self, answer: Any) -> None:
+        """Gives the answer, or the error, to who waits for it, if anybody still does."""
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+
+class Trips:
+    """The calls of one script.  First come, first served; all who wait are told at once if nobody answers."""
+
+    def __init__(
+        self,
+        script: bytes,
+        connect: Callable[[], Any],
+        deadline: Callable[[], AbstractAsyncContextManager[None]],
+    ) -> None:
+        """``connect`` gives a connection of the client, which connects when something is sent."""
+        self._load = packed(b"SCRIPT", b"LOAD", script)
+        self._sha = hashlib.sha1(script).hexdigest()
+        self._connect = connect
+        self._deadline = deadline
+        self._waiting = deque[_Call]()
+        self._connection: Any = None
+        self._traveller: asyncio.Task[None] | None = None
+        self._trip: asyncio.Future[None] | None = None  # done when the one that is under way is over
+
+    async def call(self, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
+        """The answer of the script; raises what the client raises.
+
+        A call that is cancelled while it waits is never made, and one that is under way is not made again: it has
+        been made, or never will be, when `settle` returns.
+        """
+        call = _Call((len(keys), *keys, *arguments), asyncio.get_running_loop().create_future())
+        self._waiting.append(call)
+        if self._traveller is None or self._traveller.done():
+            self._traveller = asyncio.create_task(self._travel())
+        answer = await call.answer
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def settle(self) -> None:
+        """Waits for the trip that is under way."""
+        if self._trip is not None:
+            await asyncio.wait([self._trip])
+
+    async def disconnect(self) -> None:
+        """Lets go of the connection; the next trip makes a new one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.disconnect()
+
+    async def _travel(self) -> None:
+        while self._waiting:
+            calls = [self._waiting.popleft() for _ in range(min(TOGETHER, len(self._waiting)))]
+            self._trip = asyncio.get_running_loop().create_future()
+            try:
+                async with self._deadline():
+                    await self._make(calls)
+            except Exception as error:  # noqa: BLE001 (garbage from the network makes the client raise anything)
+                calls += self._waiting
+                self._waiting.clear()
+                for call in calls:
+                    call.end(error)
+                await self.disconnect()
+            finally:
+                for call in calls:  # nobody waits for an answer that nobody will give
+                    call.answer.cancel()
+                self._trip.set_result(None)
+                self._trip = None
+
+    async def _make(self, calls: list[_Call]) -> None:
+        """Makes calls, and again those that were not answered when the connection was lost, or the script forgotten."""
+        again = 0
+        while left := [call for call in calls if not call.answer.done()]:
+            try:
+                connection = self._connection = self._connection or self._connect()
+                if not await self._answered(connection, left):
+                    await connection.send_packed_command(self._load)
+                    await connection.read_response()
+            except (exceptions.ConnectionError, exceptions.TimeoutError):
+                again += 1
+                if again > AGAIN:
+                    raise
+                await asyncio.sleep(PAUSE * 2 ** (again - 1))
+
+    async def _answered(self, connection: Any, calls: Sequence[_Call]) -> bool:
+        """Makes calls once; False if the server has forgotten the script."""
+        await connection.send_packed_command(
+            b"".join(packed(b"EVALSHA", self._sha, *call.words) for call in calls)
+        )
+        is_known = True
+        for call in calls:
+            try:
+                call.end(await connection.read_response())
+            except exceptions.NoScriptError:
+                is_known = False
+            except exceptions.ResponseError as error:
+                call.end(error)
+        return is_known
+
+
+def packed(*words: Any) -> bytes:
+    """A command as it is sent.
+
+    >>> packed(b"GET", 7)
+    b'*2\\r\\n$3\\r\\nGET\\r\\n$1\\r\\n7\\r\\n'
+    """
+    parts = [b"*%d\r\n" % len(words)]
+    for word in words:
+        octets = word if isinstance(word, bytes) else str(word).encode()
+        parts.append(b"$%d\r\n%b\r\n" % (len(octets), octets))
+    return b"".join(parts)

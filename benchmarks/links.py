@@ -2,7 +2,7 @@
 
     python benchmarks/links.py [FOLDER[:START,START...] ...] [--no-scenes] [--json OUT] [--quick]
         [--crawl]
-    python benchmarks/links.py DATA/storm_docs DATA/kafka_38_39:39/toc.html,38/toc.html
+    python benchmarks/links.py DATA/storm_docs DATA/kafka_38_39:39/javadoc/index.html,38/javadoc/index.html
 
 A crawl is simulated: one page at a time, judged by a real index in memory.  START are the pages that the front page of a
 folder without an index.html links to.  A real site is crawled in three orders: depth first, breadth first and depth first

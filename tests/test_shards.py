@@ -18,11 +18,14 @@ from scrapy.spiders import CrawlSpider, Rule
 from scrapy.utils.test import get_crawler
 
 from dedup import SettingsError
-from dedup.frontier.handover import Beat
+from dedup.errors import IndexInUseError
+from dedup.frontier.handover import Beat, Handover
 from dedup.frontier.partition import Shard
 from dedup.scrapy.packing import pack, unpack
 from dedup.scrapy.settings import shard_options
-from dedup.scrapy.shards import ShardMiddleware
+from dedup.scrapy.shard_job import Job
+from dedup.scrapy.shards import LEASE, ShardMiddleware
+from tests.support.coroutines import driven
 from tests.support.redis import Server, running_server
 from tests.support.shards import Hosts, Worker, a_minute_later, kept, serve
 from tests.support.waiting import LIMIT, wait_until
@@ -151,10 +154,54 @@ def test_nothing_is_sent_while_a_worker_may_have_lost_its_shard(server: Server, 
     assert set(kept(tmp_path)) == set(range(site.contents))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "not taken"])
+def test_a_worker_is_paused_for_two_minutes(server: Server, tmp_path: Path, is_taken: bool) -> None:
+    """Its leases of a minute are over meanwhile: that of its shard, and that of its claims."""
+    slow = {"DOWNLOAD_DELAY": 0.1, "DEDUP_INDEX": server.address}
+    with serve(Hosts()) as site:
+        other, paused = Worker(site, tmp_path, "1/2", **slow), Worker(site, tmp_path, "2/2", **slow)
+        wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
+        paused.send(signal.SIGSTOP)
+        workers = [other, paused, *([Worker(site, tmp_path, "auto/2", **slow)] if is_taken else [])]
+        time.sleep(120)
+        paused.send(signal.SIGCONT)
+        assert [worker.wait(LIMIT) for worker in workers] == ([0, 4, 0] if is_taken else [0, 0])
+    counts = kept(tmp_path)
+    assert set(counts) == set(range(site.contents))
+    assert max(counts.values()) <= 2
+
+
+@driven
+async def test_a_second_worker_of_a_shard_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def held(*_: object, **__: object) -> Beat:
+        return Beat("held")
+
+    monkeypatch.setattr(Handover, "beat", held)
+    shards = ShardMiddleware(get_crawler(), Shard.read("1/2"), "redis://localhost", "shop")
+    await shards._beat()  # it may have died
+    shards._asked -= 1.5 * LEASE
+    said = "shard 1/2 has a worker already, which lives; give this one the number of another shard, or start it with auto/2"
+    with pytest.raises(IndexInUseError, match=re.escape(said)):
+        await shards._beat()
+
+
+def test_a_job_goes_on_as_the_shard_that_it_was(tmp_path: Path) -> None:
+    handover = Handover("redis://localhost", "shop", Shard.read("1/2"), 60.0)
+    Job(str(tmp_path), Shard.read("1/2")).leave(handover, {})
+    for shard in ("2/2", "1/3"):
+        said = f"shard is '{shard}', but its JOBDIR is that of shard 1/2; go on as that shard"
+        with pytest.raises(SettingsError, match=said):
+            Job(str(tmp_path), Shard.read(shard))
+    assert Job(str(tmp_path), Shard.read("1/2")).outbox == {}
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({"DEDUP_SHARD": "3/2"}, "DEDUP_SHARD is '3/2'; allowed: 'I/N'"),
+        ({"DEDUP_SHARD": "0/0"}, "DEDUP_SHARD is '0/0'; allowed: 'I/N'"),
+        ({"DEDUP_SHARD": "x"}, "DEDUP_SHARD is 'x'; allowed: 'I/N'"),
         ({"DEDUP_INDEX": "memory:"}, "DEDUP_SHARD is '1/2' and DEDUP_INDEX is 'memory:', but the workers"),
         (
             {"DEDUP_INDEX": None},

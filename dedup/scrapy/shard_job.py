@@ -34,9 +34,8 @@ class Job:
         except (OSError, ValueError, KeyError, TypeError):
             return  # it is damaged: then all that was handed to the shard is crawled again
         if named != str(shard):
-            raise SettingsError(
-                name="shard", value=str(shard), why=f"but its JOBDIR is that of shard {named}"
-            )
+            why = f"but its JOBDIR is that of shard {named}; go on as that shard, or with another JOBDIR"
+            raise SettingsError(name="shard", value=str(shard), why=why)
         self.outbox = {link.member: link for link in outbox}
         self.path.unlink()
 

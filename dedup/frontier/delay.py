@@ -48,7 +48,10 @@ class Delay:
                 hold = self._ms + round(HOLD * 1000)
                 if await self._server.client.set(key, name, nx=True, px=hold):
                     return 0
-                return max(1, int(await self._server.client.pttl(key)))
+                left = int(await self._server.client.pttl(key))
+                if left > hold:  # it is of a time before the clock of the server was set back
+                    await self._server.client.pexpire(key, hold)
+                return max(1, min(left, hold))
 
     async def end(self, host: str, name: str) -> None:
         """The answer is there, or none will come."""

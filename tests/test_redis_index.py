@@ -603,7 +603,7 @@ async def test_a_page_that_two_runs_claim_is_done_when_either_confirms_it(
 # --- Keys ----------------------------------------------------------------------------------------------
 
 DOCUMENTED = re.compile(
-    rb"shingleback:\{test\}:(header|sequence|released|pending|runs|i:[0-9a-f]+|p:\d+|t:\d+:[0-9a-f]+)",
+    rb"shingleback:\{test\}:(header|sequence|released|pending|began|runs|i:[0-9a-f]+|p:\d+|t:\d+:[0-9a-f]+)",
     re.DOTALL,
 )
 

@@ -64,8 +64,15 @@ async def test_a_survey_gives_what_was_claimed_in_the_order_of_claims_and_finds_
     ]
 
 
-@PERSISTENT
-@pytest.mark.parametrize("scope", ["all", "host", "site"])
+#: Each scope in one store, each store with one scope; the other pairs are long runs.
+SCOPES = [
+    pytest.param(store, scope, marks=[] if scope == "host" or store == "file" else [pytest.mark.slow])
+    for store in ("file", "redis", "cluster")
+    for scope in ("all", "host", "site")
+]
+
+
+@pytest.mark.parametrize(("store", "scope"), SCOPES)
 @driven
 async def test_a_survey_of_any_crawl_finds_nothing(address: str, namespace: str, scope: str) -> None:
     async with opened_at(address, namespace=namespace, scope=scope) as index:

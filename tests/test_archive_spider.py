@@ -45,7 +45,7 @@ def test_it_drops_what_the_command_drops(tmp_path: Path) -> None:
 
 
 def test_what_it_can_t_read_stops_it_before_it_begins(tmp_path: Path) -> None:
-    done = scrapy("crawl", "warc", "-a", f"path={tmp_path}/none")
+    done = scrapy("crawl", "warc", "-a", f"path={tmp_path}/none", "-s", f"DEDUP_LOG={tmp_path}/log.jsonl")
     assert done.returncode == 2
     assert f"the input {tmp_path}/none can't be read: there is no such file" in done.stderr
 

@@ -20,7 +20,6 @@ import tempfile
 import warnings
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
@@ -155,7 +154,7 @@ def begin(program: str, *arguments: str) -> None:
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).parents[2])
-    import_module("tests.support.preloaded")
+    runpy.run_path(str(Path(__file__).with_name("preloaded.py")))
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as listener:

@@ -1,20 +1,11 @@
 """The contract of dedup.page.urls: which token stands for an HREF or SRC, and the parts of an address."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup.page.urls import (
-    MAX_FOLDERS,
-    MAX_URL,
-    host,
-    join,
-    strip_ids,
-    strip_session,
-    strip_user,
-    url_token,
-    usable_base,
-)
+from dedup.page.ids import MAX_URL, is_opaque, strip_ids, strip_session
+from dedup.page.urls import MAX_FOLDERS, host, join, strip_user, url_token, usable_base
 from tests.support.pages.oracle import LINKS, fold, steady, url_tokens
 
 PAGE_URL = "http://example.org/docs/page.html"
@@ -162,3 +153,12 @@ def test_links_are_not_resolved_against_an_address_too_long_or_too_deep() -> Non
     long = "http://example.org/".ljust(MAX_URL, "x")
     assert usable_base(long) == long
     assert usable_base(long + "x") == ""
+
+
+@given(st.text(st.sampled_from("aZ09-_+=%3D()S"), min_size=8, max_size=40))
+@example("c313b866446-770648217%3D%3D")
+@example("(S(9f86d081884c7d65))")
+def test_whatever_looks_like_an_id_is_taken_from_a_token(value: str) -> None:
+    if is_opaque(value):
+        assert strip_ids(f"/s/{value}/a") == "/s/*/a"
+        assert strip_ids(f"/s/a?tok={value}&b=2") == "/s/a?b=2"

@@ -12,7 +12,8 @@ import logging
 import re
 
 from dedup.filter.stats import Stats, count
-from dedup.page.urls import ORIGIN, host, strip_ids, strip_session
+from dedup.page.ids import strip_ids, strip_session
+from dedup.page.urls import ORIGIN, host
 from dedup.printing import inert
 
 __all__ = ["Alarm"]

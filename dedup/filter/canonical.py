@@ -8,7 +8,8 @@ is decided by it: templates often name a wrong page.
 import hashlib
 from collections import OrderedDict
 
-from dedup.page.urls import strip_session, strip_user
+from dedup.page.ids import strip_session
+from dedup.page.urls import strip_user
 
 __all__ = ["Canonicals"]
 

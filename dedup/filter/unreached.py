@@ -16,7 +16,8 @@ from dedup.filter.stats import Stats, count
 from dedup.index import Index
 from dedup.intervals import wilson
 from dedup.page.html import Page
-from dedup.page.urls import host, strip_session
+from dedup.page.ids import strip_session
+from dedup.page.urls import host
 from dedup.printing import inert
 
 __all__ = ["MAX_ADDRESSES", "MAX_SAMPLED", "Unreached"]

@@ -63,10 +63,16 @@ class Sketcher:
         least = np.full(self.slots, EMPTY, np.uint64)
         least[(ordered >> shift).view(np.int64)] = ordered  # of values for one slot, the last one stays
         different = int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(ordered) > 0)
+        marked = np.zeros(self.slots, np.uint8)
+        lowest, highest = int(marks.min(initial=255)), int(marks.max(initial=0))
+        if lowest >= highest:  # as where no chrome is marked
+            marked[least != EMPTY] = highest
+            return least, marked, different
         slot = (values >> shift).view(np.int64)
         chosen = np.flatnonzero(values == least[slot])
-        marked = np.zeros(self.slots, np.uint8)
-        np.bitwise_or.at(marked, slot[chosen], marks[chosen])
+        slot, bits = slot[chosen], marks[chosen]
+        for bit in (1 << number for number in range(highest.bit_length())):
+            marked[slot[bits & bit != 0]] |= bit
         return least, marked, different
 
     def make(self, shingles: Hashes) -> bytes:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from dedup.page.urls import MAX_URL, is_opaque
+from dedup.page.ids import MAX_URL, is_opaque
 
 __all__ = ["ID", "Address", "address", "digest"]
 

@@ -20,7 +20,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from dedup.page.urls import is_opaque
+from dedup.page.ids import is_opaque
 from dedup.page.words import split_tokens
 
 __all__ = ["MAX_DATA", "read_data", "read_json"]

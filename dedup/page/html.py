@@ -37,10 +37,11 @@ from lxml import etree
 
 from dedup.page.data import read_data
 from dedup.page.heading import address_words, place, shared
+from dedup.page.ids import MAX_URL, strip_ids
 from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.shell import is_shell
-from dedup.page.urls import MAX_URL, join, strip_ids, url_token, usable_base
+from dedup.page.urls import join, url_token, usable_base
 from dedup.page.walk import Found, walk
 
 __all__ = ["Page", "extract", "parse"]

@@ -34,7 +34,7 @@ UNREADABLE = frozenset({"large", "hostile", "binary", "undecodable"})
 UNPARSABLE = frozenset({"large", "hostile"})
 
 _BETWEEN_ATTRIBUTES = " \t\n\f\r/\"'"
-_CONTROL = bytes(byte for byte in range(32) if chr(byte) not in "\t\n\v\f\r\x1b")
+_CONTROL = [chr(code) for code in range(32) if chr(code) not in "\t\n\v\f\r\x1b"]
 
 
 def unreadable(text: str) -> str | None:
@@ -77,10 +77,12 @@ def _no_text(text: str, controls: int, replaced: int) -> str | None:
 
 def survey_in_python(text: str, head: int) -> tuple[int, int, int, int]:
     """Of a text: its less-than signs, its NULs, the control characters in its head, and its U+FFFD."""
-    octets = text[:head].encode("utf-8", "replace")
-    controls = len(octets) - len(octets.translate(None, _CONTROL))
-    replaced = 0 if text.isascii() else text.count("\ufffd")
-    return text.count("<"), text.count("\x00"), controls, replaced
+    # To seek a character is much faster than to count it.
+    start = text[:head]
+    controls = sum(start.count(control) for control in _CONTROL if control in start)
+    replaced = text.count("\ufffd") if "\ufffd" in text else 0
+    nuls = text.count("\x00") if "\x00" in text else 0
+    return text.count("<"), nuls, controls, replaced
 
 
 _survey = fast.survey if fast else survey_in_python

@@ -5,7 +5,8 @@ from urllib.parse import urljoin
 
 from lxml import etree
 
-from dedup.page.urls import MAX_URL, usable_base
+from dedup.page.ids import MAX_URL
+from dedup.page.urls import usable_base
 
 __all__ = ["MAX_LINKS", "addresses"]
 

@@ -4,7 +4,7 @@ A text is judged by `dedup.page.limits` before anything parses it, so that every
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lxml import etree
 
@@ -13,7 +13,8 @@ from dedup.page.heading import address_words, place
 from dedup.page.html import Page, extract, parse
 from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS, no_text, unreadable
-from dedup.page.words import split_tokens
+from dedup.page.tokens import Tokens
+from dedup.page.words import split_ascii, split_tokens
 
 __all__ = ["read", "read_body", "read_text", "tokens_as_page"]
 
@@ -56,10 +57,16 @@ def read_text(text: str, url: str = "", *, is_json: bool = False, ignore: Ignore
     if reason := no_text(text):
         return Page([], 0, reason)
     found = read_json(text, MAX_TOKENS) if is_json else None
-    if found is None:
-        lines = map(ignore.reader(), text.splitlines(keepends=True))
-        found = split_tokens("".join(lines).replace("/", " "))
-    return tokens_as_page(found, url)
+    return tokens_as_page(_read_words(text, ignore) if found is None else found, url)
+
+
+def _read_words(text: str, ignore: Ignore) -> Sequence[str]:
+    if ignore.has_patterns:
+        text = "".join(map(ignore.reader(), text.splitlines(keepends=True)))
+    if not text.isascii():
+        return split_tokens(text.replace("/", " "))
+    octets = split_ascii(text)
+    return Tokens(octets[:-1], octets.count(0))
 
 
 def read_body(body: bytes) -> Page:
@@ -69,7 +76,7 @@ def read_body(body: bytes) -> Page:
     return Page([], 0, body=hashlib.blake2b(body, digest_size=32).digest())
 
 
-def tokens_as_page(tokens: list[str], url: str = "") -> Page:
+def tokens_as_page(tokens: Sequence[str], url: str = "") -> Page:
     """The page that tokens make."""
     reason = "truncated" if len(tokens) > MAX_TOKENS else None if tokens else "empty"
     return Page(tokens, 0, reason, address=address_words(url), place=place(url))

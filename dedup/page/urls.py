@@ -9,53 +9,24 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, urljoin
 
+from dedup.page.ids import MAX_URL, has_session, strip_ids, strip_named
+
 __all__ = [
-    "MAX_URL",
     "ORIGIN",
     "base_of",
     "folder",
     "host",
-    "is_opaque",
     "join",
     "plain_folder",
-    "strip_ids",
-    "strip_session",
     "strip_user",
     "url_token",
     "url_tokens",
     "usable_base",
 ]
 
-#: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
-MAX_URL = 2_000
 #: An address in more folders than this is a trap.  Links are not resolved against it, since each link would
 #: take time for every folder.
 MAX_FOLDERS = 20
-_BEFORE = r"(?:;|(?<=[?&]))(?=[acfgjmopsuz])"  # a glance at the first letter, for values full of semicolons
-#: Parameters that go whatever their value: campaigns, and session ids of a name that nothing else has.
-_SESSION = re.compile(
-    _BEFORE + r"(?:jsessionid|phpsessid|aspsessionid\w*|asp\.net_sessionid|cfid(?=[^&;?#]*[&;]cftoken=)|"
-    r"cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
-    re.IGNORECASE,
-)
-#: Parameters that may name a story: they go if their values look like ids, short ones included.
-_MAYBE_SESSION = re.compile(
-    _BEFORE + r"(?:sessionid|session_id|sessid|sid|cfid)=(?:(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{8,}|\d{10,}|"
-    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:&|$|(?=[;?#]))",
-    re.IGNORECASE,
-)
-#: Characters of the shortest value that looks like an id.
-SHORTEST_ID = 10
-#: A value that looks like nothing but an id: a long number, letters and digits mixed, a UUID.
-_ID = re.compile(
-    r"(?:\([A-Za-z]\()?"  # as ASP.NET puts session ids into paths
-    r"(?:\d{10,}|(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[0-9A-Za-z]{16,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
-    r"(?:\)\)|(?:=|%3D){1,2})?"
-)
-#: The same in base64, unless a part of it is a word or a number: then people have written it.
-_BASE64 = re.compile(r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=\D*\d)[0-9A-Za-z_+-]{20,}(?:=|%3D){0,2}")
-_WRITTEN = re.compile(r"(?<![^_-])(?:[A-Z]?[a-z]{3,}|[A-Z]{3,}|\d+)(?![^_-])")
-_MAY_BE_OPAQUE = re.compile(r"\d{10}|[\w+-]{16}", re.ASCII)
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _PART = r"[\w!$%'()*+,~@=:-][\w!$%'()*+,.~@=:-]*"
@@ -69,8 +40,6 @@ _PLAIN = re.compile(
 _PLAIN_FOLDER = re.compile(
     r"https?://[\w.:-]+/(?:[\w!$%'()*+,~@=-][\w!$%'()*+,.~@=-]*/)*", re.ASCII
 ).fullmatch
-_NO_PARAMETER = re.compile(r"[^?;&]*").fullmatch
-_NOTHING_MORE = re.compile(r"[^?;&#]*").fullmatch
 _USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 #: The scheme and the host of a URL; the group is the host with its port.
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE | re.ASCII)
@@ -122,63 +91,6 @@ def plain_folder(folder: str) -> tuple[bytes, bytes]:
     return (own.host.encode(), "/".join((*own.folders, "")).encode()) if own.is_plain else (b"", b"")
 
 
-def strip_session(url: str) -> str:
-    """A URL without session ids, campaign parameters and fragment.
-
-    >>> strip_session("http://example.org/a;jsessionid=1F?sid=9f86d081&page=3#top")
-    'http://example.org/a?page=3'
-    >>> strip_session("http://example.org/story?sid=17")
-    'http://example.org/story?sid=17'
-    """
-    if _NOTHING_MORE(url):
-        return url
-    return _MAYBE_SESSION.sub("", _strip_named(url)).rstrip("?&")
-
-
-def _strip_named(url: str) -> str:
-    return _SESSION.sub("", url.partition("#")[0]).rstrip("?&")
-
-
-def is_opaque(value: str) -> bool:
-    """Whether a value looks like nothing but an id, such as that of a session.
-
-    >>> ids = "9f86d081884c7d65", "1763767000123", "9f86d081-884c-7d65-9a2f-eaa0c55ad015", "aGVsbG8gd29ybGQ-x_4kQ"
-    >>> [is_opaque(value) for value in ids]
-    [True, True, True, True]
-    >>> [value for value in ("17", "storm-2-0-released-today", "Release_Notes_For_Storm_2") if is_opaque(value)]
-    []
-    """
-    if not SHORTEST_ID <= len(value) <= MAX_URL:
-        return False
-    return bool(_ID.fullmatch(value) or (_BASE64.fullmatch(value) and not _WRITTEN.search(value)))
-
-
-def strip_ids(token: str) -> str:
-    """A URL token without what looks like an id: parameters are left out, a part of its path becomes a star.
-
-    >>> strip_ids("/s/9f86d081884c7d65/a.html?tok=4c7d659a2feaa0c5&page=2"), strip_ids("/b.html?id=17")
-    ('/s/*/a.html?page=2', '/b.html?id=17')
-    """
-    if not _NO_PARAMETER(token):
-        token = _MAYBE_SESSION.sub("", token).rstrip("?&")
-    if not _MAY_BE_OPAQUE.search(token):
-        return token
-    path, mark, query = token.partition("?")
-    path = "/".join(map(_strip_part, path.split("/")))
-    query = "&".join(part for part in query.split("&") if not is_opaque(part.partition("=")[2] or part))
-    return path + mark * bool(query) + query
-
-
-def _strip_part(part: str) -> str:
-    """A part of a path and its parameters, which semicolons divide."""
-    if len(part) < SHORTEST_ID:
-        return part
-    name, *parameters = part.split(";")
-    kept = ["*" if is_opaque(name) else name]
-    kept += (each for each in parameters if not is_opaque(each.partition("=")[2] or each))
-    return ";".join(kept)
-
-
 def strip_user(url: str) -> str:
     """A URL without user and password.
 
@@ -203,6 +115,7 @@ def host(url: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _resolve(value: str, base: str) -> tuple[str, str] | None:
+    """The token of a value that is no empty one, and what `strip_ids` leaves of it; None if it is not kept."""
     if (token := _plain(value, base)) is None:
         if (found := _resolved(value, base)) is None:
             return None
@@ -230,14 +143,14 @@ def _plain(value: str, base: str) -> str | None:
     if not own.is_plain or not (parts := _PLAIN(value)):
         return None
     host, steps, path, query = parts.groups("")
-    if query and (query[-1] in "?&" or _SESSION.search(query)):
+    if query and (query[-1] in "?&" or has_session(query)):
         return None
     if path[:1] == "/":
         if steps:
             return None
-        if host and host.lower() != own.host:
-            return f"//{host.lower()}{path}{query}"
-        return _unshared(path + query, own)
+        if host and (host := host.lower()) != own.host:
+            return f"//{host}{path}{query}"
+        return _unshared(path + query, own) if path.startswith(own.first) else path + query
     if not path or ":" in path:
         return None
     if steps:
@@ -254,7 +167,7 @@ def _resolved(value: str, base: str) -> tuple[str, str] | None:
         if scheme[0].lower() not in {"http:", "https:"}:
             return None
         joined = joined[scheme.end() :]
-    joined = "%20".join(_strip_named(joined).split())
+    joined = "%20".join(strip_named(joined).split())
     if not joined.isascii():
         joined = quote(joined, safe=_ASCII)  # so that folding can't break it up
     return _split(joined)
@@ -268,12 +181,14 @@ class _Own(NamedTuple):
     is_plain: (
         bool  #: whether it is one of HTTP, of which nothing is stripped or quoted, and ends with a slash
     )
+    first: str  #: a path that shares a folder with it begins with this
 
 
 @lru_cache(maxsize=16)
 def _own(base: str) -> _Own:
     host, path = _split(base.partition(":")[2] or base)
-    return _Own(host, path.split("/")[:-1], _PLAIN_FOLDER(base) is not None)
+    folders = path.split("/")[:-1]
+    return _Own(host, folders, _PLAIN_FOLDER(base) is not None, "/".join((*folders[:2], "")))
 
 
 def _split(address: str) -> tuple[str, str]:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from lxml import etree
 from scrapy.http import HtmlResponse, Response
 
-from dedup.page.urls import MAX_URL, join
+from dedup.page.ids import MAX_URL
+from dedup.page.urls import join
 
 __all__ = ["hrefs"]
 

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +29,7 @@ from dedup.index.lifecycle import State
 from tests.support import ROOT
 from tests.support.crawls import words
 from tests.support.processes import Forked
-from tests.support.waiting import LIMIT
+from tests.support.waiting import LIMIT, wait_until
 from tests.test_archive import PAGES, record, rows, urls
 
 #: Pages with copies, near and exact ones, in no good order.
@@ -181,8 +180,15 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     assert started.returncode == 130
     assert said == f"dedup: interrupted; the same command goes on from there ({tmp_path}/kept.jsonl.part)\n"
     assert children
-    while any(Path(f"/proc/{child}").exists() for child in children):
-        time.sleep(0.01)
+    wait_until(lambda: not any(runs(child) for child in children))
+
+
+def runs(process: str) -> bool:
+    """Whether it has not ended, which it also has where nobody asks how."""
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
 
 
 def test_a_worker_that_is_killed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from tests.support.fingerprints import fingerprint_of
 from tests.support.model import crawl_of_verbs
 from tests.support.stores import ODD_IDS, PERSISTENT, opened_at, until_done
 from tests.support.surveys import entry, surveyed, unopened
+from tests.support.waiting import until
 
 
 @PERSISTENT
@@ -167,9 +168,10 @@ async def test_what_a_survey_reads_gives_the_same_verdicts_in_the_other_store(
 @driven
 async def test_a_survey_during_a_crawl_finds_nothing(address: str, namespace: str, surveys: int) -> None:
     """Pages come, are confirmed, released and forgotten while each of many surveys is taken."""
-    stop = asyncio.Event()
+    stop, written = asyncio.Event(), 0
 
-    async def write(index: Index) -> int:
+    async def write(index: Index) -> None:
+        nonlocal written
         rng, number = random.Random(3), 0
         while not stop.is_set():
             number += 1
@@ -177,17 +179,17 @@ async def test_a_survey_during_a_crawl_finds_nothing(address: str, namespace: st
             await getattr(index, rng.choice(["confirm", "release"]))(f"{number - rng.randrange(5)}")
             if number % 5 == 0:
                 await index.forget([f"{rng.randrange(number)}"])
+            written = number
             await asyncio.sleep(0)
-        return number
 
     async with opened_at(address, namespace=namespace) as index:
         await index.add([entry(number) for number in range(300)])
-        writers = [asyncio.create_task(write(index))]
+        writer = asyncio.create_task(write(index))
         async with unopened(address, namespace=namespace) as beside:
-            for _ in range(surveys):
+            for survey in range(1, surveys + 1):
                 pages, findings = await surveyed(beside)
                 assert findings == []
                 assert len(pages) >= 300
-                await asyncio.sleep(0.02)
+                await until(lambda survey=survey: written > 10 * survey or writer.done())  # type: ignore[misc]
         stop.set()
-        assert sum(await asyncio.gather(*writers)) > 10 * surveys
+        await writer

@@ -25,8 +25,8 @@ __all__ = ["ENTRY", "GAP", "Buckets", "Entries", "Place", "bucket_bits", "neares
 BUCKET_PAGES = 32
 #: The fewest bits that name a bucket.
 MIN_BITS = 8
-#: Among so many entries the script of a claim looks by itself, in .2 ms; among more the caller does.
-MAX_HERE = 4000
+#: Among so many entries the script of a claim looks by itself, in .1 ms; among more the caller does, who is faster.
+MAX_HERE = 2000
 #: The caller looks among so many, 6 MB; a page that is kept among more of them is `Verdict.crowded`.
 MAX_READ = 1 << 19
 #: Up to so many entries of one bucket a script looks through for an equal key; beyond, likewise.

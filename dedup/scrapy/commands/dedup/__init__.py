@@ -27,7 +27,7 @@ class Command(base.Command):
         """Adds the options."""
         super().add_options(parser)
         add = parser.add_argument
-        kept = "write what is kept to FILE: WARC if its name ends with .warc or .warc.gz, else JSON Lines; - is the output"
+        kept = "write what is kept to FILE: WARC if its name ends with .warc or .warc.gz, else JSON Lines; - is the standard output"
         add("-o", dest="kept", default="", metavar="FILE", help=kept)
         add("--duplicates", default="", metavar="FILE", help="write the drop log, as a crawl does")
         joined = (
@@ -41,7 +41,7 @@ class Command(base.Command):
         add("--workers", type=int, default=0, metavar="N", help=read)
         engine = "what reads and judges: this machine, or spark, with the extra spark and Java 17"
         add("--engine", choices=("local", "spark"), default="local", help=engine)
-        where = "with --engine spark: where Spark is (default: local[*], this machine)"
+        where = "with --engine spark: where Spark is if it is not local[*], this machine"
         add("--master", default="", metavar="MASTER", help=where)
 
     def work(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> int:

@@ -25,7 +25,7 @@ class Command(base.Command):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """The options."""
         super().add_options(parser)
-        group = parser.add_argument_group("Which records are shown: those that meet all of these")
+        group = parser.add_argument_group("Conditions, all of which must hold")
         only = group.add_argument
         only("--host", default="", help="dropped pages of this host and its subdomains")
         only("--of", default="", metavar="URL", help="near-duplicates of this kept page")
@@ -34,7 +34,7 @@ class Command(base.Command):
         only("--max-resemblance", type=float, default=1.0, metavar="SHARE", help=most)
         since = "from an ISO date (UTC) on, or from a time such as 2h, 3d or 1w ago"
         only("--since", default="", metavar="TIME", help=since)
-        group = parser.add_argument_group("How they are shown")
+        group = parser.add_argument_group("Output")
         shown, kind = group.add_argument, group.add_mutually_exclusive_group().add_argument
         shown("--clusters", action="store_true", help="each kept page with what was dropped for it")
         shown("--follow", action="store_true", help="new records as they are written, until Ctrl-C")

@@ -18,12 +18,12 @@ class Command(base.Command):
     arguments = "[options] INPUT"
     summary = "Measure precision and recall of the near-duplicate filter"
     description = (
-        "INPUT is a file of labelled pairs (.jsonl or .csv with the fields a, b, label; a and b are a path, "
-        "URL, HTML or text each), or a collection NAME.pairs.tsv.gz (a, b, resemblance; beside it "
-        "NAME.docs.txt.gz; its pages are below --root), or NAME.same.pairs.tsv.gz, the same with the resemblance "
-        "of main texts, and in NAME.same.docs.txt.gz the name of each page (versions share it), or, with --from-log, the drop log of a crawl with "
-        "DEDUP_ACTION=mark. The thresholds are the project's settings: vary them by -s, and the features by "
-        "--features."
+        "INPUT is a file of labelled pairs: .jsonl or .csv with the fields a, b and label, of which a and b are a path, "
+        "URL, HTML or text each. Or it is a collection, NAME.pairs.tsv.gz with a, b and their resemblance, beside it "
+        "NAME.docs.txt.gz; its pages are below --root. Or it is NAME.same.pairs.tsv.gz: the same with the resemblance of "
+        "main texts, and NAME.same.docs.txt.gz has the name of each page, which its versions share. With --from-log, it "
+        "is the drop log of a crawl with DEDUP_ACTION=mark. The thresholds are the project's settings: vary them by -s, "
+        "and the features by --features."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -49,8 +49,8 @@ HELP = {
 }
 EXIT_STATUS = (
     "0: all is well. 1: moved found no other URL, or import left out a torn last line. 2: the usage or a setting is "
-    "wrong. 3: there is no index, or it can't be reached. 6: another process is using it. 4: it was built with other parameters, or "
-    "is not an index of this library. 5: it is damaged."
+    "wrong. 3: there is no index, or it can't be reached. 4: it was built with other parameters, or is not an index of "
+    "this library. 5: it is damaged. 6: another process is using it."
 )
 
 

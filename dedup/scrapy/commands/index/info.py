@@ -157,7 +157,7 @@ def _print_skew(keys: Hashes, plan: Plan) -> None:
     over = sum(table.over for table in tables)
     print(
         f"\ntables: pages that share a prefix are looked at together; {over:,} prefixes have more than "
-        f"{MAX_LOOKED:,}, of which a claim in Redis lists no more than {MAX_LOOKED:,}"
+        f"{MAX_LOOKED:,}"
     )
     rows = (
         [one.largest, f"{one.mean:,.1f}", one.over, one.prefix, "digests" if one.table == 0 else one.table]

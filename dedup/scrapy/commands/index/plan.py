@@ -166,7 +166,8 @@ def _recalling(detector: Detector, recall: float) -> tuple[Detector, list[str]]:
         raise SettingsError(name="--recall", value=recall, others={"method": detector.method}, why=NO_RECALL)
     k = next((k for k, measured in RECALL.items() if measured >= recall), None)
     if k is None:
-        allowed = f"at most {max(RECALL.values())}, which was measured for k = {max(RECALL)}; or METHOD minhash, which plans for it"
+        most = f"at most {max(RECALL.values())}, which was measured for k = {max(RECALL)}"
+        allowed = f"{most}; or METHOD minhash, which plans for it"
         raise SettingsError(name="--recall", value=recall, others={"method": "simhash"}, allowed=allowed)
     measured = f"the smallest measured distance that suffices: {RECALL[k]} on the worse of two sites"
     return replace(detector, max_distance=k), [f"set DEDUP_MAX_DISTANCE = {k}, {measured}"]

@@ -12,18 +12,20 @@ reads the log from its beginning, and nothing is lost but downloads.  All that a
 If all shards are done at the same moment, no link is under way, and the crawl has *ended*: that moment exists,
 because a script has the server for itself.  A shard that nobody holds is done if nothing was handed to it.
 
-==================================  ======  ===========================================================
-Key, after shingleback:shards:{..}:  Type    What it holds
-==================================  ======  ===========================================================
-state                               hash    crawl: its name; shards: how many; began: when, in ms of the
-                                            server's clock; links: how many were handed over, which never
-                                            falls, so that a server that was set back is noticed;
-                                            ended; and of each shard lease: the worker, and
-                                            until when; done: up to where in its log; left: why its last
-                                            worker went
-seen                                set     of each link that was handed over a fingerprint
-log:NUMBER                          list    the links handed to a shard
-==================================  ======  ===========================================================
+==========  ======  ===========================================================
+Key         Type    What it holds
+==========  ======  ===========================================================
+state       hash    crawl: its name; shards: how many; began: when, in ms of the
+                    server's clock; links: how many were handed over, which never
+                    falls, so that a server that was set back is noticed;
+                    ended; and of each shard lease: the worker, and
+                    until when; done: up to where in its log; left: why its last
+                    worker went
+seen        set     of each link that was handed over a fingerprint
+log:NUMBER  list    the links handed to a shard
+==========  ======  ===========================================================
+
+Before each key stands ``shingleback:shards:{NAMESPACE}:``.
 
 The last to leave a crawl that has ended deletes them.
 """

@@ -5,7 +5,8 @@ Bytes      What they are                                                        
 =========  =====================================================================  ===========
 0 to 28    the head: phase (1), number (8), attempt (4), run (16)                 big-endian
 then       the record of the page on one server (`dedup.index.redis.record`)      after its length, 4 bytes
-the rest   what the page is if the claim comes to nothing: such a record, or nothing
+the rest   such a record, or nothing: what the page is if the claim comes to
+           nothing
 =========  =====================================================================  ===========
 """
 

@@ -40,19 +40,21 @@ DEDUP_ACTION = "drop"
 DEDUP_MIN_DEPTH = 0
 # Kept pages are filed here; by default in a file of the spider, .scrapy/dedup/PROJECT/SPIDER.sqlite.
 # It can be "file:PATH", "memory:" (forgotten at the end) or, shared by several crawlers,
-# "redis://HOST:PORT/DB", "rediss://..." (TLS) or "unix:///SOCKET".
+# "redis://HOST:PORT/DB", "rediss://..." (TLS) or "unix:///SOCKET"; or, over a Redis Cluster,
+# "redis+cluster://HOST:PORT,..." or "rediss+cluster://...".
 DEDUP_INDEX = os.environ.get("DEDUP_INDEX")
 # Pages are compared with those of the same namespace; by default it is PROJECT/SPIDER, so that each spider
 # has an index of its own.
 DEDUP_NAMESPACE = None
 # Of the hosts of a crawl by N workers, this one crawls those of its shard, and hands links to others over to
-# their workers, through the index's Redis; by default it crawls all. "2/4" is the second shard of four, and "auto/4" any that is free.
+# their workers, through the index's Redis; by default it crawls all. "2/4" is the second shard of four, and "auto/4"
+# any that is free.
 DEDUP_SHARD = None
 # If true, only what is new or has changed since earlier crawls is handed over: of a page that is as it was, the
 # items are left out, and the links are followed all the same.
 DEDUP_INCREMENTAL = False
 # Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value finds
-# more candidates and needs more tables.  It may be 0 to 7; the second stage still has to agree.
+# more candidates.  It may be 0 to 7; the second stage still has to agree.
 DEDUP_MAX_DISTANCE = 6
 # Near-duplicates have at least this share of their shingles in common; a higher value drops less, and 0
 # also drops pages that only share a template.

@@ -44,7 +44,7 @@ _SETTINGS = (
             "was, the items are left out, and the links are followed all the same."),
     Setting("max_distance", Number(0, 7), 6,  # at 8, chance alone begins to find matches
             "Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value "
-            "finds more candidates and needs more tables."),
+            "finds more candidates."),
     Setting("min_resemblance", Number(0.0, 1.0), 0.75,
             "Near-duplicates have at least this share of their shingles in common; a higher value drops "
             "less, and 0 also drops pages that only share a template."),
@@ -107,8 +107,8 @@ _SETTINGS = (
             "Links that are weighed are downloaded while at least this share of the downloads like them brings new "
             "content; a lower value loses less and downloads more."),
     Setting("skip", Flag(), False,
-            "If true, links of kept pages are weighed, too, if a page with another value of a parameter, or of the same name in "
-            "another folder, was met before."),
+            "If true, links of kept pages are weighed, too, if a page with another value of a parameter, or of the same "
+            "name in another folder, was met before."),
     Setting("explore", Number(0.0, 1.0), 0.1,
             "Of the links that are parked, samples are downloaded all the same: at most fifty of each host, and this "
             "share of its new contents; 0 takes none."),

@@ -15,8 +15,9 @@ SUFFIXES = (".html", ".htm", ".xhtml")
 
 
 class Folder:
-    """Reads the HTML files in a folder and those below it, in the order of their paths.  Links to elsewhere are not followed;
-    they, and files of other names, are items without a page.
+    """Reads the HTML files in a folder and those below it, in the order of their paths.
+
+    Links to elsewhere are not followed; they, and files of other names, are items without a page.
 
     A page at docs/index.html has the URL http://localhost/docs/index.html.
     """

@@ -5,7 +5,7 @@ at most k bits agree on at least r - k whole blocks.  So there is one table for 
 They move to the top, and their p bits are the prefix: every match of a query shares its prefix in some table.
 The bits below may be cut again in the same way (a second level), for fewer candidates per table.
 
-Where looking at one prefix more costs next to nothing, as it does in memory, four tables are enough for every k to 7:
+Where looking at one prefix more costs next to nothing, four tables are enough for every k to 7:
 two fingerprints within 7 bits differ in at most one bit of one of four blocks, so a query looks at its own prefix in
 each table and at those that differ from it in one bit (multi-index hashing; Norouzi, Punjani, Fleet 2012).
 
@@ -34,7 +34,7 @@ from dedup.settings import SETTINGS
 
 __all__ = ["EXACT", "Plan", "Table", "block_plan", "exact_plan", "plan", "plan_for", "possible_plans"]
 
-#: Prefixes are at least this long: Redis keeps the bits below the first 11 as an exact double.
+#: Prefixes are at least this long: a Redis Cluster keeps the bits below the first 11 as an exact double.
 MIN_PREFIX = 11
 #: More tables than this are not offered: each costs a probe and an entry per page.
 MAX_TABLES = 100

@@ -29,7 +29,8 @@ class Address(NamedTuple):
 
     host: str
     #: The host, its folders one below the other, then the name of the file with # for its numbers, or the script with
-    #: the names of its parameters, and with those of their values that are words.  Each is a part of the one before; ids in the path are stars.
+    #: the names of its parameters, and with those of their values that are words.  Each is a part of the one before; ids
+    #: in the path are stars.
     groups: tuple[str, ...]
     tails: tuple[int, ...]  #: digests of its last segment, its last two and its last three, with the query
     script: str  #: it without its query

@@ -33,11 +33,14 @@ TYPES = {
     "distance": pa.int32(),
     "resemblance": pa.float64(),
 }
-SCHEMA = "id string, url string, status string, reason string, of string, of_id string, rule string, distance int, resemblance double"
+SCHEMA = (
+    "id string, url string, status string, reason string, of string, of_id string, rule string, distance int, "
+    "resemblance double"
+)
 
 
 def verdicts(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
-    """The verdict on each page: ``id``, ``url``, ``status``, ``reason``, ``of``, ``of_id``, ``rule``, ``distance`` and ``resemblance``.
+    """The verdict on each page, in the columns of `SCHEMA`.
 
     They are what `dedup.Pages.add` says of the same pages, one after another in their order, however the table is
     partitioned, and if tasks are done twice.

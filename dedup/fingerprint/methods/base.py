@@ -57,7 +57,8 @@ class Method(ABC):
     def plan(self, expected_pages: int, tables: int | None = None, *, in_memory: bool = False) -> Plan:
         """The tables in which a page is filed, ``tables`` of them if that is asked for.
 
-        ``in_memory``: a look-up may read many prefixes of a table, which costs next to nothing there.  Raises `SettingsError` for a number of tables that is not possible.
+        ``in_memory``: a look-up may read many prefixes of a table, which costs next to nothing there.  Raises
+        `SettingsError` for a number of tables that is not possible.
         """
 
     def probability(self, resemblance: float) -> float | None:

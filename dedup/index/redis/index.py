@@ -1,4 +1,4 @@
-"""The shared index, in Redis or Valkey >= 6.2: one Lua script per verb, one round trip per page.
+"""The shared index, in Redis or Valkey >= 6.2: one Lua script per verb, and for most claims one round trip.
 
 The keys are described in `dedup.index.redis.keys`.  Redis needs maxmemory-policy noeviction, else it
 drops parts of the tables without a word; it should have appendonly on, else a crash loses the index.

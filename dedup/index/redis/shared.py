@@ -1,4 +1,4 @@
-"""What an index over one server and one over a cluster have in common: whose claims are pending, and what becomes of them."""
+"""What an index over one server and one over a cluster share: whose claims are pending, and what becomes of them."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence

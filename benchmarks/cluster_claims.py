@@ -3,9 +3,9 @@
     python benchmarks/cluster_claims.py [--pages 5000] [--rounds 3] [--masters 1 2 3]
 
 Claims and confirms that many pages of random fingerprints, 16 in flight, from one process; then twins of a fifth of
-them, half of which are equal to their pages, and half one bit and a quarter of the sketch apart.  All of it runs on one machine: where the masters
-and the crawler share its cores, claims a second say nothing of more machines, and CPU time per claim and the share
-of the busiest master do.  The first line is one server without a cluster.
+them, half of which are equal to their pages, and half one bit and a quarter of the sketch apart.  All of it runs on one
+machine: where the masters and the crawler share its cores, claims a second say nothing of more machines, and CPU time
+per claim and the share of the busiest master do.  The first line is one server without a cluster.
 """
 
 import argparse

@@ -4,8 +4,9 @@
 
 Crawls all pages of a folder, served on loopback, (a) without the filter, (b) with it in mark mode, so that
 the same pages are fetched, parsed and followed, (c) dropping.  CPU = user + system time of the crawler's
-process, less that of a crawl of an empty page (start-up, with and without the filter).  It is divided by the pages that are judged: dead links cost
-the same with and without the filter.  Rounds are interleaved; the ratios are medians of those of each round.
+process, less that of a crawl of an empty page (start-up, with and without the filter).  It is divided by the pages
+that are judged: dead links cost the same with and without the filter.  Rounds are interleaved; the ratios are medians
+of those of each round.
 """
 
 import argparse

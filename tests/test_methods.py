@@ -32,7 +32,7 @@ BANDED = pytest.mark.parametrize("detector", list(DETECTORS.values())[1:], ids=l
 
 
 def pages(seed: int, families: int = 12, versions: int = 12) -> list[str]:
-    """Families of texts of 200 words, of whose versions three are equal and the others have up to a 30th of the words changed."""
+    """Families of texts of 200 words: of the versions three are equal, in the others up to a 30th of the words change."""
     rng = random.Random(seed)
     found = []
     for family in range(families):

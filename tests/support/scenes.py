@@ -133,7 +133,7 @@ class Scene:
 
 @dataclass
 class Mirrors(Scene):
-    """The site under other folders as a whole; its front pages link to each other, or (``cross``) every page to its twins."""
+    """The site under other folders as a whole; its front pages link to each other, or (``cross``) each page to its twins."""
 
     mirrors: int = 1
     cross: bool = False

@@ -83,8 +83,8 @@ DEDUP_TYPES = "html"
 DEDUP_SCOPE = "all"
 # An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.
 DEDUP_EXPECTED_PAGES = 1_000_000
-# The simhashes are held in this many permuted tables; by default four are enough.  With a
-# distance of 3, for example, it can be 4, 10, 16, 20 ...
+# The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many as its
+# pages need.  With a distance of 3, for example, it can be 4, 10, 16, 20 ...
 DEDUP_TABLES = None
 # Candidates are found by their simhashes ("simhash"), by bands of min-hashes ("minhash") or by
 # supershingles ("supershingle").

@@ -72,7 +72,8 @@ _SETTINGS = (
     Setting("expected_pages", Number(1, _MANY), 1_000_000,
             "An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict."),
     Setting("tables", Number(1, _MANY), None,
-            "The simhashes are held in this many permuted tables; by default four are enough."),
+            "The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many as "
+            "its pages need."),
     Setting("method", Choice(("simhash", "minhash", "supershingle")), "simhash",
             'Candidates are found by their simhashes ("simhash"), by bands of min-hashes ("minhash") or by '
             'supershingles ("supershingle").'),

@@ -374,7 +374,7 @@ def test_info_tells_how_many_hosts_are_known(
 ) -> None:
     assert asyncio.run(print_info(make(), None)) == 0
     assert (
-        f"\n  hosts       2: 1 of 8 kept pages or more, the largest is {HOST} of 8\n"
+        f"\n  hosts       2, 1 of them with 8 kept pages or more, the largest is {HOST}, with 8\n"
         in capsys.readouterr().out
     )
 

@@ -44,7 +44,8 @@ class Outbox:
         count(self._crawler.stats, "shard/not_handed_over")
         if self._crawler.stats.get_value("dedup/shard/not_handed_over") == 1:
             self._logger.warning(
-                "%s is crawled here, since it can't be handed over: its callback is no method, or its meta not plain",
+                "%s is crawled here, since it can't be handed over: its callback is no method of the spider, or its "
+                "meta is not plain data",
                 request,
             )
         return False

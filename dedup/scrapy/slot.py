@@ -57,5 +57,5 @@ def _before(listener: Callable[[Any], None], method: Callable[[Any], Any], argum
     try:
         listener(argument)
     except Exception:
-        logger.exception("The engine goes on without what the filter wanted of it")
+        logger.exception("An error in the filter, which the engine goes on without")
     return method(argument)

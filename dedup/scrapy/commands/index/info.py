@@ -122,9 +122,9 @@ def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[in
         print(f"  filed       {clock(first)} to {clock(last)} UTC")
     if census.hosts or census.damaged:
         pages, name = census.largest
-        hosts = [f"{census.hosts:,}: {census.known:,} of {KNOWN} kept pages or more"]
+        hosts = [f"{census.hosts:,}, {census.known:,} of them with {KNOWN} kept pages or more"]
         if census.hosts:
-            hosts.append(f"the largest is {inert(name, WIDTH) or 'the one without a name'} of {pages:,}")
+            hosts.append(f"the largest is {inert(name, WIDTH) or 'the one without a name'}, with {pages:,}")
         if census.damaged:
             hosts.append(f"and {census.damaged:,} that can't be read (see scrapy index check)")
         print(f"  hosts       {', '.join(hosts)}")

@@ -2,9 +2,9 @@
 
     python -m benchmarks.shared_chrome [--workers 1,2,4] [--seeds 7,8]
 
-The generated shops of tests/test_generated_sites.py, shop by shop; the pages of each are dealt to workers that claim them at
-once, each through an index of its own on one Redis.  In a crawl, where pages come slower, a worker knows more of what the others
-have learned.
+The generated shops of tests/test_generated_sites.py, shop by shop; the pages of each are dealt to workers that claim
+them at once, each through an index of its own on one Redis.  In a crawl, where pages come slower, a worker knows more of
+what the others have learned.
 """
 
 import argparse

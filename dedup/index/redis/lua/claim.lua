@@ -13,7 +13,8 @@
 --   -> 'new', 1 if an earlier run has filed this content or else 0, 1 if more pages are like it than were looked at or
 --      else 0, page id of one whose place it takes or '', and if there is one, record of a near page and the five counts
 --      of the own slots beside it | 'same', 1 or 0, 1 or 0, as before | 'duplicate' or, by the main view, 'shown',
---      either, both, equal, 1 if it is done or else 0, record of the page, and the five counts | 'hosts', name, name, ... | 'changed', number of the page, its record
+--      either, both, equal, 1 if it is done or else 0, record of the page, and the five counts | 'hosts', name, name, ...
+--      | 'changed', number of the page, its record
 --      | 'many', last number given out, names of the buckets to be read, a line each, their bytes, 4 bytes each
 -- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.  If the
 -- verdict depends on hosts that the caller didn't bring, it names them, and nothing is judged or written; nor is it if

@@ -27,7 +27,10 @@ class Command(base.Command):
         """Adds the options."""
         super().add_options(parser)
         add = parser.add_argument
-        kept = "write what is kept to FILE: WARC if its name ends with .warc or .warc.gz, else JSON Lines; - is the standard output"
+        kept = (
+            "write what is kept to FILE: WARC if its name ends with .warc or .warc.gz, else JSON Lines; - is the standard "
+            "output"
+        )
         add("-o", dest="kept", default="", metavar="FILE", help=kept)
         add("--duplicates", default="", metavar="FILE", help="write the drop log, as a crawl does")
         joined = (

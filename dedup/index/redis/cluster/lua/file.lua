@@ -1,5 +1,6 @@
 -- file(KEYS = {bucket, bucket, ... of one slot},
---      ARGV = {page or '', radius, how many are listed of a bucket at most, then per bucket: score of the page, lowest, highest})
+--      ARGV = {page or '', radius, how many are listed of a bucket at most,
+--              then per bucket: score of the page, lowest, highest})
 --   -> in how many buckets the page was not, 1 if there are more than are listed or else 0, page, page, ...
 -- Files a page in buckets, and lists those there whose keys are within the radius of its own, each as often as it is met.
 -- A score is what a bucket has not in common of its pages' keys (dedup/index/redis/cluster/keys.py).

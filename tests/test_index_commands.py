@@ -724,7 +724,7 @@ def test_what_one_machine_does_not_hold_is_said(run: Command) -> None:
         "fit into the memory of one machine",
         "a Redis Cluster of 24 masters does, in which a page takes 2.6 times the memory",
         "14 new pages a second at most",
-        "a claim looks at 131,072 pages at most, so near-duplicates would be missed",
+        "a claim looks at 524,288 pages at most, so near-duplicates would be missed",
     ):
         assert words in done.stdout
 

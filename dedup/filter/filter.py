@@ -131,8 +131,8 @@ class Filter:
         if not self.stats.get_value("dedup/crowded"):
             logger.warning(
                 "Kept %s without comparing it with all pages like it, which are too many: it may be a "
-                "near-duplicate.  They may share one large frame; if somebody forges them, set hash_key "
-                "and start a new index.  Further such pages are only counted, in dedup/crowded",
+                "near-duplicate.  They may share one large frame.  If somebody forges them, give the setting "
+                "hash_key a secret, and start a new index.  Further such pages are only counted, in dedup/crowded",
                 inert(visit.url),
             )
         count(self.stats, "crowded")

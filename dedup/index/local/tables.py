@@ -101,7 +101,7 @@ class SortedTables:
         """
         own = [column.rows for column in self._columns[len(EXACT) :]]
         filed = list(zip(own, keys[len(EXACT) :], strict=True))
-        found = self._near.within(keys, radius, self.size // SCAN_SHARE)
+        found = self._near.within(keys, radius, self.size // SCAN_SHARE) if self._covered else None
         first = 0 if found is None else self._covered
         near = distances(own[0][first : self.size], filed[0][1]) <= radius
         for column, key in filed[1:]:

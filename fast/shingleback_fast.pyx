@@ -293,10 +293,11 @@ cdef class Walk:
 
     cdef int add_strange(self, str word) except -1:
         """Adds the tokens of a word that is not ASCII, or too long, if they are remembered."""
-        cdef PyObject* known = PyDict_GetItem(self.remembered, word)
+        cdef PyObject* known
         cdef str token
         if not separators_known:
             learn_separators(self.rules)
+        known = PyDict_GetItem(self.remembered, word)  # only lent, so nothing of Python runs before it is used
         if known == NULL:
             self.note(STRANGE, len(self.strange))
             self.strange.append(word)

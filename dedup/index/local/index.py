@@ -247,9 +247,8 @@ class LocalIndex(Index):
 
     async def _add(self, entries: Sequence[Entry]) -> int:
         with self._shelf.lock:
-            fresh = [entry for entry in entries if self._shelf.add(entry)]
-            batch = [self._shelf.live[entry.page_id] for entry in fresh]
-        self._shelf.write(batch, {})
+            fresh = self._shelf.add(entries)
+        self._shelf.write(fresh, {})
         return len(fresh)
 
     async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:

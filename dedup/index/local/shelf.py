@@ -207,14 +207,20 @@ class Shelf:
             self._take_out(entry)
         return entry is not None
 
-    def add(self, entry: Entry) -> bool:
-        """Files a page of another index; whether it was not filed."""
-        if self.find(entry.page_id):
-            return False
-        live = Live(entry, self.tables.add(entry.keys), State.DONE)
-        self._rows.append(0)
-        self.live[entry.page_id] = self._by_number[live.number] = live
-        return True
+    def add(self, entries: Sequence[Entry]) -> list[Live]:
+        """Files pages of another index, and gives back those that were not filed; of two with one page id the first."""
+        rows = self.store.rows([entry.page_id for entry in entries]) if self.store else {}
+        fresh: dict[str, Entry] = {}
+        for entry in entries:
+            page_id = entry.page_id
+            if not ((page_id in rows or page_id in self.live) and self.find(page_id)):
+                fresh.setdefault(page_id, entry)
+        first = self.tables.extend([entry.keys for entry in fresh.values()])
+        added = [Live(entry, number, State.DONE) for number, entry in enumerate(fresh.values(), first)]
+        self._rows.extend([0] * len(added))
+        self.live.update((live.entry.page_id, live) for live in added)
+        self._by_number.update((live.number, live) for live in added)
+        return added
 
     def number(self, entry: Entry) -> int:
         """The number of a page that is filed."""

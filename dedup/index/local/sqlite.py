@@ -11,6 +11,7 @@ import sqlite3
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ __all__ = ["MAX_SAVED", "Store"]
 
 #: How many rows are read at once.
 BATCH = 1000
+#: How many pages are asked for at once; every SQLite allows for as many.
+ASKED = 500
 #: How many tables of hosts a file holds; beyond them, those that were saved the longest ago are forgotten.
 MAX_SAVED = 10_000
 
@@ -189,15 +192,15 @@ class Store(IndexFile):
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
                 raise IndexCorruptError(f"the index file:{self.name} is damaged: {printable(found)}")
-            (count,) = connection.execute("SELECT count(*) FROM pages").fetchone()
-            numbers, keys = np.empty(count, np.uint32), np.empty((self._columns, count), np.uint64).T
+            (pages,) = connection.execute("SELECT count(*) FROM pages").fetchone()
+            numbers, keys = np.empty(pages, np.uint32), np.empty((self._columns, pages), np.uint64).T
             filled = 0
             try:
                 for some, own in (self._segments if self._has_segments else self._rows)(connection):
                     numbers[filled : filled + len(some)], keys[filled : filled + len(some)] = some, own
                     filled += len(some)
-                if filled != count:
-                    raise ValueError(f"it has {count:,} pages, but the keys of {filled:,}")
+                if filled != pages:
+                    raise ValueError(f"it has {pages:,} pages, but the keys of {filled:,}")
             except (ValueError, OverflowError) as error:
                 raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
         self._unpacked = None if self._has_segments else (numbers, keys)
@@ -237,6 +240,16 @@ class Store(IndexFile):
             found = self._reader.execute("SELECT number FROM pages WHERE page_id = ?", (page_id,)).fetchone()
         return int(found[0]) if found else 0
 
+    def rows(self, page_ids: Sequence[str]) -> dict[str, int]:
+        """The rows of those pages that are there."""
+        found: dict[str, int] = {}
+        for start in range(0, len(page_ids), ASKED):
+            some = page_ids[start : start + ASKED]
+            query = f"SELECT page_id, number FROM pages WHERE page_id IN ({', '.join('?' * len(some))})"
+            with self._errors():
+                found.update(self._reader.execute(query, some))
+        return found
+
     def host(self, name: str) -> bytes | None:
         """The table of a host; None if there is none, or if it is not as it was written."""
         with self._errors():
@@ -254,18 +267,23 @@ class Store(IndexFile):
         An entry comes with the row that it is in already, or with 0.
         """
         values = ", ".join("?" * (1 + len(COLUMNS.split(","))))
-        insert = f"REPLACE INTO pages (number, {COLUMNS}) VALUES ({values})"
-        rows = [(number or None, *row, checksum(row)) for number, row in ((n, row_of(e)) for n, e in entries)]
+        replace = f"REPLACE INTO pages (number, {COLUMNS}) VALUES ({values})"
+        rows = [row_of(entry) for _, entry in entries]
+        rows = [(*row, checksum(row)) for row in rows]
         hosts = [(*row, checksum(row)) for row in ((name, packed(table)) for name, table in tables.items())]
         self.check_identity()
         with self._errors(), self._writer:
             self._writer.executemany(f"REPLACE INTO hosts ({HOST_COLUMNS}) VALUES (?, ?, ?)", hosts)
-            (count,) = self._writer.execute("SELECT count(*) FROM hosts").fetchone()
+            (hosts_now,) = self._writer.execute("SELECT count(*) FROM hosts").fetchone()
             oldest = "DELETE FROM hosts WHERE number IN (SELECT number FROM hosts ORDER BY number LIMIT ?)"
-            if count > MAX_SAVED:
-                self._writer.execute(oldest, (count - MAX_SAVED,))
+            if hosts_now > MAX_SAVED:
+                self._writer.execute(oldest, (hosts_now - MAX_SAVED,))
             self._writer.executemany("DELETE FROM pages WHERE number = ?", [(number,) for number in gone])
-            written = [self._writer.execute(insert, row).lastrowid or 0 for row in rows]
+            (highest,) = self._writer.execute("SELECT coalesce(max(number), 0) FROM pages").fetchone()
+            fresh = count(highest + 1)  # as SQLite would number them
+            written = [number or next(fresh) for number, _ in entries]
+            numbered = zip(written, rows, strict=True)
+            self._writer.executemany(replace, ((number, *row) for number, row in numbered))
             added = {
                 row: entry.keys for row, (before, entry) in zip(written, entries, strict=True) if not before
             }

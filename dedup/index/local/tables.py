@@ -4,7 +4,7 @@ Newly filed keys form an unsorted tail that every query scans, until it is merge
 takes the merge one slice further, so that no claim waits for it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -68,6 +68,24 @@ class SortedTables:
         if self._merging and next(self._merging, self) is self:
             self._merging = None
         return self.size - 1
+
+    def extend(self, keys: Sequence[tuple[int, ...]]) -> int:
+        """Files the keys of many pages, which get numbers in a row; the first of these.
+
+        Merges all of them at once, if there are enough of them.  Whoever does this has no claim that waits.
+        """
+        first, size = self.size, self.size + len(keys)
+        filed = np.array(keys, np.uint64).reshape(-1, len(self._columns))
+        for column, own in zip(self._columns, filed.T, strict=True):
+            column.reserve(size)
+            column.rows[first:size] = own
+        for _ in self._merging or ():
+            pass
+        self._merging, self.size = None, size
+        if self.size - self._covered > self._most():
+            for _ in self._merge():
+                pass
+        return first
 
     def _most(self) -> int:
         """How many pages may be in the tail: for a method of several keys, as many keys."""

@@ -26,6 +26,7 @@ from dedup.errors import IndexCorruptError, IndexMismatchError, SettingsError
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.fingerprint import Called
 from dedup.index import Entry, Index, open_index
+from dedup.index.entry import storable
 from dedup.index.export import header_line, host_line, page_line, read_line
 from dedup.index.redis.record import key_at
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
@@ -494,12 +495,24 @@ def test_a_page_survives_as_a_line(index: Make) -> None:
         {"page_id": "\0\r\n"},
         {"simhash": 2**64 - 1, "digest": 0},
         {"called": Called(1, 2**64 - 1, 3)},
+        {"url": "http://me:secret@example.org/a%20b?c=[d]&e='f'#~"},
     ):
-        filed = entry(1, **changes)
+        filed = storable(entry(1, **changes))
         line = page_line(filed)
         assert line.isascii()
         assert "\n" not in line
         assert read_line(line.encode(), index()) == filed
+        assert read_line(json.dumps(json.loads(line), indent=1).encode(), index()) == filed, (
+            "written otherwise"
+        )
+
+
+def test_a_page_with_bands_survives_as_a_line() -> None:
+    index = open_index("memory:", Detector(method="minhash"))
+    bands = tuple(range(2**64 - index.detector.finder.own_keys, 2**64))
+    filed = entry(1, bands=bands)
+    for line in (page_line(filed), json.dumps(json.loads(page_line(filed)), indent=1)):
+        assert read_line(line.encode(), index) == filed
 
 
 def changed(**changes: Any) -> bytes:
@@ -531,6 +544,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "a band that is none": (changed(bands=[1]), "bands is [1]"),
     "bands of another method": (changed(bands=["0" * 16]), "1 bands instead of 0"),
     "a sketch that is none": (changed(sketch="\x1b[2J"), r"sketch is '\x1b[2J'; allowed: base64"),
+    "a sketch that is cut": (changed(sketch="AAA"), "sketch is 'AAA'; allowed: base64"),
     "a short sketch": (changed(sketch=base64.b64encode(b"12").decode()), "2 bytes instead of 128"),
     "a time that is none": (changed(filed=True), "filed is True"),
     "a time that is not finite": (changed(filed=float("nan")), "filed is nan"),

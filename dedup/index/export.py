@@ -6,7 +6,8 @@ The hosts come first, so that an import that is interrupted leaves no table olde
 
 import json
 import re
-from binascii import a2b_base64, b2a_base64
+import struct
+from binascii import a2b_base64, a2b_hex, b2a_base64
 from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
@@ -26,6 +27,19 @@ FORMAT = 2
 _KEY = re.compile("[0-9a-f]{16}")
 _RUN = re.compile("[0-9a-f]{32}")
 _CALLED = re.compile("[0-9a-f]{48}")
+#: Text that JSON escapes nothing of, and a line of `page_line` that has no other.
+_PLAIN = r"[ !#-\[\]-~]*"
+_LINE = re.compile(
+    (
+        rf'\{{"page_id": "({_PLAIN})", "url": "({_PLAIN})", "simhash": "({_KEY.pattern})", '
+        rf'"scope": "({_KEY.pattern})", "digest": "({_KEY.pattern})", '
+        rf'"bands": \[((?:"{_KEY.pattern}"(?:, "{_KEY.pattern}")*)?)\], "sketch": "({_PLAIN})", '
+        rf'"filed": (0|[1-9][0-9]{{0,9}}), "run": "({_RUN.pattern})", "view": "({_KEY.pattern})", '
+        rf'"called": "({_CALLED.pattern})"\}}\n?'
+    ).encode()
+)
+#: simhash, scope, digest and view of a page, and what it is called.
+_NUMBERS = struct.Struct(">7Q")
 
 
 def _parameters(index: Index) -> dict[str, str]:
@@ -40,12 +54,13 @@ def header_line(index: Index) -> str:
 
 def page_line(entry: Entry) -> str:
     """The line of a page."""
-    bands = ", ".join([f'"{band:016x}"' for band in entry.bands])
+    bands = ", ".join([f'"{band:016x}"' for band in entry.bands]) if entry.bands else ""
+    numbers = _NUMBERS.pack(entry.simhash, entry.scope, entry.digest, entry.view, *entry.called).hex()
     return (  # as json.dumps would write it, in a third of the time
-        f'{{"page_id": {_quoted(entry.page_id)}, "url": {_quoted(entry.url)}, "simhash": "{entry.simhash:016x}", '
-        f'"scope": "{entry.scope:016x}", "digest": "{entry.digest:016x}", "bands": [{bands}], '
+        f'{{"page_id": {_quoted(entry.page_id)}, "url": {_quoted(entry.url)}, "simhash": "{numbers[:16]}", '
+        f'"scope": "{numbers[16:32]}", "digest": "{numbers[32:48]}", "bands": [{bands}], '
         f'"sketch": "{_base64(entry.sketch)}", "filed": {entry.filed}, "run": {_quoted(entry.run)}, '
-        f'"view": "{entry.view:016x}", "called": "{entry.called.to_bytes().hex()}"}}'
+        f'"view": "{numbers[48:64]}", "called": "{numbers[64:]}"}}'
     )
 
 
@@ -71,16 +86,45 @@ def read_line(line: bytes, index: Index) -> Entry | tuple[str, Chrome]:
 
     Raises ValueError: one line that says which field is wrong, and what is allowed.
     """
-    found = _object(line)
-    if "host" in found:
-        values = _fields(found, HOST_FIELDS)
-        return values["host"], Chrome.from_bytes(values["chrome"], index.detector.sketcher.slots)
-    values = _fields(found, FIELDS)
-    values["scope"] = scope_mask(index.scope, values["url"])
-    entry = Entry(**values)
+    entry = _plain_page(line)
+    if entry is None:
+        found = _object(line)
+        if "host" in found:
+            values = _fields(found, HOST_FIELDS)
+            return values["host"], Chrome.from_bytes(values["chrome"], index.detector.sketcher.slots)
+        entry = Entry(**_fields(found, FIELDS))
+    scope = scope_mask(index.scope, entry.url)
+    if scope != entry.scope:
+        entry = entry._replace(scope=scope)
     if wrong := index.parameters.flaw(entry):
         raise ValueError(wrong)
     return entry
+
+
+def _plain_page(line: bytes) -> Entry | None:
+    """The page of a line that is just as `page_line` writes it, and has no escapes; takes half of the time."""
+    found = _LINE.fullmatch(line)
+    if found is None:
+        return None
+    page_id, url, *keys, bands, sketch, filed, run, view, called = found.groups()
+    try:
+        octets = a2b_base64(sketch, strict_mode=True)
+    except ValueError:
+        return None
+    simhash, scope, digest, main, *names = _NUMBERS.unpack(a2b_hex(b"".join((*keys, view, called))))
+    return Entry(
+        page_id.decode(),
+        storable_url(url.decode()),
+        simhash,
+        scope,
+        digest,
+        tuple([int(band, 16) for band in bands[1:-1].split(b'", "')]) if bands else (),
+        octets,
+        int(filed),
+        run.decode(),
+        main,
+        Called._make(names),
+    )
 
 
 def _fields(found: Mapping[str, Any], fields: "Fields") -> dict[str, Any]:

@@ -54,39 +54,25 @@ def checksum(row: Iterable[object]) -> bytes:
 
 def row_of(entry: Entry) -> tuple[object, ...]:
     """What `entry_of` takes, without the checksum."""
-    keys = (entry.simhash, entry.scope, entry.digest)
-    blobs = [key.to_bytes(8, "big") for key in keys]
-    bands = b"".join(band.to_bytes(8, "big") for band in entry.bands)
-    return (
-        entry.page_id,
-        entry.url,
-        *blobs,
-        bands,
-        entry.sketch,
-        entry.filed,
-        entry.run,
-        entry.view.to_bytes(8, "big"),
-        entry.called.to_bytes(),
-    )
+    page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called = entry
+    blobs = _NUMBERS.pack(simhash, scope, digest, view, *called)
+    packed = struct.pack(f">{len(bands)}Q", *bands) if bands else b""
+    keys = blobs[:8], blobs[8:16], blobs[16:24], packed
+    return page_id, url, *keys, sketch, filed, run, blobs[24:32], blobs[32:]
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """The entry in a row, of `COLUMNS`.  Raises ValueError if it is not as it was written."""
-    columns = tuple(row[:-1])
-    if row[-1] != checksum(columns) or tuple(map(type, columns)) != _TYPES:
+    """The entry in a row, of `COLUMNS` and perhaps more.  Raises ValueError if it is not as it was written."""
+    columns = row[:11]
+    if row[11] != checksum(columns) or tuple(map(type, columns)) != _TYPES:
         raise ValueError("a page is not as it was written")
     page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called = columns
-    numbers = b"".join((simhash, scope, digest, view, called))
-    if (
-        not len(simhash) == len(scope) == len(digest) == len(view) == 8
-        or len(numbers) != 56
-        or len(bands) % 8
-    ):
+    if not len(simhash) == len(scope) == len(digest) == len(view) == 8 or len(called) != 24 or len(bands) % 8:
         raise ValueError("a page is not as it was written")
-    simhash, scope, digest, view, *called = _NUMBERS.unpack(numbers)
+    simhash, scope, digest, view, *called = _NUMBERS.unpack(simhash + scope + digest + view + called)
     bands = struct.unpack(f">{len(bands) // 8}Q", bands) if bands else ()
-    keys = simhash, scope, digest, bands
-    return Entry._make((page_id, url, *keys, sketch, filed, run, view, Called._make(called)))
+    called = Called._make(called)
+    return Entry(page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called)
 
 
 def keys_of(rows: Sequence[Sequence[Any]], own: int) -> Hashes:

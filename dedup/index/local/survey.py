@@ -71,13 +71,13 @@ class _Readable(IndexFile):
 
     def rows(self) -> Iterator[Row]:
         """Every row, by number.  Where that fails, the next `BATCH` are read one by one."""
-        statement = f"SELECT number, {COLUMNS} FROM pages WHERE number"
+        statement = f"SELECT {COLUMNS}, number FROM pages WHERE number"
         at, left = 0, os.path.getsize(self.path) // ROW
         while left > 0 and at < HIGHEST:
             try:
                 for row in self.connection.execute(f"{statement} > ? ORDER BY number", (at,)):
-                    number = row[0]
-                    yield number, _entry(row[1:])
+                    number = row[-1]
+                    yield number, _entry(row)
                     at = max(at, number)
                 return
             except sqlite3.DatabaseError:
@@ -88,7 +88,7 @@ class _Readable(IndexFile):
 
     def rows_of(self, run: str, before: float) -> Iterator[Row]:
         """The rows of a run, or filed ``before`` a time, by number; if SQLite can't tell them, every row."""
-        statement = f"SELECT number, {COLUMNS} FROM pages WHERE number = ?"
+        statement = f"SELECT {COLUMNS}, number FROM pages WHERE number = ?"
         try:
             runs = [run] if run else [name for (name,) in self.connection.execute(_RUNS)]
             asked = ((name, before) for name in runs)
@@ -147,16 +147,16 @@ class _Readable(IndexFile):
 
     def _row(self, statement: str, number: int) -> Iterator[Row]:
         try:
-            for _, *columns in self.connection.execute(statement, (number,)):
-                yield number, _entry(columns)
+            for row in self.connection.execute(statement, (number,)):
+                yield number, _entry(row)
         except sqlite3.DatabaseError:
             yield number, None
 
 
-def _entry(columns: Sequence[Any]) -> Entry | None:
+def _entry(row: Sequence[Any]) -> Entry | None:
     try:
-        entry = entry_of(columns)
-        f"{entry.page_id}{entry.url}{entry.run}".encode()
+        entry = entry_of(row)
+        (entry.page_id + entry.url + entry.run).encode()
     except ValueError:  # also for surrogates, which stand for bytes that are not UTF-8
         return None
     return entry

@@ -120,6 +120,28 @@ def test_all_is_found_after_each_slice_of_a_merge(plan: Plan, monkeypatch: pytes
     assert merging > 100
 
 
+@PLANS
+@pytest.mark.usefixtures("in_small_slices")
+def test_pages_filed_together_are_found_like_those_filed_one_by_one(plan: Plan) -> None:
+    keys = random_keys(6000, seed=plan.max_distance)
+    filed = SortedTables(plan, with_digests(keys[:3000]))
+    each = [tuple(row) for row in with_digests(keys).tolist()]
+    at, rng = 3000, random.Random(1)
+    while at < len(keys):
+        for key in each[at : at + 250]:  # of which the last begin a merge, now and then
+            filed.add(key)
+        at += 250
+        more = rng.choice((0, 1, 20, 700))
+        assert filed.extend(each[at : at + more]) == min(at, len(keys))
+        at += more
+        query = int(keys[rng.randrange(filed.size)]) ^ 1
+        right = scanned(keys[: filed.size], query, plan.max_distance)
+        assert filed.within((0, 0, query), plan.max_distance, filed.size) == right
+    finish(filed)
+    filed.check()
+    assert [filed.keys(number) for number in range(len(keys))] == each
+
+
 def test_a_merge_takes_many_claims_and_holds_none_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page filed among n moves 65,536 rows at most, of the 6 n of all tables: a claim waits for .2 ms, not for all."""
     moved: list[int] = []

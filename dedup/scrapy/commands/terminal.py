@@ -1,4 +1,7 @@
-"""How commands talk to their user: tables, progress bars, and the end with its exit status."""
+"""How commands talk to their user: tables, progress bars, and the end with its exit status.
+
+What draws them takes a while to be imported, so that is done only when something is drawn.
+"""
 
 import os
 import sys
@@ -6,24 +9,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from dedup.errors import DedupError
 from dedup.scrapy.settings import spelled
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn
 
 __all__ = [
     "busy",
@@ -74,9 +67,12 @@ def complain(command: str, text: str) -> None:
     print(f"{command}: {text}", file=sys.stderr)
 
 
-def _progress(*columns: ProgressColumn) -> Progress:
-    """A progress bar on the error output, which is shown on a terminal only and vanishes at its end."""
-    console = Console(stderr=True, quiet=not sys.stderr.isatty())
+def _progress(*columns: "ProgressColumn") -> "Progress":
+    """A progress bar on the error output, which is a terminal; it vanishes at its end."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
     # Not redirected, or what is printed meanwhile would go where the bar goes.
     return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
 
@@ -85,9 +81,11 @@ def _progress(*columns: ProgressColumn) -> Progress:
 def reading(paths: Sequence[Path]) -> Iterator[Callable[[BinaryIO], BinaryIO]]:
     """Shows how far files are read; each has to be wrapped by the function that this yields."""
     size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
-    if size < LARGE:
+    if size < LARGE or not sys.stderr.isatty():
         yield lambda file: file
         return
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+
     with _progress(TextColumn("Reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn()) as progress:
         task = progress.add_task("", total=size)
         yield lambda file: progress.wrap_file(file, task_id=task)
@@ -102,6 +100,8 @@ def counting(what: str, total: int | None, least: int = MANY) -> Iterator[Callab
     if (total is not None and total < least) or not sys.stderr.isatty():
         yield lambda: None
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
     with _progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as progress:
         task = progress.add_task("", total=total)
         yield lambda: progress.advance(task)
@@ -116,6 +116,8 @@ def working(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda done, pages: None
         return
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
     columns = TextColumn(what), BarColumn(), TextColumn("{task.fields[pages]}"), TimeRemainingColumn()
     with _progress(*columns) as progress:
         task = progress.add_task("", total=total, pages="")
@@ -141,6 +143,11 @@ def each(items: Sequence[T], what: str) -> Iterator[T]:
 @contextmanager
 def busy(what: str) -> Iterator[None]:
     """Shows that something is being done, and for how long."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
     with _progress(TextColumn(what), SpinnerColumn("line"), TimeElapsedColumn()) as progress:
         progress.add_task("", total=None)
         yield
@@ -167,6 +174,8 @@ def print_table(
     An empty line goes before them if there is a ``gap``.  With ``starred``, every column holds numbers or
     intervals (tuples), and a row for which it is true (the settings in force) gets a star.
     """
+    from rich.table import Table
+
     shown = Table(box=None, pad_edge=False, header_style="bold")
     numbers = starred is not None
     *first, last = ["", *heading] if numbers else heading
@@ -195,7 +204,9 @@ def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def screen() -> Console:
+def screen() -> "Console":
     """The output, as wide as the terminal; it takes what is printed on it as it is."""
+    from rich.console import Console
+
     width = None if sys.stdout.isatty() else WIDTH
     return Console(width=width, highlight=False, markup=False, emoji=False)

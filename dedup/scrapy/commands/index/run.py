@@ -1,20 +1,17 @@
-"""The work of `scrapy index`: opens the index, and does what the verb says."""
+"""The work of `scrapy index`: opens the index, and does what the verb says.
+
+Only the module of the verb is imported.
+"""
 
 import argparse
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 
 from scrapy.settings import Settings
 
 from dedup.errors import SettingsError
-from dedup.scrapy.commands.index.check import print_findings
-from dedup.scrapy.commands.index.exchange import export_pages, import_pages
-from dedup.scrapy.commands.index.forget import forget_pages
-from dedup.scrapy.commands.index.info import print_info
-from dedup.scrapy.commands.index.moved import print_places
-from dedup.scrapy.commands.index.plan import print_plan
 from dedup.scrapy.compat import spider_loader
 from dedup.scrapy.settings import Options, read_settings, tables_asked
 
@@ -26,6 +23,8 @@ def run(verb: str, rest: list[str], opts: argparse.Namespace, settings: Settings
     if verb == "plan":
         if opts.spider:
             spider_meant(settings, opts.spider)
+        from dedup.scrapy.commands.index.plan import print_plan
+
         return print_plan(read_settings(settings).detector, tables_asked(settings), opts)
     signal.signal(signal.SIGINT, _interrupt)
     spider = spider_meant(settings, opts.spider)
@@ -64,12 +63,22 @@ def _work(
         raise SettingsError(
             "DEDUP_INDEX is 'memory:', which ends with its crawl; allowed here: file:PATH, redis://HOST:PORT/DB"
         )
-    works: dict[str, Callable[[], Coroutine[None, None, int]]] = {
-        "info": lambda: print_info(index, opts.plot),
-        "check": lambda: print_findings(index),
-        "forget": lambda: forget_pages(index, rest, opts.run, opts.older_than, opts.dry_run),
-        "export": lambda: export_pages(index, rest[0]),
-        "import": lambda: import_pages(index, rest[0]),
-        "moved": lambda: print_places(options, rest[0], list(map(Path, rest[1:]))),
-    }
-    return works[verb]()
+    if verb == "info":
+        from dedup.scrapy.commands.index.info import print_info
+
+        return print_info(index, opts.plot)
+    if verb == "check":
+        from dedup.scrapy.commands.index.check import print_findings
+
+        return print_findings(index)
+    if verb == "forget":
+        from dedup.scrapy.commands.index.forget import forget_pages
+
+        return forget_pages(index, rest, opts.run, opts.older_than, opts.dry_run)
+    if verb == "moved":
+        from dedup.scrapy.commands.index.moved import print_places
+
+        return print_places(options, rest[0], list(map(Path, rest[1:])))
+    from dedup.scrapy.commands.index.exchange import export_pages, import_pages
+
+    return export_pages(index, rest[0]) if verb == "export" else import_pages(index, rest[0])

@@ -50,6 +50,9 @@ __all__ = ["MAX_SAVED", "Store"]
 BATCH = 1000
 #: How many pages are asked for at once; every SQLite allows for as many.
 ASKED = 500
+#: What SQLite may keep in memory of the file, in KiB: by default, and while more than `BATCH` pages are written at once,
+#: whose page ids belong into every part of its index of them.
+CACHE, LARGE_CACHE = 2_000, 16_000
 #: How many tables of hosts a file holds; beyond them, those that were saved the longest ago are forgotten.
 MAX_SAVED = 10_000
 
@@ -272,7 +275,9 @@ class Store(IndexFile):
         rows = [(*row, checksum(row)) for row in rows]
         hosts = [(*row, checksum(row)) for row in ((name, packed(table)) for name, table in tables.items())]
         self.check_identity()
+        cache = LARGE_CACHE if len(entries) > BATCH else CACHE
         with self._errors(), self._writer:
+            self._writer.execute(f"PRAGMA cache_size = -{cache}")
             self._writer.executemany(f"REPLACE INTO hosts ({HOST_COLUMNS}) VALUES (?, ?, ?)", hosts)
             (hosts_now,) = self._writer.execute("SELECT count(*) FROM hosts").fetchone()
             oldest = "DELETE FROM hosts WHERE number IN (SELECT number FROM hosts ORDER BY number LIMIT ?)"

@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from dedup.index.entry import Entry
-from dedup.index.redis.cluster.protocol import Do, Judgement, Outcome, claim, confirm, release
+from dedup.index.redis.cluster.protocol import Do, File, Judgement, Outcome, claim, confirm, release
 from dedup.index.redis.cluster.record import Leases, Phase, Record, decode, encode, head_of, state_of
 from tests.support.interleavings import Ended, Explorer, World, run
 from tests.support.surveys import entry as some_entry
+
+#: What is added to the number of a claim that is made again.
+AGAIN = 10
 
 
 class Crawler(NamedTuple):
@@ -24,6 +27,9 @@ class Crawler(NamedTuple):
     number: int  #: when
     like: str  #: the pages that it takes for like its own
     releases: bool = False  #: whether it takes the page back when it was kept
+    annuls: bool = (
+        False  #: whether it annuls a claim for which its page was dropped, and claims the page again
+    )
 
 
 class Case(NamedTuple):
@@ -46,12 +52,21 @@ ONE_WAY = Crawler("a", 1, "b"), Crawler("b", 2, ""), Crawler("c", 3, "ab")
 #: Two crawlers have met the same page, and a third one like it.
 SAME = Crawler("a", 1, "b"), Crawler("a", 2, "b"), Crawler("b", 3, "a")
 FAILS = Crawler("a", 1, "b", releases=True), Crawler("b", 2, "a")
+#: The second one does not wait until the first has said what becomes of its page.
+HASTY = Crawler("a", 1, "b"), Crawler("b", 2, "a", annuls=True)
+#: Likewise, and the first one fails.
+HASTY_FAILS = Crawler("a", 1, "b", releases=True), Crawler("b", 2, "a", annuls=True)
+#: Two are dropped for the first one's page, and neither waits; or the page is met by another crawler after that.
+HASTY_TWO = Crawler("a", 1, "bc"), Crawler("b", 2, "ac", annuls=True), Crawler("c", 3, "ab", annuls=True)
+HASTY_SAME = Crawler("a", 1, "b"), Crawler("b", 2, "a", annuls=True), Crawler("a", 3, "b")
 slow = pytest.mark.slow
 
 CASES = {
     "two twins": Case(TWINS),
     "two twins, a crash": Case(TWINS, crashes=1, impatience=2),
     "two twins, two crashes": Case(TWINS, crashes=2, impatience=2),
+    "a twin that is annulled": Case(HASTY, crashes=1, impatience=1),
+    "a twin that is annulled and fails": Case(HASTY_FAILS, crashes=1, impatience=1),
     "a twin that fails": Case(FAILS, crashes=1, impatience=1),
     "one page of two": Case((Crawler("a", 1, ""), Crawler("a", 2, "")), crashes=1, impatience=1),
     "a chain": Case(CHAIN),
@@ -60,8 +75,12 @@ CASES = {
     "like one way": Case(ONE_WAY),
     "one page of two, and a twin": Case(SAME),
     "three twins": Case(THREE),
+    "a page of two that is annulled": Case(HASTY_SAME),
 }
 LONG = {
+    "three twins, two of which annul": Case(HASTY_TWO),
+    "a page of two that is annulled, impatience": Case(HASTY_SAME, impatience=1),
+    "a page of two that is annulled, a crash": Case(HASTY_SAME, crashes=1),
     "three twins, impatience": Case(THREE, impatience=1),
     "a chain, a crash": Case(CHAIN, crashes=1),
     "a chain, its middle first, a crash": Case(FIRST, crashes=1),
@@ -71,10 +90,17 @@ LONG = {
 }
 
 
-def life(
-    crawler: Crawler, number: int, *, is_careless: bool = False
-) -> Generator[Do, Any, tuple[Outcome, Any]]:
+class Said(NamedTuple):
+    """What a crawler was told in the end."""
+
+    outcome: Outcome
+    done: Record | None = None  #: as what its page was confirmed
+    annulled: bytes = b""  #: the page whose claim it has taken back
+
+
+def life(crawler: Crawler, number: int, *, is_careless: bool = False) -> Generator[Do, Any, Said]:
     """Claims a page, and then confirms or releases it."""
+    page = crawler.page.encode()
     entry = Entry(crawler.page, "", 0, 0, ord(crawler.page), (), b"", 0, run(number))
 
     def judge(met: dict[bytes, Record], leases: Leases) -> Judgement:
@@ -86,13 +112,20 @@ def life(
         )
         return Judgement(next(shadows, None), rivals)
 
-    outcome = yield from claim(crawler.page.encode(), entry, crawler.number, judge)
-    after = None
+    annulled = done = None
+    outcome = yield from claim(page, entry, crawler.number, judge)
+    if crawler.annuls and outcome.status == "duplicate":
+        of = outcome.judgement.verdict
+        if (yield from release(of, run(number), annul=True)):
+            annulled = of
+            outcome = yield from claim(page, entry, crawler.number + AGAIN, judge)
     if outcome.record and crawler.releases:
-        after = yield from release(crawler.page.encode(), run(number))
+        yield from release(page, run(number))
     elif outcome.record:
-        after = yield from confirm(crawler.page.encode(), outcome.record)
-    return outcome, after
+        done, is_lost = yield from confirm(page, outcome.record)
+        if is_lost:
+            yield File(outcome.record.entry)
+    return Said(outcome, done, annulled or b"")
 
 
 @pytest.mark.parametrize(
@@ -128,13 +161,24 @@ def explored(case: Case, *, is_careless: bool = False) -> tuple[int, Counter[tup
 
     def check(world: World, said: list[Any]) -> None:
         """What holds when nobody can take another step."""
-        words = [end.value[0].status if isinstance(end, Ended) else "crashed" for end in said]
+        told = [end.value if isinstance(end, Ended) else None for end in said]
+        words = [one.outcome.status if one else "crashed" for one in told]
         ends[tuple(words)] += 1
         records = dict(zip(pages, world.records, strict=True))
+        annulled = {one.annulled.decode() for one in told if one}
+        annulled |= {
+            page
+            for one, end in zip(crawlers, told, strict=True)
+            if one.annuls and not end
+            for page in one.like
+        }
         # Where two crawlers have one page, the claim is that of the last one, and may have died with it.
         lost = {one.page for one, word in zip(crawlers, words, strict=True) if word == "crashed"}
         new = {one for one, word in zip(crawlers, words, strict=True) if word == "new" and not one.releases}
-        kept = {one for one in new if one.page not in lost}
+        kept = {one for one in new if one.page not in lost | annulled}
+        if all(one.page == other.page or one.page in other.like for one in crawlers for other in crawlers):
+            told_off = len(annulled) + len(world.crashed) + sum(one.releases for one in crawlers)
+            assert words.count("new") <= 1 + told_off, "too many are kept"
         for one in kept:
             assert not any(other.page in one.like and one.page in other.like for other in kept), (
                 "two are kept"
@@ -142,19 +186,37 @@ def explored(case: Case, *, is_careless: bool = False) -> tuple[int, Counter[tup
             record = records[one.page.encode()]
             assert record
             assert record.phase is Phase.DONE
-            assert {
-                (bucket, one.page.encode()) for bucket in buckets if one.page.encode() in bucket
-            } <= world.filed
-        for one, end, word in zip(crawlers, said, words, strict=True):
-            if word == "duplicate":
-                of = end.value[0].judgement.verdict.decode()
-                assert of in one.like
-                mates = [word for other, word in zip(crawlers, words, strict=True) if other.page == of]
-                assert set(mates) & {"new", "same", "crashed"}, "it was dropped for a page that was dropped"
+        # If one did not wait until another had taken its page out of the buckets, or died before it had filed it once
+        # more, copies of it may be kept: nothing is lost.
+        hurried = world.impatience and len({one.page for one in crawlers}) < len(crawlers)
+        for one, end in zip(crawlers, told, strict=True):
+            page = one.page.encode()
+            if end and end.done:
+                assert records[page] is not None, "a page that was confirmed is gone"
+                if not hurried and end.done.entry.run not in {run(number) for number in world.crashed}:
+                    assert {(bucket, page) for bucket in buckets if page in bucket} <= world.filed
+        for one, end, word in zip(crawlers, told, words, strict=True):
+            if end and word == "duplicate":
+                of = end.outcome.judgement.verdict
+                assert of.decode() in one.like
+                mates = [
+                    (word, other.releases)
+                    for other, word in zip(crawlers, words, strict=True)
+                    if other.page == of.decode()
+                ]
+                assert {word for word, _ in mates} & {"new", "same", "crashed"}, (
+                    "it was dropped for a page that was dropped"
+                )
+                record = records[of]
+                assert not record or record.phase is not Phase.DONE or not all(fails for _, fails in mates), (
+                    "it was dropped for a page that nobody keeps"
+                )
         for page in pages:
             mates = [word for other, word in zip(crawlers, words, strict=True) if other.page.encode() == page]
             if set(mates) <= {"duplicate"}:
                 assert records[page] is None, "a page that was dropped is left behind"
+            if records[page] is None and not world.crashed:
+                assert page not in {filed for _, filed in world.filed}, "it is left in a bucket"
 
     explorer = Explorer(pages, lives, buckets, crashes=case.crashes, impatience=case.impatience)
     return explorer.explore(check), ends

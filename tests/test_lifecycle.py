@@ -268,6 +268,43 @@ async def test_a_claim_belongs_to_the_run_that_has_made_it_last(world: World, st
         await world.assert_is(after(state, Event.RELEASE))
 
 
+@PERSISTENT
+@pytest.mark.parametrize("state", [State.PENDING, State.RECLAIMED])
+@driven
+async def test_a_run_that_confirms_a_claim_that_was_annulled_is_not_heard_unless_a_master_may_have_lost_it(
+    world: World, store: str, state: State
+) -> None:
+    async with brought(world, state):
+        first = world.run
+        await world.open()
+        await world.happen(Event.ANNUL)
+        second, world.run = world.run, first
+        await world.happen(Event.CONFIRM)
+        world.run = second
+        is_filed_again = store == "cluster" and state is State.PENDING
+        await world.assert_is(State.DONE if is_filed_again else after(state, Event.ANNUL))
+        await first.close()
+
+
+@PERSISTENT
+@driven
+async def test_a_page_that_took_the_place_of_another_leaves_it_there_if_its_claim_was_annulled(
+    world: World, store: str
+) -> None:
+    async with brought(world, State.EARLIER):
+        first = world.run
+        assert (await first.claim(*COPY)).kept
+        await world.open()
+        assert await world.run.annul(COPY[0])
+        assert (await world.run.claim("other", "http://example.org/other", PAGE[2])).kept
+        await first.confirm(COPY[0])
+        await first._confirmations.flush()  # type: ignore[attr-defined]
+        copy = State.DONE if store == "cluster" else State.ABSENT
+        page = State.ABSENT if store == "cluster" else State.EARLIER
+        assert await first.states([COPY[0], PAGE[0]]) == [copy, page]
+        await first.close()
+
+
 # --- The table ---------------------------------------------------------------------------------------------
 
 

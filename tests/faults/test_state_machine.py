@@ -71,6 +71,12 @@ class Crashing(Model):
         self.replaceable.pop(page_id, None)
         super().release(page_id)
 
+    def annul(self, page_id: str) -> bool:
+        if page_id in self.kept.keys() - self.done:
+            self.release(page_id)
+            return True
+        return self.dead.pop(page_id, None) is not None
+
     def reopen(self, *, forget_all: bool = False) -> None:
         for page_id in list(self.kept.keys() - self.done):
             self.release(page_id)
@@ -134,10 +140,13 @@ class Crawls(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
+        self.index = self.opened()
+        type(self).steps += 1
+
+    def opened(self) -> Index:
         path = Path(self.folder, str(len(self.dead)), "index.sqlite")
         address = {"memory": "memory:", "file": f"file:{path}", "redis": f"unix://{self.redis_socket}"}
-        self.index = open_index(address[self.store], DETECTOR, namespace=self.namespace, expected_pages=100)
-        type(self).steps += 1
+        return open_index(address[self.store], DETECTOR, namespace=self.namespace, expected_pages=100)
 
     def claim(self, page_id: str, fingerprint: Fingerprint) -> None:
         url = f"http://example.org/{page_id}/{len(self.pages)}"
@@ -194,6 +203,21 @@ class Crawls(RuleBasedStateMachine):
         self.model.release(page_id)
         self.runner.run(self.index.release(page_id))
         type(self).steps += 1
+
+    @precondition(lambda self: self.page_ids)
+    @rule(data=st.data())
+    def annul(self, data: st.DataObject) -> None:
+        """Another run takes a claim back; what this one says of it later is not heard."""
+        page_id = data.draw(st.sampled_from(self.page_ids[-4:]))
+        assert self.runner.run(self.annul_elsewhere(page_id)) == self.model.annul(page_id)
+        type(self).steps += 1
+
+    async def annul_elsewhere(self, page_id: str) -> bool:
+        await self.index._confirmations.flush()  # type: ignore[attr-defined]
+        if self.store == "memory":  # which has one run
+            return await self.index.annul(page_id)
+        async with self.opened() as other:
+            return await other.annul(page_id)
 
     @precondition(lambda self: self.page_ids)
     @rule(data=st.data())

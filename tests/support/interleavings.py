@@ -173,7 +173,6 @@ class Explorer:
 
     def _step(self, world: World, number: int, place: int, doing: Doing, step: Any) -> Iterator[World]:
         answer: Any = None
-        page = self.lives[number][0]
         match doing.request:
             case Look():
                 answer = (
@@ -190,15 +189,16 @@ class Explorer:
                     world = world._replace(records=(*world.records[:at], new, *world.records[at + 1 :]))
                 else:
                     answer = (there,)
-            case File():
+            case File(entry):
+                page = entry.page_id.encode()
                 if step:
                     world = world._replace(filed=world.filed | {(step, page)})
                     answer = tuple(
                         sorted(other for bucket, other in world.filed if bucket == step and other != page)
                     )
-            case Unfile(_, other):
+            case Unfile(entry, other):
                 if other is None:  # else its other content is in the same buckets
-                    world = world._replace(filed=world.filed - {(step, page)})
+                    world = world._replace(filed=world.filed - {(step, entry.page_id.encode())})
             case Wait():
                 if world.impatience < self.impatience:
                     yield self._with(world, number, self._tell(place, step, False))._replace(

@@ -100,8 +100,11 @@ class RedisIndex(SharedIndex):
             places = [*map(self._buckets.id_place, some)]
             keys = [self._keys.released, *(place.bucket for place in places)]
             run, hashes = bytes.fromhex(self.run), b"".join(place.key for place in places)
-            await self._session.call("confirm", keys, [self._keys.pages, run, hashes])
-            replaced = [self._replacing[page_id] for page_id in some if page_id in self._replacing]
+            filed = await self._session.call("confirm", keys, [self._keys.pages, run, hashes])
+            if len(filed) != len(some):
+                raise self._session.no_answer()
+            there = [page_id for page_id, is_filed in zip(some, filed, strict=True) if is_filed]
+            replaced = [self._replacing[page_id] for page_id in there if page_id in self._replacing]
             await self._bulk.forget(replaced, State.EARLIER)
             for page_id in some:
                 self._replacing.pop(page_id, None)

@@ -57,7 +57,7 @@ class ClusterIndex(SharedIndex):
 
     @property
     def lost(self) -> int:
-        """Pages that this run had filed, of which something was lost with a master; they are filed anew."""
+        """Pages that this run had filed, of which something was gone; they are filed anew."""
         return self._recovery.lost
 
     def _made_up(self) -> dict[str, str]:
@@ -140,6 +140,10 @@ class ClusterIndex(SharedIndex):
             record = self._filed.get(page_id)
             if record and record.phase is not Phase.DONE:
                 done, lost = await self._store.carry_out(protocol.confirm(self._store.name(page_id), record))
+                if done is None:  # the page was claimed anew, once this claim had been annulled
+                    self._filed.pop(page_id)
+                    self._replacing.pop(page_id, None)
+                    return
                 if lost:
                     await self._recovery.file_lost(done)
                 self._filed.confirm(page_id, done)

@@ -202,22 +202,42 @@ def _withdraw(page: bytes, own: Record) -> Generator[Do, Any, None]:
         (there,) = instead
 
 
-def confirm(page: bytes, kept: Record) -> Generator[Do, Any, tuple[Record, bool]]:
-    """Makes a kept page done; says as what it is stored, and whether its record had been lost."""
+def confirm(page: bytes, kept: Record) -> Generator[Do, Any, tuple[Record | None, bool]]:
+    """Makes a kept page done; says as what it is stored, and whether it has to be filed in its buckets once more.
+
+    If nothing is stored, the claim was annulled, or lost with a master, which nobody can tell apart: the page is stored
+    once more.  It is not if another claim of the page has come in between.
+    """
     done = kept._replace(phase=Phase.DONE, before=None)
     there: Record | None = kept
     while True:
         instead = yield Swap(page, there, done)
         if instead is None:
-            return done, there is None or (there.settled is not there and there.entry.run == kept.entry.run)
-        (there,) = instead
-        match there:
-            case Record(phase=Phase.DONE):
-                return there, False
-            case Record(phase=Phase.KEPT, entry=entry) if entry.run != kept.entry.run:
-                # Another run has claimed it meanwhile; this one answers for it now.
-                entry = entry._replace(run=kept.entry.run)
-                done = there._replace(phase=Phase.DONE, entry=entry, before=None)
+            return done, there is None or there.settled is None or there.settled.number != kept.number
+        there, is_tried = yield from _look_when_tried(page, kept.entry)
+        if is_tried and (there is None or there.settled is None):
+            return None, False  # somebody is taking the claim back, and has taken too long
+        if there is None or (there.entry.run == kept.entry.run and there.settled is not there):
+            continue
+        if there.settled and there.settled.number != kept.number:
+            return None, False
+        if there.phase is Phase.DONE:
+            return there, False
+        if there.phase is Phase.KEPT and there.entry.run != kept.entry.run:
+            # Another run has claimed it meanwhile; this one answers for it now.
+            entry = there.entry._replace(run=kept.entry.run)
+            done = there._replace(phase=Phase.DONE, entry=entry, before=None)
+
+
+def _look_when_tried(page: bytes, entry: Entry) -> Generator[Do, Any, tuple[Record | None, bool]]:
+    """What is there of a page when no other run is trying it; or, and that is said, when there is no patience left."""
+    while True:
+        seen: Seen = yield Look((page,))
+        there, leases = seen[0][page], seen[1]
+        if not _is_tried_elsewhere(there, entry, leases):
+            return there, False
+        if not (yield Wait()):
+            return there, True
 
 
 def add(page: bytes, record: Record) -> Generator[Do, Any, bool]:

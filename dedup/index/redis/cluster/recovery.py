@@ -9,7 +9,7 @@ from dedup.index.redis.cluster import protocol
 from dedup.index.redis.cluster.filed import Filed
 from dedup.index.redis.cluster.record import Record
 from dedup.index.redis.cluster.store import Store
-from dedup.printing import many
+from dedup.printing import inert, many
 
 __all__ = ["Recovery"]
 
@@ -24,7 +24,7 @@ class Recovery:
         self._filed = filed
         self._where = where
         self.due = asyncio.Event()  #: set when another node has become a master
-        self.lost = 0  #: pages of which something was lost with a master
+        self.lost = 0  #: pages of which something was gone, and that were filed again
 
     async def watch(self) -> None:
         """Files anew whenever that is due."""
@@ -49,9 +49,15 @@ class Recovery:
             return (there and bool((await self._store.file(record.entry)).lacking)) or was_lost
 
     async def file_lost(self, record: Record) -> None:
-        """Files a page in its buckets whose record has turned out to be lost."""
+        """Files a page in its buckets whose claim was gone when it was confirmed."""
         await self._store.file(record.entry)
-        self._tell(1)
+        self.lost += 1
+        logger.warning(
+            "The claim of a page was gone from %s when the page had been processed: a master was lost, or another crawler "
+            "had waited for it for too long. The page is filed again; copies that were met meanwhile may have been kept: %s",
+            self._where,
+            inert(record.entry.url),
+        )
 
     def _tell(self, pages: int) -> None:
         self.lost += pages

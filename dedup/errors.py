@@ -17,6 +17,7 @@ __all__ = [
     "IndexUnavailableError",
     "OutputError",
     "SettingsError",
+    "ShardTakenError",
 ]
 
 
@@ -115,6 +116,10 @@ class IndexMismatchError(DedupError):
         """``settings``: names of those by which a user can mend it."""
         self.settings = settings
         super().__init__(text)
+
+
+class ShardTakenError(IndexMismatchError):
+    """Another worker crawls anew what this one would have crawled."""
 
 
 class IndexCorruptError(DedupError):

@@ -153,6 +153,25 @@ async def test_so_it_is_if_they_are_given_up_before_its_lease_is_over(
         assert fleet.kept == {"a": 2}
 
 
+@SHARED
+@pytest.mark.parametrize(("has_heir", "times"), [(True, 2), (False, 3)])
+@driven
+async def test_a_worker_that_ends_as_another_has_its_shard_answers_for_its_pages(
+    address: str, namespace: str, tmp_path: Path, has_heir: bool, times: int
+) -> None:
+    async with sailing(address, namespace, tmp_path) as fleet:
+        paused, heir, other = Worker(fleet, ["a"]), Worker(fleet, ["a"]), Worker(fleet, ["a1"])
+        for worker in (paused, heir):
+            await worker.fetch_next()
+            await worker.hand_over()
+        await other.index.open()
+        paused.filter.has_heir = has_heir
+        fleet.workers.remove(paused)
+        await paused.filter.close(finished=False)
+        await fleet.work()
+        assert fleet.kept == {"a": times}
+
+
 @pytest.mark.parametrize(("store", "seed"), [*product(["redis"], range(6)), ("cluster", 2)])
 @driven
 async def test_each_death_costs_one_more_copy_at_most_and_loses_nothing(

@@ -88,6 +88,8 @@ class Filter:
         #: What only near-duplicates link to; it is told what the crawl asks for.
         self.unreached = Unreached(self.stats)
         self._sampling: asyncio.Task[None] | None = None
+        #: Whether another crawler fetches anew all that this one would have fetched, and what it has fetched.
+        self.has_heir = False
 
     async def judge(self, visit: Visit) -> Outcome:
         """What becomes of a page; it is kept whatever fails."""
@@ -241,13 +243,13 @@ class Filter:
         """Writes what is confirmed and releases what is not; lets go of index and log.
 
         A crawl that has not ``finished`` has lost what its pages link to: until they are met again, they
-        shadow no other page.
+        shadow no other page.  It has not if it `has_heir`.
         """
         self._audit.close()
         await end(self._sampling)
         self.unreached.close()
         await self._watch.close()
-        await self._claimant.close(finished=finished)
+        await self._claimant.close(finished=finished or self.has_heir)
         self.log.close()
 
 

@@ -37,7 +37,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from dedup.errors import IndexMismatchError, IndexUnavailableError
+from dedup.errors import IndexMismatchError, IndexUnavailableError, ShardTakenError
 from dedup.frontier.partition import Shard
 from dedup.index.redis.client import DEADLINE, Server, deadline
 
@@ -113,7 +113,7 @@ class Handover:
                     "with as many, or delete these keys"
                 )
             case [b"lost", bytes(shard)]:
-                raise IndexMismatchError(
+                raise ShardTakenError(
                     f"shard {int(shard) + 1} of {self._shard.of} was taken by another worker while this one was silent"
                 )
             case [b"gone"] if self.crawl and not self.held and self._shard.number is None:

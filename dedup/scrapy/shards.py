@@ -15,7 +15,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 
-from dedup.errors import DedupError, IndexInUseError, IndexUnavailableError
+from dedup.errors import DedupError, IndexInUseError, IndexUnavailableError, ShardTakenError
 from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.frontier.handover import MOST, Beat, Handover, Link
@@ -217,6 +217,8 @@ class ShardMiddleware:
             raise DontCloseSpider
 
     def _stop(self, error: DedupError) -> None:
+        if isinstance(error, ShardTakenError) and self._filter is not None:
+            self._filter.has_heir = True
         error = spelled(error)
         self._outbox.waiting.clear()  # whoever has the shard now finds these links
         self._logger.error("Crawl stopped: %s", error)

@@ -85,6 +85,7 @@ LONG = {
     "a chain, a crash": Case(CHAIN, crashes=1),
     "a chain, its middle first, a crash": Case(FIRST, crashes=1),
     "a chain, its middle last, a crash": Case(LAST, crashes=1),
+    "one page of two, and a twin, impatience": Case(SAME, impatience=1),
     "one page of two, and a twin, a crash": Case(SAME, crashes=1),
     "three twins, a crash": Case(THREE, crashes=1),
 }
@@ -186,14 +187,12 @@ def explored(case: Case, *, is_careless: bool = False) -> tuple[int, Counter[tup
             record = records[one.page.encode()]
             assert record
             assert record.phase is Phase.DONE
-        # If one did not wait until another had taken its page out of the buckets, or died before it had filed it once
-        # more, copies of it may be kept: nothing is lost.
-        hurried = world.impatience and len({one.page for one in crawlers}) < len(crawlers)
+        # Of one that died before it had filed its page once more, copies may be kept: nothing is lost.
         for one, end in zip(crawlers, told, strict=True):
             page = one.page.encode()
             if end and end.done:
                 assert records[page] is not None, "a page that was confirmed is gone"
-                if not hurried and end.done.entry.run not in {run(number) for number in world.crashed}:
+                if end.done.entry.run not in {run(number) for number in world.crashed}:
                     assert {(bucket, page) for bucket in buckets if page in bucket} <= world.filed
         for one, end, word in zip(crawlers, told, words, strict=True):
             if end and word == "duplicate":
@@ -215,7 +214,7 @@ def explored(case: Case, *, is_careless: bool = False) -> tuple[int, Counter[tup
             mates = [word for other, word in zip(crawlers, words, strict=True) if other.page.encode() == page]
             if set(mates) <= {"duplicate"}:
                 assert records[page] is None, "a page that was dropped is left behind"
-            if records[page] is None and not world.crashed:
+            if records[page] is None and not world.crashed and not world.impatience:
                 assert page not in {filed for _, filed in world.filed}, "it is left in a bucket"
 
     explorer = Explorer(pages, lives, buckets, crashes=case.crashes, impatience=case.impatience)

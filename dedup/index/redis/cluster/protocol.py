@@ -200,6 +200,8 @@ def _withdraw(page: bytes, own: Record) -> Generator[Do, Any, None]:
         if instead is None:
             return
         (there,) = instead
+    if there:  # another run did not wait, and its page may have been taken out of the buckets just now
+        yield File(there.entry)
 
 
 def confirm(page: bytes, kept: Record) -> Generator[Do, Any, tuple[Record | None, bool]]:

@@ -48,13 +48,13 @@ async def survey_redis(
 
 async def read_header(server: Server, keys: Keys, where: str, *prefixes: bytes) -> dict[str, str]:
     """The fields of the header; none if there is no key that begins with these prefixes."""
-    (found,) = await server.ask([("HGETALL", keys.header)])
+    found, is_there = await server.ask([("HGETALL", keys.header), ("EXISTS", keys.header)])
     if isinstance(found, list):  # an answer that no client has read
         found = dict(zip(found[::2], found[1::2], strict=True))
+    if is_there and not found:
+        raise IndexMismatchError(f"{shown(keys.header)} in {where} is not the header of an index")
     for prefix in prefixes if not found else ():
         async for some in server.scan(prefix):
-            if keys.header in some:
-                raise IndexMismatchError(f"{shown(keys.header)} in {where} is not the header of an index")
             if some:
                 raise IndexCorruptError(
                     f"the index {where} is damaged: it has keys, but no header, so that nobody knows what they "

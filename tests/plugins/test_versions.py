@@ -62,7 +62,7 @@ def test_the_audit_fetches_kept_pages_past_the_spider(project: Project) -> None:
 
 
 def test_what_was_dropped_for_a_page_that_failed_is_fetched_again(project: Project) -> None:
-    project.site.pages = {"/": page("home", "/a", "/b"), "/a": page("story"), "/b": page("story", more="b")}
+    project.site.pages = {"/": page("home", "/a"), "/a": page("story", "/b"), "/b": page("story", more="b")}
     project.write(
         "spiders",
         """

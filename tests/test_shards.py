@@ -134,8 +134,10 @@ def test_twenty_crawls_by_four_workers_keep_each_content_once(tmp_path: Path) ->
         with running_server() as server, serve(Hosts(wait=0.01)) as site:
             workers = []
             for number in rng.sample(range(1, 5), 4):
-                workers.append(Worker(site, folder, f"{number}/4", DEDUP_INDEX=server.address))
-                time.sleep(rng.random())
+                # With a delay, so that none comes when all is done.
+                settings = {"DEDUP_INDEX": server.address, "DOWNLOAD_DELAY": 0.1}
+                workers.append(Worker(site, folder, f"{number}/4", **settings))
+                time.sleep(rng.random() / 4)
             assert [worker.wait(LIMIT) for worker in workers] == [0] * 4
             assert kept(folder) == Counter(range(site.contents)), f"run {seed}"
             assert not server.client.keys("shingleback:shards:*")

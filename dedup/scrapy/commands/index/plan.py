@@ -32,7 +32,7 @@ KEY = 8
 
 # Measured, in bytes a page: docs/performance.md, "The index in memory and in a file" and "The index in Redis".
 FILE_ROW = 20  #: in memory, beside keys and tables: the number of its row, and the tables of its two digests
-FILE_DISK = 425
+FILE_DISK = 478
 REDIS_RECORD = 410
 #: Of an append-only file, just rewritten (20,000 pages).  It is rewritten at twice its size, beside the old one.
 REDIS_DISK, REDIS_FILES = 483, 3

@@ -116,9 +116,10 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @SHARED
+@pytest.mark.parametrize("lease_ends", [True, False], ids=["lease over", "given up before"])
 @driven
 async def test_of_the_copies_that_a_dead_worker_leaves_in_doubt_one_is_kept(
-    address: str, namespace: str, tmp_path: Path
+    address: str, namespace: str, tmp_path: Path, lease_ends: bool
 ) -> None:
     async with sailing(address, namespace, tmp_path) as fleet:
         killed = Worker(fleet, ["a"])
@@ -128,27 +129,10 @@ async def test_of_the_copies_that_a_dead_worker_leaves_in_doubt_one_is_kept(
             await worker.fetch_next()
             await worker.fetch_next()
         assert fleet.kept == {"a": 1}
-        await killed.die()
+        await killed.die(lease_ends=lease_ends)
+        if not lease_ends:
+            await fleet.work()
         Worker(fleet, ["a"])  # in its place
-        await fleet.work()
-        assert fleet.kept == {"a": 2}
-
-
-@SHARED
-@driven
-async def test_so_it_is_if_they_are_given_up_before_its_lease_is_over(
-    address: str, namespace: str, tmp_path: Path
-) -> None:
-    async with sailing(address, namespace, tmp_path) as fleet:
-        killed = Worker(fleet, ["a"])
-        await killed.fetch_next()
-        for copies in (["a1", "a2"], ["a3", "a4"]):
-            worker = Worker(fleet, copies)
-            await worker.fetch_next()
-            await worker.fetch_next()
-        await killed.die(lease_ends=False)
-        await fleet.work()
-        Worker(fleet, ["a"])
         await fleet.work()
         assert fleet.kept == {"a": 2}
 

@@ -28,8 +28,8 @@ from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import packed
+from dedup.index.local import segments
 from dedup.index.local.file import (
-    APPLICATION_ID,
     COLUMNS,
     HOST_COLUMNS,
     LAYOUT,
@@ -40,7 +40,8 @@ from dedup.index.local.file import (
     row_of,
     table_of,
 )
-from dedup.index.local.segments import SCHEMA, pack, put, unpack, update
+from dedup.index.local.schema import BY_RUN, SCHEMA
+from dedup.index.local.segments import pack, put, unpack, update
 from dedup.index.local.table import Numbers
 from dedup.printing import printable
 
@@ -55,38 +56,6 @@ ASKED = 500
 CACHE, LARGE_CACHE = 2_000, 16_000
 #: How many tables of hosts a file holds; beyond them, those that were saved the longest ago are forgotten.
 MAX_SAVED = 10_000
-
-#: By which pages of a run, or before a time, are found; older files get it when they are opened.
-_BY_RUN = "CREATE INDEX IF NOT EXISTS pages_by_run ON pages (run, filed);"
-_SCHEMA = f"""
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {LAYOUT};
-CREATE TABLE header (           -- parameters, and the process that holds the file
-    name TEXT PRIMARY KEY, value TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE pages (
-    number INTEGER PRIMARY KEY,     -- in the order of confirmation
-    page_id TEXT NOT NULL UNIQUE,
-    url TEXT NOT NULL,
-    simhash BLOB NOT NULL,          -- 8 bytes, big-endian
-    scope BLOB NOT NULL,            -- 8 bytes, big-endian; the tables hold each key XOR scope
-    digest BLOB NOT NULL,           -- of its tokens, 8 bytes, big-endian
-    bands BLOB NOT NULL,            -- 8 bytes each, big-endian; empty where simhashes are looked up
-    sketch BLOB NOT NULL,
-    filed INTEGER NOT NULL,         -- when it was claimed, in seconds since 1970
-    run TEXT NOT NULL,              -- by which run
-    view BLOB NOT NULL,             -- the digest of its main view, 8 bytes, big-endian
-    called BLOB NOT NULL,           -- heading, names and place, 8 bytes each, big-endian
-    checksum BLOB NOT NULL          -- XXH3 of the eleven columns above, 8 bytes, big-endian
-);
-{_BY_RUN}
-CREATE TABLE hosts (
-    number INTEGER PRIMARY KEY,     -- in the order of saving
-    name TEXT NOT NULL UNIQUE,
-    chrome BLOB NOT NULL,           -- its table, compressed
-    checksum BLOB NOT NULL          -- XXH3 of the two columns above, 8 bytes, big-endian
-);
-{SCHEMA}"""
 
 
 class Store(IndexFile):
@@ -141,9 +110,9 @@ class Store(IndexFile):
             self._identity = self._identify()
             with self._writer:
                 self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
-                self._writer.execute(_BY_RUN)
+                self._writer.execute(BY_RUN)
                 if self._unpacked is not None:
-                    self._writer.execute(SCHEMA)
+                    self._writer.execute(segments.SCHEMA)
                     put(self._writer, pack(*self._unpacked))
                     self._writer.execute(f"PRAGMA user_version = {LAYOUT}")
                     self._unpacked = None
@@ -173,7 +142,7 @@ class Store(IndexFile):
             self.path.with_name(self.path.name + left).unlink(missing_ok=True)
         make_private(fresh)  # SQLite gives the files beside it the same mode
         with closing(sqlite3.connect(fresh)) as connection, connection:
-            connection.executescript(_SCHEMA)
+            connection.executescript(SCHEMA)
             connection.executemany("INSERT INTO header VALUES (?, ?)", parameters.items())
         fresh.rename(self.path)
 

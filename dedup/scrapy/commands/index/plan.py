@@ -71,7 +71,7 @@ def in_file(plan: Plan, pages: float) -> Needs:
     >>> from dedup.fingerprint.plans import block_plan
     >>> needs = in_file(block_plan(max_distance=6), 1e8)
     >>> needs.tables, needs.memory, needs.disk, round(needs.claim)
-    (4, 9200000000.0, 42500000000.0, 684)
+    (4, 9200000000.0, 47800000000.0, 684)
     """
     memory = FILE_ROW + KEY * (len(EXACT) + plan.columns) + LOCAL_BYTES * plan.size
     looked = plan.candidates(pages)

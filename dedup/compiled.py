@@ -6,7 +6,7 @@ from types import ModuleType
 __all__ = ["fast"]
 
 #: The version of the compiled module that does the same as this package.
-VERSION = 3
+VERSION = 4
 
 
 def _load() -> ModuleType | None:

@@ -32,7 +32,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 3
+VERSION = 4
 
 cdef enum:
     OTHER, LINK, IMAGE, BASE, RELATED, SCRIPT, DROPPED, NAME, CONTENT, MARGIN, CHROME
@@ -227,11 +227,11 @@ cdef class Walk:
     """What was met of a page: its tokens, but for those that are yet to be made, and what else is noted."""
 
     cdef Octets text, events
-    cdef Py_ssize_t tokens, words, most
+    cdef Py_ssize_t tokens, words
     cdef list strange, odd, scripts, related
     cdef set links
     cdef dict bare, remembered
-    cdef bint keep_urls, is_left
+    cdef bint keep_urls
     cdef str base, below
     cdef object rules
     cdef bytes own_host, own_path
@@ -242,7 +242,7 @@ cdef class Walk:
         self.strange, self.odd, self.scripts, self.related = [], [], [], []
         self.links, self.bare = set(), {}
         self.keep_urls, self.rules = keep_urls, rules
-        self.most, self.remembered = rules.BATCH, rules.remembered
+        self.remembered = rules.remembered
         self.rebase(base)
 
     cdef int rebase(self, str base) except -1:
@@ -280,19 +280,18 @@ cdef class Walk:
                 to[0] = folded
                 to += 1
                 text += 1
-            if all_octets < 128 and to - start <= self.most:
+            if all_octets < 128:
                 to[0] = 0
                 to += 1
                 self.tokens += 1
                 self.words += 1
             else:
-                self.is_left |= all_octets >= 128
                 self.text.size = start - self.text.data
                 self.add_strange(PyUnicode_DecodeUTF8(<const char*> start, to - start, "replace"))
                 to = self.text.ask(end - text + 1)
 
     cdef int add_strange(self, str word) except -1:
-        """Adds the tokens of a word that is not ASCII, or too long, if they are remembered."""
+        """Adds the tokens of a word that is not ASCII, if they are remembered."""
         cdef PyObject* known
         cdef str token
         if not separators_known:
@@ -551,7 +550,7 @@ cdef class Walk:
         cdef list chrome = [], heading = []
         cdef str word
         self.note(PART, OTHER)
-        folded = self.rules.fold_each(self.strange) if self.is_left else [(word,) for word in self.strange]
+        folded = self.rules.fold_each(self.strange)
         bare = {token: key for key, tokens in self.bare.items() if len(tokens) == 1 for token in tokens}
         memset(&before, 0, sizeof(Event))
         events = <Event*> self.events.data

@@ -16,7 +16,6 @@ from dedup.fingerprint.sketch import Sketcher
 from dedup.page import walk
 from dedup.page.charset import decode
 from dedup.page.html import parse
-from dedup.page.ignore import NOTHING
 from dedup.page.tokens import Tokens, join, without
 from tests.support.pages.apps import APPS, app
 from tests.support.pages.languages import LANGUAGES, page, paragraphs
@@ -75,8 +74,8 @@ PIECES = st.one_of(
 
 def both(root: etree._Element, keep_urls: bool = True, url: str = URL) -> list[dict[str, object]]:
     """What the two walks find, as far as anybody can tell them apart."""
-    found = [each(root, url, keep_urls, NOTHING) for each in (walk.walk_fast, walk.walk_in_python)]
-    return [each._asdict() | {"left": min(each.left, walk.SHELL_WITH_MOUNT)} for each in found]
+    found = [each(root, url, keep_urls) for each in (walk.walk_fast, walk.walk_in_python)]
+    return [each._asdict() for each in found]
 
 
 @steady(800)

@@ -83,6 +83,10 @@ BOMBS: dict[str, tuple[str | None, Callable[[], str]]] = {
     "open elements": ("truncated", lambda: SURE + "<div>" * (TAGS - 1)),
     "end tags within elements": (None, lambda: SURE + "<div>" * 2_000 + "</p>" * (TAGS - 2_001)),
     "table cells": (None, lambda: SURE + "<table>" + "<td>x" * (TAGS - 2)),
+    "roles": (None, lambda: SURE + "<p role=navigation>x" * (TAGS - 2)),
+    "roles of images": (None, lambda: SURE + "<img src=a.png role=search>" * (TAGS - 2)),
+    "parts within parts": ("truncated", lambda: SURE + "<nav><section><h1>" * (TAGS // 3 - 1)),
+    "hidden scripts": (None, lambda: SURE + "<noscript><script></script></noscript>" * (TAGS // 4 - 1)),
     "formatting": ("truncated", lambda: SURE + "<b><i><font>" * (TAGS // 3 - 1)),
     "links": (None, lambda: SURE + numbered("<a href=../#>", TAGS - 1)),
     "links under a deep base": (
@@ -123,6 +127,8 @@ LONG = {
 #: Judges the pages of some files, each in a fork: reason, seconds, megabytes; null if that takes a minute.
 JUDGE = """
 import json, os, resource, sys, time
+if sys.argv[1:]:
+    sys.modules["shingleback_fast"] = None
 from dedup import Detector
 detector = Detector()
 for line in sys.stdin:
@@ -143,10 +149,11 @@ for line in sys.stdin:
 Judge = Callable[[str], tuple[str | None, float, float]]
 
 
-@pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+@pytest.fixture(scope="module", params=["", pytest.param("in Python", marks=pytest.mark.slow)])
+def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+    """Judges a page as it is judged here, or without what is compiled."""
     path = tmp_path_factory.mktemp("pages") / "page.html"
-    command = [sys.executable, "-c", JUDGE]
+    command = [sys.executable, "-c", JUDGE, *filter(None, [request.param])]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as runner:
         stdin, stdout = runner.stdin, runner.stdout
         assert stdin

@@ -114,7 +114,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore:
     >>> page.tokens, page.chrome, page.heading
     (['storm', '2', '0', 'home', 'bolts', 'a', 'bolt'], ((3, 4),), ('storm', '2', '0', 'bolts'))
     """
-    found = walk(root, usable_base(url), keep_urls, ignore)
+    found = walk(ignore.applied(root), usable_base(url), keep_urls)
     page = _page(found, url, _is_truncated(root))
     if not found.scripts or page.reason == "truncated":
         return page

@@ -7,6 +7,7 @@ is given the text between two tags, at most `SEGMENT` characters at a time, and 
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from typing import cast
 
 from cssselect import HTMLTranslator, SelectorError
@@ -14,10 +15,13 @@ from cssselect import parse as parse_selectors
 from cssselect.parser import Attrib, Class, CombinedSelector, Element, Hash, Negation, Tree
 from lxml import etree
 
+from dedup.page.shell import DROPPED
 from dedup.settings import SETTINGS
 
 __all__ = ["NOTHING", "Ignore"]
 
+#: An element of which nothing is shown.
+HIDDEN = "template"
 #: Characters that a regular expression is given at a time, and of a page; what is beyond counts as it is.
 SEGMENT, MAX_TEXT = 1_000, 200_000
 
@@ -30,8 +34,8 @@ class Ignore:
 
     >>> ignore = Ignore(["#banner, .cookies > p"], [r"\\d+ readers"])
     >>> root = etree.HTML("<div id=banner><p>x</div><div class=cookies><p>y</div><p>z")
-    >>> sorted(node.tag for node in ignore.elements(root))
-    ['div', 'p']
+    >>> etree.tostring(ignore.applied(root)).decode()
+    '<html><body><template id="banner"><p>x</p></template><div class="cookies"><template>y</template></div><p>z</p></body></html>'
     >>> ignore.reader()("The story of 1024 readers")
     'The story of  '
     """
@@ -52,12 +56,22 @@ class Ignore:
         """Whether some text doesn't count."""
         return bool(self._patterns)
 
-    def elements(self, root: etree._Element) -> frozenset[etree._Element]:
-        """The elements that don't count, with all that is in them."""
-        found: set[etree._Element] = set()
+    def applied(self, root: etree._Element) -> etree._Element:
+        """A copy of a tree in which what doesn't count is not shown; the tree itself if everything counts."""
+        if self.is_empty:
+            return root
+        root = deepcopy(root)
         for tree in self._selectors:
-            found |= self._matches(tree, root)
-        return frozenset(found)
+            for node in self._matches(tree, root):
+                node.tag = HIDDEN
+        if self._patterns:
+            read = self.reader()
+            for node in root.iter():
+                if node.text and node.tag not in DROPPED and isinstance(node.tag, str):
+                    node.text = read(node.text)
+                if node.tail:
+                    node.tail = read(node.tail)
+        return root
 
     def _matches(self, tree: Tree, root: etree._Element) -> set[etree._Element]:
         if not isinstance(tree, CombinedSelector):

@@ -14,7 +14,7 @@ from dedup.page.html import Page, extract, parse
 from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS, no_text, unreadable
 from dedup.page.tokens import Tokens
-from dedup.page.words import split_ascii, split_tokens
+from dedup.page.words import fold_text
 
 __all__ = ["read", "read_body", "read_text", "tokens_as_page"]
 
@@ -63,9 +63,7 @@ def read_text(text: str, url: str = "", *, is_json: bool = False, ignore: Ignore
 def _read_words(text: str, ignore: Ignore) -> Sequence[str]:
     if ignore.has_patterns:
         text = "".join(map(ignore.reader(), text.splitlines(keepends=True)))
-    if not text.isascii():
-        return split_tokens(text.replace("/", " "))
-    octets = split_ascii(text)
+    octets = fold_text(text)
     return Tokens(octets[:-1], octets.count(0))
 
 

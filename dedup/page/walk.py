@@ -4,51 +4,40 @@ There are two walks, which find the same: one in Python, and a compiled one, whi
 shingleback-fast is installed.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
-from itertools import islice
+from functools import lru_cache
+from itertools import pairwise
 from types import SimpleNamespace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from lxml import etree
 
 from dedup.compiled import fast
-from dedup.page.ignore import Ignore
-from dedup.page.shell import DROPPED, SHELL_WITH_MOUNT
-from dedup.page.tokens import Ranges, Tokens, join
+from dedup.page.flat import (
+    CHROME,
+    CHROME_ROLES,
+    CONTENT,
+    HEADING,
+    MARGINS,
+    TITLE,
+    is_chrome_role,
+    read_flat,
+)
+from dedup.page.limits import MAX_TOKENS
+from dedup.page.tokens import Ranges, Tokens
 from dedup.page.urls import base_of, folder, plain_folder, url_tokens
-from dedup.page.words import BATCH, MARK, fold_each, is_url, remembered, separators, split_words
+from dedup.page.words import fold_each, fold_text, is_url, remembered, separators
 
 __all__ = ["Found", "walk"]
 
-#: The attribute that holds a URL worth keeping, per element.
-URL_ATTRIBUTES = {"a": "href", "area": "href", "img": "src"}
-#: Elements, and ARIA roles, that mark the chrome of a site: what is around a page, and on many pages alike.
-CHROME = frozenset({"nav", "aside", "form", "menu"})
-CHROME_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "form", "menu"})
-#: Elements that are chrome unless they are the header or footer of what a page is about.
-MARGINS = frozenset({"header", "footer"})
-CONTENT = frozenset({"main", "article", "section"})
-#: Elements that say what a page is called; of the second, the first in the page.
-TITLE, HEADING = "title", "h1"
-#: Elements of which the walk takes note.
-_TELLING = DROPPED | CHROME | MARGINS | CONTENT | {TITLE, HEADING, "base"}
-#: All nodes in document order; and how many are within one.
-_NODES = cast(
-    Callable[[etree._Element], list[etree._Element | str]],
-    etree.XPath("descendant-or-self::node()", regexp=False, smart_strings=False),
-)
-#: Comments and processing instructions of a page from which on lxml would take too long to list its nodes: before it
-#: gives a text, it goes back to the element before it.
-MANY_UNSEEN = 500
-_COUNT = cast(Callable[[etree._Element], float], etree.XPath("count(descendant::node())", regexp=False))
-_Find = Callable[[etree._Element], list[etree._Element]]
-_WITH_ROLE = cast(_Find, etree.XPath("descendant-or-self::*/@role/..", regexp=False))
+#: Characters of the longest texts between two marks whose tokens are remembered, and how many of these texts.
+SHORT, REMEMBERED = 64, 1 << 14
+_fold_again = lru_cache(maxsize=REMEMBERED)(fold_text)
 
 
 class Part(Enum):
-    """What a run of a page's pieces belongs to."""
+    """What a run of a page's tokens belongs to."""
 
     TEXT = 0
     CHROME = 1
@@ -61,7 +50,7 @@ class Found(NamedTuple):
     tokens: Sequence[str]
     chrome: Ranges  #: runs of tokens, from ... to before ..., that are marked as chrome
     heading: tuple[str, ...]  #: words of the title and of the first h1
-    left: int  #: words outside marked chrome; beyond `SHELL_WITH_MOUNT`, it may say less than there are
+    left: int  #: words outside marked chrome
     links: int  #: how many different URLs its HREFs name
     scripts: list[tuple[str, str]]  #: type and text
     related: list[tuple[str, str]]  #: rel and href
@@ -70,7 +59,6 @@ class Found(NamedTuple):
 
 #: What the compiled walk asks Python for.
 _RULES = SimpleNamespace(
-    BATCH=BATCH,
     CHROME_ROLES=CHROME_ROLES,
     base_of=base_of,
     fold_each=fold_each,
@@ -82,210 +70,157 @@ _RULES = SimpleNamespace(
 )
 
 
-def walk(root: etree._Element, url: str, keep_urls: bool, ignore: Ignore) -> Found:
+def walk(root: etree._Element, url: str, keep_urls: bool) -> Found:
     """What is in a tree, which is left as it is.  O(size of the tree).
 
-    ``url`` is that against which links are resolved, ``ignore`` finds what doesn't count.
+    ``url`` is that against which links are resolved.
     """
-    return (walk_fast if fast and ignore.is_empty else walk_in_python)(root, url, keep_urls, ignore)
+    return (walk_fast if fast else walk_in_python)(root, url, keep_urls)
 
 
-def walk_fast(root: etree._Element, url: str, keep_urls: bool, ignore: Ignore) -> Found:
+def walk_fast(root: etree._Element, url: str, keep_urls: bool) -> Found:
     assert fast
     octets, count, *found = fast.walk(root, url, keep_urls, _RULES)
     return Found(Tokens(octets, count), *found)
 
 
-def walk_in_python(root: etree._Element, url: str, keep_urls: bool, ignore: Ignore) -> Found:
-    walk = _Walk(root, url, keep_urls, ignore)
-    text = " ".join(walk.pieces)
-    if text.count(MARK[0]) != len(MARK) * len(walk.marks):
-        text = " ".join(piece if piece is MARK else piece.replace(MARK[0], " ") for piece in walk.pieces)
-    tokens, chrome, heading = _settle(split_words(text), walk.marks, walk.bare)
+def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Found:
+    met = _Walk(url, keep_urls)
+    for mark, value, text in read_flat(root):
+        if mark:
+            _MARKS[mark](met, value)
+        met.add_text(text)
+    octets, chrome, heading, left = met.settle()
+    scripts = zip(root.iter("script"), met.scripts, strict=True)
     related = [
         (rel, href)
         for node in root.iter("link")
         if (rel := node.get("rel")) is not None and (href := node.get("href")) is not None
     ]
-    left = _main_words(tokens, chrome, SHELL_WITH_MOUNT)
     return Found(
-        Tokens(join(tokens), len(tokens), tokens),
+        Tokens(octets[:-1], octets.count(0)),
         chrome,
         heading,
         left,
-        len(walk.links),
-        walk.scripts,
+        len(met.links),
+        [(node.get("type") or "", node.text or "") for node, is_shown in scripts if is_shown],
         related,
-        walk.base,
+        met.base,
     )
 
 
-def _settle(
-    words: list[str], marks: list[str | Part], bare: dict[str, set[str]]
-) -> tuple[list[str], Ranges, tuple[str, ...]]:
-    """The tokens, the runs of chrome and the heading that words and the marks among them make.
-
-    ``bare`` has the URL tokens by what is left of them without ids.
-    """
-    # Where ids are not needed to tell URLs apart, they are left out.
-    shorter = {token: key for key, tokens in bare.items() if len(tokens) == 1 for token in tokens}
-    tokens: list[str] = []
-    chrome: list[tuple[int, int]] = []
-    heading: list[str] = []
-    part, start, at = Part.TEXT, 0, -1
-    for mark in (*marks, None):
-        try:
-            at = len(words) if mark is None else words.index(MARK, at + 1)
-        except ValueError:  # there were too many tokens
-            at = len(words)
-        if isinstance(mark, str):
-            words[at : at + 1] = [shorter.get(mark, mark).lower()]
-            continue
-        run = words[start:at]
-        if part is Part.CHROME and run:
-            if chrome and chrome[-1][1] == len(tokens):
-                chrome[-1] = chrome[-1][0], len(tokens) + len(run)
-            else:
-                chrome.append((len(tokens), len(tokens) + len(run)))
-        elif part is Part.NAME:
-            heading += [token for token in run if not is_url(token)]
-        tokens += run
-        part, start = mark or Part.TEXT, at + 1
-    return tokens, tuple(chrome), tuple(heading)
-
-
-def _main_words(tokens: list[str], chrome: Ranges, most: int) -> int:
-    """How many words of a page are outside marked chrome; counting ends soon after ``most``."""
-    words = start = 0
-    for end, following in (*chrome, (len(tokens), 0)):
-        while start < end and words < most:
-            words += list(map(is_url, tokens[start : min(start + most, end)])).count(False)
-            start += most
-        start = following
-    return words
-
-
 class _Walk:
-    """The walk in Python."""
+    """What was met of a page, and where in it the walk is."""
 
-    def __init__(self, root: etree._Element, url: str, keep_urls: bool, ignore: Ignore) -> None:
+    def __init__(self, url: str, keep_urls: bool) -> None:
         self.base = self._url = url
         self._folder = folder(url)
-        self.links: set[str] = set()
-        self.scripts: list[tuple[str, str]] = []
         self._keep_urls = keep_urls
-        self._strip = ignore.reader() if ignore.has_patterns else None
-        self._ignored = ignore.elements(root)
-        self._with_role = frozenset(node for node in _WITH_ROLE(root) if _has_chrome_role(node))
-        self.pieces: list[str] = []  # texts and marks
-        self.marks: list[str | Part] = []
-        self.bare: dict[str, set[str]] = {}
-        self._chrome = self._content = self._named = False  # whether such an element is open
+        self._pieces: list[bytes] = []  # tokens, each with a NUL behind it
+        self._unfolded = 0  # tokens of texts that are not ASCII
+        self.links: set[str] = set()
+        self.scripts: list[bool] = []  # whether they are shown, that is, run
+        self._bare: dict[str, dict[str, list[int]]] = {}  # URL tokens by what is left of them without ids
+        self._named = self._content = self._chrome = False  # whether such an element is open
         self._unnamed = {TITLE, HEADING}
-        self._visit(_nodes(root))
+        self._open: list[tuple[bool, bool, bool]] = []  # what was open before each element that is
+        self._parts: list[tuple[Part, int]] = [(Part.TEXT, 0)]  # which begin before which piece
 
-    def _visit(self, nodes: Iterator[etree._Element | str]) -> None:
-        add, strip, special = self.pieces.append, self._strip, self._ignored | self._with_role
-        telling, attributes, add_url = _TELLING, URL_ATTRIBUTES, self._add_url
-        for node in nodes:
-            if isinstance(node, str):
-                add(node if strip is None or node.isspace() else strip(node))
-                continue
-            tag = node.tag
-            if tag in attributes and not special:
-                if value := node.get(attributes[tag]):
-                    add_url(value, attributes[tag] == "href")
-            elif tag in telling or (special and (node in special or tag in attributes)):
-                self._open(node, str(tag), nodes)
-
-    def _open(self, node: etree._Element, tag: str, nodes: Iterator[etree._Element | str]) -> None:
-        """Visits an element that is more than text or a link, and what is in it."""
-        if tag in DROPPED or node in self._ignored:
-            if tag == "script" and node not in self._ignored:
-                self.scripts.append((node.get("type") or "", node.text or ""))
-            deque(_within(node, nodes), maxlen=0)
+    def add_text(self, text: str) -> None:
+        if self._unfolded > MAX_TOKENS:  # of ASCII, a page is too short to have many more
             return
-        before = self._chrome, self._content, self._named
+        piece = (_fold_again if len(text) <= SHORT else fold_text)(text)
+        if not text.isascii():
+            self._unfolded += piece.count(0)
+        self._pieces.append(piece)
+
+    def add_href(self, value: str) -> None:
+        if token := self._add_url(value):
+            self.links.add(token)
+
+    def _add_url(self, value: str) -> str | None:
+        if (found := url_tokens(value, self.base, self._folder)) is None:
+            return None
+        token, stripped = found
+        if self._keep_urls:
+            if stripped != token:
+                self._bare.setdefault(stripped, {}).setdefault(token, []).append(len(self._pieces))
+            self._pieces.append(_url_octets(token))
+        return token
+
+    def set_base(self, value: str) -> None:
+        if self.base == self._url and value:
+            self.base = base_of(self._url, value)
+            self._folder = folder(self.base)
+
+    def add_script(self, _: str) -> None:
+        self.scripts.append(True)
+
+    def add_hidden_script(self, _: str) -> None:
+        self.scripts.append(False)
+
+    def begin(self, value: str) -> None:
+        """An element that is more than text or a link begins: its tag, and its role."""
+        tag, _, role = value.partition(" ")
+        self._open.append((self._named, self._content, self._chrome))
         if not self._content and tag in CONTENT:
             self._content = True
         elif not self._named and tag in self._unnamed:
             self._unnamed.discard(tag)
             self._named = True
-        elif not self._chrome and (
-            tag in CHROME or node in self._with_role or (tag in MARGINS and not self._content)
-        ):
-            self._chrome = True
-        opened = before != (self._chrome, self._content, self._named)
-        if opened:
-            self._mark_part()
-        if attribute := URL_ATTRIBUTES.get(tag):
-            if value := node.get(attribute):
-                self._add_url(value, attribute == "href")
-        elif tag == "base" and self.base == self._url and (value := node.get("href")):
-            self.base = base_of(self._url, value)
-            self._folder = folder(self.base)
-        if opened:
-            self._visit(_within(node, nodes))
-            self._chrome, self._content, self._named = before
-            self._mark_part()
+        elif not self._chrome:
+            is_margin = tag in MARGINS and not self._content
+            self._chrome = is_margin or tag in CHROME or is_chrome_role(role)
+        self._note_part()
 
-    def _mark_part(self) -> None:
-        self.pieces.append(MARK)
-        self.marks.append(Part.NAME if self._named else Part.CHROME if self._chrome else Part.TEXT)
+    def end(self, _: str) -> None:
+        self._named, self._content, self._chrome = self._open.pop()
+        self._note_part()
 
-    def _add_url(self, value: str, is_link: bool) -> None:
-        if (found := url_tokens(value, self.base, self._folder)) is None:
-            return
-        token, stripped = found
-        if self._keep_urls:
-            self.pieces.append(MARK)
-            self.marks.append(token)
-            if stripped != token:
-                self.bare.setdefault(stripped, set()).add(token)
-        if is_link:
-            self.links.add(token)
+    def _note_part(self) -> None:
+        part = Part.NAME if self._named else Part.CHROME if self._chrome else Part.TEXT
+        self._parts.append((part, len(self._pieces)))
 
-
-def _nodes(root: etree._Element) -> Iterator[etree._Element | str]:
-    """All nodes of a tree in document order."""
-    unseen = root.iter(etree.Comment, etree.PI)
-    are_many = next(islice(unseen, MANY_UNSEEN, None), None) is not None
-    return _nodes_by_hand(root) if are_many else iter(_NODES(root))
-
-
-def _nodes_by_hand(root: etree._Element) -> Iterator[etree._Element | str]:
-    """The same in linear time, whatever the tree; iterwalk and itertext take as long as an XPath."""
-    open_elements: list[etree._Element] = []
-    for node in root.iter():
-        parent = node.getparent()
-        while open_elements and open_elements[-1] is not parent:
-            if tail := open_elements.pop().tail:
-                yield tail
-        open_elements.append(node)
-        yield node
-        if isinstance(node.tag, str) and node.text:
-            yield node.text
-    for node in open_elements[:0:-1]:
-        if node.tail:
-            yield node.tail
+    def settle(self) -> tuple[bytes, Ranges, tuple[str, ...], int]:
+        """The tokens, each with a NUL behind it; the runs of chrome and the words of the heading; and how many words are
+        outside chrome."""
+        # Where ids are not needed to tell URLs apart, they are left out.
+        for stripped, tokens in self._bare.items():
+            if len(tokens) == 1:
+                for place in next(iter(tokens.values())):
+                    self._pieces[place] = _url_octets(stripped)
+        runs: list[bytes] = []
+        chrome: list[tuple[int, int]] = []
+        heading: list[str] = []
+        count = left = 0
+        for (part, start), (_, end) in pairwise((*self._parts, (Part.TEXT, len(self._pieces)))):
+            if not (run := b"".join(self._pieces[start:end])):
+                continue
+            before, count = count, count + run.count(0)
+            if part is not Part.CHROME:
+                left += count - before - run.count(b"\0/") - run.startswith(b"/")
+            elif chrome and chrome[-1][1] == before:
+                chrome[-1] = chrome[-1][0], count
+            else:
+                chrome.append((before, count))
+            if part is Part.NAME:
+                heading += [token for token in run[:-1].decode().split("\0") if not is_url(token)]
+            runs.append(run)
+        return b"".join(runs), tuple(chrome), tuple(heading), left
 
 
-def _within(node: etree._Element, nodes: Iterator[etree._Element | str]) -> Iterator[etree._Element | str]:
-    """Those of the nodes to come that are within an element; only a few elements of a page are asked for theirs."""
-    if len(node):
-        return islice(nodes, int(_COUNT(node)))
-    return _texts(len(node.text or ""), nodes)
+@lru_cache(maxsize=REMEMBERED)
+def _url_octets(token: str) -> bytes:
+    return token.lower().encode() + b"\0"
 
 
-def _texts(characters: int, nodes: Iterator[etree._Element | str]) -> Iterator[etree._Element | str]:
-    if not characters:
-        return
-    for text in nodes:
-        yield text
-        characters -= len(text)
-        if characters <= 0:
-            return
-
-
-def _has_chrome_role(node: etree._Element) -> bool:
-    return (node.get("role") or "").strip().lower() in CHROME_ROLES
+#: What a mark of each kind means to the walk.
+_MARKS = {
+    "h": _Walk.add_href,
+    "i": _Walk._add_url,
+    "b": _Walk.set_base,
+    "p": _Walk.begin,
+    "/": _Walk.end,
+    "s": _Walk.add_script,
+    "-": _Walk.add_hidden_script,
+}

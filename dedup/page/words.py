@@ -9,19 +9,13 @@ from itertools import chain, islice, pairwise
 from dedup.page.limits import MAX_TOKENS
 
 __all__ = [
-    "MARK",
     "fold_each",
-    "fold_words",
+    "fold_text",
     "is_url",
     "remembered",
     "separators",
-    "split_ascii",
     "split_tokens",
-    "split_words",
 ]
-
-#: What `split_words` gives back as it is, where it stands between spaces.
-MARK = "\x01\x01"
 
 #: Unicode's stream-safe limit (UAX #15): longer runs of combining marks are cut, since normalising
 #: them takes quadratic time.
@@ -99,12 +93,10 @@ def split_tokens(text: str) -> list[str]:
 
 # --- The same, faster, of the text of a page ----------------------------------------------------------
 
-#: Letters and digits of ASCII, folded; bytes that the mark consists of, and those of other characters.  All others
-#: are separators.
+#: Letters and digits of ASCII, folded, and the octets of other characters.  All others are separators.
 _FOLD = bytes(
-    byte if byte >= 128 or chr(byte) in f"_{MARK}" or chr(byte).isalnum() else ord(" ") for byte in range(256)
+    byte if byte >= 128 or chr(byte) == "_" or chr(byte).isalnum() else ord(" ") for byte in range(256)
 ).lower()
-_FOLD_ASCII = _FOLD.replace(MARK[0].encode(), b" ")
 #: Separators that many pages have, which would otherwise be looked up word by word.
 _SEPARATORS = "\xa0\xa3\xa9\xab\xae\xb0\xb7\xbb\xd7\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u2192"
 #: Where in Unicode there are mostly signs.
@@ -119,42 +111,34 @@ _WORDS = re.compile(rf".{{1,{BATCH}}}", re.DOTALL)
 remembered: dict[str, tuple[str, ...]] = {}
 
 
-def split_words(text: str) -> list[str]:
-    """The tokens of a text in which slashes only separate words; not many more than `MAX_TOKENS`.
+def fold_text(text: str) -> bytes:
+    """The tokens of a text in which slashes only separate words: in UTF-8, a NUL after each; not many more than `MAX_TOKENS`.
 
     Most words are ASCII and are folded as octets.  Any other is looked up in a memory, or else goes through
-    `split_tokens`.  No word is longer than `BATCH` characters.
+    `split_tokens`, at most `BATCH` characters at a time.
 
-    >>> split_words("The Käse/STRASSE – 漢字"), split_words(f"a-b {MARK} c") == ["a", "b", MARK, "c"]
-    (['the', 'käse', 'strasse', '漢', '字'], True)
+    >>> fold_text("Full-STRASSE / Käse – 漢字").decode().split("\\0")
+    ['full', 'strasse', 'käse', '漢', '字', '']
     """
     if not text.isascii():
         for separator in _SEPARATORS:
             text = text.replace(separator, " ")
-    words = text.encode("utf-8", "replace").translate(_FOLD).decode().split()
-    return words if text.isascii() else fold_words(words)
-
-
-def split_ascii(text: str) -> bytes:
-    """The tokens of a text of ASCII in which slashes only separate words, with a NUL after each token.
-
-    >>> split_ascii("Full/STRASSE")
-    b'full\\x00strasse\\x00'
-    """
-    octets = text.encode().translate(_FOLD_ASCII)
-    while b"  " in octets:  # which takes less time than an object for each word
-        octets = octets.replace(b"  ", b" ")
-    octets = octets.strip().replace(b" ", b"\0")
+    octets = text.encode("utf-8", "replace").translate(_FOLD)
+    if not octets.isascii():
+        octets = "\0".join(_fold_words(octets.decode().split())).encode()
+    elif b"  " in octets:
+        octets = b"\0".join(octets.split())
+    else:  # which takes less time than an object for each word
+        octets = octets.strip().replace(b" ", b"\0")
     return octets + b"\0" if octets else b""
 
 
-def fold_words(words: list[str]) -> list[str]:
+def _fold_words(words: list[str]) -> list[str]:
     """The tokens of words between separators of ASCII, of which those that are not ASCII are yet to be folded."""
     tokens: list[str] = []
-    strange = [word for word in words if not word.isascii() or len(word) > BATCH]
-    folded = iter(fold_each(strange))
+    folded = iter(fold_each([word for word in words if not word.isascii()]))
     for word in words:
-        if word.isascii() and len(word) <= BATCH:
+        if word.isascii():
             tokens.append(word)
         elif (found := next(folded, None)) is not None and len(tokens) <= MAX_TOKENS:
             tokens += found
@@ -164,7 +148,7 @@ def fold_words(words: list[str]) -> list[str]:
 
 
 def fold_each(words: list[str]) -> list[tuple[str, ...]]:
-    """The tokens of words that are not ASCII, or too long, word by word; those after `MAX_TOKENS` are left out."""
+    """The tokens of words that are not ASCII, word by word; those after `MAX_TOKENS` are left out."""
     if any(len(word) > BATCH for word in words):
         cut = [_WORDS.findall(word) for word in words]
         folded = iter(fold_each(list(chain.from_iterable(cut))))

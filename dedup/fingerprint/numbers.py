@@ -12,7 +12,7 @@ import xxhash
 
 from dedup.compiled import fast
 from dedup.fingerprint.features import Features
-from dedup.fingerprint.shingles import Hashes, hash_tokens
+from dedup.fingerprint.shingles import Hashes, hash_octets, hash_tokens
 from dedup.fingerprint.sketch import EMPTY, Sketcher
 from dedup.page.tokens import Ranges, Tokens, join
 from dedup.page.words import is_url
@@ -110,16 +110,15 @@ class Maker(NamedTuple):
 
     def hash(self, tokens: Sequence[str]) -> tuple[Hashes, Bools]:
         """Hashes of all tokens, and which of them are words."""
-        hashes = hash_tokens(tokens, self.seed)
+        octets = join(tokens)
+        if not tokens or not _can_split(octets, tokens):
+            are_words = [not (self.keep_urls and is_url(token)) for token in tokens]
+            return hash_tokens(tokens, self.seed), np.array(are_words, np.bool_)
+        hashes = hash_octets(octets.split(b"\0"), self.seed)
         if not self.keep_urls:
             return hashes, np.ones(len(tokens), np.bool_)
-        octets = b"\0" + join(tokens)
-        if (
-            octets.count(0) != len(tokens) or octets[-1] == 0
-        ):  # a token has a NUL in it, or the last one is empty
-            return hashes, np.array([not is_url(token) for token in tokens], np.bool_)
-        each = np.frombuffer(octets, np.uint8)
-        is_word: Bools = each[np.flatnonzero(each == 0) + 1] != ord("/")
+        each = np.frombuffer(b"\0%b\0" % octets, np.uint8)
+        is_word: Bools = each[np.flatnonzero(each == 0)[:-1] + 1] != ord("/")
         return hashes, is_word
 
 

@@ -18,8 +18,8 @@ __all__ = [
     "containment",
     "count_different",
     "dice",
+    "hash_octets",
     "hash_tokens",
-    "memory_of",
     "mix",
     "resemblance",
     "shingle_hashes",
@@ -30,7 +30,7 @@ Hashes = npt.NDArray[np.uint64]
 #: The multiplier of the polynomial over a shingle's tokens (2^64 / golden ratio; odd, so invertible).
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
-#: Tokens whose hashes are remembered (about 200 bytes each), and characters of the longest of them.
+#: Tokens whose hashes are remembered (about 200 bytes each), and octets of the longest of them.
 REMEMBERED, LONGEST = 1 << 16, 48
 
 
@@ -46,17 +46,22 @@ def hash_tokens(tokens: Sequence[str], seed: int = 0) -> Hashes:
     >>> resemblance(*(shingle_hashes(hash_tokens(text), 3) for text in texts))
     0.6
     """
-    return np.frombuffer(b"".join(map(memory_of(seed).__getitem__, tokens)), np.uint64)
+    return hash_octets([token.encode() for token in tokens], seed)
 
 
-class _Memory(dict[str, bytes]):
+def hash_octets(tokens: Sequence[bytes], seed: int) -> Hashes:
+    """The same of tokens in UTF-8."""
+    return np.frombuffer(b"".join(map(_memory_of(seed).__getitem__, tokens)), np.uint64)
+
+
+class _Memory(dict[bytes, bytes]):
     """The hashes of tokens that were met, each in eight bytes, so that words that come again are looked up."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
-    def __missing__(self, token: str) -> bytes:
-        hashed = xxhash.xxh3_64_intdigest(token.encode(), self._seed).to_bytes(8, sys.byteorder)
+    def __missing__(self, token: bytes) -> bytes:
+        hashed = xxhash.xxh3_64_intdigest(token, self._seed).to_bytes(8, sys.byteorder)
         if len(token) <= LONGEST:
             if len(self) >= REMEMBERED:
                 self.clear()
@@ -65,8 +70,7 @@ class _Memory(dict[str, bytes]):
 
 
 @lru_cache(maxsize=4)
-def memory_of(seed: int) -> dict[str, bytes]:
-    """Gives the hash of any token, in eight bytes."""
+def _memory_of(seed: int) -> dict[bytes, bytes]:
     return _Memory(seed)
 
 

@@ -231,17 +231,17 @@ async def test_every_item_is_written_wherever_a_batch_is_cancelled() -> None:
     for at in count():
         written: list[int] = []
 
-        async def write(batch: list[int], written: list[int] = written) -> None:
-            for item in batch:
+        async def write(batch: dict[str, int], written: list[int] = written) -> None:
+            for item in batch.values():
                 await asyncio.sleep(0)
                 written.append(item)
 
         confirmations = Confirmations(write)
-        confirmations.add(1)
-        confirmations.add(2)
+        confirmations.add("a", 1)
+        confirmations.add("b", 2)
         was_cancelled = await cancelled(confirmations.flush(), at)
-        assert not was_cancelled or 2 in confirmations
-        confirmations.add(3)
+        assert not was_cancelled or "b" in confirmations
+        confirmations.add("c", 3)
         await confirmations.close()
         assert list(dict.fromkeys(written)) == [1, 2, 3]
         if not was_cancelled:
@@ -255,12 +255,12 @@ async def test_what_was_put_back_is_written_without_anything_more(monkeypatch: p
     written: list[int] = []
     may_write = asyncio.Event()
 
-    async def write(batch: list[int]) -> None:
+    async def write(batch: dict[str, int]) -> None:
         await may_write.wait()
-        written.extend(batch)
+        written.extend(batch.values())
 
     confirmations = Confirmations(write)
-    confirmations.add(1)
+    confirmations.add("a", 1)
     flushing = asyncio.create_task(confirmations.flush())
     await until(lambda: not confirmations._waiting and confirmations._task and confirmations._lock.locked())
     flushing.cancel()

@@ -287,6 +287,77 @@ async def test_a_run_that_confirms_a_claim_that_was_annulled_is_not_heard_unless
 
 
 @PERSISTENT
+@pytest.mark.parametrize("event", [Event.ANNUL, Event.FORGET])
+@pytest.mark.parametrize("said", [Event.CONFIRM, Event.RELEASE])
+@driven
+async def test_what_a_run_says_of_a_claim_that_is_gone_is_not_heard_of_one_that_came_in_its_place(
+    world: World, event: Event, said: Event
+) -> None:
+    async with brought(world, State.PENDING):
+        first = world.run
+        await world.open()
+        second = world.run
+        await world.happen(event)
+        assert (await second.claim(*CHANGED)).status == "new"
+        world.run = first
+        await world.happen(said)
+        world.run = second
+        assert await second.states([PAGE[0]]) == [State.PENDING]
+        await world.happen(Event.RELEASE)
+        assert await second.states([PAGE[0]]) == [State.ABSENT]
+        await first.close()
+
+
+@PERSISTENT
+@pytest.mark.parametrize("state", [State.PENDING, State.RECLAIMED])
+@pytest.mark.parametrize("said", [Event.CONFIRM, Event.RELEASE])
+@pytest.mark.parametrize("then", [Event.CONFIRM, Event.RELEASE])
+@driven
+async def test_a_run_that_has_met_other_content_at_a_page_says_nothing_of_the_content_that_is_filed(
+    world: World, state: State, said: Event, then: Event
+) -> None:
+    async with brought(world, state):
+        first = world.run
+        await world.open()
+        second = world.run
+        assert (await second.claim(*CHANGED)).status == "same"
+        await world.happen(said)
+        assert await second.states([PAGE[0]]) == [state]
+        world.run = first
+        await world.happen(then)
+        world.run = second
+        await world.assert_is(after(state, then))
+        await first.close()
+
+
+@PERSISTENT
+@driven
+async def test_a_page_is_done_by_whichever_run_has_handed_its_content_over_first(world: World) -> None:
+    async with brought(world, State.PENDING):
+        first = world.run
+        await world.open()
+        second = world.run
+        assert (await second.claim(*PAGE)).status == "same"
+        world.run = first
+        await world.happen(Event.CONFIRM)
+        world.run = second
+        await world.happen(Event.RELEASE)
+        await world.assert_is(State.DONE)
+        await first.close()
+
+
+@pytest.mark.parametrize("store", list(REACHED))
+@driven
+async def test_a_run_that_meets_a_page_twice_with_other_content_says_what_became_of_the_first(
+    world: World,
+) -> None:
+    async with brought(world, State.PENDING):
+        assert (await world.run.claim(*CHANGED)).status == "same"
+        await world.happen(Event.CONFIRM)
+        await world.assert_is(State.DONE)
+
+
+@PERSISTENT
 @driven
 async def test_a_page_that_took_the_place_of_another_leaves_it_there_if_its_claim_was_annulled(
     world: World, store: str

@@ -20,23 +20,23 @@ T = TypeVar("T")
 
 
 class Confirmations(Generic[T]):
-    """Collects items, and calls ``write`` with them in their order, in batches of at least one."""
+    """Collects claims, by their page ids, and calls ``write`` with batches of at least one, in their order."""
 
-    def __init__(self, write: Callable[[list[T]], Awaitable[None]]) -> None:
+    def __init__(self, write: Callable[[dict[str, T]], Awaitable[None]]) -> None:
         self._write = write
-        self._waiting: dict[T, None] = {}  # a set that keeps its order
-        self._writing: dict[T, None] = {}
+        self._waiting: dict[str, T] = {}
+        self._writing: dict[str, T] = {}
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._told = ""
 
-    def __contains__(self, item: T) -> bool:
-        """Whether an item is not yet written."""
-        return item in self._waiting or item in self._writing
+    def __contains__(self, page_id: str) -> bool:
+        """Whether the claim of a page is not yet written."""
+        return page_id in self._waiting or page_id in self._writing
 
-    def add(self, item: T) -> None:
-        """Has an item written within `PATIENCE`; if that fails, with the next ones, or by `close`."""
-        self._waiting[item] = None
+    def add(self, page_id: str, claim: T) -> None:
+        """Has a claim written within `PATIENCE`; if that fails, with the next ones, or by `close`."""
+        self._waiting[page_id] = claim
         self._begin()
 
     def _begin(self) -> None:
@@ -63,7 +63,7 @@ class Confirmations(Generic[T]):
             self._writing = batch
             if batch:
                 try:
-                    await self._write(list(batch))
+                    await self._write(batch)
                 except BaseException:  # a cancellation, too: what was half written is written once more
                     self._waiting = batch | self._waiting
                     self._begin()

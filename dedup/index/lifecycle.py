@@ -58,7 +58,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """What can happen to a page.  Only a run that has claimed a page can confirm or release it."""
+    """What can happen to a page.  Only a run that has claimed a page, as it is filed, can confirm or release it."""
 
     CLAIM = "claim"  #: A run claims the page.
     CHANGE = "change"  #: A run claims the page, whose content is not the one that is filed.

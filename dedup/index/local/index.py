@@ -53,7 +53,9 @@ class LocalIndex(Index):
             raise SETTINGS["index"].refusal(address, "which is a directory")
         self._path = path
         self._shelf: Shelf
-        self._claimed: set[str] = set()  # page ids that this run has neither confirmed nor released
+        self._claimed: dict[
+            str, Live
+        ] = {}  # claims that this run has neither confirmed nor released, by page id
         self._confirmations = Confirmations(self._write)
 
     @property
@@ -80,8 +82,8 @@ class LocalIndex(Index):
         with self._shelf.lock:
             verdict = self._judge(entry, page)
             live = self._shelf.live.get(entry.page_id)
-            if live and live.state.is_pending:
-                self._claimed.add(entry.page_id)
+            if live and live.state.is_pending and live.entry.run == self.run:
+                self._claimed[entry.page_id] = live
             return verdict
 
     def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:
@@ -89,7 +91,7 @@ class LocalIndex(Index):
         state = self._state(filed)
         unchanged = filed is not None and filed.content == entry.content
         if filed is not None and (state.is_pending or state.is_done):
-            if state.is_pending:
+            if state.is_pending and unchanged:
                 live = self._shelf.live[entry.page_id]
                 live.entry = live.entry._replace(run=self.run)
             return Verdict.same(known=unchanged and state is State.RECLAIMED)
@@ -189,24 +191,23 @@ class LocalIndex(Index):
         return {number: found for number, found in zip(numbers, alike, strict=True) if found >= least}
 
     async def _confirm(self, page_id: str) -> None:
-        if page_id not in self._claimed:
+        live = self._claimed.pop(page_id, None)
+        if live is None:
             return
-        self._claimed.discard(page_id)
         with self._shelf.lock:
-            live = self._shelf.live.get(page_id)
-            if live is None or not live.state.is_pending:
+            if not self._is_pending(live):
                 return
             self._shelf.confirm(live, self.run)
         if self._path:
-            self._confirmations.add(live)
+            self._confirmations.add(page_id, live)
             await asyncio.sleep(0)
 
-    async def _write(self, batch: list[Live]) -> None:
+    async def _write(self, batch: dict[str, Live]) -> None:
         """Writes to the file, in another thread; meanwhile the pages are still looked up here.
 
         What was learned of hosts is written at once, so that no table is older than a page.
         """
-        await self._save(batch, self.hosts)
+        await self._save([*batch.values()], self.hosts)
 
     async def _save(self, batch: list[Live], hosts: Hosts | None) -> None:
         if not self._path:
@@ -217,13 +218,16 @@ class LocalIndex(Index):
             return await asyncio.to_thread(self._shelf.write, batch, tables)
 
     async def _release(self, page_id: str) -> None:
-        if page_id not in self._claimed:
+        live = self._claimed.pop(page_id, None)
+        if live is None:
             return
-        self._claimed.discard(page_id)
         with self._shelf.lock:
-            live = self._shelf.live.get(page_id)
-            if live and live.state.is_pending and live.entry.run == self.run:  # else it is another run's
+            if self._is_pending(live) and live.entry.run == self.run:  # else it is another run's
                 self._shelf.release(live)
+
+    def _is_pending(self, live: Live) -> bool:
+        """Whether a claim is neither confirmed nor taken back: another of its page may have come in its place."""
+        return live.state.is_pending and self._shelf.live.get(live.entry.page_id) is live
 
     async def _annul(self, page_id: str) -> bool:
         with self._shelf.lock:

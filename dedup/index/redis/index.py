@@ -60,11 +60,12 @@ class RedisIndex(SharedIndex):
         await claim.prepare()
         for _ in range(3 * ROUNDS):
             match await self._session.call("claim", claim.keys, claim.arguments):
-                case [b"same", int(known), int(crowded)]:
-                    self._note(entry)
+                case [b"same", int(known), int(crowded), int(number)]:
+                    if number:
+                        self._note(entry.page_id, number)
                     return Verdict.same(known=bool(known), crowded=bool(crowded))
-                case [b"new", int(known), int(crowded), bytes(replaced), *found]:
-                    self._note(entry)
+                case [b"new", int(known), int(crowded), int(number), bytes(replaced), *found]:
+                    self._note(entry.page_id, number)
                     if replaced:
                         self._replacing[entry.page_id] = replaced.decode()
                     near: Near | None = None
@@ -94,13 +95,12 @@ class RedisIndex(SharedIndex):
         with self._server.errors():
             return claim.weighed(found)
 
-    async def _write(self, batch: list[str]) -> None:
+    async def _write(self, batch: dict[str, int]) -> None:
+        page_ids = list(batch)
         for start in range(0, len(batch), PAGES):
-            some = batch[start : start + PAGES]
-            places = [*map(self._buckets.id_place, some)]
-            keys = [self._keys.released, *(place.bucket for place in places)]
-            run, hashes = bytes.fromhex(self.run), b"".join(place.key for place in places)
-            filed = await self._session.call("confirm", keys, [self._keys.pages, run, hashes])
+            some = page_ids[start : start + PAGES]
+            arguments = [self._keys.pages, bytes.fromhex(self.run), *(batch[page_id] for page_id in some)]
+            filed = await self._session.call("confirm", [self._keys.released], arguments)
             if len(filed) != len(some):
                 raise self._session.no_answer()
             there = [page_id for page_id, is_filed in zip(some, filed, strict=True) if is_filed]
@@ -109,19 +109,21 @@ class RedisIndex(SharedIndex):
             for page_id in some:
                 self._replacing.pop(page_id, None)
 
-    async def _release_claim(self, claimed: Entry) -> None:
+    async def _release_claim(self, page_id: str) -> None:
         await self._server.settle()  # the claim itself may be under way
-        # A dead run may have filed it otherwise.
-        await self._take_back(await self._find(claimed.page_id) or claimed, whose="own")
+        await self._take_back(page_id, whose="own")
 
     async def _annul(self, page_id: str) -> bool:
-        entry = await self._find(page_id)
-        return entry is not None and await self._take_back(entry, whose="any")
+        return await self._take_back(page_id, whose="any")
 
-    async def _take_back(self, entry: Entry, whose: str) -> bool:
-        places = self._buckets.places(entry)
-        keys = [self._keys.released, *(place.bucket for place in places)]
-        (taken,) = await self._session.call("release", keys, [self._keys.pages, places[0].key, whose])
+    async def _take_back(self, page_id: str, whose: str) -> bool:
+        async with self._server.turn():
+            ((number, record),) = await filed_as(self._server, self._buckets, [page_id])
+        if not number or not record:
+            return False
+        buckets = [place.bucket for place in self._buckets.places(unpack(record))]
+        arguments = [self._keys.pages, number, whose]
+        (taken,) = await self._session.call("release", [self._keys.released, *buckets], arguments)
         return bool(taken)
 
     async def _states(self, page_ids: Sequence[str]) -> list[State]:

@@ -31,8 +31,10 @@ class SharedIndex(Index):
     ) -> None:
         super().__init__(detector, **options)
         self._session = Session(server, keys, namespace, self.run, may_be_set_back=self.may_be_set_back)
-        self._pending: dict[str, Entry] = {}  # this run's claims that are neither confirmed nor released
-        self._confirmations = Confirmations(self._write)  # of page ids
+        self._pending: dict[
+            str, int
+        ] = {}  # numbers of this run's claims that are neither confirmed nor released
+        self._confirmations = Confirmations(self._write)  # of such numbers
         self._releases = Releases(self._release_claim)  # claims to be released as soon as there is an answer
         self._replacing: dict[str, str] = {}  # pages of earlier runs, by those in whose place these were met
         self._hosts: SharedHosts | None = None
@@ -61,25 +63,25 @@ class SharedIndex(Index):
             except BaseException as error:
                 is_answer = isinstance(error, IndexMismatchError | IndexCorruptError)
                 if unknown or not (is_answer or self._is_claimed(entry.page_id)):
-                    self._releases.add(entry)
+                    self._releases.add(entry.page_id)
                 raise
 
     def _is_claimed(self, page_id: str) -> bool:
         return page_id in self._pending or page_id in self._confirmations
 
-    def _note(self, entry: Entry) -> None:
+    def _note(self, page_id: str, number: int) -> None:
         """A page was claimed, and is pending unless it was confirmed before."""
-        if entry.page_id not in self._confirmations:
-            self._pending[entry.page_id] = entry
+        if page_id not in self._confirmations:
+            self._pending[page_id] = number
 
     async def _confirm(self, page_id: str) -> None:
-        if self._pending.pop(page_id, None):
-            self._confirmations.add(page_id)
+        if number := self._pending.pop(page_id, None):
+            self._confirmations.add(page_id, number)
 
     async def _release(self, page_id: str) -> None:
         self._replacing.pop(page_id, None)
-        if entry := self._pending.pop(page_id, None):
-            self._releases.add(entry)
+        if self._pending.pop(page_id, None):
+            self._releases.add(page_id)
         await self._releases.make(page_id)
 
     async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
@@ -101,7 +103,7 @@ class SharedIndex(Index):
             if self._opened:
                 await self._session.stop()
                 await self._confirmations.close()
-                self._releases.add_all(self._pending.values())
+                self._releases.add_all(self._pending)
                 self._pending.clear()
                 await self._releases.make_all()
                 if self._hosts is not None:
@@ -124,11 +126,11 @@ class SharedIndex(Index):
         """Claims a page, within its turn."""
 
     @abstractmethod
-    async def _write(self, batch: list[str]) -> None:
-        """Confirms pages."""
+    async def _write(self, batch: dict[str, int]) -> None:
+        """Confirms claims of pages, by their numbers."""
 
     @abstractmethod
-    async def _release_claim(self, claimed: Entry) -> None:
+    async def _release_claim(self, page_id: str) -> None:
         """Releases a page, whether or not its claim has come to anything."""
 
     @abstractmethod

@@ -84,7 +84,7 @@ class ClusterIndex(SharedIndex):
                 return await self._judge_alone(entry, page)
             except IndexCorruptError:  # which may be another page's; this one may be on trial already
                 if not self._is_claimed(entry.page_id):
-                    self._releases.add(entry)
+                    self._releases.add(entry.page_id)
                 raise
 
     async def _judge_alone(self, entry: Entry, page: Fingerprint) -> Verdict:
@@ -117,7 +117,7 @@ class ClusterIndex(SharedIndex):
             return self._duplicate(entry, of, resemblance, done=done, evidence=evidence, rule=rule)
         if outcome.record and entry.page_id not in self._confirmations:
             self._filed[entry.page_id] = outcome.record
-            self._note(entry)
+            self._note(entry.page_id, outcome.record.number)
         if outcome.status == "same":
             return Verdict.same(known=outcome.known, crowded=crowded)
         kept: Kept = outcome.judgement.kept
@@ -132,8 +132,8 @@ class ClusterIndex(SharedIndex):
 
     # --- What becomes of them
 
-    async def _write(self, batch: list[str]) -> None:
-        await self._store.each(self._confirm_now, batch)
+    async def _write(self, batch: dict[str, int]) -> None:
+        await self._store.each(self._confirm_now, list(batch))
 
     async def _confirm_now(self, page_id: str) -> None:
         async with self._filed.alone_with(page_id):
@@ -156,8 +156,8 @@ class ClusterIndex(SharedIndex):
             self._filed.pop(page_id, None)
         await super()._release(page_id)
 
-    async def _release_claim(self, claimed: Entry) -> None:
-        await self._store.each(self._release_now, [claimed.page_id])
+    async def _release_claim(self, page_id: str) -> None:
+        await self._store.each(self._release_now, [page_id])
 
     async def _release_now(self, page_id: str) -> None:
         async with self._filed.alone_with(page_id):

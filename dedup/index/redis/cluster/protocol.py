@@ -119,12 +119,12 @@ def claim(page: bytes, entry: Entry, number: int, judge: Judge) -> Generator[Do,
             case State.DONE | State.SAFE if there and there.settled is there:
                 return Outcome("same", None)
             case State.PENDING | State.RECLAIMED as state if there and there.settled is there:
+                if there.entry.content != entry.content:
+                    return Outcome("same", None)  # whoever has claimed it says what becomes of it
                 # Rows claim pending, claim reclaimed: it now belongs to this run.
                 mine = there._replace(entry=there.entry._replace(run=entry.run))
                 if mine == there or (yield Swap(page, there, mine)) is None:
-                    return Outcome(
-                        "same", mine, known=state is State.RECLAIMED and there.entry.content == entry.content
-                    )
+                    return Outcome("same", mine, known=state is State.RECLAIMED)
                 continue
         if _is_tried_elsewhere(there, entry, leases) and (yield Wait()):
             continue

@@ -11,9 +11,10 @@
 -- At the end of KEYS come, if the page was filed with other content, released and the buckets that it is in; at the end
 -- of ARGV its number then, and how many keys these are, or '' and 0.
 --   -> 'new', 1 if an earlier run has filed this content or else 0, 1 if more pages are like it than were looked at or
---      else 0, page id of one whose place it takes or '', and if there is one, record of a near page and the five counts
---      of the own slots beside it | 'same', 1 or 0, 1 or 0, as before | 'duplicate' or, by the main view, 'shown',
---      either, both, equal, 1 if it is done or else 0, record of the page, and the five counts | 'hosts', name, name, ...
+--      else 0, number of the page, page id of one whose place it takes or '', and if there is one, record of a near page
+--      and the five counts of the own slots beside it | 'same', 1 or 0, 1 or 0, as before, number of the page if its
+--      claim is this run's now or else 0 | 'duplicate' or, by the main view, 'shown', either, both, equal, 1 if it is
+--      done or else 0, record of the page, and the five counts | 'hosts', name, name, ...
 --      | 'changed', number of the page, its record
 --      | 'many', last number given out, names of the buckets to be read, a line each, their bytes, 4 bytes each
 -- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.  If the
@@ -114,15 +115,15 @@ for _, number in ipairs(numbers_of(held[id_bucket], key_at(keys, 0), MAX_EQUAL))
 end
 local was = filed and state_of(filed, pages .. filed)
 local unchanged = filed and same_content(filed_record)
-if was == 'pending' then -- row claim pending
+if was == 'pending' and unchanged then -- row claim pending
   redis.call('HSET', pending, filed, run)
   file_for(pages .. filed, record:sub(RUN_AT, RUN_END))
-  return answer('same', 0, 0)
-elseif was == 'reclaimed' then -- row claim reclaimed
+  return answer('same', 0, 0, filed)
+elseif was == 'reclaimed' and unchanged then -- row claim reclaimed
   redis.call('HSET', pending, filed, run)
-  return answer('same', unchanged and 1 or 0, 0)
-elseif was == 'done' or was == 'safe' then
-  return answer('same', 0, 0) -- rows claim done, claim safe
+  return answer('same', 1, 0, filed)
+elseif was == 'pending' or was == 'reclaimed' or was == 'done' or was == 'safe' then
+  return answer('same', 0, 0, 0) -- rows claim done, claim safe
 end
 
 local function casts_shadow(candidate, stored) -- it is pending, reclaimed, done or safe
@@ -159,7 +160,7 @@ for i = 1, math.min(#equal_digests, MAX_EQUAL) do
   local stored = candidate ~= filed and redis.call('GET', pages .. candidate)
   if stored and stored:sub(SCOPE_AT, SCOPE_END) == own_scope then
     local shadow = casts_shadow(candidate, stored)
-    if shadow and id_of(stored) == own_id then return answer('same', 0, 0) end
+    if shadow and id_of(stored) == own_id then return answer('same', 0, 0, 0) end
     if shadow and same_content(stored) then return duplicate(candidate, 1, 1, 1, stored) end
     if same_content(stored) then note_earlier(candidate, stored) end
   end
@@ -431,7 +432,7 @@ for first = 1, #met, BATCH do -- all at one distance are compared, or none
         break
       end
       compared = compared + 1
-      if compare(candidate, stored) then return answer('same', 0, 0) end
+      if compare(candidate, stored) then return answer('same', 0, 0, 0) end
     end
   end
 end
@@ -442,11 +443,11 @@ if same_view then return same_view end
 
 if was == 'earlier' and unchanged then -- row claim earlier
   redis.call('HSET', pending, filed, run)
-  return answer('same', 1, crowded)
+  return answer('same', 1, crowded, filed)
 elseif was == 'dead' and unchanged then -- row claim dead
   redis.call('HSET', pending, filed, run)
   file_for(pages .. filed, record:sub(RUN_AT, RUN_END))
-  return answer('new', known, crowded, replaced or '', unpack(near or {}))
+  return answer('new', known, crowded, filed, replaced or '', unpack(near or {}))
 elseif filed and filed ~= outdated_number then
   return answer('changed', filed, filed_record)
 end
@@ -469,4 +470,4 @@ end
 redis.call('SET', pages .. number, record)
 redis.call('HSET', pending, number, run)
 for i = 5, #KEYS do put_in(KEYS[i], key_at(keys, i - 5), number, held[KEYS[i]]) end
-return answer('new', known, crowded, replaced or '', unpack(near or {}))
+return answer('new', known, crowded, number, replaced or '', unpack(near or {}))

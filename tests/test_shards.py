@@ -22,7 +22,7 @@ from dedup.errors import IndexInUseError
 from dedup.frontier.handover import Beat, Handover
 from dedup.frontier.partition import Shard
 from dedup.scrapy.packing import pack, unpack
-from dedup.scrapy.settings import shard_options
+from dedup.scrapy.settings import shard_options, unheard_shard
 from dedup.scrapy.shard_job import Job
 from dedup.scrapy.shards import LEASE, ShardMiddleware
 from tests.support.coroutines import driven
@@ -220,6 +220,24 @@ def test_a_job_goes_on_as_the_shard_that_it_was(tmp_path: Path) -> None:
 def test_a_wrong_shard_is_told_in_a_line(settings: dict[str, str], said: str) -> None:
     with pytest.raises(SettingsError, match=f"^{re.escape(said)}"):
         shard_options(Settings({"DEDUP_SHARD": "1/2", "DEDUP_INDEX": "redis://localhost"} | settings))
+
+
+@pytest.mark.parametrize(
+    ("shard", "setting", "is_told"),
+    [
+        ("1/2", None, True),
+        ("auto/2", None, True),
+        ("1/2", "1/2", False),
+        ("blue", None, False),
+        (None, None, False),
+    ],
+)
+def test_a_spider_that_takes_no_shard_as_an_argument_says_so(
+    shard: str | None, setting: str | None, is_told: bool
+) -> None:
+    spider = Spider("mine", shard=shard) if shard else Spider("mine")
+    said = unheard_shard(spider, Settings({"DEDUP_SHARD": setting}))
+    assert said.endswith(f"start it with -s DEDUP_SHARD={shard}") if is_told else said == ""
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import leave_run, take_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, is_harvested, remember
 from dedup.scrapy.lines import Lines
-from dedup.scrapy.settings import Options, in_memory, read_settings, spelled
+from dedup.scrapy.settings import Options, in_memory, read_settings, spelled, unheard_shard
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.slot import Slot
 from dedup.scrapy.summary import summary
@@ -70,6 +70,8 @@ class NearDuplicateMiddleware(Component):
                     f"TWISTED_REACTOR is {self.crawler.settings['TWISTED_REACTOR']!r}; the filter needs "
                     "'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default"
                 )
+            if unheard := unheard_shard(spider, self.crawler.settings):
+                self._logger.warning("%s", unheard)
             self.filter, options = await self._start(spider)
             self._types, self._keep_start, self._keep_text = (
                 options.types,

@@ -4,9 +4,11 @@
 """
 
 import difflib
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from scrapy import Spider
 from scrapy.settings import BaseSettings
 
 from dedup.errors import DedupError, IndexInUseError, IndexMismatchError, SettingsError
@@ -32,6 +34,7 @@ __all__ = [
     "shared_address",
     "spelled",
     "tables_asked",
+    "unheard_shard",
     "weighs_links",
 ]
 
@@ -150,6 +153,22 @@ def link_options(settings: BaseSettings, spider: str = "") -> LinkOptions:
 def is_sharded(settings: BaseSettings) -> bool:
     """Whether a crawl is to be one worker's share; a wrong value counts as yes, and is refused when the crawl starts."""
     return settings.get(_spell("shard")) not in (None, "")
+
+
+def unheard_shard(spider: Spider, settings: BaseSettings) -> str:
+    """What to say of a spider's argument that looks like the setting, and is not; nothing if there is none."""
+    shard = getattr(spider, "shard", None)
+    if not isinstance(shard, str) or is_sharded(settings):
+        return ""
+    from dedup.frontier.partition import Shard
+
+    with suppress(SettingsError):
+        setting = f"{_spell('shard')}={Shard.read(shard)}"
+        return (
+            f"The spider {spider.name} crawls all hosts, as shard={shard} is an argument, and no setting: to crawl one shard "
+            f"of them, start it with -s {setting}"
+        )
+    return ""
 
 
 def shared_address(settings: BaseSettings) -> str:

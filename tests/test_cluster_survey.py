@@ -6,7 +6,9 @@ import pytest
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError
 from dedup.index.lifecycle import State
+from dedup.index.redis.cluster import protocol
 from dedup.index.redis.cluster.index import ClusterIndex
+from dedup.index.redis.cluster.record import Phase, Record
 from tests.support.cluster import Cluster
 from tests.support.coroutines import driven
 from tests.support.stores import opened_at
@@ -123,6 +125,25 @@ async def test_each_damage_of_an_index_over_a_cluster_is_named(
     assert stored.cluster.contents() == before
     read = {filed for filed, _ in pages if filed}
     assert read == {filed for number, filed in stored.entries.items() if number not in lost}
+
+
+@driven
+async def test_an_import_that_was_killed_between_a_record_and_its_buckets_is_completed_by_the_next(
+    stored: Stored, namespace: str
+) -> None:
+    async with opened_at(stored.cluster.address, namespace=namespace) as index:
+        assert isinstance(index, ClusterIndex)
+        half = stored.entries[3]
+        to_do = protocol.add(index._store.name(half.page_id), Record(Phase.DONE, 1, 0, half))
+        first = next(to_do)
+        assert isinstance(first, protocol.Swap)
+        assert await index._store._swap(*first) is None
+        assert [finding.kind for finding in (await surveyed(index))[1]] == ["pages missing from tables"]
+        assert await index.add(list(stored.entries.values())) == len(stored.entries) - 1
+        assert (await surveyed(index))[1] == []
+        assert (await index.claim(*claim_of(half))).status == "same"
+        _, _, twin = claim_of(half)
+        assert (await index.claim("twin", "http://twin/", twin)).of == half.url
 
 
 @driven

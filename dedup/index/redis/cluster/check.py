@@ -94,7 +94,8 @@ class Invariants:
         for key in filed:
             tables = ", ".join(map(str, lacking[key]))
             what = f"page {shown(key)}: {tables} of {self.tables}"
-            found.append(Finding("pages missing from tables", what))
+            repair = "export it, and import those pages again: they are then filed in all their tables"
+            found.append(Finding("pages missing from tables", what, repair))
         return found, places
 
     def _places(self, entry: Entry) -> Iterator[tuple[bytes, int]]:

@@ -208,10 +208,7 @@ class ClusterIndex(SharedIndex):
     async def _add_now(self, entry: Entry) -> bool:
         """Row add absent: it is one of an earlier run, whichever that was."""
         record = Record(Phase.DONE, self._number(), 0, entry)
-        if await self._store.carry_out(protocol.add(self._store.name(entry.page_id), record)):
-            await self._store.file(entry)
-            return True
-        return False
+        return await self._store.carry_out(protocol.add(self._store.name(entry.page_id), record))
 
     async def _take_out(self, page_ids: Sequence[str]) -> int:
         for page_id in page_ids:

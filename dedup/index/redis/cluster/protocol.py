@@ -243,14 +243,19 @@ def _look_when_tried(page: bytes, entry: Entry) -> Generator[Do, Any, tuple[Reco
 
 
 def add(page: bytes, record: Record) -> Generator[Do, Any, bool]:
-    """Files a page as it is, unless it is filed; whether it was not."""
+    """Files a page as it is, unless it is filed; whether it was not.
+
+    What is there is filed in its buckets once more: whoever has added it may have died before that.
+    """
     there: Record | None = None
     while True:
         instead = yield Swap(page, there, record)
         if instead is None:
+            yield File(record.entry)
             return True
         (there,) = instead
         if there and there.settled:
+            yield File(there.settled.entry)
             return False
 
 

@@ -140,6 +140,32 @@ async def test_what_is_copied_of_a_bucket_follows_it(
 
 
 @driven
+async def test_a_copy_that_ends_with_a_gap_is_not_continued_at_another_gap(
+    address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Page 41, the last, leaves a gap, which is there no more when 12 is taken out; then 45 leaves one in its place."""
+    limit(monkeypatch, MAX_HERE=0, CROWD=0)
+    rng = random.Random(1)
+    same = {"sketch": fingerprint_of(0).sketch, "digest": 0}
+    async with opened(address, namespace) as index, opened(address, namespace) as other:
+        entries = {n: entry(n, simhash=rng.getrandbits(48), run=other.run, **same) for n in range(1, 46)}
+
+        async def found_like(n: int) -> str | None:
+            copy = fingerprint_of(
+                entries[n].simhash ^ 1 << 40 ^ 1 << 24 ^ 1 << 8, 1
+            )  # only the first block is equal
+            return (await index.claim("copy", "http://copy/", copy)).of
+
+        await other.add([entries[n] for n in range(1, 42)])
+        await other.forget(["id 41"])
+        assert await found_like(40) == entries[40].url
+        await other.forget(["id 12"])
+        await other.add([entries[44], entries[45]])
+        await other.forget(["id 45"])
+        assert await found_like(44) == entries[44].url
+
+
+@driven
 async def test_entries_that_are_taken_out_of_a_large_bucket_leave_gaps_for_a_while(
     server: Server,
 ) -> None:

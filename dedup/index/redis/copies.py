@@ -2,7 +2,8 @@
 
 Entries are appended to a bucket, and taken out: then a gap is left in the place of one, or the bucket is written anew
 without its gaps.  So a copy reaches as far as it did if its last entry still is where it was.  An entry that was
-taken out stays in a copy: it is a number whose page is gone, and numbers are never given out twice.
+taken out stays in a copy: it is a number whose page is gone, and numbers are never given out twice.  No copy ends with
+a gap, as one gap is like another.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ import numpy as np
 
 from dedup.errors import IndexCorruptError
 from dedup.index.redis import buckets, client
-from dedup.index.redis.buckets import ENTRY, Entries
+from dedup.index.redis.buckets import ENTRY, GAP, Entries
 from dedup.index.redis.client import Server, deadline
 
 __all__ = ["Copies"]
@@ -62,6 +63,12 @@ class _Copy:
         self.count = end
         return True
 
+    def end(self, last: int) -> None:
+        """All of the bucket has been read, as it was when ``last`` was the last number given out, or is now."""
+        self.upto = last
+        while self.count and self._entries["number"][self.count - 1] == GAP:
+            self.count -= 1
+
 
 class Copies:
     """The copies of one crawler, those that were used last."""
@@ -109,7 +116,7 @@ class Copies:
                         f"the index in {self._server.where} is damaged: a bucket is of another type"
                     )
                 if copy.extend(_entries(octets)) and len(octets) < PART * ENTRY.itemsize:
-                    copy.upto = last
+                    copy.end(last)
         while (
             self._held.keys() > copies.keys() and sum(copy.count for copy in self._held.values()) > MAX_HELD
         ):

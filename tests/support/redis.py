@@ -7,13 +7,18 @@ import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import redis
+from redis import utils
 
 from tests.support.waiting import until, wait_until
 
 __all__ = ["PROGRAM", "Line", "Server", "running_server"]
+
+#: For each connection redis-py looks up its own version on the disk, which takes longer than all that most tests ask.
+utils.get_lib_version = cache(utils.get_lib_version)
 
 #: The program of the server; None where it is not installed.
 PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import redis
+from redis.crc import key_slot
 
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector
@@ -101,14 +102,19 @@ async def until_done(index: Index, page_ids: Sequence[str]) -> None:
 
 def end_lease(address: str, namespace: str, run: str) -> None:
     """Ends the lease of a run on Redis, as if it had been silent for a minute."""
-    if "cluster" in address:
-        host, port = address.partition("://")[2].partition(",")[0].split(":")
-        runs = f"shingleback+cluster:{{{namespace}}}:runs"
-        with redis.RedisCluster(host=host, port=int(port)) as cluster:
-            cluster.zadd(runs, {run: 1}, xx=True)
-    else:
+    key = f"shingleback:{{{namespace}}}:runs"
+    if "cluster" not in address:
         with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
-            client.zadd(f"shingleback:{{{namespace}}}:runs", {run: 1}, xx=True)
+            client.zadd(key, {run: 1}, xx=True)
+        return
+    key = key.replace(":", "+cluster:", 1)
+    host, port = address.partition("://")[2].partition(",")[0].split(":")
+    with redis.Redis(host=host, port=int(port)) as client:
+        slots = client.execute_command("CLUSTER SLOTS")
+    slot = key_slot(key.encode())
+    [port] = [master[1] for first, last, master, *_ in slots if first <= slot <= last]
+    with redis.Redis(host=host, port=int(port)) as client:
+        client.zadd(key, {run: 1}, xx=True)
 
 
 async def until_written(path: Path, number: int) -> None:

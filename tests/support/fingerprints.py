@@ -1,6 +1,7 @@
 """Fingerprints made of a chosen simhash and sketch, so that every distance and resemblance is known."""
 
 import random
+from functools import cache
 
 from dedup.fingerprint.detector import Fingerprint
 
@@ -12,6 +13,7 @@ ALL_BITS = 2**64 - 1
 Claim = tuple[str, str, Fingerprint]
 
 
+@cache
 def sketch(changed: int = 0) -> bytes:
     """Makes a sketch of 512 filled slots, of which the first ``changed`` differ from those of ``sketch()``.
 

@@ -41,8 +41,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: PLACES.get(item.path, len(PLACES)))
 
 
-# Deterministic: the same examples in every run.
-settings.register_profile("shingleback", derandomize=True, deadline=None)
+# Deterministic: the same examples in every run.  `pytest --hypothesis-profile=long` draws a hundred times as many.
+settings.register_profile("shingleback", derandomize=True, deadline=None, max_examples=40)
+settings.register_profile("long", derandomize=True, deadline=None, max_examples=4000)
 settings.load_profile("shingleback")
 
 

@@ -13,6 +13,7 @@ from dedup.errors import (
 )
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index
+from dedup.index.survey import BATCH
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.model import crawl_of_verbs
@@ -47,7 +48,7 @@ async def test_a_survey_gives_what_was_claimed_in_the_order_of_claims_and_finds_
     address: str, namespace: str
 ) -> None:
     async with opened_at(address, namespace=namespace) as index:
-        for number in range(1234):  # more than are read at once
+        for number in range(BATCH + 34):  # more than are read at once
             await index.claim(
                 f"{number}", f"http://{number}/", fingerprint_of(random.Random(number).getrandbits(64))
             )
@@ -58,10 +59,10 @@ async def test_a_survey_gives_what_was_claimed_in_the_order_of_claims_and_finds_
     assert findings == []
     assert {state for _, state in pages} == {"done"}
     entries = [filed for filed, _ in pages if filed]
-    assert [filed.page_id for filed in entries] == [f"{number}" for number in range(1234)]
+    assert [filed.page_id for filed in entries] == [f"{number}" for number in range(BATCH + 34)]
     assert {filed.run for filed in entries} == {run}
     assert [filed.simhash for filed in entries] == [
-        random.Random(number).getrandbits(64) for number in range(1234)
+        random.Random(number).getrandbits(64) for number in range(BATCH + 34)
     ]
 
 
@@ -141,7 +142,7 @@ async def test_what_a_survey_reads_gives_the_same_verdicts_in_the_other_store(
     others["file"] = f"unix://{redis_socket}"
     pages = [
         fingerprint_of(centre ^ rng.getrandbits(3) << rng.randrange(60), changed=rng.choice([0, 60, 99, 120]))
-        for centre in (rng.getrandbits(64) for _ in range(60))
+        for centre in (rng.getrandbits(64) for _ in range(24))
         for _ in range(5)
     ]
     async with opened_at(address, namespace=namespace, scope="host") as index:

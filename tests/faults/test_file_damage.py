@@ -29,8 +29,8 @@ from tests.support.fingerprints import Claim, fingerprint_of
 from tests.support.stores import change, fill, index_in, opened_at, pages, try_to_open, twin_of, until_written
 from tests.support.surveys import surveyed
 
-FILED = [(f"{name} of the index", url, page) for name, url, page in pages(120)]
-STRANGERS = pages(120, "stranger", seed=2)
+FILED = [(f"{name} of the index", url, page) for name, url, page in pages(60)]
+STRANGERS = pages(60, "stranger", seed=2)
 #: Of another index of ours, whose log is found beside this one's file.
 FOREIGN_PAGES = pages(60, "foreign", seed=3)
 PAGE = 4096
@@ -195,7 +195,7 @@ OF_THE_LOG: dict[str, Callable[[bytes, random.Random], bytes]] = {
 }
 
 
-@pytest.fixture(params=[75, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.fixture(params=[60, pytest.param(10_000, marks=pytest.mark.slow)])
 def trials(request: pytest.FixtureRequest) -> int:
     """How many files are damaged."""
     return int(request.param)
@@ -225,7 +225,7 @@ async def log_of(path: Path, claims: list[Claim], part: int) -> Files:
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """An index of which one half is in the log."""
-    files = asyncio.run(log_of(tmp_path_factory.mktemp("killed") / "index.sqlite", FILED, 60))
+    files = asyncio.run(log_of(tmp_path_factory.mktemp("killed") / "index.sqlite", FILED, 30))
     assert len(files["-wal"]) > 5 * PAGE
     return files
 
@@ -286,11 +286,11 @@ def test_a_damaged_log_costs_the_pages_that_are_only_there(
 
 
 def test_without_its_log_an_index_has_what_was_in_the_file(killed: Files, tmp_path: Path) -> None:
-    assert examine(tmp_path / "whole", killed) == ("opened", 120)
-    assert examine(tmp_path / "without", {"": killed[""]}) == ("opened", 60)
+    assert examine(tmp_path / "whole", killed) == ("opened", 60)
+    assert examine(tmp_path / "without", {"": killed[""]}) == ("opened", 30)
     assert examine(tmp_path / "without its index", {end: killed[end] for end in ("", "-wal")}) == (
         "opened",
-        120,
+        60,
     )
 
 

@@ -122,28 +122,38 @@ class Heard:
         page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
 
 
+@pytest.fixture(scope="module")
+def window(browser: Browser) -> tuple[Page, Heard]:
+    """A page in which one report is opened after the other: to begin a new one takes a second."""
+    page, heard = browser.new_page(viewport={"width": 1200, "height": 900}), Heard()
+    heard.listen(page)
+    return page, heard
+
+
 Open = Callable[..., Page]
 
 
 @pytest.fixture
-def opened(browser: Browser) -> Iterator[Open]:
+def opened(window: tuple[Page, Heard]) -> Iterator[Open]:
     """Opens a report; when the test is over, the report has asked for nothing and complained of nothing."""
-    heard, pages = Heard(), []
+    (page, heard), count = window, 0
 
-    def look(path: Path, **options: Any) -> Page:
-        page = browser.new_page(**({"viewport": {"width": 1200, "height": 900}} | options))
-        heard.listen(page)
-        pages.append(page)
+    def look(path: Path, color_scheme: Any = "light") -> Page:
+        nonlocal count
+        count += 1
+        page.emulate_media(color_scheme=color_scheme)
         page.goto(path.as_uri())
         expect(page.locator("#listed")).not_to_be_empty()
         return page
 
     yield look
-    for page in pages:
-        page.close()
-    assert [url for url in heard.requests if not url.startswith("file:")] == []
-    assert len(heard.requests) == len(pages)
-    assert heard.complaints == []
+    page.goto("about:blank")
+    requests, complaints = [*heard.requests], [*heard.complaints]
+    heard.requests.clear()
+    heard.complaints.clear()
+    assert [url for url in requests if not url.startswith("file:")] == []
+    assert len(requests) == count
+    assert complaints == []
 
 
 @pytest.fixture(scope="module")

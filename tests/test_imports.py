@@ -78,16 +78,20 @@ def test_every_public_name_is_loaded_at_its_first_use() -> None:
         print(dedup.Detecter)
 
 
-def test_a_crawl_whose_filter_is_off_loads_nothing_of_it(project: Path) -> None:
+def test_a_crawl_loads_the_filter_if_it_is_on_and_after_the_extensions(project: Path) -> None:
     code = """
-import sys
 from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
 from dedup.scrapy import Addon
-Addon().update_settings(Settings({"DEDUP_ENABLED": %s}))
+settings = Settings({{"DEDUP_ENABLED": {}}})
+Addon().update_settings(settings)
+print([load_object(component) for kind in {} for component in settings.getdict(kind)])
 """
     heavy = {"numpy", "dedup.filter", "dedup.index", "dedup.fingerprint"}
-    assert heavy <= loaded(code % "True", project)
-    assert not heavy & loaded(code % "False", project)
+    all_kinds = ["EXTENSIONS", "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES"]
+    assert heavy <= loaded(code.format(True, all_kinds), project)
+    assert not heavy & loaded(code.format(True, ["EXTENSIONS"]), project)
+    assert not heavy & loaded(code.format(False, all_kinds), project)
 
 
 def test_the_list_of_suffixes_is_loaded_when_an_index_needs_it(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from scrapy import Request, Spider, signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DontCloseSpider
 from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
 from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
@@ -68,10 +69,11 @@ def test_the_documented_spider_gets_past_a_captcha(crawl: Run, site: Site, docum
 def test_a_project_may_give_the_filter_another_place() -> None:
     names: dict[str, Any] = {}
     exec(code("Bans, captchas and logins", "# settings.py"), names)  # noqa: S102
-    for chosen, order in (({}, 0), (names["DOWNLOADER_MIDDLEWARES"], 545)):
+    for chosen, order in (({}, 0), (names["DOWNLOADER_MIDDLEWARES"], 545), ({NearDuplicateMiddleware: 7}, 7)):
         settings = Settings({"DOWNLOADER_MIDDLEWARES": chosen})
         Addon().update_settings(settings)
-        assert settings.getdict("DOWNLOADER_MIDDLEWARES")[NearDuplicateMiddleware] == order
+        places = settings.getdict("DOWNLOADER_MIDDLEWARES").items()
+        assert [n for each, n in places if load_object(each) is NearDuplicateMiddleware] == [order]
 
 
 # --- Errbacks ---------------------------------------------------------------------------------------

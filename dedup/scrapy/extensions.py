@@ -6,7 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -14,11 +14,13 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
 from dedup.droplog import course, texts
-from dedup.filter import Filter
 from dedup.page.urls import strip_user
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import outcome_of
 from dedup.scrapy.settings import Options, keeps_text
+
+if TYPE_CHECKING:  # Scrapy loads extensions early (see `dedup.scrapy.addon.COMPONENTS`)
+    from dedup.filter import Filter
 
 __all__ = ["KeepText", "Timeline"]
 
@@ -28,11 +30,11 @@ logger = logging.getLogger(__name__)
 class Timeline(Component):
     """A Scrapy extension: writes how many pages and near-duplicates there were as time went by."""
 
-    filter: Filter | None = None
+    filter: "Filter | None" = None
     _course: course.Course | None = None
     _writing: asyncio.Task[None] | None = None
 
-    def filter_opened(self, filter: Filter) -> None:
+    def filter_opened(self, filter: "Filter") -> None:
         """Writes from now on, unless the log is /dev/null or the like."""
         self.filter = filter
         if path := filter.log.beside(course.SUFFIX):
@@ -74,7 +76,7 @@ class KeepText(Component):
             raise NotConfigured  # each signal that is heard costs some time
         super().__init__(crawler)
 
-    def filter_opened(self, filter: Filter, options: Options) -> None:
+    def filter_opened(self, filter: "Filter", options: Options) -> None:
         """Stores from now on if it is asked to, unless the log is /dev/null or the like."""
         if options.keep_text and (path := filter.log.beside(texts.SUFFIX)):
             with self._giving_up():

@@ -69,11 +69,18 @@ def test_the_documented_spider_gets_past_a_captcha(crawl: Run, site: Site, docum
 def test_a_project_may_give_the_filter_another_place() -> None:
     names: dict[str, Any] = {}
     exec(code("Bans, captchas and logins", "# settings.py"), names)  # noqa: S102
-    for chosen, order in (({}, 0), (names["DOWNLOADER_MIDDLEWARES"], 545), ({NearDuplicateMiddleware: 7}, 7)):
+    elsewhere = f"{__name__}.{NearDuplicateMiddleware.__name__}"
+    places = [
+        ({}, 0),
+        (names["DOWNLOADER_MIDDLEWARES"], 545),
+        ({NearDuplicateMiddleware: 7}, 7),
+        ({elsewhere: 8}, 8),
+    ]
+    for chosen, order in places:
         settings = Settings({"DOWNLOADER_MIDDLEWARES": chosen})
         Addon().update_settings(settings)
-        places = settings.getdict("DOWNLOADER_MIDDLEWARES").items()
-        assert [n for each, n in places if load_object(each) is NearDuplicateMiddleware] == [order]
+        found = settings.getdict("DOWNLOADER_MIDDLEWARES").items()
+        assert [n for each, n in found if load_object(each) is NearDuplicateMiddleware] == [order]
 
 
 # --- Errbacks ---------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The add-on: ``ADDONS = {"dedup.scrapy.Addon": 500}`` is the whole installation."""
 
 from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
 
 __all__ = ["Addon"]
 
@@ -69,6 +70,12 @@ class Addon:
 def _place(settings: BaseSettings, name: str, path: str, order: int) -> None:
     """As `setdefault_in_component_priority_dict` does it, but for a component that is not loaded yet."""
     places = settings.getdict(name)
-    given = {key if isinstance(key, str) else f"{key.__module__}.{key.__qualname__}" for key in places}
-    if path not in given:
+    if not any(_is_at(path, component) for component in places):
         settings.set(name, places | {path: order}, settings.getpriority(name) or 0)
+
+
+def _is_at(path: str, component: str | type) -> bool:
+    """Whether a component, or its path, which may be another one, is the component at this path."""
+    if isinstance(component, str) and component.rpartition(".")[2] != path.rpartition(".")[2]:
+        return False
+    return component == path or load_object(component) is load_object(path)

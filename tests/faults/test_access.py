@@ -24,7 +24,7 @@ from tests.support.stores import DETECTOR, opened
 
 #: What docs/reliability.md tells an operator to set.
 LEAST = (
-    "~shingleback:{test}:* resetchannels -@all +evalsha +script|load +info +get +mget +getrange +strlen +set +setrange "
+    "~shingleback:{test}:* resetchannels -@all +evalsha +script|load +info +get +mget +getrange +strlen +set +mset +setrange "
     "+append +bitop +del +incr +exists "
     "+hset +hget +hgetall +hexists +hlen +hdel +zadd +zrem +zscore +zcard +zrangebyscore +time"
 )

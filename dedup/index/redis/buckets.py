@@ -6,7 +6,7 @@ A bucket is a string of entries; lua/tables.lua writes them.
 import hashlib
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -67,11 +67,11 @@ class Buckets:
 
     def places(self, entry: Entry) -> list[Place]:
         """Where a page is, in each table, that of page ids the first."""
-        below, keys, front = 64 - self.bucket_bits, entry.keys, self.keys.prefix
+        keys = entry.keys
+        octets = [_KEY.pack(key) for key in keys]
         found = [self.id_place(entry.page_id)]
-        for number, table in enumerate(self.tables):
-            key = keys[table.column]
-            found.append(Place(b"%st:%d:%x" % (front, number, table.permute(key) >> below), _KEY.pack(key)))
+        for front, column, permute in self._named:
+            found.append(Place(b"%s%x" % (front, permute(keys[column]) >> self._below), octets[column]))
         return found
 
     @cached_property
@@ -79,7 +79,22 @@ class Buckets:
         """The tables, but for that of page ids."""
         return (*EXACT, *self.plan.tables)
 
-    @property
+    @cached_property
+    def _below(self) -> int:
+        """How many bits of a permuted key do not name its bucket."""
+        return 64 - self.bucket_bits
+
+    @cached_property
+    def _named(self) -> list[tuple[bytes, int, Callable[[int], int]]]:
+        """How the buckets of each table begin, which of a page's keys it holds, and how the bits that name them are moved."""
+        named = list[tuple[bytes, int, Callable[[int], int]]]()
+        for number, table in enumerate(self.tables):
+            moves = tuple(move for move in table.moves if move[1] << move[2] >> self._below)
+            front = b"%st:%d:" % (self.keys.prefix, number)
+            named.append((front, table.column, table._replace(moves=moves).permute))
+        return named
+
+    @cached_property
     def flipped(self) -> int:
         """In how many tables buckets are read whose names differ in one bit, too: see lua/claim.lua."""
         return max(0, self.plan.max_distance + 1 - self.plan.size) if self.plan.flips else 0

@@ -34,7 +34,7 @@ class Claim:
         self.entry = entry
         self.page = page
         self.hosts = hosts if page.own is not None else None
-        self.home = host(entry.url)
+        self.home = host(entry.url) if self.hosts is not None else ""
         self.views = dict[str, Brought]()
         self._detector = detector
         self._buckets = buckets

@@ -290,37 +290,30 @@ end
 
 local own_key = key_at(keys, FIRST_NEAR - 5)
 
--- Those to be read, the fullest first, and how many bytes the own ones have.  Where one bit of a block may differ, also what is sought in them: octets of a
--- block, where a block is in an entry, and in which of the buckets, one behind the other.
+-- The buckets to be read: the own ones, the fullest first, then those whose names differ in one bit from that of one of
+-- the last `flipped` of these; the tables of the own ones; how many bytes they have.
 local typed = false
 local function buckets()
   typed = true
-  local own, names, sought, octets, n = {}, {}, {}, 0, 0
+  local own, names, octets = {}, {}, 0
   for i = FIRST_NEAR, #KEYS do
-    own[#own + 1], names[#names + 1] = {name = KEYS[i], octets = redis.call('STRLEN', KEYS[i]), at = i}, KEYS[i]
-    octets = octets + own[#own].octets
+    local size = redis.call('STRLEN', KEYS[i])
+    own[#own + 1], octets = {octets = size, at = i}, octets + size
   end
-  if flipped == 0 then return names, octets end
-  table.sort(own, function(a, b) return a.octets > b.octets or (a.octets == b.octets and a.at > b.at) end)
-  for i = 1, #own do names[i] = own[i].name end
-  local format, char = string.format, string.char
-  for i = 1, #own do
-    local block_at = 7 - 2 * (own[i].at - FIRST_NEAR) -- the first table has the highest block
-    local low, high = own_key:byte(block_at, block_at + 1)
-    sought[n + 1], sought[n + 2], sought[n + 3], n = char(low, high), block_at, i, n + 3
-    if i > #own - flipped then
-      local front = own[i].name:match('^.*:')
-      for bit = 0, 15 do
-        local near, at = bxor(low + 256 * high, 2 ^ bit), i
-        if bit >= 16 - bucket_bits then
-          at = #names + 1
-          names[at] = front .. format('%x', rshift(near, 16 - bucket_bits))
-        end
-        sought[n + 1], sought[n + 2], sought[n + 3], n = char(near % 256, rshift(near, 8)), block_at, at, n + 3
-      end
+  if flipped > 0 then
+    table.sort(own, function(a, b) return a.octets > b.octets or (a.octets == b.octets and a.at > b.at) end)
+  end
+  for i = 1, #own do names[i] = KEYS[own[i].at] end
+  local format, n = string.format, #own
+  for i = #own - flipped + 1, #own do
+    local front, bucket = names[i]:match('^(.*:)(%x+)$')
+    local number, flip = tonumber(bucket, 16), 1
+    for _ = 1, bucket_bits do
+      n = n + 1
+      names[n], flip = front .. format('%x', bxor(number, flip)), flip + flip
     end
   end
-  return names, octets, sought
+  return names, own, octets
 end
 
 local function sizes_of(names) -- in bytes, and their sum
@@ -335,39 +328,56 @@ end
 local function read(names) -- the entries in buckets; nil if they are too many to look among them here
   if last >= MAX_WHOLE and select(2, sizes_of(names)) > MAX_HERE * ENTRY then return nil end
   local found, octets = redis.call('MGET', unpack(names)), 0
-  for i = 1, #names do
-    found[i] = found[i] or ''
-    held[names[i]], octets = found[i], octets + #found[i]
-  end
+  for i = 1, #names do octets = octets + #(found[i] or '') end
+  for i = 1, #KEYS - FIRST_NEAR + 1 do held[names[i]] = found[i] or '' end
   return octets <= MAX_HERE * ENTRY and found or nil
 end
 
 local function row_of(octet) -- how many bits each octet differs from it in, as digits
-  return {BITS_APART:byte(256 * octet + 1, 256 * octet + 256)}
+  local digits = BITS_APART
+  return {[0] = digits:byte(256 * octet + 1), digits:byte(256 * octet + 2, 256 * octet + 256)}
 end
 
-local function meet_near(entries, sought) -- of some buckets: pages within the radius
+local function meet_near(entries, own) -- of some buckets: pages within the radius
   local low, high = struct.unpack('<I4I4', own_key)
   local a, b = row_of(own_key:byte(1)), row_of(own_key:byte(3))
   local c, d = row_of(own_key:byte(5)), row_of(own_key:byte(7))
-  local byte, find, most = string.byte, string.find, radius + 4 * ('0'):byte()
+  local byte, char, find, most = string.byte, string.char, string.find, radius + 4 * ('0'):byte()
   local function look(those, at) -- an octet of each block tells nearly all
     local p, _, q, _, r, _, s = byte(those, at, at + 6)
-    if a[p + 1] + b[q + 1] + c[r + 1] + d[s + 1] <= most then
+    if a[p] + b[q] + c[r] + d[s] <= most then
       local first, second, number = struct.unpack('<I4I4I4', those, at)
       local distance = differing_bits(first, second, low, high)
       if distance <= radius and number ~= NOBODY then meet(number, distance) end
     end
   end
-  for i = 1, sought and 0 or #entries do
-    for at = 1, #entries[i], ENTRY do look(entries[i], at) end
-  end
-  for i = 1, sought and #sought or 0, 3 do
-    local octets, block_at, those = sought[i], sought[i + 1], entries[sought[i + 2]]
-    local at = find(those, octets, 1, true)
+  local function seek(those, octets, block_at) -- only entries that have these octets there
+    local at = those and find(those, octets, 1, true)
     while at do
       if (at - block_at) % ENTRY == 0 then look(those, at - block_at + 1) end
       at = find(those, octets, at + 1, true)
+    end
+  end
+  if flipped == 0 then
+    for i = 1, #own do
+      for at = 1, #(entries[i] or ''), ENTRY do look(entries[i], at) end
+    end
+    return
+  end
+  local bits_below = 16 - bucket_bits -- of a block, those that do not name its bucket
+  local next = #own
+  for i = 1, #own do
+    local block_at = 7 - 2 * (own[i].at - FIRST_NEAR) -- the first table has the highest block
+    local first, second = own_key:byte(block_at, block_at + 1)
+    seek(entries[i], char(first, second), block_at)
+    if i > #own - flipped then
+      local flip = 1
+      for bit = 0, 15 do
+        local octets = bit < 8 and char(bxor(first, flip), second) or char(first, bxor(second, flip))
+        flip = bit == 7 and 1 or flip + flip
+        if bit >= bits_below then next = next + 1 end
+        seek(entries[bit < bits_below and i or next], octets, block_at)
+      end
     end
   end
 end
@@ -396,13 +406,13 @@ if radius == 0 then
 elseif seen and last - seen <= MAX_LOOKED then
   meet_brought()
 else
-  local names, octets, sought = buckets()
+  local names, own, octets = buckets()
   local entries = octets <= MAX_HERE * ENTRY and read(names)
   if not entries then
     local sizes = struct.pack('<' .. string.rep('I4', #names), unpack((sizes_of(names))))
     return answer('many', last, table.concat(names, '\n'), sizes)
   end
-  meet_near(entries, sought)
+  meet_near(entries, own)
 end
 if radius == 0 or not in_order then
   table.sort(met, function(a, b)
@@ -467,7 +477,8 @@ if filed then -- rows change earlier, change dead
   for i = 2, #outdated do take_out(outdated[i], filed) end
   held = {}
 end
-redis.call('SET', pages .. number, record)
+local anew = {pages .. number, record}
+for i = 5, #KEYS do put_in(KEYS[i], key_at(keys, i - 5), number, held[KEYS[i]], anew) end
+redis.call('MSET', unpack(anew))
 redis.call('HSET', pending, number, run)
-for i = 5, #KEYS do put_in(KEYS[i], key_at(keys, i - 5), number, held[KEYS[i]]) end
 return answer('new', known, crowded, number, replaced or '', unpack(near or {}))

@@ -44,7 +44,7 @@ local function has_finished_since(other) -- since this run began; if it was earl
 end
 
 local function as_text(octets) -- of a run, as in `runs` and `pending`
-  return (octets:gsub('.', function(octet) return string.format('%02x', octet:byte()) end))
+  return string.format(string.rep('%02x', #octets), octets:byte(1, -1))
 end
 
 local function filed_by(page) -- the run that a record names
@@ -54,7 +54,7 @@ end
 -- In `began` there is the last number that had been given out when a run began, or 0 if it has pages with lower ones.  Of a
 -- run that is not there, nothing is known; none is ever taken out.
 local MAX_BEGAN = 10000
-local beginnings = header:gsub('header$', 'began')
+local beginnings = header:sub(1, -1 - #'header') .. 'began'
 
 local function note_beginning(other, number) -- if there is room for one more
   if redis.call('HLEN', beginnings) >= MAX_BEGAN or redis.call('HEXISTS', beginnings, other) == 1 then return end

@@ -25,15 +25,15 @@ local function number_of(bucket, key) -- of the page with that page id; nil if t
 end
 
 local function check_room() -- an entry has room for no greater number
-  if redis.call('GET', sequence) + 1 >= NOBODY then error('all numbers of this index are given out') end
+  if last + 1 >= NOBODY then error('all numbers of this index are given out') end
 end
 
--- Redis lets a string that is appended to take up to twice its length; with itself, OR makes one that fits, and so does
--- SET, where all that is in a small bucket has been read.
-local function put_in(bucket, key, number, entries)
-  local entry = key .. struct.pack('<I4', number)
+-- Redis lets a string that is appended to take up to twice its length; with itself, OR makes one that fits.  A small
+-- bucket of which all entries were read is not appended to: `anew` gets its name, and what it is to be set to.
+local function put_in(bucket, key, number, entries, anew)
+  local entry, n = key .. struct.pack('<I4', number), anew and #anew
   if entries and #entries < SMALLEST then
-    redis.call('SET', bucket, entries .. entry)
+    anew[n + 1], anew[n + 2] = bucket, entries .. entry
   elseif redis.call('APPEND', bucket, entry) <= SMALL then
     redis.call('BITOP', 'OR', bucket, bucket)
   end

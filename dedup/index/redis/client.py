@@ -280,7 +280,6 @@ def limits() -> str:
     return "".join((*numbers, f"local BITS_APART = '{bits_apart()}'\n"))
 
 
-@cache
 def source(verb: str) -> bytes:
     """The text of a script, with what it needs before it."""
     lua = files("dedup.index.redis") / "lua"

@@ -13,7 +13,6 @@ import hashlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -284,7 +283,6 @@ class Cluster(Server):
             await node.connection_pool.disconnect()
 
 
-@cache
 def source(verb: str) -> bytes:
     """The text of a script, with what it needs before it."""
     if verb not in OWN:

@@ -59,7 +59,8 @@ class ScenePage(NamedTuple):
         hrefs = (href.partition("#")[0] for href, _ in self.anchors)
         # Most are of this kind, and a simulation would spend half its time in urljoin.
         found = {
-            f"{host}{href}" if re.match(r"/\w", href) else urljoin(self.url, href): None for href in hrefs
+            f"{host}{href}" if href[:1] == "/" != href[1:2] else urljoin(self.url, href): None
+            for href in hrefs
         }
         found.pop(self.url, None)
         return list(found)

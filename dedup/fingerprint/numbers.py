@@ -12,9 +12,9 @@ import xxhash
 
 from dedup.compiled import fast
 from dedup.fingerprint.features import Features
-from dedup.fingerprint.shingles import Hashes, hash_octets, hash_tokens
+from dedup.fingerprint.shingles import Hashes, hash_octets
 from dedup.fingerprint.sketch import EMPTY, Sketcher
-from dedup.page.tokens import Ranges, Tokens, join
+from dedup.page.tokens import Ranges, Tokens, each_of, join
 from dedup.page.words import is_url
 
 __all__ = ["IN_MAIN", "IN_VIEW", "Maker", "Numbers"]
@@ -110,15 +110,14 @@ class Maker(NamedTuple):
 
     def hash(self, tokens: Sequence[str]) -> tuple[Hashes, Bools]:
         """Hashes of all tokens, and which of them are words."""
-        octets = join(tokens)
-        if not tokens or not _can_split(octets, tokens):
-            are_words = [not (self.keep_urls and is_url(token)) for token in tokens]
-            return hash_tokens(tokens, self.seed), np.array(are_words, np.bool_)
-        hashes = hash_octets(octets.split(b"\0"), self.seed)
+        hashes = hash_octets(each_of(tokens), self.seed)
         if not self.keep_urls:
             return hashes, np.ones(len(tokens), np.bool_)
-        each = np.frombuffer(b"\0%b\0" % octets, np.uint8)
-        is_word: Bools = each[np.flatnonzero(each == 0)[:-1] + 1] != ord("/")
+        octets = join(tokens)
+        if not tokens or not _can_split(octets, tokens):
+            return hashes, np.array([not is_url(token) for token in tokens], np.bool_)
+        around = np.frombuffer(b"\0%b\0" % octets, np.uint8)
+        is_word: Bools = around[np.flatnonzero(around == 0)[:-1] + 1] != ord("/")
         return hashes, is_word
 
 

@@ -6,7 +6,7 @@ from typing import overload
 
 from dedup.compiled import fast
 
-__all__ = ["Tokens", "join", "without"]
+__all__ = ["Tokens", "each_of", "join", "without"]
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -21,15 +21,16 @@ class Tokens(Sequence[str]):
 
     __slots__ = ("_count", "_each", "octets")
 
-    def __init__(self, octets: bytes, count: int, each: list[str] | None = None) -> None:
-        """``octets``: the tokens in UTF-8, joined by NULs; ``each``: one by one, if they are there already."""
-        self.octets, self._count, self._each = octets, count, each
+    def __init__(self, octets: bytes, count: int) -> None:
+        """``octets``: the tokens in UTF-8, joined by NULs."""
+        self.octets, self._count = octets, count
+        self._each: list[bytes] | None = None
 
     @property
-    def each(self) -> list[str]:
-        """One by one."""
+    def each(self) -> list[bytes]:
+        """One by one, in UTF-8."""
         if self._each is None:
-            self._each = self.octets.decode().split("\0") if self._count else []
+            self._each = self.octets.split(b"\0") if self._count else []
         return self._each
 
     def __len__(self) -> int:
@@ -40,18 +41,19 @@ class Tokens(Sequence[str]):
     @overload
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
-        return self.each[place]
+        found = self.each[place]
+        return found.decode() if isinstance(found, bytes) else [token.decode() for token in found]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.each)
+        return (token.decode() for token in self.each)
 
     def __eq__(self, other: object) -> bool:
-        return self.each == (other.each if isinstance(other, Tokens) else other)
+        return self.each == other.each if isinstance(other, Tokens) else list(self) == other
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return repr(self.each)
+        return repr(list(self))
 
     def __reduce__(self) -> tuple[type["Tokens"], tuple[bytes, int]]:
         return Tokens, (self.octets, self._count)
@@ -60,6 +62,11 @@ class Tokens(Sequence[str]):
 def join(tokens: Sequence[str]) -> bytes:
     """Tokens in UTF-8, joined by NULs."""
     return tokens.octets if isinstance(tokens, Tokens) else "\0".join(tokens).encode()
+
+
+def each_of(tokens: Sequence[str]) -> list[bytes]:
+    """Tokens one by one, in UTF-8."""
+    return tokens.each if isinstance(tokens, Tokens) else [token.encode() for token in tokens]
 
 
 def without(tokens: Sequence[str], ranges: Ranges) -> bytes:
@@ -71,7 +78,8 @@ def without(tokens: Sequence[str], ranges: Ranges) -> bytes:
     if fast and isinstance(tokens, Tokens):
         octets: bytes = fast.without(tokens.octets, ranges)
         return octets
-    left: list[str] = []
+    each = each_of(tokens)
+    left: list[bytes] = []
     for (_, start), (end, _) in pairwise(((0, 0), *ranges, (len(tokens), 0))):
-        left += tokens[start:end]
-    return join(left)
+        left += each[start:end]
+    return b"\0".join(left)

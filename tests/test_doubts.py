@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -24,7 +25,7 @@ class Run:
 
     async def add(self, of: str, page: str, *, done: bool = False) -> None:
         if (await self.index.states([of])) == ["absent"]:
-            await self.index.claim(of, f"http://example.org/{of}", fingerprint(of))
+            await self.index.claim(of, f"http://example.org/{of}", replace(fingerprint(of), simhash=0))
         drop = Drop(page, f"http://example.org/{page}", f"request of {page}", 0)
         self.watch.add(of, drop, done=done)
 
@@ -86,6 +87,17 @@ async def test_the_index_tells_what_became_of_another_crawlers_page() -> None:
         await run.index.release("x")
         await until(lambda: not run.watch.is_waiting())
         assert run.again == ["request of y"]
+
+
+@driven
+async def test_a_page_that_failed_and_is_done_with_another_content_answers_for_no_copy_of_the_first() -> None:
+    async with watching() as run:
+        await run.add("a", "b")
+        await run.index.release("a")
+        await run.index.claim("a", "http://example.org/a", fingerprint("another"))
+        await run.index.confirm("a")
+        await until(lambda: not run.watch.is_waiting())
+        assert run.again == ["request of b"]
 
 
 @driven

@@ -96,7 +96,14 @@ class Watch:
             with suppress(DedupError):  # the index is out of reach: it is asked again
                 for page_id, state in zip(page_ids, await self._index.states(page_ids), strict=True):
                     if not state.is_pending:
-                        self.settle(page_id, processed=state.is_done, elsewhere=True)
+                        processed = state.is_done and await self._is_as_it_was(page_id)
+                        self.settle(page_id, processed=processed, elsewhere=True)
+
+    async def _is_as_it_was(self, of_id: str) -> bool:
+        """Whether a page is filed with what others were dropped for: it may have failed, and been claimed anew."""
+        filed = await self._index.find(of_id)
+        drops = self._waiting.get(of_id, [])
+        return filed is not None and all(drop.of_simhash in (None, filed.simhash) for drop in drops)
 
     def settle(self, of_id: str, *, processed: bool, elsewhere: bool = False) -> None:
         """The kept page is done, or it has failed; ``elsewhere``: in another crawler, which may have died."""

@@ -21,6 +21,7 @@ from dedup.fingerprint.plans import possible_plans
 from dedup.index import Index, Verdict
 from dedup.index.lifecycle import State
 from dedup.index.redis.keys import LEASE_MS
+from dedup.index.redis.record import PLACES
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of
 from tests.support.redis import Line, Server
@@ -262,6 +263,10 @@ async def test_a_server_out_of_memory_files_no_half_pages_and_goes_on_when_it_ha
         assert (await index.claim("b", "http://b/", fingerprint_of(ALL_BITS))).status == "new"
 
 
+#: Where in a record the length of its sketch is, if it has no bands.
+SKETCH_AT = PLACES["band_count"] + 1
+
+
 @pytest.mark.parametrize("key", ["pending", "runs", "sequence", "t:0:0", "t:3:0", "p:1"])
 @driven
 async def test_a_key_of_another_type_gives_an_error_or_keeps_the_page(server: Server, key: str) -> None:
@@ -283,11 +288,16 @@ async def test_a_key_of_another_type_gives_an_error_or_keeps_the_page(server: Se
     [
         pytest.param(lambda record: b"", id="empty"),
         pytest.param(lambda record: record[:17], id="cut before the sketch"),
-        pytest.param(lambda record: record[:60], id="cut in the sketch"),
-        pytest.param(lambda record: record[:147], id="cut before the page id"),
+        pytest.param(lambda record: record[: SKETCH_AT + 60], id="cut in the sketch"),
+        pytest.param(lambda record: record[: SKETCH_AT + 2 + 128], id="cut before the page id"),
         pytest.param(lambda record: record[:-3] + b"\xff\xfe\xfd", id="a URL that is not UTF-8"),
-        pytest.param(lambda record: record[:16] + b"\xff\xff" + record[18:], id="a sketch of 65,535 bytes"),
-        pytest.param(lambda record: record[:16] + b"\0\0" + record[18:], id="a sketch of none"),
+        pytest.param(
+            lambda record: record[:SKETCH_AT] + b"\xff\xff" + record[SKETCH_AT + 2 :],
+            id="a sketch of 65,535 bytes",
+        ),
+        pytest.param(
+            lambda record: record[:SKETCH_AT] + b"\0\0" + record[SKETCH_AT + 2 :], id="a sketch of none"
+        ),
     ],
 )
 @driven
@@ -301,6 +311,9 @@ async def test_a_damaged_record_gives_an_error_of_ours_or_keeps_the_page(
         server.client.set("shingleback:{test}:p:1", damage(record))
         with suppress(DedupError):
             assert (await index.claim("b", "http://b/", fingerprint_of(0))).distance in (None, 0)
+        for verb in (index.find, index.annul):
+            with suppress(DedupError):
+                assert not await verb("a")
 
 
 @driven

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.evidence import Evidence, is_same_name
 from dedup.index.entry import Entry
@@ -19,7 +20,7 @@ from dedup.index.redis.client import Server
 from dedup.index.redis.copies import Copies
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import filed_as
-from dedup.index.redis.record import bits_of, unpack
+from dedup.index.redis.record import bits_of, whole
 from dedup.index.redis.shared import SharedIndex
 from dedup.index.redis.survey import survey_redis
 from dedup.index.survey import Survey
@@ -117,11 +118,10 @@ class RedisIndex(SharedIndex):
         return await self._take_back(page_id, whose="any")
 
     async def _take_back(self, page_id: str, whose: str) -> bool:
-        async with self._server.turn():
-            ((number, record),) = await filed_as(self._server, self._buckets, [page_id])
-        if not number or not record:
+        if (filed := await self._filed(page_id)) is None:
             return False
-        buckets = [place.bucket for place in self._buckets.places(unpack(record))]
+        number, entry = filed
+        buckets = [place.bucket for place in self._buckets.places(entry)]
         arguments = [self._keys.pages, number, whose]
         (taken,) = await self._session.call("release", [self._keys.released, *buckets], arguments)
         return bool(taken)
@@ -137,9 +137,21 @@ class RedisIndex(SharedIndex):
         return found
 
     async def _find(self, page_id: str) -> Entry | None:
+        filed = await self._filed(page_id)
+        return filed and filed[1]
+
+    async def _filed(self, page_id: str) -> tuple[int, Entry] | None:
+        """The number and the entry of a page."""
         async with self._server.turn():
-            ((_, record),) = await filed_as(self._server, self._buckets, [page_id])
-        return unpack(record) if record else None
+            ((number, record),) = await filed_as(self._server, self._buckets, [page_id])
+        if not number or not record:
+            return None
+        entry = whole(record)
+        if entry is None:
+            raise IndexCorruptError(
+                f"the index {self.where} is damaged: the record of a page is torn; see scrapy index check"
+            )
+        return number, entry
 
     async def _count(self) -> int:
         async with self._server.turn():

@@ -134,6 +134,9 @@ def test_a_file_may_end_anywhere(tmp_path: Path) -> None:
             )  # without the empty lines after it, it is whole
 
 
+#: A page like any other.
+SOME = next(iter(PAGES.values()))
+
 LINES: dict[str, tuple[bytes, str]] = {
     "no JSON": (b"{'url'}\n", "no_json"),
     "no object": (b"[1]\n", "no_json"),
@@ -156,6 +159,28 @@ def test_a_line_that_is_no_page_costs_itself(name: str, tmp_path: Path) -> None:
     assert [item.damaged for item in items].count(True) == (why != "no_page")
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"title": "\ud800"},
+        {"html": SOME + "\ud800"},
+        {"url": "http://example.org/\udfff"},
+        {"price": float("nan")},
+        {"fetched": 10**400},
+        {"fetched": float("-inf")},
+        {"price": -(10**4000)},
+    ],
+    ids=lambda more: f"{next(iter(more))} {next(iter(more.values()))!a:.20}",
+)
+def test_what_python_writes_as_json_is_read(more: dict[str, object], tmp_path: Path) -> None:
+    path, kept = tmp_path / "pages.jsonl", tmp_path / "kept.jsonl"
+    line = json.dumps({"url": "http://example.org/x", "html": SOME} | more) + "\n"
+    path.write_text(line, "ascii")
+    assert [item.why for item in Lines(path)] == [""]
+    assert Cleaning([str(path)], str(kept)).run().stats["dedup/new"] == 1
+    assert kept.read_text("ascii") == line
+
+
 def test_a_byte_order_mark_is_none_of_a_page(tmp_path: Path) -> None:
     path = tmp_path / "pages.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + rows())
@@ -174,6 +199,28 @@ def test_of_parquet_that_is_damaged_the_other_row_groups_are_read(tmp_path: Path
     items = list(open_input(path))
     assert [item.why for item in items] == ["packed", *[""] * 5]
     assert [item.capture.url for item in items[1:] if item.capture] == list(PAGES)[5:]
+
+
+def test_values_of_parquet_that_python_has_not_are_written_as_text(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path, kept = tmp_path / "x.parquet", tmp_path / "kept.jsonl"
+    html = pa.array([SOME.encode() + b"<p>\xff"], pa.binary())
+    columns = {
+        "url": ["http://example.org/"],
+        "html": pa.Array.from_buffers(pa.string(), 1, html.buffers()),
+        "fetched": pa.array([1_700_000_000_123_456_789], pa.timestamp("ns")),
+        "year": pa.array([10**7], pa.date32()),
+        "length": pa.array([1 << 60], pa.duration("ms")),
+        "zone": pa.array([0], pa.timestamp("s", tz="No/Where")),
+        "nested": pa.array([[{"at": 123_456_789}]], pa.list_(pa.struct([("at", pa.time64("ns"))]))),
+    }
+    pq.write_table(pa.table(columns), path)
+    (item,) = open_input(path)
+    assert item.capture
+    assert item.capture.body == html[0].as_py()
+    assert item.capture.fetched // 1000 == 1_700_000_000_123
+    assert Cleaning([str(path)], str(kept)).run().stats["dedup/new"] == 1
+    assert json.loads(kept.read_text())["year"].startswith("29349-")
 
 
 def test_of_json_lines_that_were_cut_off_the_whole_ones_are_read(tmp_path: Path) -> None:

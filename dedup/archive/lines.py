@@ -1,10 +1,11 @@
 """JSON Lines, also compressed by gzip: an object a line, with the fields html or text, and url and fetched."""
 
+import json
 import os
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from msgspec import DecodeError, Raw, Struct
 from msgspec.json import Decoder, decode
@@ -48,15 +49,19 @@ class Lines:
                     yield Item(None, None, "packed", damaged=True)
 
     def _item(self, line: bytes, *, torn: bool) -> Item:
+        octets = line.removeprefix(BOM_UTF8)
         try:
-            row = self._decode(line.removeprefix(BOM_UTF8))
-            found = capture({name: _value(getattr(row, name)) for name in FIELDS})
+            row = self._decode(octets)
+            values: Any = {name: _value(getattr(row, name)) for name in FIELDS}
         except (
             DecodeError,
             RecursionError,
             UnicodeDecodeError,
         ):  # or ValidationError, which is one of the first
+            values = _as_python_has_it(octets)
+        if not isinstance(values, dict):
             return Item(None, None, "cut_off" if torn else "no_json", damaged=True)
+        found = capture(values)
         return Item(line, found, "" if found else "no_page")
 
 
@@ -67,6 +72,14 @@ class _Row(Struct):
     html: Raw = Raw(b"null")
     text: Raw = Raw(b"null")
     fetched: Raw = Raw(b"null")
+
+
+def _as_python_has_it(line: bytes) -> Any:
+    """What else Python reads and writes as JSON: lone surrogates, NaN, and numbers of any size; None if it is none."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _value(raw: Raw) -> str | float | None:

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dedup.archive.capture import Item
 from dedup.archive.rows import capture
 
 if TYPE_CHECKING:
+    from pyarrow import Array
     from pyarrow.parquet import ParquetFile
 
 __all__ = ["Parquet"]
@@ -42,12 +43,32 @@ class Parquet:
         for group in range(self._file.metadata.num_row_groups):
             try:
                 for batch in self._file.iter_batches(ROWS, [group]):
-                    for row in batch.to_pylist():
+                    for values in zip(*map(_values, batch.columns), strict=True):
+                        row = dict(zip(batch.schema.names, values, strict=True))
                         self._read += 1
                         found = capture(row)
                         yield Item(row, found, "" if found else "no_page")
             except (OSError, ValueError):  # of which those of pyarrow are subclasses
                 yield Item(None, None, "packed", damaged=True)
+
+
+def _values(column: "Array") -> list[Any]:
+    """The values of a column.  Where Python has none like it, it is text: of times in nanoseconds, or in the year 30,000."""
+    try:
+        found: list[Any] = column.to_pylist()
+    except Exception:  # noqa: BLE001 (pyarrow lets any error pass)
+        return [_value(column.slice(place, 1)) for place in range(len(column))]
+    return found
+
+
+def _value(one: "Array") -> Any:
+    """The value of a column of one."""
+    try:
+        return one[0].as_py()
+    except Exception:  # noqa: BLE001
+        if hasattr(one[0], "as_buffer"):  # a text that is not UTF-8
+            return one[0].as_buffer().to_pybytes()
+        return one.to_string(skip_new_lines=True)[1:-1]
 
 
 def _open(path: Path) -> "ParquetFile":

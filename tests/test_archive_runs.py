@@ -172,8 +172,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "scrapy", "dedup", str(pages), "-o", str(tmp_path / "kept.jsonl")]
     started = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
     journal = tmp_path / "kept.jsonl.part" / "journal-wal"
-    while started.poll() is None and not (journal.exists() and journal.stat().st_size > 100_000):
-        pass
+    wait_until(lambda: started.poll() is not None or (journal.exists() and journal.stat().st_size > 100_000))
     children = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
     os.killpg(started.pid, signal.SIGINT)  # as a terminal does
     said = started.communicate(timeout=LIMIT)[1]

@@ -174,7 +174,7 @@ def test_hostile_data_never_raises(name: str) -> None:
         assert DETECTOR.fingerprint(text).reason is None
 
 
-@steady(300)
+@steady(2)
 @given(st.text(alphabet='{}[]":,\\ud8eaE1-. \n\ttruefalsn=;_windo', max_size=200))
 def test_no_script_raises(text: str) -> None:
     read_data([("application/json", text), ("", "__a__=" + text)])

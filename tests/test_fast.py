@@ -78,7 +78,7 @@ def both(root: etree._Element, keep_urls: bool = True, url: str = URL) -> list[d
     return [each._asdict() for each in found]
 
 
-@steady(800)
+@steady(5)
 @given(st.lists(PIECES, max_size=25).map("".join), st.booleans())
 @example(
     '<header>a<section role=search>b<header>c</header></section>d</header><a role="banner" href=x>e', True
@@ -167,7 +167,7 @@ BASES = st.sampled_from(
 )
 
 
-@steady(800)
+@steady(5)
 @given(st.lists(st.lists(URL_PIECES, max_size=6).map("".join), min_size=1, max_size=4), BASES)
 @example(["../b/c/d", "../../docs/b/B", "b/c", "../../../../docs/page.html"], "http://example.org/docs/b/B/")
 def test_both_walks_resolve_urls_alike(urls: list[str], base: str) -> None:
@@ -220,7 +220,7 @@ TOKENS = st.lists(
 )
 
 
-@steady(500)
+@steady(3)
 @given(
     TOKENS,
     TOKENS,

@@ -285,7 +285,7 @@ PAGES = st.tuples(TEXTS, BLOCKS).map(
 )
 
 
-@steady(150)
+@steady()
 @given(
     PAGES, st.sampled_from([PAGE_URL, "http://example.org/", "https://example.org/docs/a/index?x=/docs/y/"])
 )
@@ -323,7 +323,7 @@ def test_these_are_the_words_of_a_text(text: str, words: list[str]) -> None:
     assert split_tokens(text) == words
 
 
-@steady(400)
+@steady(3)
 @given(st.text().map(lambda text: text.replace("/", " ")))
 @example("\u0130\u0345 \uff9e\u0301 \u1e9e \u0958")
 def test_splitting_the_joined_tokens_again_changes_nothing(text: str) -> None:
@@ -513,13 +513,13 @@ FRAGMENTS = spaced(
 ).map(lambda fragment: fragment.replace("\xa0", " "))
 
 
-@steady(300)
+@steady(2)
 @given(st.text() | st.binary() | st.lists(FRAGMENTS, max_size=12).map("".join))
 def test_no_page_makes_the_detector_raise(page: str | bytes) -> None:
     Detector().fingerprint(page, "http://example.org/")
 
 
-@steady(300)
+@steady(2)
 @given(st.binary(), st.text() | st.sampled_from(NO_CHARSETS + NONSENSE), st.text())
 def test_no_label_or_url_makes_the_detector_raise(page: bytes, label: str, url: str) -> None:
     Detector().fingerprint(b"<p>\xe9 <a href=x>" + page, url, label)

@@ -1,6 +1,7 @@
 """Every plan of tables finds everything within its distance, by brute force; the paper's own numbers."""
 
 import random
+from collections.abc import Callable
 from functools import cache
 from itertools import combinations
 from math import ceil, comb, inf
@@ -28,15 +29,11 @@ from dedup.settings import SETTINGS
 MAX_DISTANCE = SETTINGS["max_distance"].kind.high
 
 
-def named(found: Plan) -> Any:
-    return pytest.param(found, id=f"k={found.max_distance} levels={found}")
-
-
-BLOCKS = [named(block_plan(k)) for k in range(4, MAX_DISTANCE + 1)]
-EVERY = [named(found) for k in range(MAX_DISTANCE + 1) for found in possible_plans(k)] + BLOCKS
-EXHAUSTIVE = [named(found) for k in range(4) for found in possible_plans(k)]
+BLOCKS = [block_plan(k) for k in range(4, MAX_DISTANCE + 1)]
+EVERY = [found for k in range(MAX_DISTANCE + 1) for found in possible_plans(k)] + BLOCKS
+EXHAUSTIVE = [found for k in range(4) for found in possible_plans(k)]
 SMALL = [
-    named(Plan(bits, k, levels))
+    Plan(bits, k, levels)
     for bits, k, levels in [
         (8, 0, (1,)),
         (8, 1, (2,)),
@@ -53,7 +50,25 @@ SMALL = [
         (16, 4, (5, 5)),
         (16, 2, (3, 3, 3)),
     ]
-] + [named(Plan(16, 7, (4,), flips=1)), named(Plan(12, 3, (2,), flips=1)), named(Plan(12, 5, (2,), flips=2))]
+] + [Plan(16, 7, (4,), flips=1), Plan(12, 3, (2,), flips=1), Plan(12, 5, (2,), flips=2)]
+
+
+def each(plans: list[Plan]) -> Callable[[Callable[[Plan], None]], Callable[[], None]]:
+    """Runs a test with each of these plans, in one test: there are a hundred, and most take a millisecond."""
+
+    def looped(test: Callable[[Plan], None]) -> Callable[[], None]:
+        def run() -> None:
+            for found in plans:
+                try:
+                    test(found)
+                except BaseException as error:
+                    error.add_note(f"k={found.max_distance} levels={found}")
+                    raise
+
+        run.__doc__ = test.__doc__
+        return run
+
+    return looped
 
 
 def array(numbers: list[int]) -> npt.NDArray[np.uint64]:
@@ -75,14 +90,14 @@ def flip(rng: random.Random, fingerprint: int, number: int, bits: int = 64) -> i
 # --- Permutations -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("found", EVERY + SMALL)
+@each(EVERY + SMALL)
 def test_permuting_moves_every_bit_to_a_place_of_its_own(found: Plan) -> None:
     for table in found.tables:
         moved = [table.permute(1 << bit) for bit in range(found.bits)]
         assert sorted(moved) == [1 << bit for bit in range(found.bits)]
 
 
-@pytest.mark.parametrize("found", EVERY + SMALL)
+@each(EVERY + SMALL)
 def test_permuting_moves_each_bit_by_itself(found: Plan) -> None:
     rng = random.Random(1)
     for table in found.tables:
@@ -91,7 +106,7 @@ def test_permuting_moves_each_bit_by_itself(found: Plan) -> None:
         assert table.permute(number) == sum(moved[bit] for bit in range(found.bits) if number >> bit & 1)
 
 
-@pytest.mark.parametrize("found", EVERY + SMALL)
+@each(EVERY + SMALL)
 def test_numbers_and_arrays_are_permuted_alike(found: Plan) -> None:
     rng = random.Random(2)
     numbers = [0, 2**found.bits - 1, 1 << found.bits - 1] + [rng.getrandbits(found.bits) for _ in range(20)]
@@ -106,7 +121,7 @@ def test_permuting_leaves_an_array_as_it_is() -> None:
     assert numbers.tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("found", EVERY + SMALL)
+@each(EVERY + SMALL)
 def test_a_prefix_range_holds_what_shares_the_prefix(found: Plan) -> None:
     rng = random.Random(3)
     for table in found.tables:
@@ -127,19 +142,19 @@ def missed(found: Plan, flipped: npt.NDArray[np.uint64]) -> list[int]:
     return flipped.tolist()
 
 
-@pytest.mark.parametrize("found", SMALL + EXHAUSTIVE)
+@each(SMALL + EXHAUSTIVE)
 def test_some_table_keeps_the_prefix_whichever_bits_are_flipped(found: Plan) -> None:
     assert missed(found, patterns(found.bits, found.max_distance)) == []
 
 
-@pytest.mark.parametrize("found", EVERY)
+@each(EVERY)
 def test_some_table_keeps_the_prefix_for_2_500_samples_of_each_distance(found: Plan) -> None:
     rng = random.Random(4)
     samples = [flip(rng, 0, number) for number in range(found.max_distance + 1) for _ in range(2500)]
     assert missed(found, array(samples)) == []
 
 
-@pytest.mark.parametrize("found", SMALL)
+@each(SMALL)
 def test_one_bit_more_than_planned_may_be_missed(found: Plan) -> None:
     assert missed(found, patterns(found.bits, found.max_distance + 1)) != []
 
@@ -156,7 +171,7 @@ def look_up(found: Plan, stored: npt.NDArray[np.uint64], query: int) -> set[int]
     return set(stored[candidates & near].tolist())
 
 
-@pytest.mark.parametrize("found", EVERY)
+@each(EVERY)
 def test_a_look_up_finds_exactly_what_a_linear_scan_finds(found: Plan) -> None:
     rng = random.Random(5)
     queries = [0, 2**64 - 1, 2**63] + [rng.getrandbits(64) for _ in range(5)]
@@ -216,7 +231,7 @@ def test_there_is_a_table_for_every_choice_of_blocks(
     assert found.size == len(found.tables) == size
 
 
-@pytest.mark.parametrize("found", EVERY)
+@each(EVERY)
 def test_every_plan_has_its_tables_a_long_prefix_and_not_too_many(found: Plan) -> None:
     assert found.size == len(found.tables) <= MAX_TABLES
     assert all(MIN_PREFIX <= table.prefix <= 64 for table in found.tables)

@@ -127,7 +127,7 @@ async def test_redis_judges_whatever_it_is_told_as_memory_does(
 
     monkeypatch.setattr(Evidence, "suffices", suffices)
     detector = Detector(features=Features(slots=256, bits=bits))
-    claims = random_claims(detector, seed, 250)
+    claims = random_claims(detector, seed, 150)
     options = {"detector": detector, "min_own": (0.3, 0.5, 0.9)[seed % 3]}
     async with opened_at("memory:", **options) as memory, opened(server.address, **options) as index:  # type: ignore[arg-type]
         expected = await judged(memory, claims)

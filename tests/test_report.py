@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
@@ -34,6 +34,7 @@ from tests.support.processes import scrapy
 # --- A crawl ----------------------------------------------------------------------------------------
 
 
+@cache
 def words(seed: object, count: int = 300) -> str:
     """A text that is unlike that of any other seed."""
     chance = Random(str(seed))

@@ -13,7 +13,7 @@ PAGE_URL = "http://example.org/docs/page.html"
 # --- URL tokens ---------------------------------------------------------------------------------------
 
 
-@steady(400)
+@steady(4)
 @given(LINKS, st.sampled_from([PAGE_URL, "http://example.org", "http://example.org/docs/a/B/c?q"]))
 def test_a_url_token_is_what_urljoin_and_a_plain_rule_give(link: str, base: str) -> None:
     token = url_token(link, base)

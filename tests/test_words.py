@@ -21,7 +21,7 @@ def split_words(text: str) -> list[str]:
     return fold_text(text).decode().split("\0")[:-1]
 
 
-@steady(1500)
+@steady(8)
 @given(TEXTS)
 @example("Don\u2019t \u2013 stop")
 @example("a\u2028b")

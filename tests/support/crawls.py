@@ -10,6 +10,7 @@ import random
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ ADDON = {"dedup.scrapy.Addon": 500}
 Answer = tuple[int, dict[str, str], bytes]
 
 
+@cache
 def words(seed: object, count: int = 200) -> str:
     """Makes a text that is unlike the text of any other seed."""
     chance = random.Random(str(seed))

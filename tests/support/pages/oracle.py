@@ -83,11 +83,15 @@ def tokens_of(page: str, url: str) -> list[str]:
 # --- Drawn at random ---------------------------------------------------------------------------------
 
 
-def steady(max_examples: int = 100) -> settings:
-    """Settings with which every run has the same examples."""
+def steady(times: int = 1) -> settings:
+    """Settings with which every run has the same examples, so many times as many as other tests."""
     slow = [HealthCheck.too_slow]
     return settings(
-        max_examples=max_examples, derandomize=True, database=None, deadline=None, suppress_health_check=slow
+        max_examples=times * settings().max_examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=slow,
     )
 
 

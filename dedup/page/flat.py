@@ -4,8 +4,9 @@ libxslt makes it, which takes a fraction of the time that an object of Python fo
 threads go on meanwhile, and is linear in the size of any tree.
 """
 
+import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import lru_cache
 from secrets import token_hex
 from typing import cast
 
@@ -35,7 +36,7 @@ TITLE, HEADING = "title", "h1"
 
 #: What stands on both sides of a mark.  No page can have it, since nobody can guess it.
 _CUT = token_hex(8)
-_PARTS = " | ".join(sorted(CHROME | MARGINS | CONTENT | {TITLE, HEADING}))
+_PARTS = CHROME | MARGINS | CONTENT | {TITLE, HEADING}
 _HIDDEN = " | ".join(sorted(DROPPED - {"script"}))
 _STYLESHEET = f"""
 <xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
@@ -51,7 +52,7 @@ _STYLESHEET = f"""
   <xsl:template name="image">
     <xsl:text>{_CUT}i</xsl:text><xsl:value-of select="@src"/><xsl:text>{_CUT}</xsl:text>
   </xsl:template>
-  <xsl:template match="{_PARTS}" priority="2" name="part">
+  <xsl:template match="{" | ".join(sorted(_PARTS))}" priority="2" name="part">
     <xsl:text>{_CUT}p</xsl:text><xsl:value-of select="name()"/>
     <xsl:text> </xsl:text><xsl:value-of select="@role"/><xsl:text>{_CUT}</xsl:text>
     <xsl:if test="self::a or self::area"><xsl:call-template name="link"/></xsl:if>
@@ -69,11 +70,15 @@ _STYLESHEET = f"""
   </xsl:template>
 </xsl:stylesheet>
 """
-#: What is added for pages on which a role marks chrome; it takes twice the time, since each element is asked for its role.
-_WITH_ROLES = '<xsl:template match="*[@role]" priority="1"><xsl:call-template name="part"/></xsl:template>'
-_ROLES = cast(
-    Callable[[etree._Element], list[str]], etree.XPath("descendant-or-self::*/@role", smart_strings=False)
+#: What is added for elements of which some are marked as chrome by a role.
+_WITH_ROLES = '<xsl:template match="{}" priority="1"><xsl:call-template name="part"/></xsl:template>'
+_FIND_ROLES = cast(
+    Callable[[etree._Element], list[etree._Element]], etree.XPath("descendant-or-self::*/@role/..")
 )
+#: Of how many kinds such elements are, at most; of more, or of one with a strange name, each element is asked for its role,
+#: which takes twice the time.
+MAX_KINDS = 6
+_PLAIN_NAME = re.compile(r"[a-z][a-z0-9]*").fullmatch
 
 
 def read_flat(root: etree._Element) -> Iterator[tuple[str, str, str]]:
@@ -86,15 +91,19 @@ def read_flat(root: etree._Element) -> Iterator[tuple[str, str, str]]:
     >>> list(read_flat(etree.HTML("<h1>One <b>story</b></h1><a href=/b>next</a><noscript>no</noscript>")))
     [('', '', ''), ('p', 'h1 ', '\\nOne \\nstory'), ('/', '', ''), ('h', '/b', '\\nnext')]
     """
-    first, *others = str(_transform(any(map(is_chrome_role, _ROLES(root))))(root)).split(_CUT)
+    kinds = {str(node.tag) for node in _FIND_ROLES(root) if is_chrome_role(str(node.get("role")))} - _PARTS
+    if len(kinds) > MAX_KINDS or not all(map(_PLAIN_NAME, kinds)):
+        kinds = {"*"}
+    first, *others = str(_transform(*sorted(kinds))(root)).split(_CUT)
     yield "", "", first
     for mark, text in zip(others[::2], others[1::2], strict=True):
         yield mark[0], mark[1:], text
 
 
-@cache
-def _transform(with_roles: bool) -> etree.XSLT:
-    return etree.XSLT(etree.fromstring(_STYLESHEET.replace("<!-- roles -->", _WITH_ROLES * with_roles)))
+@lru_cache(maxsize=256)
+def _transform(*kinds: str) -> etree.XSLT:
+    roles = "".join(_WITH_ROLES.format(f"{kind}[@role]") for kind in kinds)
+    return etree.XSLT(etree.fromstring(_STYLESHEET.replace("<!-- roles -->", roles)))
 
 
 def is_chrome_role(role: str) -> bool:

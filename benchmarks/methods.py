@@ -116,7 +116,7 @@ def main() -> None:
         inline = measure(
             Stream(found, detector).filter(detector.max_distance, detector.min_resemblance), truth
         )
-        tables = detector.plan(1_000_000, in_memory=True).size
+        plan = detector.plan(1_000_000, in_memory=True)
         columns_kept = len(EXACT) + max(1, detector.finder.own_keys)
         judged = np.array([found[a].reason is None and found[b].reason is None for a, b in pairs])
         near = np.array(
@@ -129,10 +129,10 @@ def main() -> None:
         curves[name] = [near[some].mean() if some.sum() >= 20 else np.nan for some in within]
         table.add_row(
             name,
-            str(len(EXACT) + tables),
+            str(len(EXACT) + plan.size),
             f"{fingerprinting * 1e6:.0f}",
             f"{claiming * 1e6:.0f}",
-            f"{12 * tables + 8 * len(EXACT) + 8 * columns_kept + 4:,}",
+            f"{plan.local_bytes + 8 * len(EXACT) + 8 * columns_kept + 4:,}",
             f"{redis_bytes(detector):,.0f}",
             f"{inline.drops:,}",
             str(inline.false),

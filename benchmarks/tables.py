@@ -61,7 +61,7 @@ def measure(design: str, simhashes: Hashes, queries: Hashes) -> str:
         filing.append(time.thread_time() - start)
     p50, p99 = times[len(times) // 2], times[len(times) * 99 // 100]
     return (
-        f"k = {k}, {plan.size} tables ({plan}) | {12 * plan.size} | {p50:.0f} | {p99:.0f} | "
+        f"k = {k}, {plan.size} tables ({plan}) | {plan.local_bytes} | {p50:.0f} | {p99:.0f} | "
         f"{sum(filing) / len(filing) * 1e6:.1f} | {max(filing) * 1e3:.1f} | {built:.1f}"
     )
 

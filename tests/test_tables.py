@@ -102,6 +102,15 @@ def test_tables_find_what_a_scan_of_all_keys_finds(plan: Plan) -> None:
     assert found > 30
 
 
+@pytest.mark.parametrize("bits", [1, 3, 4, 8])
+def test_keys_that_differ_in_the_same_bits_of_both_halves_are_as_far_apart_as_they_are(bits: int) -> None:
+    keys, differing = random_keys(2000, seed=3), (1 << bits) - 1
+    query = int(keys[0])
+    keys[-1] = query ^ (differing | differing << 32)
+    filed = SortedTables(block_plan(6), with_digests(keys))
+    assert filed.within((0, 0, query), 6, 1000) == scanned(keys, query, 6)
+
+
 @PLANS
 @pytest.mark.usefixtures("in_small_slices")
 def test_all_is_found_after_each_slice_of_a_merge(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,8 +42,11 @@ MAX_TABLES = 100
 BLOCKS = 4
 #: A plan is good enough if a query meets this many unrelated fingerprints at most (.7 ms in Redis).
 MAX_CANDIDATES = 500.0
-#: Bytes of a page in each table: 8 + 4, and in Redis what its bucket takes beside its entries (measured).
-REDIS_BYTES, LOCAL_BYTES = 17, 12
+#: For prefixes of so many bits it is listed where each begins: the tables are buckets.
+BUCKET_BITS = 16
+#: Bytes of a page in each table in Redis: 8 + 4, and what its bucket takes beside its entries (measured).  In memory the
+#: same two, or, in a bucket, half of the key.
+REDIS_BYTES, LOCAL_BYTES, BUCKET_BYTES = 17, 12, 8
 
 _T = TypeVar("_T", int, Hashes)
 
@@ -137,43 +140,20 @@ class Plan:
             for order, prefix in _orders(every_bit, self.left_out, self.levels)
         )
 
-    @cached_property
-    def nearest_first(self) -> tuple[tuple[int, int], ...]:
-        """The tables in an order in which near fingerprints are met early: of each, its place and its reach.
-
-        When a table has been read, and those before it, every fingerprint within its reach has been met.  Within d
-        bits of a query, at most d blocks differ; so tables are read until, whichever d blocks those are, the prefix
-        of one table has none of them.  Four of 28 tables reach 3 bits, eight reach 4:
-
-        >>> reaches = [reach for _, reach in plan_for(28, max_distance=6).nearest_first]
-        >>> reaches[:12], reaches[-1]
-        ([0, 1, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5], 6)
-        """
-        last, rest = self.size - 1, range(self.size)
-        if len(self.levels) > 1 or self.columns > 1:
-            return tuple((place, self.max_distance if place == last else -1) for place in rest)
-        blocks = range(self.levels[0])
-        prefixes = [set(chosen) for chosen in combinations(blocks, len(blocks) - self.max_distance)]
-        order: dict[int, int] = {}
-        for reach in range(self.max_distance + 1):
-            missed = [
-                differing
-                for differing in combinations(blocks, reach)
-                if not any(prefixes[place].isdisjoint(differing) for place in order)
-            ]
-            while missed:
-                best = max(
-                    (place for place in rest if place not in order),
-                    key=lambda place: sum(map(prefixes[place].isdisjoint, missed)),
-                )
-                missed = [differing for differing in missed if not prefixes[best].isdisjoint(differing)]
-                order[best] = reach - 1 if missed else reach
-        return tuple(order.items())
-
     @property
     def size(self) -> int:
         """Number of tables: the product over the levels of C(r, k), or of r with ``flips``, for each column."""
         return self.columns * prod(comb(blocks, self.left_out) for blocks in self.levels)
+
+    @property
+    def is_of_buckets(self) -> bool:
+        """Whether an index in memory holds it in buckets."""
+        return self.columns == 1 and {table.prefix for table in self.tables} == {BUCKET_BITS}
+
+    @property
+    def local_bytes(self) -> int:
+        """What a page takes in all tables of an index in memory."""
+        return self.size * (BUCKET_BYTES if self.is_of_buckets else LOCAL_BYTES)
 
     def candidates(self, pages: float) -> float:
         """How many unrelated fingerprints a query is expected to meet among ``pages`` of them."""
@@ -183,11 +163,11 @@ class Plan:
         """One line for people.
 
         >>> plan_for(4, max_distance=3).describe(1_000_000)
-        '4 tables (k = 3, p = 16): 61 candidates a page at 1,000,000 pages, 48 bytes a page in memory, 68 in Redis'
+        '4 tables (k = 3, p = 16): 61 candidates a page at 1,000,000 pages, 32 bytes a page in memory, 68 in Redis'
         """
         prefixes = sorted({table.prefix for table in self.tables})
         p = "..".join(str(prefix) for prefix in sorted({prefixes[0], prefixes[-1]}))
-        stores = f"{LOCAL_BYTES * self.size} bytes a page in memory"
+        stores = f"{self.local_bytes} bytes a page in memory"
         if self.flips:
             p += ", of which one bit may differ"
         else:
@@ -247,7 +227,7 @@ def block_plan(max_distance: int) -> Plan:
     >>> [block_plan(k).size for k in range(8)]
     [1, 2, 3, 4, 4, 4, 4, 4]
     >>> block_plan(6).describe(1_000_000)
-    '4 tables (k = 6, p = 16, of which one bit may differ): 1,038 candidates a page at 1,000,000 pages, 48 bytes a page in memory'
+    '4 tables (k = 6, p = 16, of which one bit may differ): 1,038 candidates a page at 1,000,000 pages, 32 bytes a page in memory'
     """
     SETTINGS["max_distance"].check(max_distance)
     if max_distance < BLOCKS:

@@ -5,8 +5,11 @@ takes the merge one slice further, so that no claim waits for it.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from dedup.fingerprint.plans import EXACT, Plan
 from dedup.fingerprint.shingles import Hashes
@@ -18,14 +21,12 @@ from dedup.index.local.table import Numbers, Sorted
 __all__ = ["SortedTables"]
 
 #: The unsorted tail may grow to this many keys, or to this share of all, before it is merged: a scan of 8,192 takes 7 us.
-TAIL, TAIL_SHARE = 1 << 13, 64
+TAIL, TAIL_SHARE = 1 << 13, 128
 #: But not to more than this many keys, which are sorted in 3 ms.
 MAX_TAIL = 1 << 15
 #: If the tables hold more for a query than this share of all pages, all keys are scanned instead, in their order:
 #: that takes 1 ns a page instead of 5 a candidate, and no page is met twice.
 SCAN_SHARE = 6
-#: For prefixes of so many bits it is listed where each begins.
-BUCKET_BITS = 16
 
 
 class SortedTables:
@@ -50,8 +51,7 @@ class SortedTables:
             column.reserve(self.size)
             column.rows[: self.size] = filed
         self._exact = [Sorted(table, np.uint32) for table in EXACT]
-        is_short = {table.prefix for table in plan.tables} == {BUCKET_BITS} and plan.columns == 1
-        self._near: Buckets | _Permuted = Buckets(plan) if is_short else _Permuted(plan)
+        self._near: Buckets | _Permuted = Buckets(plan) if plan.is_of_buckets else _Permuted(plan)
         self._covered = 0  # how many pages are in every table
         self._merging: Iterator[None] | None = None
         for _ in self._merge():
@@ -105,11 +105,10 @@ class SortedTables:
 
     def equal(self, digest: int, column: int = 0) -> list[int]:
         """Numbers of all pages with a digest, or (column 1) one of the main view, ascending."""
-        held, key = self._columns[column].rows, np.uint64(digest)
-        filed = self._exact[column].equal(digest)
-        covered = len(self._exact[column].numbers)
-        tail = (held[covered : self.size] == key).nonzero()[0] + covered
-        found: list[int] = tail.tolist()
+        held, key, exact = self._columns[column].rows, np.uint64(digest), self._exact[column]
+        filed, covered = exact.equal(digest), len(exact.numbers)
+        tail = (held[covered : self.size] == key).nonzero()[0]
+        found: list[int] = (tail + covered).tolist() if len(tail) else []
         return sorted(filed[held[filed] == key].tolist()) + found if len(filed) else found
 
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> tuple[list[list[int]], int]:
@@ -124,25 +123,42 @@ class SortedTables:
         near = distances(own[0][first : self.size], filed[0][1]) <= radius
         for column, key in filed[1:]:
             near |= distances(column[first : self.size], key) <= radius
-        numbers = near.nonzero()[0] + first
+        numbers = near.nonzero()[0]
         if found is not None and len(found):  # of a merge that is under way, some pages are in both
-            numbers = np.concatenate((found[found < first], numbers))
-        if not len(numbers):
+            numbers = np.concatenate((found[found < first], numbers + first))
+        elif len(numbers):
+            numbers += first
+        else:
             return [], 0
-        differing = np.stack([distances(column[numbers], key) for column, key in filed])
-        apart, unshared = differing.min(axis=0), np.count_nonzero(differing, axis=0)
-        rank = apart.astype(np.int64) * len(keys) + unshared << 32 | numbers
-        if len(rank) > most:
-            rank.partition(most)
-        nearest = np.sort(rank[:most])
-        starts = np.flatnonzero(np.diff((nearest >> 32) // len(keys))) + 1
-        return [group.tolist() for group in np.split(nearest & 0xFFFFFFFF, starts)], len(numbers)
+        differing = [distances(column[numbers], key) for column, key in filed]
+        apart = reduce(np.minimum, differing)
+        close = (apart <= radius).nonzero()[0]
+        if not len(close):
+            return [], 0
+        rank = apart.astype(np.int64) * len(keys)
+        if len(filed) > 1:
+            rank += sum(each != 0 for each in differing)
+        rank = (rank << 32 | numbers)[close]
+        rank.sort()
+        rank = rank[_begins(rank)]  # several tables may have one page
+        nearest = rank[:most]
+        starts = _begins((nearest >> 32) // len(keys)).nonzero()[0].tolist()
+        listed = (nearest & 0xFFFFFFFF).tolist()
+        return [listed[start:end] for start, end in pairwise((*starts, len(listed)))], len(rank)
 
     def check(self) -> None:
         """Raises AssertionError unless every table is in order and holds exactly its share of the keys."""
         for table in self._exact:
             table.check(self._columns[table.table.column].rows)
         self._near.check([column.rows for column in self._columns])
+
+
+def _begins(ordered: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which of some numbers differ from the one before them."""
+    begins = np.empty(len(ordered), bool)
+    begins[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    return begins
 
 
 class _Permuted:
@@ -152,16 +168,14 @@ class _Permuted:
         self._tables = [Sorted(table, np.uint64) for table in plan.tables]
 
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> Numbers | None:
-        """Numbers of pages with a key within ``radius`` bits, each of them once.
+        """Numbers of all pages with a key within ``radius`` bits; some of them more than once.
 
         None if the tables hold more than ``most`` candidates, none of which is then looked at.
         """
         probes = [table.probe(keys[table.table.column]) for table in self._tables]
         if sum(len(found) for _, _, found in probes) > most:
             return None
-        return np.unique(
-            np.concatenate([found[distances(values, key) <= radius] for key, values, found in probes])
-        )
+        return np.concatenate([found[distances(values, key) <= radius] for key, values, found in probes])
 
     def merge(self, columns: list[Hashes], size: int) -> Iterator[None]:
         """Files the keys of the next pages, up to a number, and stops after each slice."""

@@ -13,7 +13,7 @@ from rich.filesize import decimal
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.plans import BLOCKS, EXACT, LOCAL_BYTES, REDIS_BYTES, Plan
+from dedup.fingerprint.plans import BLOCKS, EXACT, REDIS_BYTES, Plan
 from dedup.index.redis.buckets import MAX_READ, Buckets, bucket_bits
 from dedup.index.redis.keys import Keys
 from dedup.printing import inert
@@ -71,9 +71,9 @@ def in_file(plan: Plan, pages: float) -> Needs:
     >>> from dedup.fingerprint.plans import block_plan
     >>> needs = in_file(block_plan(max_distance=6), 1e8)
     >>> needs.tables, needs.memory, needs.disk, round(needs.claim)
-    (4, 9200000000.0, 47800000000.0, 684)
+    (4, 7600000000.0, 47800000000.0, 684)
     """
-    memory = FILE_ROW + KEY * (len(EXACT) + plan.columns) + LOCAL_BYTES * plan.size
+    memory = FILE_ROW + KEY * (len(EXACT) + plan.columns) + plan.local_bytes
     looked = plan.candidates(pages)
     halves = FILE_TABLE * plan.size if plan.size > BLOCKS else 0
     disk = FILE_DISK + KEY * (plan.columns - 1)

@@ -22,9 +22,10 @@ from dedup.errors import (
     SettingsError,
 )
 from dedup.fingerprint.detector import Detector
+from dedup.index import Index
 from dedup.index.local import sqlite
 from tests.support.coroutines import driven
-from tests.support.fingerprints import fingerprint_of
+from tests.support.fingerprints import Claim, fingerprint_of
 from tests.support.stores import (
     RUN,
     change,
@@ -322,3 +323,43 @@ async def test_a_file_that_is_opened_has_each_page_under_the_keys_that_it_was_fi
             filed[n] = entry.keys
     async with opened_at(f"file:{path}", detector, scope="host") as index:
         assert {n: index._shelf.tables.keys(n) for n in filed} == filed  # type: ignore[attr-defined]
+
+
+@driven
+async def test_a_page_that_is_filed_in_the_row_of_a_forgotten_one_is_compared_by_its_own_sketch(
+    path: Path,
+) -> None:
+    async with opened_at(f"file:{path}") as index:
+        await file_and_write(index, ("first", "http://a/", fingerprint_of(0)))
+        unlike = replace(fingerprint_of(0, changed=200), digest=1)
+        assert (await index.claim("unlike", "http://b/", unlike)).status == "new"  # the first one's was read
+        await index.release("unlike")
+        await index.forget(["first"])
+        await file_and_write(index, ("second", "http://c/", fingerprint_of(0, changed=400)))
+        like = replace(fingerprint_of(0, changed=401), digest=2)
+        assert (await index.claim("like", "http://d/", like)).of == "http://c/"
+
+
+@driven
+async def test_what_is_looked_up_between_two_writes_does_not_make_the_log_grow(path: Path) -> None:
+    async with opened_at(f"file:{path}") as index:
+        store = index._shelf.store  # type: ignore[attr-defined]
+        store._writer.execute("PRAGMA wal_autocheckpoint = 10")
+        sizes = []
+        for claim in pages(60):
+            await file_and_write(index, claim)
+            sizes.append(size_of_log(path))
+        assert sizes[-1] == sizes[29]
+
+
+def size_of_log(path: Path) -> int:
+    """Says how long SQLite's log beside a file is."""
+    return os.path.getsize(f"{path}-wal")
+
+
+async def file_and_write(index: Index, claim: Claim) -> None:
+    """Files a page, waits until it is written, and looks it up."""
+    await index.claim(*claim)
+    await index.confirm(claim[0])
+    await index._confirmations.flush()  # type: ignore[attr-defined]
+    assert await index.find(claim[0])

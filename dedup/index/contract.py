@@ -120,6 +120,8 @@ class Index(ABC):
         All other methods open the index by themselves.  Raises `IndexUnavailableError`, `IndexMismatchError`
         or `IndexCorruptError`.
         """
+        if self._opened:
+            return
         async with self._opening:
             if not self._opened:
                 await self._open()

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dedup.errors import IndexCorruptError, SettingsError
+from dedup.errors import SettingsError
 from dedup.fingerprint.chrome import Chrome, View
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.evidence import Evidence, is_same_name
@@ -69,7 +69,7 @@ class LocalIndex(Index):
             self._abandoned = weakref.finalize(self, leave, self._shelf, self.run, finished=False)
             self._abandoned.atexit = False
         else:
-            self._shelf = Shelf(self.where, self.plan)
+            self._shelf = Shelf(self.where, self.parameters)
             self._shelf.begin(self.run)
         if self.hosts is not None:
             self.hosts = self._shelf.share(self.hosts)
@@ -95,7 +95,8 @@ class LocalIndex(Index):
                 live = self._shelf.live[entry.page_id]
                 live.entry = live.entry._replace(run=self.run)
             return Verdict.same(known=unchanged and state is State.RECLAIMED)
-        digests = self._shelf.tables.equal(entry.keys[0])
+        keys = entry.keys
+        digests = self._shelf.tables.equal(keys[0])
         others = self._others(entry, digests[:MAX_EQUAL])
         equal = [other for other in others.values() if other.content == entry.content]
         for other in equal:
@@ -104,16 +105,19 @@ class LocalIndex(Index):
         replaced: Entry | None = equal[0] if equal else None
         near: Near | None = None
         compared, views = 0, dict[str, View | None]()
-        groups, met = self._shelf.tables.within(entry.keys, self.detector.radius, MAX_LOOKED)
+        groups, met = self._shelf.tables.within(keys, self.detector.radius, MAX_LOOKED)
         crowded = met > MAX_LOOKED or len(digests) > MAX_EQUAL
         own = self._shelf.number(filed) if filed else None
         for apart in _batches(groups):  # the nearest first
             there = [number for number in self._shelf.held(apart) if number != own]
             crowded = crowded or compared + len(there) > MAX_COMPARED
             there = there[: MAX_COMPARED - compared]
-            found = self._resembling(entry, there)
-            others = self._others(entry, found)
             nearest = there[: max(0, MAX_NEAR - compared)] if near is None else []
+            found = self._resembling(entry, there)
+            compared += len(there)
+            if not found:
+                continue
+            others = self._others(entry, found)
             first = next((n for n in nearest if n in others and self._state(others[n]).casts_shadow), None)
             weighed = self._weighed(entry, page, others, first, views)
             enough = sorted(
@@ -130,7 +134,6 @@ class LocalIndex(Index):
                 near_one, evidence = others[first], weighed[first].evidence
                 is_same = is_same_name(page, near_one.called)
                 near = Near(near_one.url, evidence, is_same)
-            compared += len(there)
         for other, evidence in self._shown(entry, page, views):
             if self._state(other).casts_shadow:
                 alike, done = (
@@ -183,12 +186,10 @@ class LocalIndex(Index):
         """The resemblances of those pages that resemble an entry enough, by their numbers."""
         if not numbers:
             return {}
-        sketches = self._shelf.sketches(numbers)
-        if {*map(len, sketches)} != {len(entry.sketch)}:
-            raise IndexCorruptError(f"the index {self.where} is damaged: a sketch has a wrong length")
-        sketcher, least = self.detector.sketcher, self.detector.min_resemblance
-        alike = sketcher.resemblances(sketcher.words(sketches), entry.sketch).tolist()
-        return {number: found for number, found in zip(numbers, alike, strict=True) if found >= least}
+        least = self.detector.min_resemblance
+        alike = self.detector.sketcher.resemblances(self._shelf.sketches(numbers), entry.sketch)
+        enough = (alike >= least).nonzero()[0].tolist()
+        return {numbers[place]: float(alike[place]) for place in enough}
 
     async def _confirm(self, page_id: str) -> None:
         live = self._claimed.pop(page_id, None)

@@ -15,13 +15,15 @@ from itertools import count
 import numpy as np
 
 from dedup.errors import IndexCorruptError
-from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import Event, State, after
+from dedup.index.local.sketches import Sketches
 from dedup.index.local.sqlite import Store
+from dedup.index.local.table import Numbers
 from dedup.index.local.tables import SortedTables
+from dedup.index.parameters import Parameters
 
 __all__ = ["Live", "Shelf"]
 
@@ -44,7 +46,7 @@ class Live:
 class Shelf:
     """Pages by number, in the order of their claims."""
 
-    def __init__(self, where: str, plan: Plan, store: Store | None = None) -> None:
+    def __init__(self, where: str, parameters: Parameters, store: Store | None = None) -> None:
         self.where = where
         self.store = store
         self.lock = threading.RLock()
@@ -52,12 +54,14 @@ class Shelf:
         keys: Hashes | None = None
         self._rows = array("I")  # row in the file, per number; 0 = not there
         if store is not None:
-            rows, keys = store.load(plan.columns)
+            rows, keys = store.load(parameters.plan.columns)
             self._rows.frombytes(rows.tobytes())
-        self.tables = SortedTables(plan, keys)
+        self.tables = SortedTables(parameters.plan, keys)
         self.live: dict[str, Live] = {}  # by page id
         self._by_number: dict[int, Live] = {}
         self._held: dict[int, Entry] = {}  # by row
+        self._sketcher = parameters.detector.sketcher
+        self._sketches = Sketches(self._sketcher.size)
         self._gone: dict[str, int] = {}  # rows that are still in the file, by page id
         self._writing = threading.Lock()
         self._clock = count(1)
@@ -110,22 +114,26 @@ class Shelf:
         rows, live = self._rows, self._by_number
         return [number for number in numbers if rows[number] or number in live]
 
-    def sketches(self, numbers: Sequence[int]) -> list[bytes]:
-        """The sketches of pages that were not taken out, read all at once.
+    def sketches(self, numbers: Sequence[int]) -> Hashes:
+        """The sketches of pages that were not taken out, as they are compared, read all at once: uint64, shape (n, w).
 
         Those in the file are not checked: whatever is made of them has to be seen from the whole `entry`, too.
         """
-        rows = {number: self._rows[number] for number in numbers if number not in self._by_number}
-        unheld = [row for row in rows.values() if row not in self._held]
-        read = self.store.sketches(unheld) if self.store and unheld else {}
-        return [
-            self._by_number[number].entry.sketch
-            if number not in rows
-            else self._held[rows[number]].sketch
-            if rows[number] in self._held
-            else read.get(rows[number], b"")
-            for number in numbers
-        ]
+        rows: Numbers = np.frombuffer(self._rows, np.uint32)[numbers]
+        words, unheld = self._sketches.get(rows)
+        if len(unheld):
+            asked = dict(zip(unheld.tolist(), rows[unheld].tolist(), strict=True))
+            unread = [row for row in asked.values() if row]
+            read = self.store.sketches(unread) if self.store and unread else {}
+            found = [
+                read.get(row, b"") if row else self._by_number[numbers[place]].entry.sketch
+                for place, row in asked.items()
+            ]
+            if {*map(len, found)} != {self._sketcher.size}:
+                raise IndexCorruptError(f"the index {self.where} is damaged: a sketch has a wrong length")
+            words[unheld] = self._sketcher.words(found)
+            self._sketches.put(rows[unheld], words[unheld])
+        return words
 
     def _read(self, row: int, keys: tuple[int, ...]) -> Entry | None:
         entry = self._held.get(row)
@@ -262,9 +270,13 @@ class Shelf:
                 batch = [live for live in batch if self.live.get(live.entry.page_id) is live]
                 entries = [(live.row, live.entry) for live in batch]
                 gone = dict(self._gone)
+                self.store.unpin()
             rows = self.store.write(entries, gone.values(), tables)
             with self.lock:
-                for row in (*rows, *gone.values()):
+                self.store.pin()
+                written = [*rows, *gone.values()]
+                self._sketches.drop(np.array(written, np.uint32))
+                for row in written:
                     self._held.pop(row, None)
                 for live, row in zip(batch, rows, strict=True):
                     if self.live.get(live.entry.page_id) is live:

@@ -32,7 +32,7 @@ def join(
         else:
             store = Store(path, parameters)
             try:
-                shelf = Shelf(f"file:{store.name}", check(store.header).plan, store)
+                shelf = Shelf(f"file:{store.name}", check(store.header), store)
                 store.hold()
             except BaseException:
                 store.close()

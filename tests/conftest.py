@@ -33,6 +33,9 @@ LONGEST = (
     "test_tables.py",
     "test_index_commands.py",
 )
+#: What is run by processes of the tests, and imports all that Scrapy has.
+collect_ignore = ["support/preloaded.py"]
+
 PLACES = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
 
 

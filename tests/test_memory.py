@@ -4,6 +4,7 @@ import asyncio
 import gc
 import random
 from collections.abc import AsyncIterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,12 @@ from tests.support.crawls import ADDON, TWINS, Run, Walker
 PAGES, WARM, CONTENTS = 100_000, 30_000, 600
 #: Bytes that the process may grow by after that.
 SLACK = 12 << 20
-RNG = random.Random(1)
-TEXTS = [" ".join(f"word{RNG.randrange(50_000)}" for _ in range(80)) for _ in range(CONTENTS)]
+
+
+@cache
+def text(content: int) -> str:
+    rng = random.Random(content)
+    return " ".join(f"word{rng.randrange(50_000)}" for _ in range(80))
 
 
 class Handler(BaseDownloadHandler):
@@ -31,7 +36,7 @@ class Handler(BaseDownloadHandler):
         number = int(request.url.rpartition("=")[2])
         changed = number if number % 3 else 0
         links = "".join(f"<a href=/{changed}/{n}>more</a>" for n in range(4))
-        body = f"<title>Page</title><p>{TEXTS[number % CONTENTS]} changed{changed}</p>{links}"
+        body = f"<title>Page</title><p>{text(number % CONTENTS)} changed{changed}</p>{links}"
         return HtmlResponse(
             request.url, headers={"Content-Type": "text/html; charset=utf-8"}, body=body.encode()
         )

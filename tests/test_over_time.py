@@ -11,9 +11,10 @@ from filelock import FileLock
 from scrapy.utils.test import get_crawler
 
 from tests.support.crawls import ADDON, TWINS, Answer, Crawl, Run, Site, Walker, page
-from tests.support.stores import PERSISTENT, in_file
+from tests.support.stores import in_file
 
-pytestmark = PERSISTENT
+# Over a cluster, the life of a page is that of tests/test_lifecycle.py.
+pytestmark = pytest.mark.parametrize("store", ["file", "redis"])
 
 
 class Shopper(Walker):
@@ -54,12 +55,6 @@ def collecting(spider: type[Walker]) -> type[Walker]:
             self.items.append(item["path"])
 
     return Collecting
-
-
-@pytest.fixture(params=["memory", "file", "redis"])
-def store(request: pytest.FixtureRequest) -> str:
-    """Over a cluster, the life of a page is that of tests/test_lifecycle.py."""
-    return str(request.param)
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import pytest
 
 from tests.support.projects import project  # noqa: F401
 
-HERE = Path(__file__).parent
+HERE = f"{Path(__file__).parent}/"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if str(item.path).startswith(HERE):
             item.add_marker("companions" if "companions" in item.path.parts else "plugins")

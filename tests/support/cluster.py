@@ -142,8 +142,9 @@ class Cluster:
 
     def move_slots(self, slots: Sequence[int], to: Node, pause: float = 0.0) -> None:
         """Moves slots and their keys to another master, as redis-cli does, key by key."""
+        masters = self.masters()
         for slot in slots:
-            owner = next(node for node in self.masters() if self.has(node, slot))
+            owner = next(node for node in masters if self.has(node, slot))
             if owner is to:
                 continue
             to.client.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.name)
@@ -152,7 +153,7 @@ class Cluster:
                 with suppress(redis.ResponseError):
                     owner.client.execute_command("MIGRATE", "127.0.0.1", to.port, keys[0], 0, 5000)
                 time.sleep(pause)
-            for node in (to, owner, *self.masters()):
+            for node in (to, owner, *masters):
                 node.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", to.name)
 
     def has(self, node: Node, slot: int) -> bool:

@@ -125,6 +125,6 @@ def _note_verdicts(
 def _add(stats: Counts, counts: Mapping[str, Any]) -> None:
     for name, value in counts.items():
         if isinstance(value, int | float):
-            stats.inc_value(name, value)  # type: ignore[arg-type] # seconds are floats
+            stats.inc_value(name, value)  # seconds are floats
         else:
             stats.set_value(name, value)

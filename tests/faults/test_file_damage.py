@@ -383,7 +383,7 @@ def test_what_is_no_file_is_refused_at_once(path: Path, name: str) -> None:
 @pytest.mark.parametrize(("number", "age"), [(LAYOUT + 1, "newer"), (UNPACKED - 1, "older")])
 def test_an_index_of_another_format_is_said_to_be_newer_or_older(filled: Path, number: int, age: str) -> None:
     filled.write_bytes(of_format(filled.read_bytes(), number))
-    with pytest.raises(IndexMismatchError, match=rf"{age} version.* format is {number}\b.*{LAYOUT}\b"):
+    with pytest.raises(IndexMismatchError, match=rf"{age} version.* layout is {number}\b.*{LAYOUT}\b"):
         try_to_open(filled)
 
 

@@ -287,6 +287,26 @@ async def test_a_run_that_confirms_a_claim_that_was_annulled_is_not_heard_unless
 
 
 @PERSISTENT
+@pytest.mark.parametrize("event", ENDS)
+@driven
+async def test_what_a_run_that_died_has_handed_over_is_not_known(world: World, event: Event) -> None:
+    """Its items may have been in a buffer, and an incremental crawl would leave them out for ever."""
+    async with brought(world, State.DONE):
+        for last in (event, Event.FINISH):
+            await world.happen(last)
+            for content in (PAGE, PAGE, COPY):
+                verdict = await world.run.claim(*content)
+                if content is COPY:
+                    assert (verdict.status, verdict.of) == ("duplicate", PAGE[1])
+                    await world.run.release(PAGE[0])
+                    verdict = await world.run.claim(*content)
+                    await world.run.release(COPY[0])
+                assert verdict.known == (last is not Event.DIE)
+            await world.run.claim(*PAGE)
+            await world.happen(Event.CONFIRM)
+
+
+@PERSISTENT
 @pytest.mark.parametrize("event", [Event.ANNUL, Event.FORGET])
 @pytest.mark.parametrize("said", [Event.CONFIRM, Event.RELEASE])
 @driven

@@ -38,7 +38,7 @@ class Verdict:
     evidence: Evidence | None = field(default=None, compare=False)
     #: Of a new page, the first of its `MAX_NEAR` nearest candidates that it resembles enough.
     near: Near | None = field(default=None, compare=False)
-    #: Of a page that is kept, whether an earlier run has handed over this very content.
+    #: Of a page that is kept, whether an earlier run, which did not die, has handed over this very content.
     known: bool = field(default=False, compare=False)
     #: Of a page that is kept, whether more are like it than a claim looks at: it may be a near-duplicate of another.
     crowded: bool = field(default=False, compare=False)

@@ -91,10 +91,11 @@ class LocalIndex(Index):
         state = self._state(filed)
         unchanged = filed is not None and filed.content == entry.content
         if filed is not None and (state.is_pending or state.is_done):
-            if state.is_pending and unchanged:
-                live = self._shelf.live[entry.page_id]
-                live.entry = live.entry._replace(run=self.run)
-            return Verdict.same(known=unchanged and state is State.RECLAIMED)
+            if not (state.is_pending and unchanged):
+                return Verdict.same()
+            live = self._shelf.live[entry.page_id]
+            live.entry = live.entry._replace(run=self.run)
+            return Verdict.same(known=live.known)
         keys = entry.keys
         digests = self._shelf.tables.equal(keys[0])
         others = self._others(entry, digests[:MAX_EQUAL])
@@ -144,9 +145,9 @@ class LocalIndex(Index):
             replaced = replaced or other
         if filed is not None and unchanged:
             self._shelf.reclaim(filed, self.run)
-            return Verdict.same(known=True, crowded=crowded)
+            return Verdict.same(known=self._shelf.is_known(filed), crowded=crowded)
         self._shelf.file(entry, replaced.page_id if replaced else None, filed)
-        return Verdict.new(near, known=bool(equal), crowded=crowded)
+        return Verdict.new(near, known=any(map(self._shelf.is_known, equal)), crowded=crowded)
 
     def _shown(
         self, entry: Entry, page: Fingerprint, views: dict[str, View | None]

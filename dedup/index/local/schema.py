@@ -11,7 +11,7 @@ BY_RUN = "CREATE INDEX IF NOT EXISTS pages_by_run ON pages (run, filed);"
 SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {LAYOUT};
-CREATE TABLE header (           -- parameters, and the process that holds the file
+CREATE TABLE header (           -- parameters, the process that holds the file, and runs that are open or have died
     name TEXT PRIMARY KEY, value TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE pages (

@@ -9,12 +9,13 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
 
-from dedup.errors import IndexCorruptError
+from dedup.errors import DedupError, IndexCorruptError
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
@@ -41,6 +42,7 @@ class Live:
     row: int = 0  # the row in which the file has it, from an earlier run
     replaces: str | None = None  # the page of an earlier run in whose place it was met
     before: Entry | None = None  # what it is again if it is released, where no file has it
+    known: bool = False  # of a RECLAIMED one, whether it `is_known`
 
 
 class Shelf:
@@ -73,6 +75,8 @@ class Shelf:
 
     def begin(self, run: str) -> None:
         """A run begins, or is opened once more."""
+        if self.store:
+            self.store.begin(run)
         self._times[run] += 1
         self._began.setdefault(run, next(self._clock))
 
@@ -98,6 +102,9 @@ class Shelf:
                     self.release(live)
             if finished:
                 self._ended[run] = next(self._clock)
+            if self.store:
+                with suppress(DedupError):  # then it seems to have died
+                    self.store.end(run)
         return not self._began
 
     # --- Pages
@@ -163,6 +170,10 @@ class Shelf:
         row = self.store.row(page_id) if self.store else 0
         return 0 if self._gone.get(page_id) == row else row
 
+    def is_known(self, entry: Entry) -> bool:
+        """Whether the run that has handed over a page was closed: what one that died has handed over may be lost."""
+        return self.store is None or entry.run not in self.store.died
+
     def state(self, entry: Entry | None, run: str) -> State:
         """What a page is to a run."""
         if entry is None:
@@ -184,11 +195,13 @@ class Shelf:
 
     def reclaim(self, entry: Entry, run: str) -> None:
         """A run has met a page of an earlier run."""
-        state = after(State.EARLIER, Event.CLAIM)
+        state, known = after(State.EARLIER, Event.CLAIM), self.is_known(entry)
         if live := self.live.get(entry.page_id):  # no file has it
             live.entry, live.state, live.before = entry._replace(run=run), state, live.entry
+            live.known = known
             return
-        live = Live(entry._replace(run=run), self.number(entry), state, self._row(entry.page_id))
+        row = self._row(entry.page_id)
+        live = Live(entry._replace(run=run), self.number(entry), state, row, known=known)
         self.live[entry.page_id] = self._by_number[live.number] = live
 
     def confirm(self, live: Live, run: str) -> None:

@@ -66,6 +66,7 @@ class Store(IndexFile):
         super().__init__(path)
         self._connections: list[sqlite3.Connection] = []
         self._unpacked: tuple[Numbers, Hashes] | None = None  # what a file of before is to have packed
+        self.died: set[str] = set()  #: runs that were never closed
         with self._errors():
             if os.path.lexists(self.path):  # before anything is created beside what is not ours
                 self._header()
@@ -112,11 +113,24 @@ class Store(IndexFile):
             with self._writer:
                 self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
                 self._writer.execute(BY_RUN)
+                self._writer.execute("UPDATE header SET value = 'died' WHERE name LIKE 'run %'")
+                died = self._writer.execute("SELECT substr(name, 5) FROM header WHERE name LIKE 'run %'")
+                self.died = {run for (run,) in died}
                 if self._unpacked is not None:
                     self._writer.execute(segments.SCHEMA)
                     put(self._writer, pack(*self._unpacked))
                     self._writer.execute(f"PRAGMA user_version = {LAYOUT}")
                     self._unpacked = None
+
+    def begin(self, run: str) -> None:
+        """Notes that a run has begun: if it is not noted that it has ended, it has `died`."""
+        with self._errors(), self._writer:
+            self._writer.execute("REPLACE INTO header VALUES (?, 'open')", (f"run {run}",))
+
+    def end(self, run: str) -> None:
+        """Notes that a run was closed."""
+        with self._errors(), self._writer:
+            self._writer.execute("DELETE FROM header WHERE name = ?", (f"run {run}",))
 
     def check_identity(self) -> None:
         """Raises `IndexMismatchError` if this is no longer the file of its name."""

@@ -48,6 +48,7 @@ class _Other(NamedTuple):
     page: bytes
     entry: Entry
     state: State
+    is_known: bool = True  #: whether the run that has handed it over was closed
 
 
 def apart(a: Entry, b: Entry) -> int:
@@ -72,7 +73,8 @@ class Judge:
         tried: list[_Other] = []
         for page, record in met.items():
             if settled := record.settled:
-                filed.append(_Other(settled.number, page, settled.entry, state_of(record, leases)))
+                is_known = not leases.have_died(settled.entry.run)
+                filed.append(_Other(settled.number, page, settled.entry, state_of(record, leases), is_known))
             if record.phase is Phase.TRYING and leases.are_alive(record.entry.run):
                 tried.append(_Other(record.number, page, record.entry, State.PENDING))
         found, kept = self.compare(filed)
@@ -94,8 +96,8 @@ class Judge:
         others = self._beside(others)
         if equal := self._equal(others):
             return equal, Kept()
-        same = [other.entry for other in others if other.entry.content == entry.content]
-        replaced = same[0].page_id if same else None
+        same = [other for other in others if other.entry.content == entry.content]
+        replaced = same[0].entry.page_id if same else None
         near: Near | None = None
         distances = {other.page: apart(entry, other.entry) for other in others}
         close = sorted(
@@ -120,7 +122,7 @@ class Judge:
                 resemblance = self._detector.sketcher.resemblance(entry.sketch, other.entry.sketch)
                 return Found(other.entry, resemblance, other.state.is_done, "view", evidence), Kept()
             replaced = replaced or other.entry.page_id
-        return None, Kept(near, bool(same), replaced)
+        return None, Kept(near, any(other.is_known for other in same), replaced)
 
     def _beside(self, others: Iterable[_Other]) -> list[_Other]:
         """Other pages of this one's scope, the earliest first; what is dead is of no use to anybody."""

@@ -104,7 +104,9 @@ class Outcome(NamedTuple):
     status: str  #: "new", "same" or "duplicate"
     record: Record | None  #: as it is stored, unless it is a duplicate
     judgement: Judgement = Judgement()
-    known: bool = False  #: whether an earlier run has filed this very content at this page
+    known: bool = (
+        False  #: whether an earlier run, which did not die, has filed this very content at this page
+    )
 
 
 Judge = Callable[[Mapping[bytes, Record], Leases], Judgement]
@@ -118,13 +120,13 @@ def claim(page: bytes, entry: Entry, number: int, judge: Judge) -> Generator[Do,
         match state_of(there, leases):
             case State.DONE | State.SAFE if there and there.settled is there:
                 return Outcome("same", None)
-            case State.PENDING | State.RECLAIMED as state if there and there.settled is there:
+            case State.PENDING | State.RECLAIMED if there and there.settled is there:
                 if there.entry.content != entry.content:
                     return Outcome("same", None)  # whoever has claimed it says what becomes of it
                 # Rows claim pending, claim reclaimed: it now belongs to this run.
                 mine = there._replace(entry=there.entry._replace(run=entry.run))
                 if mine == there or (yield Swap(page, there, mine)) is None:
-                    return Outcome("same", mine, known=state is State.RECLAIMED)
+                    return Outcome("same", mine, known=_is_known(there.before, leases))
                 continue
         if _is_tried_elsewhere(there, entry, leases) and (yield Wait()):
             continue
@@ -138,11 +140,12 @@ def claim(page: bytes, entry: Entry, number: int, judge: Judge) -> Generator[Do,
         if judgement.verdict is not None:
             yield from _withdraw(page, own)
             return Outcome("duplicate", None, judgement)
-        kept, known = _kept(own, leases)
+        kept = _kept(own, leases)
         if (yield Swap(page, own, kept)) is None:
             if before and kept.before is None:
                 yield Unfile(before.entry, entry)  # row change earlier: what it was is forgotten
-            return Outcome("same" if known else "new", kept, judgement, known)
+            status = "same" if kept.before else "new"
+            return Outcome(status, kept, judgement, _is_known(kept.before, leases))
     raise AssertionError
 
 
@@ -153,12 +156,17 @@ def _is_tried_elsewhere(there: Record | None, entry: Entry, leases: Leases) -> b
     return there.entry.run != entry.run and leases.are_alive(there.entry.run)
 
 
-def _kept(own: Record, leases: Leases) -> tuple[Record, bool]:
-    """A page that was tried as it is kept; and whether it is one of an earlier run that is as it was."""
+def _kept(own: Record, leases: Leases) -> Record:
+    """A page that was tried as it is kept: what it was before stays if it is one of an earlier run that is as it was."""
     before = own.before
     if state_of(before, leases) is State.EARLIER and before and before.entry.content == own.entry.content:
-        return own._replace(phase=Phase.KEPT, entry=before.entry._replace(run=own.entry.run)), True
-    return own._replace(phase=Phase.KEPT, before=None), False
+        return own._replace(phase=Phase.KEPT, entry=before.entry._replace(run=own.entry.run))
+    return own._replace(phase=Phase.KEPT, before=None)
+
+
+def _is_known(before: Record | None, leases: Leases) -> bool:
+    """Whether the run that has handed over a page of before was closed."""
+    return before is not None and not leases.have_died(before.entry.run)
 
 
 def _settle(page: bytes, own: Record, judge: Judge) -> Generator[Do, Any, Judgement]:

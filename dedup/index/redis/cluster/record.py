@@ -105,6 +105,10 @@ class Leases(NamedTuple):
     def are_alive(self, run: str) -> bool:
         return run == self.run or self.now < self.ends.get(run, 0) <= self.now + self.length
 
+    def have_died(self, run: str) -> bool:
+        """Whether a run was never closed: what it has handed over may be lost."""
+        return self.ends.get(run, 0) > 0 and not self.are_alive(run)
+
     def have_finished(self, run: str) -> bool:
         """Whether a run has finished since the one that asks began."""
         return self.began < -self.ends.get(run, 0) <= self.last

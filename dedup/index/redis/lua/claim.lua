@@ -121,7 +121,7 @@ if was == 'pending' and unchanged then -- row claim pending
   return answer('same', 0, 0, filed)
 elseif was == 'reclaimed' and unchanged then -- row claim reclaimed
   redis.call('HSET', pending, filed, run)
-  return answer('same', 1, 0, filed)
+  return answer('same', has_died(filed_by(pages .. filed)) and 0 or 1, 0, filed)
 elseif was == 'pending' or was == 'reclaimed' or was == 'done' or was == 'safe' then
   return answer('same', 0, 0, 0) -- rows claim done, claim safe
 end
@@ -136,7 +136,7 @@ end
 local known, replaced = 0, nil -- whether an earlier run has filed this content; the page of which this takes the place
 local function note_earlier(candidate, stored)
   if id_of(stored) == own_id or state_of(candidate, pages .. candidate) ~= 'earlier' then return end
-  if same_content(stored) then known = 1 end
+  if same_content(stored) and not has_died(as_text(stored:sub(RUN_AT, RUN_END))) then known = 1 end
   replaced = replaced or id_of(stored)
 end
 
@@ -453,7 +453,7 @@ if same_view then return same_view end
 
 if was == 'earlier' and unchanged then -- row claim earlier
   redis.call('HSET', pending, filed, run)
-  return answer('same', 1, crowded, filed)
+  return answer('same', has_died(filed_by(pages .. filed)) and 0 or 1, crowded, filed)
 elseif was == 'dead' and unchanged then -- row claim dead
   redis.call('HSET', pending, filed, run)
   file_for(pages .. filed, record:sub(RUN_AT, RUN_END))

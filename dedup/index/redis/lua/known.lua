@@ -39,6 +39,10 @@ local function is_alive(other)
   return other == run or (end_of(other) > now and end_of(other) <= now + lease)
 end
 
+local function has_died(other) -- it has never been closed: what it has handed over may be lost
+  return end_of(other) > 0 and not is_alive(other)
+end
+
 local function has_finished_since(other) -- since this run began; if it was earlier: row begin safe
   return -end_of(other) > began and -end_of(other) <= last
 end

@@ -258,6 +258,20 @@ async def test_what_was_handed_over_stays_filed_whatever_fails_later(run: Filter
 
 
 @driven
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_page_of_which_an_item_failed_is_filed_no_more(run: Filtering, is_late: bool) -> None:
+    async with run() as it:
+        await it.judge("a", "story")
+        assert await it.judge("b", "story", origin="request of b") == "drop: /a"
+        if is_late:
+            await it.filter.handed_over("a")
+        await it.filter.item_failed("a")
+        await it.filter.handed_over("a")
+        assert await it.judge("c", "story") == "keep: new"
+        assert it.crawl.again == ([] if is_late else ["request of b"])
+
+
+@driven
 async def test_what_was_fetched_again_is_not_dropped_for_an_uncertain_page_once_more(run: Filtering) -> None:
     async with run() as it:
         await it.judge("a", "story")

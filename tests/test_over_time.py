@@ -156,6 +156,35 @@ def test_a_page_on_which_an_incremental_crawl_failed_is_handed_over_by_the_next(
     assert items.crawl(site, DEDUP_INCREMENTAL=True) == ["/a"]
 
 
+class Failing:
+    """A pipeline that fails on the item of /a, at once or when the page has long been handed over."""
+
+    def __init__(self, wait: float = 0.0) -> None:
+        self.wait = wait
+
+    async def process_item(self, item: dict[str, str]) -> dict[str, str]:
+        if self.wait:
+            await asyncio.sleep(self.wait)
+        if item["path"] == "/a":
+            raise OSError("the database is away")
+        return item
+
+
+class FailingLate(Failing):
+    def __init__(self) -> None:
+        super().__init__(0.7)
+
+
+@pytest.mark.parametrize("pipeline", [Failing, FailingLate])
+def test_an_item_on_which_a_pipeline_failed_is_handed_over_by_the_next_incremental_crawl(
+    items: Items, pipeline: type[Failing]
+) -> None:
+    site = {"/": page("home", "/a"), "/a": page("X")}
+    assert items.crawl(site, DEDUP_INCREMENTAL=True, ITEM_PIPELINES={pipeline: 1}) == ["/"]
+    assert items.crawl(site, DEDUP_INCREMENTAL=True) == ["/a"]
+    assert items.crawl(site, DEDUP_INCREMENTAL=True) == []
+
+
 # --- One crawl in parts ----------------------------------------------------------------------------------
 
 

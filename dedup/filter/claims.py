@@ -258,6 +258,11 @@ class Claimant:
             self._claimed.discard(page_id)
             await self._try(self._index.release(page_id))
 
+    async def forget(self, page_id: str) -> None:
+        """The page that was handed over was not processed after all."""
+        self._aside.pop(page_id, None)
+        await self._try(self._index.forget([page_id]))
+
     async def close(self, *, finished: bool) -> None:
         """Files what is set aside if that can be done now, and lets go of the index.
 
@@ -274,7 +279,7 @@ class Claimant:
         self._claimed.clear()
         await self._try(self._index.close(finished=finished))
 
-    async def _try(self, work: Awaitable[None]) -> None:
+    async def _try(self, work: Awaitable[object]) -> None:
         try:
             await work
         except DedupError as error:

@@ -197,13 +197,21 @@ class Filter:
 
     async def handed_over(self, page_id: str) -> None:
         """The output of a page has reached the crawler: its claim is confirmed."""
-        await self._claimant.confirm(page_id)
-        self._watch.settle(page_id, processed=True)
+        if self.is_open(page_id):  # else an item of it has failed already, and nothing is done for the page
+            await self._claimant.confirm(page_id)
+            self._watch.settle(page_id, processed=True)
 
     async def failed(self, page_id: str) -> None:
         """A page could not be processed: its claim is taken back."""
         await self._claimant.release(page_id)
         self._watch.settle(page_id, processed=False)
+
+    async def item_failed(self, page_id: str) -> None:
+        """An item of a page could not be processed: the page has failed, even if its output was handed over before."""
+        if self.is_open(page_id):
+            await self.failed(page_id)
+        else:
+            await self._claimant.forget(page_id)
 
     async def asked_again(self, page_id: str, simhash: int | None, *, alike: bool) -> None:
         """The callback of a page has sent the page's own request again: it could do nothing with what it got.

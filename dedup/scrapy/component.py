@@ -13,7 +13,14 @@ from dedup.scrapy.signals import filter_opened, near_duplicate
 __all__ = ["Component"]
 
 _OWN = {"filter_opened": filter_opened, "near_duplicate": near_duplicate}
-_SCRAPYS = ("response_received", "spider_closed", "spider_error", "spider_idle", "spider_opened")
+_SCRAPYS = (
+    "item_error",
+    "response_received",
+    "spider_closed",
+    "spider_error",
+    "spider_idle",
+    "spider_opened",
+)
 #: The signals that a component may hear, each by the method that bears its name.
 HEARD = _OWN | {name: getattr(signals, name) for name in _SCRAPYS}
 

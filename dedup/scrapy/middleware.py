@@ -5,6 +5,7 @@ import os
 from collections.abc import Container, Coroutine
 from contextlib import suppress
 from typing import Any
+from weakref import WeakSet
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
@@ -23,7 +24,7 @@ from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import leave_run, take_run
-from dedup.scrapy.judgement import FLAG, NearDuplicate, is_harvested, remember
+from dedup.scrapy.judgement import FLAG, NearDuplicate, is_harvested, outcome_of, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.settings import Options, in_memory, read_settings, spelled, unheard_shard
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
@@ -60,6 +61,7 @@ class NearDuplicateMiddleware(Component):
         self._kept: dict[Request, str] = {}  # page ids of those that the engine is not yet done with
         self._dropped: dict[str, None] = {}  # page ids that an errback was told of, oldest first
         self._logger = logger_for(crawler, __name__)
+        self._spoiled: WeakSet[Response] = WeakSet()  # pages of which an item failed
         self._tasks: set[asyncio.Task[None]] = set()  # else they might be collected while running
 
     async def spider_opened(self, spider: Spider) -> None:
@@ -205,6 +207,15 @@ class NearDuplicateMiddleware(Component):
         request = getattr(response, "request", None)
         if self.filter is not None and request is not None:
             self._do(self.filter.failed(page_id(self.crawler, request)))
+
+    def item_error(self, response: Response | None, spider: Spider) -> None:
+        """A pipeline failed on an item of a page."""
+        outcome = outcome_of(response) if isinstance(response, Response) else None
+        if self.filter is None or response is None or response.request is None or outcome is None:
+            return
+        if outcome.verdict.status in {"new", "same"} and response not in self._spoiled:
+            self._spoiled.add(response)
+            self._do(self.filter.item_failed(page_id(self.crawler, response.request)))
 
     def spider_idle(self) -> None:
         """Nothing is left to be crawled, it seems."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 from hypothesis import settings
 
 from tests.support.cluster import Cluster, running_cluster
@@ -95,9 +96,15 @@ def address(store: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
         return "memory:"
     if store == "file":
         return f"file:{tmp_path / 'index.sqlite'}"
+    # Where all keys are looked through, those of earlier tests would be, too.
     if store == "cluster":
-        return str(request.getfixturevalue("cluster_of_all").address)
-    return f"unix://{request.getfixturevalue('redis_socket')}"
+        cluster = request.getfixturevalue("cluster_of_all")
+        cluster.empty()
+        return str(cluster.address)
+    socket = str(request.getfixturevalue("redis_socket"))
+    with redis.Redis(unix_socket_path=socket) as client:
+        client.flushall()
+    return f"unix://{socket}"
 
 
 @pytest.fixture

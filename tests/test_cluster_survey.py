@@ -100,8 +100,7 @@ DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[int]]] =
 
 @pytest.fixture
 def stored(cluster_of_all: Cluster, namespace: str) -> Stored:
-    for master in cluster_of_all.masters():
-        master.client.flushall()  # the contents of all are compared
+    cluster_of_all.empty()  # the contents of all are compared
     return Stored(cluster_of_all, namespace)
 
 

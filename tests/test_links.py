@@ -20,27 +20,24 @@ def scene(name: str, small: bool = False) -> Scene:
     return replace(made, articles=8) if small and isinstance(made, Sessions) else made
 
 
-def crawl(name: str, small: bool = False, **options: object) -> Result:
+def crawl(name: str, small: bool = False, **options: object) -> tuple[Result, set[str]]:
+    """What came of a crawl, and the contents that it has found."""
     links = Links(skip="skip" in options) if options.get("follow") == "yield" or "skip" in options else None
     options.pop("skip", None)
-    return asyncio.run(simulate(scene(name, small), by_truth(), links, most=CAP, **options))  # type: ignore[arg-type]
-
-
-def contents(name: str, result: Result, small: bool = False) -> set[str]:
-    """What the kept pages show."""
-    site = scene(name, small)
-    return {page.content for url in result.kept if (page := site.fetch(url))}
+    found: set[str] = set()
+    done = asyncio.run(simulate(scene(name, small), by_truth(found), links, most=CAP, **options))  # type: ignore[arg-type]
+    return done, found
 
 
 @cache
 def everything(name: str, small: bool = False) -> frozenset[str]:
     """The contents that a crawl finds which follows all links; of endless sites, the first ones."""
     order = "breadth first" if scene(name).endless else "depth first"
-    return frozenset(contents(name, crawl(name, small, follow="all", order=order), small))
+    return frozenset(crawl(name, small, follow="all", order=order)[1])
 
 
-def lost(name: str, result: Result, small: bool = False) -> int:
-    return len(everything(name, small) - contents(name, result, small))
+def lost(name: str, found: set[str], small: bool = False) -> int:
+    return len(everything(name, small) - found)
 
 
 #: With links of near-duplicates followed by their yield: the most downloads, and the most contents that are lost.
@@ -68,15 +65,15 @@ YIELD = {
 
 @pytest.mark.parametrize("name", SCENES)
 def test_links_of_near_duplicates_are_followed_as_far_as_they_bring_new_content(name: str) -> None:
-    result = crawl(name, small=True, follow="yield")
+    result, found = crawl(name, small=True, follow="yield")
     downloads, may_be_lost = YIELD[name]
     assert result.ended
     assert result.downloads <= downloads
-    assert lost(name, result, small=True) <= may_be_lost
+    assert lost(name, found, small=True) <= may_be_lost
 
 
 def test_by_default_what_is_behind_near_duplicates_is_lost() -> None:
-    assert [lost(name, crawl(name)) for name in ("hidden", "versions")] == [16, 134]
+    assert [lost(name, crawl(name)[1]) for name in ("hidden", "versions")] == [16, 134]
 
 
 #: With links of kept pages skipped as well: the most downloads.
@@ -94,9 +91,9 @@ SKIP = {
 
 @pytest.mark.parametrize("name", SKIP)
 def test_links_of_kept_pages_can_be_skipped_if_pages_like_them_bring_nothing(name: str) -> None:
-    result = crawl(name, follow="yield", skip=True)
+    result, found = crawl(name, follow="yield", skip=True)
     assert result.ended
-    assert lost(name, result) == 0
+    assert lost(name, found) == 0
     assert result.downloads <= SKIP[name]
 
 
@@ -114,7 +111,7 @@ def test_a_parameter_is_learnt_by_pages_that_lack_it() -> None:
 
 
 def test_a_crawl_is_the_same_each_time() -> None:
-    once, again = (crawl("versions", follow="yield") for _ in range(2))
+    once, again = (crawl("versions", follow="yield")[0] for _ in range(2))
     assert list(once.statuses) == list(again.statuses)
     assert once.parked == again.parked
 

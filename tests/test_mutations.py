@@ -25,7 +25,7 @@ from tests.support.pages.mutations import MUTATIONS
 
 URL = "http://example.org/museum/page.html"
 DETECTOR = Detector()
-SEEDS = 2  #: mutants of each page by each mutation
+SEEDS = 1  #: mutants of each page by each mutation
 
 Page = tuple[str, str]  #: HTML and address
 

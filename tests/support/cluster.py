@@ -166,6 +166,11 @@ class Cluster:
         """The master of a key."""
         return next(node for node in self.masters() if self.has(node, key_slot(key)))
 
+    def empty(self) -> None:
+        """Forgets all keys."""
+        for node in self.masters():
+            node.client.flushall()
+
     def keys(self, pattern: bytes = b"*") -> list[bytes]:
         return [key for node in self.masters() for key in node.client.scan_iter(pattern, count=1000)]
 

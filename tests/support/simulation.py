@@ -151,9 +151,9 @@ async def simulate(
     return result
 
 
-def by_truth() -> Judge:
-    """Judges pages of a scene by the contents that they say they show."""
-    met: set[str] = set()
+def by_truth(found: set[str] | None = None) -> Judge:
+    """Judges pages of a scene by the contents that they say they show, and notes these."""
+    met = set() if found is None else found
 
     async def judge(url: str, page: Page) -> Status:
         content, short = page.content, page.short  # type: ignore[attr-defined]

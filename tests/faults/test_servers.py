@@ -20,7 +20,7 @@ from dedup.index import Index, open_index
 from tests.faults.test_access import LEAST
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
-from tests.support.redis import Server, running_server
+from tests.support.redis import Line, Server, running_server
 from tests.support.stores import DETECTOR, opened, opened_at
 from tests.support.waiting import until, wait_until
 
@@ -73,6 +73,23 @@ async def test_a_replica_is_refused_and_once_promoted_goes_on_with_the_index() -
                 await said(index, 3)
             async with opened(f"redis://127.0.0.1:{two}/0", run=index.run) as promoted:
                 assert [await said(promoted, number) for number in (1, 2, 3)] == ["same", "same", "new"]
+
+
+@driven
+async def test_an_address_that_leads_to_another_master_by_now_is_followed(tmp_path: Path) -> None:
+    """The connections to the one that has become a replica stay open, as those of a virtual address do."""
+    address = tmp_path / "address"
+    with running_server() as one, running_server() as two:
+        line = Line(one.socket)
+        async with line.listening(address), opened(f"unix://{address}") as index:
+            assert await said(index, 1) == "new"
+            for key, octets in one.contents().items():
+                two.client.restore(key, 0, octets)
+            one.client.replicaof("127.0.0.1", "1")
+            line.server = two.socket
+            assert await index.forget(["1"]) == 1
+            assert [await said(index, number) for number in (1, 2)] == ["new", "new"]
+            assert await index.states(["1", "2"]) == ["pending", "pending"]
 
 
 # --- Limits ------------------------------------------------------------------------------------------

@@ -130,15 +130,23 @@ class Server:
     async def run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
         """Runs a script, and returns its answer; claims share trips.
 
-        A script that the server has forgotten is loaded again; after a lost connection it is called again.
+        A script that the server has forgotten is loaded again; after a lost connection it is called again, and so it is
+        once if the server has become a replica: the address may lead to another master by now.
         """
         with self.errors():
-            if verb == "claim":
-                return await self._trips.call(keys, arguments)
-            async with deadline(DEADLINE):
-                while True:
-                    with suppress(exceptions.NoScriptError):  # flushed between its loading and its call
-                        return await self._scripts[verb](keys=list(keys), args=list(arguments))
+            try:
+                return await self._run(verb, keys, arguments)
+            except exceptions.ReadOnlyError:
+                await self.disconnect()
+                return await self._run(verb, keys, arguments)
+
+    async def _run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
+        if verb == "claim":
+            return await self._trips.call(keys, arguments)
+        async with deadline(DEADLINE):
+            while True:
+                with suppress(exceptions.NoScriptError):  # flushed between its loading and its call
+                    return await self._scripts[verb](keys=list(keys), args=list(arguments))
 
     async def settle(self) -> None:
         """Waits for the claims that are under way: cancelled ones, too, have then been made, or never will be."""

@@ -65,6 +65,8 @@ def _unchunk(body: bytes) -> tuple[bytes, bool]:
 
     >>> _unchunk(b"5\\r\\nHello\\r\\n0\\r\\n\\r\\n"), _unchunk(b"5\\r\\nHel"), _unchunk(b"<p>Hello")
     ((b'Hello', True), (b'Hel', False), (b'<p>Hello', True))
+    >>> _unchunk(b"5\\r\\nHello\\r\\n-1\\r\\n"), _unchunk(b"-1\\n is a number")
+    ((b'Hello', False), (b'-1\\n is a number', True))
     """
     parts: list[bytes] = []
     at = 0
@@ -72,10 +74,12 @@ def _unchunk(body: bytes) -> tuple[bytes, bool]:
         end = body.find(b"\n", at, at + 100)
         try:
             size = int(body[at:end].partition(b";")[0].strip() if end >= 0 else b"", 16)
+            if size < 0:
+                raise ValueError
         except ValueError:
             # Some archives unpack the body and leave the header.
             return (b"".join(parts), False) if parts else (body, True)
-        if size <= 0:
+        if size == 0:
             return b"".join(parts), True
         parts.append(body[end + 1 : end + 1 + size])
         at = end + 1 + size

@@ -29,16 +29,17 @@ def join(
         if shelf is not None and shelf.store is not None:
             shelf.store.check_identity()
             check(shelf.store.header)
+            shelf.begin(run)
         else:
             store = Store(path, parameters)
             try:
                 shelf = Shelf(f"file:{store.name}", check(store.header), store)
                 store.hold()
+                shelf.begin(run)
             except BaseException:
                 store.close()
                 raise
             _shelves[key] = shelf
-        shelf.begin(run)
         return shelf
 
 

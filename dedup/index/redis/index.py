@@ -65,6 +65,9 @@ class RedisIndex(SharedIndex):
                     if number:
                         self._note(entry.page_id, number)
                     return Verdict.same(known=bool(known), crowded=bool(crowded))
+                case [b"new", int(known), int(crowded), int(number)]:
+                    self._note(entry.page_id, number)
+                    return Verdict.new(known=bool(known), crowded=bool(crowded))
                 case [b"new", int(known), int(crowded), int(number), bytes(replaced), *found]:
                     self._note(entry.page_id, number)
                     if replaced:

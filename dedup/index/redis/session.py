@@ -126,7 +126,7 @@ class Session:
         damaged.
         """
         self.check()
-        nonce = str(next(self._nonces)).encode()
+        nonce = next(self._nonces)
         own = self.keys
         known = (self.digest, self._seen, nonce, f"{self.run} {LEASE_MS} {self.began}")
         async with nullcontext() if verb == "claim" else self.server.turn():  # a claim has its turn

@@ -11,10 +11,10 @@
 -- At the end of KEYS come, if the page was filed with other content, released and the buckets that it is in; at the end
 -- of ARGV its number then, and how many keys these are, or '' and 0.
 --   -> 'new', 1 if an earlier run has filed this content or else 0, 1 if more pages are like it than were looked at or
---      else 0, number of the page, page id of one whose place it takes or '', and if there is one, record of a near page
---      and the five counts of the own slots beside it | 'same', 1 or 0, 1 or 0, as before, number of the page if its
---      claim is this run's now or else 0 | 'duplicate' or, by the main view, 'shown', either, both, equal, 1 if it is
---      done or else 0, record of the page, and the five counts | 'hosts', name, name, ...
+--      else 0, number of the page, and if there is any of these, page id of one whose place it takes or '', record of a
+--      near page and the five counts of the own slots beside it | 'same', 1 or 0, 1 or 0, as before, number of the page
+--      if its claim is this run's now or else 0 | 'duplicate' or, by the main view, 'shown', either, both, equal, 1 if
+--      it is done or else 0, record of the page, and the five counts | 'hosts', name, name, ...
 --      | 'changed', number of the page, its record
 --      | 'many', last number given out, names of the buckets to be read, a line each, their bytes, 4 bytes each
 -- Judges a page and files it if it is new: atomic, in one round trip; all reads come before any write.  If the
@@ -451,13 +451,18 @@ if lacking and #lacking > 0 then return answer('hosts', unpack(lacking)) end
 if best then return best.reply end
 if same_view then return same_view end
 
+local function as_new(number)
+  if not replaced and not near then return answer('new', known, crowded, number) end
+  return answer('new', known, crowded, number, replaced or '', unpack(near or {}))
+end
+
 if was == 'earlier' and unchanged then -- row claim earlier
   redis.call('HSET', pending, filed, run)
   return answer('same', has_died(filed_by(pages .. filed)) and 0 or 1, crowded, filed)
 elseif was == 'dead' and unchanged then -- row claim dead
   redis.call('HSET', pending, filed, run)
   file_for(pages .. filed, record:sub(RUN_AT, RUN_END))
-  return answer('new', known, crowded, filed, replaced or '', unpack(near or {}))
+  return as_new(filed)
 elseif filed and filed ~= outdated_number then
   return answer('changed', filed, filed_record)
 end
@@ -481,4 +486,4 @@ local anew = {pages .. number, record}
 for i = 5, #KEYS do put_in(KEYS[i], key_at(keys, i - 5), number, held[KEYS[i]], anew) end
 redis.call('MSET', unpack(anew))
 redis.call('HSET', pending, number, run)
-return answer('new', known, crowded, number, replaced or '', unpack(near or {}))
+return as_new(number)

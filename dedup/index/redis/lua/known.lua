@@ -10,7 +10,7 @@
 --
 -- The scripts carry out the rows of dedup/index/lifecycle.py, and name them.
 local header, sequence, runs, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local nonce, run, lease, began = ARGV[3], ARGV[4]:match('^(%x+) (%d+) (%d+)$')
+local nonce, run, lease, began = tonumber(ARGV[3]), ARGV[4]:match('^(%x+) (%d+) (%d+)$')
 lease, began = tonumber(lease), tonumber(began)
 local last = tonumber(redis.call('GET', sequence) or -1)
 redis.call('HLEN', pending)

@@ -223,7 +223,7 @@ def main() -> None:
             rng = np.random.default_rng(1)
             number = arguments.pages + CLAIMS
             random_ones = rng.integers(0, 2**64, number, np.uint64)
-            simhashes = random_ones if site is None else grown(site, number, rng)
+            simhashes = random_ones if site is None else grown(site, rng.integers(0, len(site), number), rng)
             for plan in arguments.plans:
                 asyncio.run(measure(server.socket, plan, name, simhashes.tolist(), arguments.clients))
         print(f"shops of products of {OWN} words; CPU time in us (of the server, or else of the process)")

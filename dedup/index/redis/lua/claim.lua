@@ -343,40 +343,40 @@ local function meet_near(entries, own) -- of some buckets: pages within the radi
   local a, b = row_of(own_key:byte(1)), row_of(own_key:byte(3))
   local c, d = row_of(own_key:byte(5)), row_of(own_key:byte(7))
   local byte, char, find, most = string.byte, string.char, string.find, radius + 4 * ('0'):byte()
-  local function look(those, at) -- an octet of each block tells nearly all
-    local p, _, q, _, r, _, s = byte(those, at, at + 6)
-    if a[p] + b[q] + c[r] + d[s] <= most then
-      local first, second, number = struct.unpack('<I4I4I4', those, at)
-      local distance = differing_bits(first, second, low, high)
-      if distance <= radius and number ~= NOBODY then meet(number, distance) end
-    end
-  end
-  local function seek(those, octets, block_at) -- only entries that have these octets there
-    local at = those and find(those, octets, 1, true)
-    while at do
-      if (at - block_at) % ENTRY == 0 then look(those, at - block_at + 1) end
-      at = find(those, octets, at + 1, true)
-    end
+  local function look(those, at)
+    local first, second, number = struct.unpack('<I4I4I4', those, at)
+    local distance = differing_bits(first, second, low, high)
+    if distance <= radius and number ~= NOBODY then meet(number, distance) end
   end
   if flipped == 0 then
     for i = 1, #own do
-      for at = 1, #(entries[i] or ''), ENTRY do look(entries[i], at) end
+      local those = entries[i] or ''
+      for at = 1, #those, ENTRY do
+        local p, _, q, _, r, _, s = byte(those, at, at + 6) -- an octet of each block tells nearly all
+        if a[p] + b[q] + c[r] + d[s] <= most then look(those, at) end
+      end
     end
     return
   end
   local bits_below = 16 - bucket_bits -- of a block, those that do not name its bucket
   local next = #own
   for i = 1, #own do
-    local block_at = 7 - 2 * (own[i].at - FIRST_NEAR) -- the first table has the highest block
-    local first, second = own_key:byte(block_at, block_at + 1)
-    seek(entries[i], char(first, second), block_at)
-    if i > #own - flipped then
-      local flip = 1
-      for bit = 0, 15 do
-        local octets = bit < 8 and char(bxor(first, flip), second) or char(first, bxor(second, flip))
-        flip = bit == 7 and 1 or flip + flip
-        if bit >= bits_below then next = next + 1 end
-        seek(entries[bit < bits_below and i or next], octets, block_at)
+    local before = 6 - 2 * (own[i].at - FIRST_NEAR) -- octets of an entry: the first table has the highest block
+    local first, second = own_key:byte(before + 1, before + 2)
+    local flip = 0
+    for bit = -1, i > #own - flipped and 15 or -1 do
+      local octets = bit < 8 and char(bxor(first, flip), second) or char(first, bxor(second, flip))
+      flip = (bit == -1 or bit == 7) and 1 or flip + flip
+      if bit >= bits_below then next = next + 1 end
+      local those = entries[bit < bits_below and i or next]
+      local found = those and find(those, octets, 1, true)
+      while found do
+        local at = found - before
+        if at % ENTRY == 1 then
+          local p, _, q, _, r, _, s = byte(those, at, at + 6)
+          if a[p] + b[q] + c[r] + d[s] <= most then look(those, at) end
+        end
+        found = find(those, octets, found + 1, true)
       end
     end
   end

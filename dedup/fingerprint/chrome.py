@@ -143,5 +143,8 @@ class Chrome:
 def _ids(page: Fingerprint) -> tuple[npt.NDArray[np.uint16], Bools]:
     """What the rows of a table count of a page, and which of them have something to count."""
     assert page.own is not None
-    ids = np.append(page.own.ids, np.uint16(page.called.heading & 0xFFFF))
-    return ids, np.append(page.own.filled, page.called.heading != 0)
+    heading = page.called.heading
+    ids, filled = np.empty(len(page.own.ids) + 1, np.uint16), np.empty(len(page.own.ids) + 1, np.bool_)
+    ids[:-1], ids[-1] = page.own.ids, heading & 0xFFFF
+    filled[:-1], filled[-1] = page.own.filled, heading != 0
+    return ids, filled

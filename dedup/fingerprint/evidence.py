@@ -100,11 +100,9 @@ def match_counts(sketcher: Sketcher, stored: Hashes, page: Fingerprint, view: Vi
     equal = sketcher.lanes(query) & filled & ~sketcher.lanes(stored ^ query)
     own = (if_equal & equal) | (if_new & ~equal)
     outside, inside = own & main, own & ~main
-    counts = [
-        np.bitwise_count(lanes).sum(axis=-1, dtype=np.int64)
-        for lanes in (outside, outside & filled, outside & equal, inside, inside & ~equal)
-    ]
-    return np.array(counts, np.int64)
+    counted = np.array([outside, outside & filled, outside & equal, inside, inside & ~equal])
+    counts: npt.NDArray[np.int64] = np.bitwise_count(counted).sum(axis=-1, dtype=np.int64)
+    return counts
 
 
 def can_suffice(

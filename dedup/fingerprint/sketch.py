@@ -115,10 +115,9 @@ class Sketcher:
         """
         a, b, differ = self.lanes(stored), self.lanes(query), self.lanes(stored ^ query)
         either, both = a | b, a & b
-        counts = [
-            np.bitwise_count(lanes).sum(axis=-1, dtype=np.int64) for lanes in (either, both, both & ~differ)
-        ]
-        return np.array(counts, np.int64)
+        counted = np.array([either, both, both & ~differ])
+        counts: npt.NDArray[np.int64] = np.bitwise_count(counted).sum(axis=-1, dtype=np.int64)
+        return counts
 
     def lanes(self, words: Hashes) -> Hashes:
         """Per slot: 1 if any of its bits is set, else 0."""

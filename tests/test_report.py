@@ -131,6 +131,16 @@ def window(browser: Browser) -> tuple[Page, Heard]:
     return page, heard
 
 
+@pytest.fixture
+def unheard(window: tuple[Page, Heard]) -> Iterator[Page]:
+    """The page, whatever it asks for or complains of."""
+    page, heard = window
+    yield page
+    page.goto("about:blank")
+    heard.requests.clear()
+    heard.complaints.clear()
+
+
 Open = Callable[..., Page]
 
 
@@ -570,23 +580,20 @@ INJECT = """(kind) => {
 }"""
 
 
-def test_what_is_injected_does_not_run_or_load(real: Path, browser: Browser) -> None:
-    page = browser.new_page()
+def test_what_is_injected_does_not_run_or_load(real: Path, unheard: Page) -> None:
+    page = unheard
     page.goto(real.as_uri())
     for kind in ("script", "style", "img", "iframe", "div"):
         violations, pwned = page.evaluate(INJECT, kind)
         assert violations, kind
         assert not pwned
-    page.close()
 
 
-def test_without_the_policy_it_would(real: Path, browser: Browser, tmp_path: Path) -> None:
+def test_without_the_policy_it_would(real: Path, unheard: Page, tmp_path: Path) -> None:
     open_to_all = re.sub(r"<meta http-equiv=[^>]*>", "", real.read_text())
     (tmp_path / "open.html").write_text(open_to_all)
-    page = browser.new_page()
-    page.goto((tmp_path / "open.html").as_uri())
-    assert page.evaluate(INJECT, "script") == [[], 1]
-    page.close()
+    unheard.goto((tmp_path / "open.html").as_uri())
+    assert unheard.evaluate(INJECT, "script") == [[], 1]
 
 
 # --- Ten thousand drops, and more -----------------------------------------------------------------------

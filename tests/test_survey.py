@@ -81,7 +81,7 @@ async def test_a_survey_of_any_crawl_finds_nothing(address: str, namespace: str,
         for number, page_id in enumerate(ODD_IDS.values()):
             await index.claim(page_id, "http://odd/", fingerprint_of(random.Random(number).getrandbits(64)))
             await index.confirm(page_id)
-        for verb, *arguments in crawl_of_verbs(seed=11, claims=300):
+        for verb, *arguments in crawl_of_verbs(seed=11, claims=150):
             await getattr(index, verb)(*arguments)
         async with unopened(address, namespace=namespace, scope=scope) as beside:  # while it is open
             pages, findings = await surveyed(beside)
@@ -90,7 +90,7 @@ async def test_a_survey_of_any_crawl_finds_nothing(address: str, namespace: str,
     async with unopened(address, namespace=namespace, scope=scope) as index:
         pages, findings = await surveyed(index)
         assert (len(pages), findings) == (len({filed.page_id for filed, _ in pages if filed}), [])
-        assert len(pages) > 50
+        assert len(pages) > 40
 
 
 @pytest.mark.parametrize("method", ["minhash", "supershingle"])
@@ -101,7 +101,7 @@ async def test_a_survey_of_methods_with_bands_finds_nothing(
 ) -> None:
     detector = Detector(method=method, min_tokens=3)
     async with opened_at(address, detector, namespace=namespace) as index:
-        for number in range(50):
+        for number in range(25):
             words = " ".join(f"word{number}-{place}" for place in range(40))
             await index.claim(f"{number}", f"http://{number}/", detector.fingerprint(f"<p>{words}"))
             await index.confirm(f"{number}")
@@ -142,7 +142,7 @@ async def test_what_a_survey_reads_gives_the_same_verdicts_in_the_other_store(
     others["file"] = f"unix://{redis_socket}"
     pages = [
         fingerprint_of(centre ^ rng.getrandbits(3) << rng.randrange(60), changed=rng.choice([0, 60, 99, 120]))
-        for centre in (rng.getrandbits(64) for _ in range(24))
+        for centre in (rng.getrandbits(64) for _ in range(12))
         for _ in range(5)
     ]
     async with opened_at(address, namespace=namespace, scope="host") as index:

@@ -552,7 +552,7 @@ def growth(judge: Callable[..., Any], make: Callable[..., Any], size: int) -> fl
 
     small = max(0.001, min(seconds(size) for _ in range(3)))
     ratios = []
-    while len(ratios) < 2 and (not ratios or min(ratios) >= 10):  # what disturbed one run spares another
+    while len(ratios) < 5 and (not ratios or min(ratios) >= 10):  # what disturbed one run spares another
         ratios.append(seconds(4 * size) / small)
     return min(ratios)
 

@@ -3,7 +3,6 @@
 import gzip
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tests.support import ROOT
 from tests.support.crawls import words
 from tests.support.processes import scrapy
 from tests.support.waiting import LIMIT
+from tests.support.warm import python
 
 #: Ten pages, of which the last four have the texts of the first four.  In the order of their URLs.
 PAGES = {f"http://example.org/{n}": f"<title>Page</title><p>{words(n % 6)}" for n in range(10)}
@@ -134,7 +134,7 @@ def test_every_reason_has_its_words() -> None:
 
 def test_the_standard_input_is_read_and_so_is_the_output_written(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "dedup", "-", "-o", "-"],
+        [python(), "-m", "scrapy", "dedup", "-", "-o", "-"],
         cwd=ROOT,
         input=gzip.compress(rows()),
         capture_output=True,

@@ -237,13 +237,13 @@ def test_what_is_too_long_is_not_held_and_written_all_the_same(
 ) -> None:
     monkeypatch.setattr(warc, "MAX_BODY", 10_000)
     path, kept = tmp_path / "x.warc", tmp_path / "kept.warc.gz"
-    long = record("http://example.org/2", b"<p>" + bytes(1 << 24))
+    long = record("http://example.org/2", b"<p>" + bytes(1 << 25))
     path.write_bytes(b"".join(map(make, bad(long))))
     tracemalloc.start()
     result = Cleaning([str(path)], str(kept)).run()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 1 << 23
+    assert peak < 1 << 24  # of which an index in a file may take the half
     assert result.others == {"large": (1, str(path))}
     with gzip.open(kept) as file:
         assert file.read() == b"".join(bad(long))

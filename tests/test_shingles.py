@@ -103,10 +103,10 @@ def test_hashes_are_equal_where_the_runs_of_words_are_and_nowhere_else(
 
 
 @pytest.mark.parametrize("size", range(1, 9))
-@pytest.mark.parametrize("length", range(10))
-def test_a_page_of_n_words_has_this_many_shingles(length: int, size: int) -> None:
-    expected = 0 if length == 0 else max(1, length - size + 1)
-    assert shingle_hashes(array(range(length)), size).shape == (expected,)
+def test_a_page_of_n_words_has_this_many_shingles(size: int) -> None:
+    for length in range(10):
+        expected = 0 if length == 0 else max(1, length - size + 1)
+        assert shingle_hashes(array(range(length)), size).shape == (expected,)
 
 
 def test_the_resemblance_of_two_sentences_is_that_of_their_sets_of_runs() -> None:

@@ -249,7 +249,15 @@ def test_a_second_run_keeps_every_content_too(run: Run, tmp_path: Path) -> None:
     assert second.count("new") + second.count("same") + second.count("unjudged") == len(second.items)
 
 
-@pytest.mark.parametrize(("method", "store"), [("minhash", "file"), ("supershingle", "redis")])
+@pytest.mark.parametrize(
+    ("method", "store"),
+    [
+        ("minhash", "file"),
+        ("supershingle", "redis"),
+        pytest.param("minhash", "redis", marks=pytest.mark.slow),
+        pytest.param("supershingle", "file", marks=pytest.mark.slow),
+    ],
+)
 def test_no_method_loses_a_content(method: str, store: str, redis_socket: Path, tmp_path: Path) -> None:
     index = f"file:{tmp_path}/index.sqlite" if store == "file" else f"unix://{redis_socket}"
     settings = {"DEDUP_INDEX": index, "DEDUP_NAMESPACE": uuid4().hex, "DEDUP_METHOD": method}

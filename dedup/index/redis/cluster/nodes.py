@@ -10,6 +10,7 @@ of others, and it says ASKING on one connection, and what it asks for on another
 
 import asyncio
 import hashlib
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -145,7 +146,10 @@ class Cluster(Server):
         with self.errors():
             try:
                 async with deadline(client.DEADLINE):
+                    end = time.monotonic() + 2 * client.DEADLINE
                     while left:
+                        if time.monotonic() > end:  # asyncio.wait_for swallows some cancellations
+                            raise TimeoutError
                         if self._stale:
                             try:
                                 await self._learn()

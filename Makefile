@@ -23,7 +23,7 @@ crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
 
 test: $(VENV)/test $(VENV)/fast system
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 check: $(VENV)/test
 	$(BIN)/ruff check .

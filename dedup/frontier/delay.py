@@ -24,9 +24,8 @@ class Delay:
         self._server = Server(address)
         self._ms = round(seconds * 1000)
         self._end = self._server.client.register_script(END)
-        self._queues: dict[
-            str, asyncio.Lock
-        ] = {}  # one request of each host asks, the others of this worker wait
+        # By host: one request asks, the others of this worker wait.
+        self._queues: dict[str, asyncio.Lock] = {}
 
     async def take(self, host: str) -> str:
         """Waits for the lease of a host, and gives its name.  Raises `IndexUnavailableError` if nobody answers."""

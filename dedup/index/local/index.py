@@ -53,9 +53,8 @@ class LocalIndex(Index):
             raise SETTINGS["index"].refusal(address, "which is a directory")
         self._path = path
         self._shelf: Shelf
-        self._claimed: dict[
-            str, Live
-        ] = {}  # claims that this run has neither confirmed nor released, by page id
+        # Claims that this run has neither confirmed nor released, by page id.
+        self._claimed: dict[str, Live] = {}
         self._confirmations = Confirmations(self._write)
 
     @property

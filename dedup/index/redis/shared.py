@@ -31,9 +31,8 @@ class SharedIndex(Index):
     ) -> None:
         super().__init__(detector, **options)
         self._session = Session(server, keys, namespace, self.run, may_be_set_back=self.may_be_set_back)
-        self._pending: dict[
-            str, int
-        ] = {}  # numbers of this run's claims that are neither confirmed nor released
+        # Numbers of this run's claims that are neither confirmed nor released, by page id.
+        self._pending: dict[str, int] = {}
         self._confirmations = Confirmations(self._write)  # of such numbers
         self._releases = Releases(self._release_claim)  # claims to be released as soon as there is an answer
         self._replacing: dict[str, str] = {}  # pages of earlier runs, by those in whose place these were met

@@ -104,9 +104,7 @@ class Outcome(NamedTuple):
     status: str  #: "new", "same" or "duplicate"
     record: Record | None  #: as it is stored, unless it is a duplicate
     judgement: Judgement = Judgement()
-    known: bool = (
-        False  #: whether an earlier run, which did not die, has filed this very content at this page
-    )
+    known: bool = False  #: whether an earlier run, which was closed, has filed this very content at this page
 
 
 Judge = Callable[[Mapping[bytes, Record], Leases], Judgement]

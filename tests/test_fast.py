@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
+from dedup import compiled
 from dedup.fingerprint.features import Features
 from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.sketch import Sketcher
@@ -209,6 +210,15 @@ def test_both_walks_find_the_same_on_pages_of_sites() -> None:
 def test_hostile_pages_are_walked_alike(markup: str) -> None:
     fast, slow = both(parse(markup))
     assert fast == slow
+
+
+def test_one_that_was_built_for_another_version_is_not_used_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert compiled._load() is not None
+    monkeypatch.setattr("shingleback_fast.VERSION", compiled.VERSION - 1)
+    assert compiled._load() is None
+    assert "build it anew with 'make fast'" in caplog.text
 
 
 # --- Numbers ------------------------------------------------------------------------------------------

@@ -53,8 +53,7 @@ class LocalIndex(Index):
             raise SETTINGS["index"].refusal(address, "which is a directory")
         self._path = path
         self._shelf: Shelf
-        # Claims that this run has neither confirmed nor released, by page id.
-        self._claimed: dict[str, Live] = {}
+        self._claimed: dict[str, Live] = {}  # by this run, by page id: neither confirmed nor released
         self._confirmations = Confirmations(self._write)
 
     @property
@@ -186,9 +185,8 @@ class LocalIndex(Index):
         """The resemblances of those pages that resemble an entry enough, by their numbers."""
         if not numbers:
             return {}
-        least = self.detector.min_resemblance
         alike = self.detector.sketcher.resemblances(self._shelf.sketches(numbers), entry.sketch)
-        enough = (alike >= least).nonzero()[0].tolist()
+        enough = (alike >= self.detector.min_resemblance).nonzero()[0].tolist()
         return {numbers[place]: float(alike[place]) for place in enough}
 
     async def _confirm(self, page_id: str) -> None:

@@ -232,9 +232,8 @@ class FileSurvey(Survey):
 
     async def stored(self) -> tuple[int | None, str]:
         parts = [self._file.path, self._file.path.with_name(self._file.path.name + "-wal")]
-        return sum(
-            part.stat().st_size for part in parts if part.exists()
-        ), f"the file, of layout {self._file.layout}, and its log"
+        size = sum(part.stat().st_size for part in parts if part.exists())
+        return size, f"the file, of layout {self._file.layout}, and its log"
 
     async def close(self) -> None:
         self._file.connection.close()

@@ -12,7 +12,7 @@ from scrapy.spiders import CrawlSpider, Rule
 
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy import Parked
-from dedup.scrapy.parked import parked_urls
+from dedup.scrapy.links.parked import parked_urls
 from tests.support.crawls import TWINS, Answer, Run, Site, Walker, html, page
 from tests.support.waiting import LIMIT
 from tests.support.warm import python

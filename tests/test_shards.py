@@ -22,10 +22,10 @@ from dedup import SettingsError
 from dedup.errors import IndexInUseError
 from dedup.frontier.handover import Beat, Handover
 from dedup.frontier.partition import Shard
-from dedup.scrapy.packing import pack, unpack
 from dedup.scrapy.settings import shard_options, unheard_shard
-from dedup.scrapy.shard_job import Job
-from dedup.scrapy.shards import LEASE, ShardMiddleware
+from dedup.scrapy.workers.job import Job
+from dedup.scrapy.workers.packing import pack, unpack
+from dedup.scrapy.workers.shards import LEASE, ShardMiddleware
 from tests.support.coroutines import driven
 from tests.support.redis import Server, running_server
 from tests.support.shards import Hosts, Worker, a_minute_later, kept, serve

@@ -17,7 +17,7 @@ from crawler.items import PageItem
 from dedup import SettingsError
 from dedup.page.limits import UNPARSABLE, unreadable
 from dedup.scrapy import judgement
-from dedup.scrapy.parked import parked_urls
+from dedup.scrapy.links.parked import parked_urls
 
 __all__ = ["SiteSpider"]
 

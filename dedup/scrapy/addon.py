@@ -32,17 +32,17 @@ COMPONENTS = (
     ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.bodies.WholenessMiddleware", WHOLENESS_ORDER),
     ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.bodies.CharsetMiddleware", CHARSET_ORDER),
     ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.middleware.NearDuplicateMiddleware", DOWNLOADER_ORDER),
-    ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.LinksMiddleware", LINKS_ORDER),
+    ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.middleware.LinksMiddleware", LINKS_ORDER),
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ConfirmMiddleware", SPIDER_ORDER),
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ArrivalMiddleware", ARRIVAL_ORDER),
-    ("SPIDER_MIDDLEWARES", "dedup.scrapy.harvest.HarvestMiddleware", HARVEST_ORDER),
+    ("SPIDER_MIDDLEWARES", "dedup.scrapy.links.harvest.HarvestMiddleware", HARVEST_ORDER),
     ("EXTENSIONS", "dedup.scrapy.extensions.Timeline", 0),
     ("EXTENSIONS", "dedup.scrapy.extensions.KeepText", 0),
 )
 #: Those of the workers of a crawl.
 SHARD_COMPONENTS = (
-    ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.shards.ShardMiddleware", DOOR_ORDER),
-    ("SPIDER_MIDDLEWARES", "dedup.scrapy.shards.ShardStartMiddleware", START_ORDER),
+    ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.workers.shards.ShardMiddleware", DOOR_ORDER),
+    ("SPIDER_MIDDLEWARES", "dedup.scrapy.workers.shards.ShardStartMiddleware", START_ORDER),
 )
 
 
@@ -51,8 +51,8 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy.  A project that has given them other places, or has its own periodic log, keeps those."""
-        from dedup.scrapy.queues import warn_of_queue
         from dedup.scrapy.settings import is_enabled, is_sharded
+        from dedup.scrapy.workers.queues import warn_of_queue
 
         if is_sharded(settings):
             for component in SHARD_COMPONENTS:

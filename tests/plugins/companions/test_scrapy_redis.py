@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.scrapy.parked import parked_urls
+from dedup.scrapy.links.parked import parked_urls
 from tests.support import ROOT
 from tests.support.crawls import Answer, page
 from tests.support.projects import Project

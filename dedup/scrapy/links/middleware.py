@@ -23,14 +23,14 @@ from dedup.links.met import Met
 from dedup.links.state import read_state, write_state
 from dedup.printing import inert
 from dedup.scrapy.component import Component
-from dedup.scrapy.hrefs import hrefs
 from dedup.scrapy.judgement import Parked, harvest, outcome_of
-from dedup.scrapy.parked import ParkedLog
+from dedup.scrapy.links.hrefs import hrefs
+from dedup.scrapy.links.parked import ParkedLog
+from dedup.scrapy.links.waiting import leave_parked, take_parked
 from dedup.scrapy.places import state_of
 from dedup.scrapy.settings import LinkOptions, link_options, weighs_links
 from dedup.scrapy.signals import logger_for, refuse
 from dedup.scrapy.slot import Slot
-from dedup.scrapy.waiting import leave_parked, take_parked
 
 __all__ = ["LinksMiddleware"]
 

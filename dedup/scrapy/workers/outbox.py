@@ -12,8 +12,8 @@ from scrapy.utils.httpobj import urlparse_cached
 from dedup.filter.stats import count
 from dedup.frontier.handover import MOST, Link
 from dedup.frontier.partition import owner
-from dedup.scrapy.packing import pack
 from dedup.scrapy.signals import logger_for
+from dedup.scrapy.workers.packing import pack
 
 __all__ = ["Outbox"]
 

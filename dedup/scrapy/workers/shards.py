@@ -23,11 +23,11 @@ from dedup.frontier.partition import Shard
 from dedup.index.batching import end
 from dedup.scrapy import compat
 from dedup.scrapy.middleware import is_tried_out
-from dedup.scrapy.outbox import Outbox
-from dedup.scrapy.packing import leave_slot, unpack
 from dedup.scrapy.settings import shard_options, spelled
-from dedup.scrapy.shard_job import Job
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
+from dedup.scrapy.workers.job import Job
+from dedup.scrapy.workers.outbox import Outbox
+from dedup.scrapy.workers.packing import leave_slot, unpack
 
 __all__ = ["ShardMiddleware", "ShardStartMiddleware"]
 

@@ -14,7 +14,7 @@ from scrapy.http import Response
 from dedup.filter.stats import count
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import is_harvested
-from dedup.scrapy.links import LinksMiddleware
+from dedup.scrapy.links.middleware import LinksMiddleware
 from dedup.scrapy.settings import weighs_links
 
 __all__ = ["HarvestMiddleware"]

@@ -142,8 +142,9 @@ def test_the_host_of_a_url_is_shown_and_its_user_is_not(url: str, at: str, witho
 
 
 @pytest.mark.parametrize("value", ["http://[", "//[x"])
-def test_what_can_not_be_resolved_stays_as_it_is(value: str) -> None:
-    assert join(PAGE_URL, value) == value
+def test_what_can_not_be_resolved_names_no_page_and_is_a_token_all_the_same(value: str) -> None:
+    assert join(PAGE_URL, value) == ""
+    assert url_token(value, PAGE_URL) is not None
 
 
 def test_links_are_not_resolved_against_an_address_too_long_or_too_deep() -> None:

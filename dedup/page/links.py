@@ -1,19 +1,23 @@
-"""The addresses that a page links to, whole, as a crawl would ask for them."""
+"""The links of a page as whole URLs: those that a crawl would ask for, and all that may lead on."""
 
+from collections.abc import Iterable
 from itertools import islice
-from urllib.parse import urljoin
 
 from lxml import etree
 
 from dedup.page.ids import MAX_URL
-from dedup.page.urls import usable_base
+from dedup.page.urls import base_of, join, usable_base
 
-__all__ = ["MAX_LINKS", "addresses"]
+__all__ = ["MAX_LINKS", "addresses", "targets"]
 
-#: Of how many links of one page the addresses are read: to resolve one takes 10 us.
-MAX_LINKS = 1000
+#: More links of one page are not read: to resolve one takes 10 us.
+MAX_LINKS = 2000
 _BASE = etree.XPath("string((//base/@href)[1])", smart_strings=False)
-_LINKS = etree.XPath("//a/@href | //area/@href", smart_strings=False)
+_ANCHORS = etree.XPath("//a/@href | //area/@href", smart_strings=False)
+_TARGETS = etree.XPath(
+    "//a/@href | //area/@href | //link/@href | //iframe/@src | //frame/@src | //form/@action",
+    smart_strings=False,
+)
 
 
 def addresses(root: etree._Element, url: str) -> list[str]:
@@ -26,16 +30,28 @@ def addresses(root: etree._Element, url: str) -> list[str]:
     >>> addresses(page, "http://a.org/docs/")
     ['http://a.org/docs/b.html']
     """
-    base = usable_base(url)
-    base = usable_base(_join(base, _BASE(root))) or base
-    values = dict.fromkeys(value.strip().partition("#")[0] for value in islice(_LINKS(root), MAX_LINKS))
-    found = dict.fromkeys(_join(base, value) for value in values if value and len(value) <= MAX_URL)
+    return _resolved(islice(_ANCHORS(root), MAX_LINKS), _base(root, url))
+
+
+def targets(root: etree._Element, url: str) -> list[str] | None:
+    """The same of all elements by which a spider may get on: LINK, frames and forms, too.
+
+    None if they can't all be told: there are more than `MAX_LINKS`, or the page's own address is no base for them.
+
+    >>> from dedup.page.html import parse
+    >>> targets(parse("<link rel=next href='?page=2'><form action=search></form>"), "http://a.org/docs/")
+    ['http://a.org/docs/?page=2', 'http://a.org/docs/search']
+    """
+    values, base = _TARGETS(root), _base(root, url)
+    return _resolved(values, base) if base and len(values) <= MAX_LINKS else None
+
+
+def _base(root: etree._Element, url: str) -> str:
+    """The address against which a page's links are resolved; "" if only whole ones can be."""
+    return base_of(usable_base(url), _BASE(root))
+
+
+def _resolved(values: Iterable[str], base: str) -> list[str]:
+    unlike = dict.fromkeys(value.strip().partition("#")[0] for value in values)
+    found = dict.fromkeys(join(base, value) for value in unlike if value and len(value) <= MAX_URL)
     return [each for each in found if each.startswith(("http://", "https://"))]
-
-
-def _join(base: str, value: str) -> str:
-    """The URL that a value names on a page at ``base``; "" if it names none."""
-    try:
-        return urljoin(base, value)
-    except ValueError:  # such as http://[
-        return ""

@@ -162,7 +162,7 @@ def _plain(value: str, base: str) -> str | None:
 
 def _resolved(value: str, base: str) -> tuple[str, str] | None:
     """Host and path of any value; None if it is no URL of HTTP."""
-    joined = join(base, value)
+    joined = join(base, value) or value  # such as http://[, which names no page, but is a feature of this one
     if scheme := _SCHEME.match(joined):
         if scheme[0].lower() not in {"http:", "https:"}:
             return None
@@ -215,8 +215,8 @@ def base_of(url: str, value: str) -> str:
 
 
 def join(base: str, value: str) -> str:
-    """The URL that a value names on a page at ``base``; the value itself if it can't be resolved."""
+    """The URL that a value names on a page at ``base``; "" if it names none."""
     try:
         return urljoin(base, value)
-    except ValueError:  # such as http://[, which names no page, but is a feature of this one
-        return value
+    except ValueError:  # such as http://[
+        return ""

@@ -11,6 +11,7 @@ from dedup.fingerprint.detector import Detector
 from dedup.page.html import Page
 from dedup.scrapy import compat
 from dedup.scrapy.signals import filter_failed
+from dedup.scrapy.slot import is_closing
 from dedup.scrapy.visits import DROPPED, TAB, is_judged, read_response
 from dedup.settings import Types
 
@@ -33,9 +34,7 @@ class Engine(Crawl):
 
     def is_closing(self) -> bool:
         """Whether the spider is being closed."""
-        # Scrapy has no public way to tell that a crawl is about to end.
-        slot = getattr(self._crawler.engine, "_slot", None)
-        return not self._crawler.crawling or getattr(slot, "closing", None) is not None
+        return is_closing(self._crawler)
 
     async def fetch(self, url: str) -> Page | None:
         """Fetches a page past the filter."""

@@ -1,4 +1,4 @@
-"""What Scrapy's engine tells nobody: whence a request came, when it is done with, and when the queue is closed."""
+"""What Scrapy's engine tells nobody: whence a request came, when it is done with, and when a crawl is about to end."""
 
 import logging
 from collections.abc import Callable
@@ -9,9 +9,15 @@ from weakref import WeakSet
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-__all__ = ["Slot"]
+__all__ = ["Slot", "is_closing"]
 
 logger = logging.getLogger(__name__)
+
+
+def is_closing(crawler: Crawler) -> bool:
+    """Whether a crawl is about to end."""
+    slot = getattr(crawler.engine, "_slot", None)
+    return not crawler.crawling or getattr(slot, "closing", None) is not None
 
 
 class Slot:

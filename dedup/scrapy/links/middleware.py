@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, NotConfigured
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
 from dedup.droplog.record import Record
@@ -21,10 +21,10 @@ from dedup.links import Link, Links
 from dedup.links.address import digest
 from dedup.links.met import Met
 from dedup.links.state import read_state, write_state
+from dedup.page.links import targets
 from dedup.printing import inert
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import Parked, harvest, outcome_of
-from dedup.scrapy.links.hrefs import hrefs
 from dedup.scrapy.links.parked import ParkedLog
 from dedup.scrapy.links.waiting import leave_parked, take_parked
 from dedup.scrapy.places import state_of
@@ -175,8 +175,9 @@ class LinksMiddleware(Component):
         assert self.options is not None
         if self.options.follow == "never" or request.meta.get(HARVEST) is False:
             return False
-        found = hrefs(response)
-        if found is None:
+        if not isinstance(response, HtmlResponse):
+            return True
+        if (found := targets(response.selector.root, response.url)) is None:
             return True
         unseen = [key for key in map(digest, found) if key not in self._offered]
         self._offered.add(unseen)

@@ -25,6 +25,7 @@ from dedup.scrapy import compat
 from dedup.scrapy.middleware import is_tried_out
 from dedup.scrapy.settings import shard_options, spelled
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
+from dedup.scrapy.slot import is_closing
 from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.outbox import Outbox
 from dedup.scrapy.workers.packing import leave_slot, unpack
@@ -107,13 +108,13 @@ class ShardMiddleware:
 
     async def room(self) -> None:
         """Waits until the links that wait to be handed over are few."""
-        while len(self._outbox.waiting) > 10 * MOST and not self._is_closing():  # noqa: ASYNC110
+        while len(self._outbox.waiting) > 10 * MOST and not is_closing(self.crawler):  # noqa: ASYNC110
             await asyncio.sleep(BEAT)
 
     async def process_request(self, request: Request) -> None:
         """Lets a request go while the shards are ours; else it waits, and comes back if the crawl is stopped."""
         while time.monotonic() >= self._until:
-            if self._is_closing():
+            if is_closing(self.crawler):
                 slot: Any = self.crawler.engine._slot
                 slot.scheduler.enqueue_request(request.replace(dont_filter=True))
                 raise IgnoreRequest("this worker is stopped before its shard was its own again")
@@ -205,10 +206,6 @@ class ShardMiddleware:
         """Whether nothing is left to be done here: not even for the filter, which waits for pages of others."""
         waits = self._filter is not None and (self._filter.is_waiting() or self._filter.is_sampling())
         return self._idled and not waits and self.crawler.engine.spider_is_idle()
-
-    def _is_closing(self) -> bool:
-        slot = getattr(self.crawler.engine, "_slot", None)
-        return not self.crawler.crawling or getattr(slot, "closing", None) is not None
 
     def spider_idle(self) -> None:
         """Nothing is left to be crawled here; more may come, until the whole crawl has ended."""

@@ -4,6 +4,7 @@
 # make fast                               compiles what is compiled of the filter; needs a C compiler
 # make plugin                             runs the tests of the add-on on the oldest Scrapy and on the newest
 # make companions                         runs the tests of the add-on beside other packages for Scrapy
+# make settings                           writes what stands elsewhere of the settings in dedup/settings.py
 # make bench [BENCH="--pages 100000"]     measures us beside our peers; takes a quarter of an hour
 # make spark                              runs the tests of dedup.spark with PySpark, which is 460 MB; needs Java 17
 # make docs                               builds the documentation as a site, in docs/_build
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 # Whatever the environment says, what many processes import is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: crawl test check fast plugin companions bench docs system clean help
+.PHONY: crawl test check settings fast plugin companions bench docs system clean help
 
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
@@ -30,6 +31,9 @@ check: $(VENV)/test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+settings: $(VENV)/crawl
+	$(BIN)/python -m tests.support.written
 
 fast: $(VENV)/crawl
 	$(BIN)/python -m pip install -q --disable-pip-version-check ./fast

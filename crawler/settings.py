@@ -30,111 +30,118 @@ TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
-# --- The near-duplicate filter; the values shown are the defaults ----------------------------------
+# --- The near-duplicate filter; the values shown are the defaults
 # The filter can be turned off as a whole.
 DEDUP_ENABLED = True
-# A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following its links
-# ("nofollow"), or only logged ("mark").  With "mark", thresholds can be tried without risk.
-DEDUP_ACTION = "drop"
-# Near-duplicates that are fewer links than this from the start are only logged, and never dropped.
-DEDUP_MIN_DEPTH = 0
 # Kept pages are filed here; by default in a file of the spider, .scrapy/dedup/PROJECT/SPIDER.sqlite.
-# It can be "file:PATH", "memory:" (forgotten at the end) or, shared by several crawlers,
-# "redis://HOST:PORT/DB", "rediss://..." (TLS) or "unix:///SOCKET"; or, over a Redis Cluster,
-# "redis+cluster://HOST:PORT,..." or "rediss+cluster://...".
-DEDUP_INDEX = os.environ.get("DEDUP_INDEX")
+# Allowed: 'memory:', 'file:PATH', 'redis://HOST:PORT/DB', 'rediss://...', 'unix:///SOCKET',
+# 'redis+cluster://HOST:PORT,...', 'rediss+cluster://...'.
+DEDUP_INDEX = None
 # Pages are compared with those of the same namespace; by default it is PROJECT/SPIDER, so that each spider
-# has an index of its own.
+# has an index of its own.  Allowed: printable text without braces.
 DEDUP_NAMESPACE = None
 # Of the hosts of a crawl by N workers, this one crawls those of its shard, and hands links to others over to
-# their workers, through the index's Redis; by default it crawls all. "2/4" is the second shard of four, and "auto/4"
-# any that is free.
+# their workers, through the index's Redis; by default it crawls all.  Allowed: 'I/N' (shard I of N, from 1/N
+# to N/N; N up to 100) or 'auto/N' (any that is free).
 DEDUP_SHARD = None
-# If true, only what is new or has changed since earlier crawls is handed over: of a page that is as it was, the
-# items are left out, and the links are followed all the same.
-DEDUP_INCREMENTAL = False
-# Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value finds
-# more candidates.  It may be 0 to 7; the second stage still has to agree.
-DEDUP_MAX_DISTANCE = 6
-# Near-duplicates have at least this share of their shingles in common; a higher value drops less, and 0
-# also drops pages that only share a template.
-DEDUP_MIN_RESEMBLANCE = 0.75
-# If true, what many pages of a host share, such as menus and footers, proves nothing: what is a page's own
-# has to match, too.  Until eight pages of a host are kept, only equal pages are dropped there.
-DEDUP_CHROME = True
-# Near-duplicates have at least this share of a page's own shingles in common, those that are not the chrome
-# of its host; a higher value drops less.
-DEDUP_MIN_OWN = 0.5
-# A shingle is this many successive tokens.
-DEDUP_SHINGLE_SIZE = 6
-# Pages of fewer words are never judged, and are always kept.
-DEDUP_MIN_TOKENS = 30
-# If true, the URLs of links and images count as part of a page.
-DEDUP_KEEP_URLS = True
-# Elements that these CSS selectors find don't count, nor does what is in them.
-DEDUP_IGNORE = ()
-# Text that these regular expressions find doesn't count.
-DEDUP_IGNORE_TEXT = ()
-# Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such
-# as PDFs and images, which are duplicates only if they are equal.
+# Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such as PDFs
+# and images, which are duplicates only if they are equal.
 DEDUP_TYPES = "html"
-# All pages are compared with each other ("all"), or only those of one host ("host") or of one registered
-# domain ("site").
-DEDUP_SCOPE = "all"
-# An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.
-DEDUP_EXPECTED_PAGES = 1_000_000
-# The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many as its
-# pages need.  With a distance of 3, for example, it can be 4, 10, 16, 20 ...
-DEDUP_TABLES = None
-# Candidates are found by their simhashes ("simhash"), by bands of min-hashes ("minhash") or by
-# supershingles ("supershingle").
-DEDUP_METHOD = "simhash"
-# With method "minhash", the bands are planned to find this share of the pages of the least resemblance.
-DEDUP_RECALL = 0.99
-# With method "supershingle", each of the six supershingles is made of this many min-hashes.  Bing
-# takes 5.
-DEDUP_SUPERSHINGLE_SIZE = 14
-# With method "supershingle", this many of the six supershingles must be equal.  Bing
-# takes 4.
-DEDUP_MEGASHINGLE_SIZE = 2
-# Near-duplicates are logged in this file, in JSON Lines; %(name)s stands for the spider, %(time)s for
-# the start of the crawl.
+# If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any other,
+# as lists of URLs may want it.
+DEDUP_KEEP_START = True
+# Near-duplicates are logged in this file, in JSON Lines; %(name)s stands for the spider, %(time)s for the
+# start of the crawl.  Allowed: a path, in which %(name)s and %(time)s are filled in, or '' for none.
 DEDUP_LOG = "duplicates.jsonl"
 # If true, Scrapy's log has a line for each near-duplicate; else it has one for the first ten, and then
 # counts.
 DEDUP_SHOW_ALL = False
+# If true, the words of pages are stored beside the log, so that a report shows what differs between two.
+DEDUP_KEEP_TEXT = False
+# A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following its links
+# ("nofollow"), or only logged ("mark").
+DEDUP_ACTION = "drop"
+# Near-duplicates that are fewer links than this from the start are only logged, and never dropped.  Allowed:
+# a whole number from 0 to 1000000000000.
+DEDUP_MIN_DEPTH = 0
+# If true, only what is new or has changed since earlier crawls is handed over: of a page that is as it was,
+# the items are left out, and the links are followed all the same.
+DEDUP_INCREMENTAL = False
 # While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), or it ends
 # ("stop").
 DEDUP_ON_INDEX_FAILURE = "keep"
 # A page may absorb near-duplicates of this many different names, the last parts of their paths, of a host;
-# one that absorbs more looks like a login wall: there is a warning, and what looks like it is kept. 0
-# allows any number.
+# one that absorbs more looks like a login wall: there is a warning, and what looks like it is kept. 0 allows
+# any number.  Allowed: a whole number from 0 to 1000000000000.
 DEDUP_MAX_CLUSTER = 5
-# If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any other,
-# as lists of URLs may want it.
-DEDUP_KEEP_START = True
-# The links of near-duplicates that are dropped or not followed are left out ("never"), followed as far as pages
-# like them turn out to be new ("yield"), or all followed ("all").
+# This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link
+# to, this share is fetched at the end and judged: one more download each.  Allowed: a number from 0 to 1.
+DEDUP_AUDIT = 0.0
+# Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value finds more
+# candidates.  Allowed: a whole number from 0 to 7.
+DEDUP_MAX_DISTANCE = 6
+# Near-duplicates have at least this share of their shingles in common; a higher value drops less, and 0 also
+# drops pages that only share a template.  Allowed: a number from 0 to 1.
+DEDUP_MIN_RESEMBLANCE = 0.75
+# A shingle is this many successive tokens.  Allowed: a whole number from 1 to 100.
+DEDUP_SHINGLE_SIZE = 6
+# Pages of fewer words are never judged, and are always kept.  Allowed: a whole number from 0 to 1000000.
+DEDUP_MIN_TOKENS = 30
+# If true, the URLs of links and images count as part of a page.
+DEDUP_KEEP_URLS = True
+# Elements that these CSS selectors find don't count, nor does what is in them.  Allowed: a tuple of CSS
+# selectors, of tags, #ids, .classes, [attributes] and :not(), joined by spaces, > and commas.
+DEDUP_IGNORE = ()
+# Text that these regular expressions find doesn't count.  Allowed: a tuple of regular expressions.
+DEDUP_IGNORE_TEXT = ()
+# With this secret, nobody else can make a page that looks like a duplicate of another.  Allowed: any text, or
+# '' for none.
+DEDUP_HASH_KEY = ""
+# Candidates are found by their simhashes ("simhash"), by bands of min-hashes ("minhash") or by supershingles
+# ("supershingle").
+DEDUP_METHOD = "simhash"
+# With method "minhash", the bands are planned to find this share of the pages of the least resemblance.
+# Allowed: a number from 0.5 to 0.9999.
+DEDUP_RECALL = 0.99
+# With method "supershingle", each of the six supershingles is made of this many min-hashes.  Allowed: a whole
+# number from 1 to 64.
+DEDUP_SUPERSHINGLE_SIZE = 14
+# With method "supershingle", this many of the six supershingles must be equal.  Allowed: a whole number from
+# 1 to 6.
+DEDUP_MEGASHINGLE_SIZE = 2
+# All pages are compared with each other ("all"), or only those of one host ("host") or of one registered
+# domain ("site").
+DEDUP_SCOPE = "all"
+# If true, what many pages of a host share, such as menus and footers, proves nothing: what is a page's own
+# has to match, too.
+DEDUP_CHROME = True
+# Near-duplicates have at least this share of a page's own shingles in common, those that are not the chrome
+# of its host; a higher value drops less.  Allowed: a number from 0 to 1.
+DEDUP_MIN_OWN = 0.5
+# An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.
+# Allowed: a whole number from 1 to 1000000000000.
+DEDUP_EXPECTED_PAGES = 1_000_000
+# The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many
+# as its pages need.  Allowed: a whole number from 1 to 1000000000000.
+DEDUP_TABLES = None
+# The links of near-duplicates that are dropped or not followed are left out ("never"), followed as far as
+# pages like them turn out to be new ("yield"), or all followed ("all").
 DEDUP_FOLLOW = "never"
-# Links that are weighed are downloaded while at least this share of the downloads like them brings new content;
-# a lower value loses less and downloads more.
+# Links that are weighed are downloaded while at least this share of the downloads like them brings new
+# content; a lower value loses less and downloads more.  Allowed: a number from 0 to 1.
 DEDUP_MIN_YIELD = 0.05
 # If true, links of kept pages are weighed, too, if a page with another value of a parameter, or of the same
 # name in another folder, was met before.
 DEDUP_SKIP = False
-# Of the links that are parked, samples are downloaded all the same: at most fifty of each host, and this share
-# of its new contents; 0 takes none.
+# Of the links that are parked, samples are downloaded all the same: at most fifty of each host, and this
+# share of its new contents; 0 takes none.  Allowed: a number from 0 to 1.
 DEDUP_EXPLORE = 0.1
 # If true, links are downloaded in the order of the new content that they are expected to bring.
 DEDUP_PRIORITY = False
-# Links that are not downloaded are logged in this file, in JSON Lines, each with the reason.
+# Links that are not downloaded are logged in this file, in JSON Lines, each with the reason.  Allowed: a
+# path, in which %(name)s and %(time)s are filled in, or '' for none.
 DEDUP_PARKED = "parked.jsonl"
-# This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link to, this
-# share is fetched at the end and judged: one more download each.  The rates are in the stats (dedup/audit/,
-# dedup/unreached/).
-DEDUP_AUDIT = 0.0
-# If true, the words of pages are stored beside the log, so that a report shows what differs between two.
-# They take up to 100 MB, compressed; "scrapy duplicates --html" makes the report.
-DEDUP_KEEP_TEXT = False
-# With this secret, nobody else can make a page that looks like a duplicate of another.
-DEDUP_HASH_KEY = os.environ.get("DEDUP_HASH_KEY", "")
+
+# --- From the environment ------------------------------------------------------------------------
+DEDUP_INDEX = os.environ.get("DEDUP_INDEX", DEDUP_INDEX)
+DEDUP_HASH_KEY = os.environ.get("DEDUP_HASH_KEY", DEDUP_HASH_KEY)

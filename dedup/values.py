@@ -1,4 +1,4 @@
-"""Kinds of values, and `Setting`: a name with the values that it may have.
+"""Kinds of values, `Setting`: a name with the values that it may have, and `Group`: settings that go together.
 
 A value is *read* where people write it, in a settings file or on a command line, where all is text; it is
 *checked* where a program passes it.
@@ -8,12 +8,14 @@ import os
 import re
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 from dedup.errors import SettingsError
 
-__all__ = ["Choice", "Flag", "Kind", "Number", "Setting", "Text", "Texts", "check"]
+__all__ = ["Choice", "Flag", "Group", "Kind", "Number", "Setting", "Text", "Texts", "check", "setting"]
+
+T = TypeVar("T")
 
 
 class Kind(ABC):
@@ -135,7 +137,7 @@ class _NotText:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: all that is said of it anywhere is said here, or is checked against this by a test.
+    """One setting: all that is said of it anywhere comes from here.
 
     >>> size = Setting("size", Number(1, 100), 6, "How many tokens a shingle has.")
     >>> size.read("8"), size.read(None)
@@ -171,6 +173,44 @@ class Setting:
         """The error that refuses a value; ``why`` is a clause that goes on from it ("which ...")."""
         shown = _NotText() if isinstance(self.kind, Text) and self.kind.secret else value
         return SettingsError(name=self.name, value=shown, allowed=str(self.kind), why=why)
+
+
+def setting(default: T, kind: Kind, text: str) -> T:
+    """A field of a `Group`: its default, the values that it may have, and what it does, in a sentence."""
+    shown = not (isinstance(kind, Text) and kind.secret)
+    return field(default=default, repr=shown, metadata={"kind": kind, "text": text})
+
+
+@dataclass(frozen=True)
+class Group:
+    """Settings that one part of the program carries: a dataclass each of whose fields is a `setting`.
+
+    Raises `SettingsError` for a value that is not allowed.
+
+    >>> @dataclass(frozen=True)
+    ... class Shingles(Group):
+    ...     size: int = setting(6, Number(1, 100), "How many tokens a shingle has.")
+    >>> Shingles(size=8)
+    Shingles(size=8)
+    >>> Shingles(size=0)
+    Traceback (most recent call last):
+    dedup.errors.SettingsError: size is 0; allowed: a whole number from 1 to 100
+    """
+
+    def __post_init__(self) -> None:
+        for name, each in self.settings().items():
+            value = getattr(self, name)
+            if value is not None or each.default is not None:
+                each.check(value)
+
+    @classmethod
+    def settings(cls) -> dict[str, Setting]:
+        """The settings of the group, by name."""
+        return {
+            each.name: Setting(each.name, each.metadata["kind"], each.default, each.metadata["text"])
+            for each in fields(cls)
+            if "kind" in each.metadata
+        }
 
 
 def check(name: str, value: object, kind: Kind) -> None:

@@ -15,6 +15,7 @@ from dedup.archive.capture import MAX_BODY
 from dedup.archive.lines import Lines
 from dedup.archive.warc import Warc
 from dedup.scrapy.commands.dedup import Command
+from dedup.settings import IndexSettings
 from tests.support.processes import scrapy
 from tests.test_archive import PAGES, record, records, rows, urls
 
@@ -280,7 +281,7 @@ def test_pages_are_unpacked_and_read_in_their_character_set(tmp_path: Path) -> N
             record(f"http://example.org/{n}", block, "response_") for n, block in enumerate(heads)
         ).replace(b"response_", b"response")
     )
-    result = Cleaning([str(path)], plan={"chrome": False}).run()
+    result = Cleaning([str(path)], plan=IndexSettings(chrome=False)).run()
     found = {name: result.stats[f"dedup/{name}"] for name in ("new", "duplicate", "unjudged/partial")}
     assert found == {"new": 1, "duplicate": 4, "unjudged/partial": 1}
 
@@ -306,7 +307,7 @@ def test_a_page_of_which_not_all_is_read_is_never_judged_by_the_rest(name: str, 
             for n in range(2)
         )
     )
-    result = Cleaning([str(path)], types="all", plan={"chrome": False}).run()
+    result = Cleaning([str(path)], types="all", plan=IndexSettings(chrome=False)).run()
     assert result.stats["dedup/unjudged/partial"] == 2
 
 

@@ -26,6 +26,7 @@ from dedup.archive.outputs import WarcOutput
 from dedup.droplog.log import DropLog
 from dedup.errors import DedupError, IndexInUseError, OutputError, SettingsError
 from dedup.index.lifecycle import State
+from dedup.settings import IndexSettings
 from tests.support import ROOT
 from tests.support.crawls import words
 from tests.support.processes import Forked
@@ -48,7 +49,7 @@ def source(path: Path) -> Path:
 def cleaning(folder: Path, source: Path, name: str = "kept", **options: Any) -> Cleaning:
     folder.mkdir(exist_ok=True)
     kept, log = str(folder / f"{name}.warc.gz"), str(folder / f"{name}.drops")
-    return Cleaning([str(source)], kept, log, plan={"chrome": False}, **options)
+    return Cleaning([str(source)], kept, log, plan=IndexSettings(chrome=False), **options)
 
 
 def outcome(folder: Path) -> tuple[bytes, list[dict[str, Any]]]:
@@ -135,7 +136,7 @@ def test_the_order_of_the_inputs_does_not_matter(tmp_path: Path) -> None:
             lines = (json.dumps({"url": u, "html": h, "fetched": d}) for u, h, d in pages[part::3])
             path.write_text("\n".join(lines))
             names.append(str(path))
-        Cleaning(names, str(tmp_path / f"{seed}.jsonl"), plan={"chrome": False}).run()
+        Cleaning(names, str(tmp_path / f"{seed}.jsonl"), plan=IndexSettings(chrome=False)).run()
         kept.append(sorted(urls(tmp_path / f"{seed}.jsonl")))
     assert kept[0] == kept[1] == kept[2]
 

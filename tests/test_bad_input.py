@@ -179,7 +179,7 @@ def test_the_hash_key_is_never_shown() -> None:
         ("DEDUP_MAX_DISTNCE", "did you mean DEDUP_MAX_DISTANCE?"),
         ("DEDUP_INDEX_URL", "did you mean DEDUP_INDEX?"),
         ("DEDUP_on_index_failure", "did you mean DEDUP_ON_INDEX_FAILURE?"),
-        ("DEDUP_XYZZY", "the settings are DEDUP_ENABLED, DEDUP_ACTION"),
+        ("DEDUP_XYZZY", "the settings are DEDUP_ENABLED, DEDUP_INDEX"),
     ],
 )
 def test_an_unknown_setting_is_refused_with_the_nearest_name(crawl: Crawl, wrong: str, right: str) -> None:

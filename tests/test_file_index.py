@@ -237,7 +237,7 @@ async def test_what_is_known_of_hosts_is_shared_and_saved_by_each_run(path: Path
         assert one.hosts
         assert another.hosts
         assert one.hosts.table("a.example") is another.hosts.table("a.example")
-        assert (one.hosts.min_own, another.hosts.min_own) == (0.3, 0.8)
+        assert (one.hosts.settings.min_own, another.hosts.settings.min_own) == (0.3, 0.8)
 
 
 @driven

@@ -994,7 +994,7 @@ def test_another_kind_of_store_takes_a_class_and_a_line(monkeypatch: pytest.Monk
     monkeypatch.setitem(STORES, "other", Store("other://HOST", "tests.test_index:Other"))
     index = open_index("other://there", DETECTOR, namespace="crawl", scope="site")
     assert isinstance(index, Other)
-    assert (index.where, index.scope) == ("memory:", "site")
+    assert (index.where, index.settings.scope) == ("memory:", "site")
     with pytest.raises(SettingsError):
         open_index("other:there", DETECTOR)
 

@@ -23,6 +23,7 @@ from dedup.index.local import sqlite
 from dedup.scrapy.commands.index.check import print_findings
 from dedup.scrapy.commands.index.exchange import export_pages, import_pages
 from dedup.scrapy.commands.index.info import print_info
+from dedup.settings import IndexSettings
 from tests.support import ROOT
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim
@@ -152,7 +153,7 @@ def test_of_how_many_pages_it_is_known_what_was_learned_for_them_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(known_hosts, "MAX_LEARNED", 3)
-    hosts = Hosts(DETECTOR.sketcher, 0.5)
+    hosts = Hosts(DETECTOR.sketcher, IndexSettings())
     url, _, page = product(1)
     for _ in range(KNOWN):
         hosts.learn_kept(page, url)
@@ -250,7 +251,7 @@ async def test_a_file_keeps_the_tables_that_were_saved_last(
 @pytest.fixture
 def hosts() -> Hosts:
     """Tables that are saved somewhere, from where nothing is loaded."""
-    return Hosts(DETECTOR.sketcher, 0.5, lambda name: None)
+    return Hosts(DETECTOR.sketcher, IndexSettings(), lambda name: None)
 
 
 def test_tables_that_could_not_be_saved_are_saved_the_next_time(hosts: Hosts) -> None:

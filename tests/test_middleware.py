@@ -701,7 +701,7 @@ def test_the_settings_reach_detector_and_index() -> None:
     options = read_settings(settings)
     assert options.detector == Detector(**values)  # type: ignore[arg-type]
     assert options.index.detector == options.detector
-    assert (options.index.scope, options.index.expected_pages) == ("site", 5000)
+    assert (options.index.settings.scope, options.index.settings.expected_pages) == ("site", 5000)
 
 
 def test_one_line_installs_it_in_a_foreign_project(crawl: Run, site: Site, tmp_path: Path) -> None:

@@ -3,24 +3,21 @@
 import re
 import runpy
 import subprocess
-from collections.abc import Callable
 from importlib import import_module
 from importlib.resources import files
-from inspect import signature
 from pathlib import Path
 from shutil import which
 from subprocess import PIPE
 
 import pytest
 
-from dedup import Detector
-from dedup.filter import Filter
 from dedup.fingerprint.methods import METHODS
-from dedup.index import STORES, Index
+from dedup.index import STORES
 from dedup.index.redis.client import VERBS
-from dedup.settings import SETTINGS
-from dedup.values import Choice, Setting
+from dedup.settings import GROUPS, SETTINGS
+from dedup.values import Choice
 from tests.support import ROOT
+from tests.support.written import WRITTEN, sections
 
 MODULES = sorted(
     str(path.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__init__")
@@ -39,40 +36,19 @@ ELSEWHERE = {
 # --- Settings: everything that is said of them agrees with `dedup.settings` -----------------------------
 
 
-def shown(value: object) -> str:
-    """A value as one would write it in a settings file.
-
-    >>> shown("drop"), shown(1_000_000), shown(0.75)
-    ('"drop"', '1_000_000', '0.75')
-    """
-    if type(value) is int:
-        return f"{value:_}"
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+@pytest.mark.parametrize("path", WRITTEN)
+def test_what_is_written_of_settings_comes_from_their_table(path: str) -> None:
+    text = (ROOT / path).read_text()
+    assert WRITTEN[path](text) == text, "make settings"
 
 
-def reference(setting: Setting) -> str:
-    """How docs/reference.md introduces a setting: heading, effect, default and what is allowed.
-
-    What follows there (when to change it, an example) is written by hand.  To print all of it:
-    ``python -c "from tests.test_project import *; print(*map(reference, SETTINGS.values()), sep='\\n')"``
-    """
-    allowed = re.sub(r"'.*?'|True|False|%\(\w+\)s", r"`\g<0>`", str(setting.kind)).replace("'", '"')
-    return (
-        f"### `DEDUP_{setting.name.upper()}`\n\n{setting.text}\n\n"
-        f"- Default: `{shown(setting.default)}`\n- Allowed: {allowed}\n"
-    )
+def test_the_reference_says_when_to_change_each_setting() -> None:
+    found = sections((ROOT / "docs" / "reference.md").read_text())
+    assert list(found) == list(SETTINGS)
+    assert [name for name, text in found.items() if "- Example: " not in text] == []
 
 
-def test_the_reference_describes_every_setting_in_order() -> None:
-    page = (ROOT / "docs" / "reference.md").read_text()
-    unwrapped = " ".join(page.split())
-    for setting in SETTINGS.values():
-        assert " ".join(reference(setting).split()) in unwrapped
-    headings = re.findall(r"^### `DEDUP_(\w+)`$", page, re.MULTILINE)
-    assert [name.lower() for name in headings] == list(SETTINGS)
-
-
-def test_the_project_shows_every_setting_with_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_project_changes_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DEDUP_INDEX", raising=False)
     monkeypatch.delenv("DEDUP_HASH_KEY", raising=False)
     values = runpy.run_path(str(ROOT / "crawler" / "settings.py"))
@@ -80,23 +56,8 @@ def test_the_project_shows_every_setting_with_its_default(monkeypatch: pytest.Mo
     assert project == {f"DEDUP_{name.upper()}": setting.default for name, setting in SETTINGS.items()}
 
 
-def test_the_project_explains_every_setting() -> None:
-    text = (ROOT / "crawler" / "settings.py").read_text()
-    comments = re.findall(r"((?:^# [^-].*\n)+)^DEDUP_(\w+) = ", text, re.MULTILINE)
-    for comment, name in comments:
-        assert comment.replace("\n# ", " ").startswith(f"# {SETTINGS[name.lower()].text}")
-    assert [name.lower() for _, name in comments] == list(SETTINGS)
-
-
-@pytest.mark.parametrize("function", [Detector, Index.__init__, Filter])
-def test_keywords_of_the_library_have_the_defaults_of_the_settings(function: Callable[..., object]) -> None:
-    keywords = {
-        name: parameter.default
-        for name, parameter in signature(function).parameters.items()
-        if name in SETTINGS and parameter.default is not parameter.empty
-    }
-    assert keywords == {name: SETTINGS[name].default for name in keywords}
-    assert keywords
+def test_each_setting_is_in_one_group() -> None:
+    assert len(SETTINGS) == sum(len(group.settings()) for group in GROUPS)
 
 
 def test_every_method_can_be_set() -> None:

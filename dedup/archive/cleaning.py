@@ -33,7 +33,7 @@ from dedup.filter import Counts, Filter
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
 from dedup.printing import inert
-from dedup.settings import Action, Types
+from dedup.settings import Action, IndexSettings, Types
 
 __all__ = ["Cleaning", "Engine", "Progress", "Result"]
 
@@ -107,7 +107,7 @@ class Cleaning:
     output: str = ""  #: the path of what is kept; "-" is the standard output, "" none
     duplicates: str = ""  #: the path of the drop log; "" is none
     detector: Detector = field(default_factory=Detector)
-    plan: dict[str, Any] = field(default_factory=dict)  #: options of the index
+    plan: IndexSettings = field(default_factory=IndexSettings)
     types: Types = "html"
     action: Action = "drop"
     max_cluster: int = 5
@@ -205,7 +205,7 @@ class Cleaning:
     def _check_same(self, journal: Journal, readers: Sequence[Reader]) -> None:
         """Raises `SettingsError` if the journal is that of another cleaning."""
         inputs = [[reader.name, reader.size] for reader in readers]
-        settings = {**self.detector.parameters, **self.plan, "types": self.types, "action": self.action}
+        settings = {**self.detector.parameters, **vars(self.plan), "types": self.types, "action": self.action}
         settings |= {"max_cluster": self.max_cluster, "output": self.output, "duplicates": self.duplicates}
         if self.other:
             settings["index"] = self.other().where
@@ -261,7 +261,9 @@ class Cleaning:
 
     def _index(self, folder: Path) -> Index:
         """An index of its own, which can be made again at any time."""
-        return open_index(f"file:{os.path.abspath(folder / 'index.sqlite')}", self.detector, **self.plan)
+        return open_index(
+            f"file:{os.path.abspath(folder / 'index.sqlite')}", self.detector, **vars(self.plan)
+        )
 
     async def _file(self, folder: Path, other: Index) -> int:
         index = self._index(folder)

@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
@@ -11,6 +11,7 @@ from dedup.batch.loop import AtOnce, Loop
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector, Features, Fingerprint
 from dedup.index import Index, Verdict, open_index
+from dedup.settings import IndexSettings
 
 __all__ = ["Pages", "Settings", "open", "unique"]
 
@@ -24,6 +25,8 @@ RUN = b"dedup.batch.page".hex()
 class Settings(TypedDict, total=False):
     """The settings that a library can have, by their names in lower case; `dedup.settings` says what they do."""
 
+    features: Features
+    # Written by "make settings":
     max_distance: int
     min_resemblance: float
     shingle_size: int
@@ -36,12 +39,11 @@ class Settings(TypedDict, total=False):
     recall: float
     supershingle_size: int
     megashingle_size: int
-    features: Features
     scope: str
-    expected_pages: int
-    tables: int | None
     chrome: bool
     min_own: float
+    expected_pages: int
+    tables: int | None
 
 
 def open(address: str = "memory:", *, namespace: str = "dedup", **settings: Unpack[Settings]) -> "Pages":
@@ -65,10 +67,8 @@ def open(address: str = "memory:", *, namespace: str = "dedup", **settings: Unpa
         hint = f"; is {near[0]} meant?" if near else f"; there are {', '.join(Settings.__annotations__)}"
         raise TypeError(f"there is no setting {unknown[0]}{hint}")
     given: dict[str, Any] = dict(settings)
-    detector = Detector(
-        **{each.name: given.pop(each.name) for each in fields(Detector) if each.name in given}
-    )
-    return Pages(open_index(address, detector, namespace=namespace, run=RUN, **given))
+    plan = {name: given.pop(name) for name in IndexSettings.settings() if name in given}
+    return Pages(open_index(address, Detector(**given), namespace=namespace, run=RUN, **plan))
 
 
 class Pages:

@@ -33,7 +33,7 @@ from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
 from dedup.page.tokens import join, without
-from dedup.settings import SETTINGS
+from dedup.settings import DetectorSettings
 
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 
@@ -46,7 +46,7 @@ BODY_TOKENS = 256
 
 
 @dataclass(frozen=True)
-class Detector:
+class Detector(DetectorSettings):
     """Judges pages by the settings of the same names (see `dedup.settings`).
 
     Raises `SettingsError` for a value that is not allowed; no page makes its methods raise.
@@ -62,24 +62,10 @@ class Detector:
     'short'
     """
 
-    max_distance: int = 6  #: k, in bits of 64
-    min_resemblance: float = 0.75  #: 0 to 1; 0 = no second stage
-    shingle_size: int = 6  #: w, tokens per shingle of the sketch
-    min_tokens: int = 30  #: words that a page must have to be judged
-    keep_urls: bool = True  #: whether the URLs of HREFs and IMGs are tokens
-    ignore: tuple[str, ...] = ()  #: CSS selectors of elements that don't count
-    ignore_text: tuple[str, ...] = ()  #: regular expressions of text that doesn't count
-    hash_key: str = field(default="", repr=False)  #: a secret that makes fingerprints unforgeable
-    method: str = "simhash"  #: "simhash", "minhash" or "supershingle"
-    recall: float = 0.99  #: of method "minhash": share of pages of min_resemblance that the bands must find
-    supershingle_size: int = 14  #: k, min-hashes per supershingle; 5 is Bing's variant
-    megashingle_size: int = 2  #: supershingles of six that have to be equal; 4 is Bing's variant
     features: Features = field(default_factory=Features)
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            if each.name in SETTINGS:
-                SETTINGS[each.name].check(getattr(self, each.name))
+        super().__post_init__()
         if not isinstance(self.features, Features):
             raise SettingsError(name="features", value=self.features, allowed="a dedup.Features")
         _ = self.finder, self.ignored  # which raise if they can't be made from these settings

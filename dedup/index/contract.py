@@ -16,7 +16,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 from uuid import uuid4
 
 from dedup.errors import SettingsError
@@ -30,7 +30,7 @@ from dedup.index.lifecycle import State
 from dedup.index.parameters import FORMAT, Parameters
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
-from dedup.settings import SETTINGS
+from dedup.settings import IndexSettings
 
 __all__ = ["MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR", "Index"]
 
@@ -67,36 +67,25 @@ class Index(ABC):
         self,
         detector: Detector,
         *,
-        scope: str = "all",
-        expected_pages: int = 1_000_000,
-        tables: int | None = None,
-        chrome: bool = True,
-        min_own: float = 0.5,
         run: str | None = None,
+        **settings: Any,
     ) -> None:
-        SETTINGS["scope"].check(scope)
-        scope_mask(scope, "")  # loads what it needs now, not in the event loop
-        SETTINGS["expected_pages"].check(expected_pages)
-        if tables is not None:
-            SETTINGS["tables"].check(tables)
-        SETTINGS["chrome"].check(chrome)
-        SETTINGS["min_own"].check(min_own)
+        """The keywords are `IndexSettings`."""
+        self.settings = own = IndexSettings(**settings)
+        scope_mask(own.scope, "")  # loads what it needs now, not in the event loop
         self.parameters = Parameters(
             detector,
-            scope,
-            detector.plan(expected_pages, tables, in_memory=self.reads_many),
+            own.scope,
+            detector.plan(own.expected_pages, own.tables, in_memory=self.reads_many),
             self.format,
         )
         self.detector = detector
-        self.scope = scope
-        self.expected_pages = expected_pages
         if run is not None and not re.fullmatch("[0-9a-f]{32}", run):
             raise SettingsError(name="run", value=run, allowed="32 hex digits")
         #: What this run is called.  One that has finished goes on if it is opened again by its name.
         self.run = run or uuid4().hex
         #: What is learned of hosts; None if the chrome of a host counts like all else.
-        self.hosts = self._new_hosts(min_own) if chrome else None
-        self._tables_asked = tables is not None
+        self.hosts = self._new_hosts() if own.chrome else None
         self._opened = False
         self._opening = asyncio.Lock()
 
@@ -107,7 +96,7 @@ class Index(ABC):
 
     def describe(self) -> str:
         """How pages are found here, in one line."""
-        return self.parameters.describe(self.expected_pages)
+        return self.parameters.describe(self.settings.expected_pages)
 
     @property
     @abstractmethod
@@ -147,7 +136,7 @@ class Index(ABC):
             storable_id(page_id),
             url,
             fingerprint.simhash,
-            scope_mask(self.scope, url),
+            scope_mask(self.settings.scope, url),
             fingerprint.digest,
             fingerprint.bands,
             fingerprint.sketch,
@@ -260,8 +249,8 @@ class Index(ABC):
     @abstractmethod
     async def _forget(self, page_ids: Sequence[str]) -> int: ...
 
-    def _new_hosts(self, min_own: float = 0.0) -> Hosts:
-        return Hosts(self.detector.sketcher, min_own, self._load_host if self.persistent else None)
+    def _new_hosts(self) -> Hosts:
+        return Hosts(self.detector.sketcher, self.settings, self._load_host if self.persistent else None)
 
     def _load_host(self, name: str) -> bytes | None:
         """The saved table of a host; None if there is none, or if it is got in another way."""
@@ -282,6 +271,6 @@ class Index(ABC):
 
     def _adopt(self, stored: Mapping[str, str]) -> Parameters:
         """The parameters of an existing index, which are those wanted here; raises if they are not."""
-        any_plan = self.in_memory or not self._tables_asked
+        any_plan = self.in_memory or self.settings.tables is None
         adopted = self.parameters.adopt(self.where, stored, any_plan=any_plan)
         return self.parameters if self.in_memory else adopted

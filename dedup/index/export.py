@@ -93,7 +93,7 @@ def read_line(line: bytes, index: Index) -> Entry | tuple[str, Chrome]:
             values = _fields(found, HOST_FIELDS)
             return values["host"], Chrome.from_bytes(values["chrome"], index.detector.sketcher.slots)
         entry = Entry(**_fields(found, FIELDS))
-    scope = scope_mask(index.scope, entry.url)
+    scope = scope_mask(index.settings.scope, entry.url)
     if scope != entry.scope:
         entry = entry._replace(scope=scope)
     if wrong := index.parameters.flaw(entry):

@@ -20,6 +20,7 @@ from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.entry import Entry
 from dedup.page.urls import host
+from dedup.settings import IndexSettings
 
 __all__ = ["MAX_HOSTS", "Hosts", "Weighed", "packed", "unpacked"]
 
@@ -59,14 +60,11 @@ class Hosts:
     """The tables of hosts, by name."""
 
     def __init__(
-        self, sketcher: Sketcher, min_own: float, load: Callable[[str], bytes | None] | None = None
+        self, sketcher: Sketcher, settings: IndexSettings, load: Callable[[str], bytes | None] | None = None
     ) -> None:
-        """``min_own`` is the share of a page's own shingles that has to match.
-
-        ``load`` gets a table that was saved; without it, no table is.
-        """
+        """``load`` gets a table that was saved; without it, no table is."""
         self._sketcher = sketcher
-        self.min_own = min_own
+        self.settings = settings
         self.load = load
         self._tables: OrderedDict[str, Chrome] = OrderedDict()
         self._changed: dict[str, Chrome] = {}
@@ -124,11 +122,11 @@ class Hosts:
                 continue
             stored = self._sketcher.words(kept[number].sketch for number in numbers)
             counts = match_counts(self._sketcher, stored, page, view)
-            hopeful = can_suffice(self._sketcher, page, counts, self.min_own)
+            hopeful = can_suffice(self._sketcher, page, counts, self.settings.min_own)
             for number, five, can in zip(numbers, counts.T.tolist(), hopeful.tolist(), strict=True):
                 if can or number == near:
                     evidence = weigh(self._sketcher, page, five, kept[number].called, view)
-                    found[number] = Weighed(evidence.suffices(self.min_own), evidence)
+                    found[number] = Weighed(evidence.suffices(self.settings.min_own), evidence)
         return found
 
     def learn_kept(self, page: Fingerprint, url: str, *, is_copy: bool = False) -> None:

@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 
 from dedup.errors import DedupError, IndexInUseError, IndexMismatchError, SettingsError
 from dedup.scrapy.places import default_namespace, file_of, in_project, index_folder
-from dedup.settings import SETTINGS, Action, Follow, Types
+from dedup.settings import SETTINGS, Action, DetectorSettings, Follow, IndexSettings, Types
 
 if TYPE_CHECKING:
     from dedup.fingerprint.detector import Detector
@@ -251,8 +251,8 @@ def _options(values: dict[str, Any], run: str | None) -> Options:
     if scheme == "file" and path:
         address = f"file:{in_project(path)}"
     values["log"] = in_project(values["log"]) if values["log"] else ""
-    detector = Detector(**_choose(values, Detector))
-    planned = {name: values[name] for name in ("scope", "expected_pages", "tables", "chrome", "min_own")}
+    detector = Detector(**_choose(values, DetectorSettings))
+    planned = _choose(values, IndexSettings)
     index = open_index(address, detector, namespace=namespace, run=run, **planned)
     if values["incremental"] and not index.persistent:
         why = "which forgets all pages when its crawl ends"

@@ -53,7 +53,7 @@ class Spark:
 
 
 def _captures(spark: SparkSession, cleaning: Cleaning, paths: Sequence[str]) -> DataFrame:
-    return captures(spark, paths, cleaning.types, cleaning.detector, cleaning.plan.get("scope", "all"))
+    return captures(spark, paths, cleaning.types, cleaning.detector, cleaning.plan.scope)
 
 
 def _note_facts(read: DataFrame, journal: Journal, names: Sequence[str]) -> list[int]:
@@ -92,7 +92,7 @@ def _note_verdicts(
     pages: DataFrame, journal: Journal, starts: Sequence[int], cleaning: Cleaning, folder: Path
 ) -> None:
     found = contents(pages).withColumn("mixed", sql.col("mixed") | (sql.col("pages") > 1))
-    placed = placed_by(pages, found, cleaning.detector, shares_chrome=cleaning.plan.get("chrome", True))
+    placed = placed_by(pages, found, cleaning.detector, shares_chrome=cleaning.plan.chrome)
     work = partial(
         filtered,
         detector=cleaning.detector,

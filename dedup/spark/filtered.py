@@ -18,6 +18,7 @@ from dedup.droplog.log import DropLog
 from dedup.filter import Counts, Filter
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
+from dedup.settings import IndexSettings
 from dedup.spark.archives import ORDER
 from dedup.spark.fingerprints import ARROW
 
@@ -89,14 +90,16 @@ class _Log(DropLog):
 
 
 def filtered(
-    batches: Iterable[pa.RecordBatch], detector: Detector, plan: Mapping[str, Any], options: Mapping[str, Any]
+    batches: Iterable[pa.RecordBatch], detector: Detector, plan: IndexSettings, options: Mapping[str, Any]
 ) -> Iterator[pa.RecordBatch]:
     """What the filter says of pages that come in the order of their turns."""
     stats = Counts()
     with TemporaryDirectory(prefix="shingleback-") as folder, open(f"{folder}/pages", "w+b") as file:
         turns = _Turns(batches, file)
         log = _Log(f"{folder}/log", turns)
-        asyncio.run(_judge(turns, stats, log, open_index(f"file:{folder}/index", detector, **plan), options))
+        asyncio.run(
+            _judge(turns, stats, log, open_index(f"file:{folder}/index", detector, **vars(plan)), options)
+        )
         with open(f"{folder}/log", encoding="ascii") as lines:
             said = zip(log.whose, lines, strict=True)
             while some := list(islice(said, LINES)):

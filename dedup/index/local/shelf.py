@@ -87,7 +87,7 @@ class Shelf:
             self.hosts = hosts
             return hosts
         shared = copy.copy(self.hosts)
-        shared.min_own = hosts.min_own
+        shared.settings = hosts.settings
         return shared
 
     def end(self, run: str, *, finished: bool) -> bool:

@@ -113,7 +113,11 @@ class Claim:
         assert hosts is not None
         assert page.own is not None
         main = next((view.main for _, view in self.views.values() if view), b"")
-        brought = [repr(float(hosts.min_own)), page.own.shingles, int(np.count_nonzero(page.own.filled))]
+        brought = [
+            repr(float(hosts.settings.min_own)),
+            page.own.shingles,
+            int(np.count_nonzero(page.own.filled)),
+        ]
         brought += [page.said.to_bytes(8, "big"), main, self.home, self._asked[0], int(page.own.has_data)]
         for name, (pages, view) in self.views.items():
             tells = (int(view.heading_tells), int(view.shows_own)) if view else (0, 0)

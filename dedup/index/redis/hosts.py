@@ -34,6 +34,7 @@ from dedup.fingerprint.sketch import Sketcher
 from dedup.index.hosts import MAX_HOSTS, Hosts
 from dedup.index.redis.client import Server
 from dedup.index.redis.keys import Keys
+from dedup.settings import IndexSettings
 
 __all__ = ["MAX_TABLES", "Brought", "SharedHosts", "pack_table", "unpack_table"]
 
@@ -106,12 +107,12 @@ class SharedHosts(Hosts):
     def __init__(
         self,
         sketcher: Sketcher,
-        min_own: float,
+        settings: IndexSettings,
         server: Server,
         keys: Keys,
         call: Callable[..., Awaitable[list[Any]]],
     ) -> None:
-        super().__init__(sketcher, min_own)
+        super().__init__(sketcher, settings)
         self._server = server
         self._keys = keys
         self._call = call

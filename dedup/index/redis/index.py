@@ -48,7 +48,7 @@ class RedisIndex(SharedIndex):
         super().__init__(self._server, self._keys, namespace, detector, **options)
 
     def _made_up(self) -> dict[str, str]:
-        bits = bucket_bits(self.plan, self.expected_pages)
+        bits = bucket_bits(self.plan, self.settings.expected_pages)
         return {"bucket_bits": str(bits), "created": uuid4().hex}
 
     def _lay_out(self, header: Mapping[str, str]) -> None:

@@ -38,7 +38,7 @@ class SharedIndex(Index):
         self._replacing: dict[str, str] = {}  # pages of earlier runs, by those in whose place these were met
         self._hosts: SharedHosts | None = None
         if self.hosts is not None:
-            self._hosts = SharedHosts(detector.sketcher, self.hosts.min_own, server, keys, self._session.call)
+            self._hosts = SharedHosts(detector.sketcher, self.settings, server, keys, self._session.call)
             self.hosts = self._hosts
 
     @property

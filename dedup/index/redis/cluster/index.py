@@ -61,7 +61,7 @@ class ClusterIndex(SharedIndex):
         return self._recovery.lost
 
     def _made_up(self) -> dict[str, str]:
-        bits = bucket_bits(self.plan, self.expected_pages)
+        bits = bucket_bits(self.plan, self.settings.expected_pages)
         return {"bucket_bits": str(bits), "created": uuid4().hex[:16]}
 
     async def _open(self) -> None:

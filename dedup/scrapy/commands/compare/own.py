@@ -58,10 +58,10 @@ class Known(NamedTuple):
         )
 
 
-async def ask(index: Index, min_own: float, urls: Collection[str]) -> Known:
+async def ask(index: Index, urls: Collection[str]) -> Known:
     """Reads what an index knows of the hosts of some pages, and closes it.  Raises `DedupError`s only."""
     names = set(map(host, urls))
-    hosts = Hosts(index.detector.sketcher, min_own)
+    hosts = Hosts(index.detector.sketcher, index.settings)
     async with surveyed(index) as survey:
         async for found in survey.hosts():
             if found.table and found.name in names:

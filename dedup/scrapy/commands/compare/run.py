@@ -76,8 +76,8 @@ def run(a: str, b: str, settings: Settings, address: str = "", spider: str = "")
         for name, text in _measures(detector, [side.page for side in pages], compared):
             print(f"{name:12} {text}")
     weighed = Weighed(True, None)
-    if options.index.hosts is not None:
-        weighed = _print_own(detector, pages, options.index.hosts.min_own, known)
+    if options.index.settings.chrome:
+        weighed = _print_own(detector, pages, options.index.settings.min_own, known)
     is_duplicate, rule = _verdict(detector, fingerprints, compared, weighed)
     print(f"verdict      {'near-duplicates' if is_duplicate else 'different'}: {rule}")
     _print_differences([side.page.tokens for side in pages], "only in {}")
@@ -88,10 +88,9 @@ def run(a: str, b: str, settings: Settings, address: str = "", spider: str = "")
 
 def _ask(options: Options, pages: Sequence[_Side]) -> Known | None:
     """What the index knows of the pages' hosts; None if the settings don't want to know."""
-    hosts = options.index.hosts
-    if hosts is None:
+    if not options.index.settings.chrome:
         return None
-    return asyncio.run(ask(options.index, hosts.min_own, [side.url for side in pages]))
+    return asyncio.run(ask(options.index, [side.url for side in pages]))
 
 
 def _print_own(detector: Detector, pages: Sequence[_Side], min_own: float, known: Known | None) -> Weighed:

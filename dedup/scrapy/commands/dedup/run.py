@@ -51,15 +51,12 @@ def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         raise SettingsError(
             "--index is 'memory:', which ends with its crawl; allowed: file:PATH, redis://HOST:PORT/DB"
         )
-    index = options.index
-    plan = {"scope": index.scope, "expected_pages": index.expected_pages}
-    plan |= {"chrome": False} if index.hosts is None else {"min_own": index.hosts.min_own}
     cleaning = Cleaning(
         inputs,
         opts.kept,
         opts.duplicates,
         options.detector,
-        plan,
+        options.index.settings,
         options.types,
         options.action,
         options.max_cluster,

@@ -131,7 +131,7 @@ def _print_through_index(pages: _Pages, stream: Stream, replay: Replay) -> dict[
         f"through the index {replay.address}: {inline.drops:,} drops, {inline.false} false "
         f"({100 * inline.false_rate:.2f} %), recall {inline.recall:.4f}: "
         + ("the same verdicts" if others == 0 else f"{others:,} OTHER VERDICTS")
-        + (", with the rule of own content" if replay.has_chrome else "")
+        + (", with the rule of own content" if replay.settings.chrome else "")
     )
     return {
         "index": replay.address,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.index import Index, open_index
+from dedup.index import open_index
+from dedup.settings import IndexSettings
 
 __all__ = ["Replay"]
 
@@ -16,12 +17,7 @@ class Replay(NamedTuple):
 
     address: str
     detector: Detector
-    like: Index  #: one of the settings, which is not opened
-
-    @property
-    def has_chrome(self) -> bool:
-        """Whether it looks at what is a page's own."""
-        return self.like.hosts is not None
+    settings: IndexSettings
 
     def __call__(
         self, fingerprints: Sequence[Fingerprint], urls: Sequence[str], order: Sequence[int]
@@ -32,12 +28,8 @@ class Replay(NamedTuple):
     async def _claim(
         self, fingerprints: Sequence[Fingerprint], urls: Sequence[str], order: Sequence[int]
     ) -> list[int]:
-        hosts = self.like.hosts
-        own = {"chrome": False} if hosts is None else {"min_own": hosts.min_own}
         namespace = f"evaluate-{random.SystemRandom().getrandbits(48):x}"
-        index = open_index(
-            self.address, self.detector, namespace=namespace, expected_pages=self.like.expected_pages, **own
-        )
+        index = open_index(self.address, self.detector, namespace=namespace, **vars(self.settings))
         of = [-1] * len(fingerprints)
         for page in order:
             verdict = await index.claim(str(page), urls[page], fingerprints[page])

@@ -26,7 +26,7 @@ def run(path: Path, opts: argparse.Namespace, settings: Settings) -> int:
     settings.set("DEDUP_INDEX", settings.get("DEDUP_INDEX") or "memory:", "cmdline")
     options = read_settings(settings)
     detector = replace(options.detector, features=_features(opts.features))
-    replay = Replay(settings["DEDUP_INDEX"], detector, options.index)
+    replay = Replay(settings["DEDUP_INDEX"], detector, options.index.settings)
     if opts.from_log:
         figures = evaluate_log(path, detector)
     elif path.name.endswith(".same.pairs.tsv.gz"):

@@ -131,7 +131,7 @@ def _print_facts(index: Index, survey: Survey, census: _Census, stored: tuple[in
     octets, of = stored
     if octets is not None:
         print(f"  stored      {decimal(octets)}, {octets / max(1, total):,.0f} bytes a page ({of})")
-    print(f"  plan        {survey.parameters.describe(index.expected_pages)}")
+    print(f"  plan        {survey.parameters.describe(index.settings.expected_pages)}")
     shown = [name for name in index.parameters.texts if name not in {"hash_key", "tables"}]
     print(f"  parameters  {', '.join(f'{name} {survey.header[name]}' for name in shown)}")
 

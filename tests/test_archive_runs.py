@@ -209,19 +209,107 @@ def test_a_worker_that_is_killed_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
 
 
-def test_an_input_that_changes_while_it_is_read_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "pages.jsonl"
-    path.write_bytes(rows())
+class EndError(Exception):
+    """A run ends here."""
+
+
+def stopping(part: str, after: int) -> Callable[[str, int], Any]:
+    """Interrupts a run after some steps of one of its parts."""
+
+    @contextmanager
+    def stop(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
+        left = after
+
+        def advance(done: int, pages: int) -> None:
+            nonlocal left
+            left -= what == part
+            if left < 0:
+                raise EndError
+
+        yield advance
+
+    return stop
+
+
+def line(number: int, html: str) -> str:
+    return json.dumps({"url": f"http://example.org/{number}", "html": html, "fetched": number}) + "\n"
+
+
+#: A page, its copy, another page, and what is none.
+FOUR = [line(1, "<p>" + words(1)), line(2, "<b>" + words(1)), line(3, "<p>" + words(2)), '{"price": 7}   \n']
+#: The same file in the same size, when something has happened to it.
+CHANGES = {
+    "lines changed places": FOUR[::-1],
+    "a copy is another page": [FOUR[0], line(2, "<p>" + words(1)[::-1]), *FOUR[2:]],
+    "a kept page is another one": [line(1, "<p>" + words(1)[::-1]), *FOUR[1:]],
+    "a page is none": [*FOUR[:2], FOUR[2].replace('"html"', '"sold"'), FOUR[3]],
+    "a line is a page": [*FOUR[:3], '{"html":"x"}   \n'],
+    "a line is damaged": [*FOUR[:3], "{price: 007}   \n"],
+    "a line is missing": [*FOUR[:3], " " * (len(FOUR[3]) - 1) + "\n"],
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_an_input_that_has_changed_when_a_run_goes_on_is_told_whatever_its_size(
+    what: str, tmp_path: Path
+) -> None:
+    path, kept = tmp_path / "pages.jsonl", tmp_path / "kept.jsonl"
+    path.write_text("".join(FOUR))
+    with pytest.raises(EndError):
+        Cleaning([str(path)], str(kept)).run(stopping("Writing", 2))
+    path.write_text("".join(CHANGES[what]))
+    assert path.stat().st_size == len("".join(FOUR))
+    with pytest.raises(SettingsError) as told:
+        Cleaning([str(path)], str(kept)).run()
+    remedy = f"delete {kept}.part, and begin anew"
+    assert str(told.value) == f"the input {path} has changed since it was read; {remedy}"
+    assert not kept.exists()
+    path.write_text("".join(FOUR))  # or what it was is put back
+    Cleaning([str(path)], str(kept)).run()
+    assert kept.read_text() == "".join([FOUR[0], *FOUR[2:]])
+
+
+def test_what_was_read_already_is_looked_at_when_the_reading_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BATCH", 2)
+    path, kept = tmp_path / "pages.jsonl", tmp_path / "kept.jsonl"
+    path.write_text("".join(FOUR))
+    with pytest.raises(EndError):
+        Cleaning([str(path)], str(kept)).run(stopping("Reading", 0))
+    path.write_text("".join([FOUR[2], FOUR[1], FOUR[0], FOUR[3]]))
+    with pytest.raises(SettingsError, match="has changed since it was read"):
+        Cleaning([str(path)], str(kept)).run(stopping("Judging", 0))  # before anything is judged
+
+
+def test_a_file_that_is_renamed_in_a_folder_is_told(tmp_path: Path) -> None:
+    folder, kept = tmp_path / "mirror", tmp_path / "kept.jsonl"
+    folder.mkdir()
+    for number, seed in enumerate((1, 1, 2, 3)):
+        (folder / f"{number}.html").write_text("<p>" + words(seed))
+    with pytest.raises(EndError):
+        Cleaning([str(folder)], str(kept)).run(stopping("Writing", 0))
+    (folder / "3.html").rename(folder / "-.html")  # it is the first one now
+    with pytest.raises(SettingsError, match=rf"^the input {folder} has changed since it was read; "):
+        Cleaning([str(folder)], str(kept)).run()
+
+
+@pytest.mark.parametrize("name", ["kept.jsonl", "kept.warc"])
+def test_an_input_that_changes_while_it_is_copied_is_told(name: str, tmp_path: Path) -> None:
+    path = source(tmp_path / "pages.warc")
 
     @contextmanager
     def changing(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
-        if what == "Writing":
-            path.write_bytes(rows().replace(b"\n", b" ", 1))
-        yield lambda done, pages: None
+        def advance(done: int, pages: int) -> None:
+            if what == "Writing" and pages == 30:
+                (tmp_path / "new").write_bytes(path.read_bytes()[::-1])
+                os.replace(tmp_path / "new", path)
 
-    with pytest.raises(SettingsError, match="an input has changed since it was read"):
-        Cleaning([str(path)], str(tmp_path / "kept.jsonl")).run(changing)
-    assert not (tmp_path / "kept.jsonl").exists()
+        yield advance
+
+    with pytest.raises(SettingsError, match=rf"^the input {path} has changed since it was read; delete "):
+        Cleaning([str(path)], str(tmp_path / name)).run(changing)
+    assert not (tmp_path / name).exists()
 
 
 def test_another_run_is_not_taken_for_what_is_left_of_one(tmp_path: Path) -> None:

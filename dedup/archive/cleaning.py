@@ -25,6 +25,7 @@ from dedup.archive.exchange import check, file, seed
 from dedup.archive.inputs import INPUT, open_inputs, spool
 from dedup.archive.journal import Journal
 from dedup.archive.judging import Replay, judge
+from dedup.archive.known import ChangedError
 from dedup.archive.reading import read
 from dedup.archive.writing import write
 from dedup.droplog.log import DropLog
@@ -137,6 +138,11 @@ class Cleaning:
             return result
         except Timeout:
             raise SettingsError(f"another run is at work in {folder}; wait for it") from None
+        except ChangedError as error:
+            anew = f"delete {folder}, and begin anew" if folder else "begin anew"
+            raise SettingsError(
+                f"the input {inert(error.name)} has changed since it was read; {anew}"
+            ) from None
         except BrokenPipeError:  # whoever reads the output has seen enough
             raise
         except OSError as error:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dedup.archive.capture import NEVER, Capture
 from dedup.files import make_private
 
-__all__ = ["Journal", "Kept", "Made", "Row"]
+__all__ = ["Journal", "Kept", "Made", "Row", "Verdict"]
 
 #: A digest of the bytes of a page, and its fingerprint, packed.
 Made = tuple[bytes, bytes]
@@ -54,6 +54,19 @@ class Kept(NamedTuple):
     fetched: int  #: microseconds since 1970; `NEVER` if it is not known
     record_id: str
     is_identical: bool  #: whether both have the same bytes
+
+
+class Verdict(NamedTuple):
+    """What became of a page."""
+
+    position: int
+    url: str
+    payload: bytes  #: a digest of its bytes
+    kept: Kept | None  #: for which page it was dropped; None if it is kept, or not judged yet
+
+    def is_of(self, page: Capture, payload: bytes) -> bool:
+        """Whether it is the verdict on a page with a digest."""
+        return self.payload == payload and self.url == _text(page.url)
 
 
 class Journal:
@@ -124,15 +137,17 @@ class Journal:
         self.set(**facts)
         self._file.execute("COMMIT")
 
-    def dropped(self) -> Iterator[tuple[int, Kept]]:
-        """The pages that were dropped, by position."""
+    def verdicts(self) -> Iterator[Verdict]:
+        """What became of the pages, by position."""
         query = (
-            "SELECT dropped.position, of_url, ifnull(kept.fetched, ?), ifnull(kept.record_id, ''), "
-            "own.payload = kept.payload FROM dropped JOIN pages AS own ON own.position = dropped.position "
-            "LEFT JOIN pages AS kept ON kept.position = dropped.of ORDER BY dropped.position"
+            "SELECT own.position, own.url, own.payload, of_url, ifnull(kept.fetched, ?), "
+            "ifnull(kept.record_id, ''), own.payload = kept.payload FROM pages AS own "
+            "LEFT JOIN dropped ON dropped.position = own.position "
+            "LEFT JOIN pages AS kept ON kept.position = dropped.of ORDER BY own.position"
         )
-        for position, url, fetched, record_id, same in self._file.execute(query, (NEVER,)):
-            yield position, Kept(url, fetched, record_id, bool(same))
+        for position, url, payload, of_url, fetched, record_id, same in self._file.execute(query, (NEVER,)):
+            kept = None if of_url is None else Kept(of_url, fetched, record_id, bool(same))
+            yield Verdict(position, url, payload, kept)
 
     def close(self) -> None:
         """Lets go of the file."""

@@ -7,6 +7,7 @@ from typing import Any
 from dedup.archive.capture import Capture, Reader
 from dedup.archive.inputs import items
 from dedup.archive.journal import Journal
+from dedup.archive.known import Known
 from dedup.archive.workers import cores, fingerprints
 from dedup.fingerprint.detector import Detector
 
@@ -46,7 +47,8 @@ class _Mark:
 
 
 def _batches(journal: Journal, readers: Sequence[Reader]) -> Iterator[tuple[_Mark, list[Capture]]]:
-    """What is left of the inputs, from where the journal ends."""
+    """What is left of the inputs, from where the journal ends.  Raises `ChangedError`."""
+    known = Known(journal)
     start: int = journal.get("items", 0)
     others: dict[str, tuple[int, str]] = journal.get("others", {})
     damage: dict[str, tuple[int, str]] = journal.get("damage", {})
@@ -61,6 +63,7 @@ def _batches(journal: Journal, readers: Sequence[Reader]) -> Iterator[tuple[_Mar
         for item in items(reader):
             position += 1
             if position <= start:
+                known.verdict(item, reader.name)
                 continue
             if item.capture is not None:
                 pages.append((position - 1, item.capture))

@@ -11,8 +11,8 @@ from typing import BinaryIO
 from dedup.archive.capture import Reader
 from dedup.archive.inputs import INPUT, items
 from dedup.archive.journal import Journal
+from dedup.archive.known import ChangedError, Known
 from dedup.archive.outputs import Output, WarcOutput, output
-from dedup.errors import SettingsError
 from dedup.files import make_private
 
 __all__ = ["write"]
@@ -27,29 +27,37 @@ def write(
     """Writes to the file ``kept`` in a folder, or to the output, in the format of a name."""
     now = datetime.fromtimestamp(journal.get("begun"), UTC)
     unwritten = 0
+    stamps = list(map(_stamp, readers))
     with _target(name, folder) as file:
         current = readers[0]
         target: Output = output(file, name, lambda: current, now)
-        dropped = journal.dropped()
-        next_one = next(dropped, None)
-        position = before = 0
+        known = Known(journal)
+        before = 0
         for current in readers:
             for item in items(current):
-                if next_one is not None and next_one[0] == position:
-                    target.drop(item, position, next_one[1])
-                    next_one = next(dropped, None)
+                position = known.position
+                verdict = known.verdict(item, current.name)
+                if verdict is not None and verdict.kept is not None:
+                    target.drop(item, position, verdict.kept)
                 elif not item.damaged:
                     unwritten += not target.keep(item, position) and item.why in PAGES
-                position += 1
-                advance(before + current.tell(), position)
+                advance(before + current.tell(), known.position)
             before += current.size
+        known.end(current.name)
         if isinstance(target, WarcOutput):
             target.close()
-        if position != journal.get("items") or next_one is not None:
-            raise SettingsError(
-                "an input has changed since it was read; delete what was begun, and begin anew"
-            )
+        for reader, stamp in zip(readers, stamps, strict=True):
+            if _stamp(reader) != stamp:  # records are copied from the file itself
+                raise ChangedError(reader.name)
     journal.set(unwritten=unwritten)
+
+
+def _stamp(reader: Reader) -> tuple[int, ...] | None:
+    """What tells one state of a file from another; None for a folder, whose files are read once."""
+    if not reader.path.is_file():
+        return None
+    found = reader.path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @contextmanager

@@ -16,9 +16,9 @@ import redis
 from dedup import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
-from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
 from dedup.index.entry import Entry
 from dedup.index.local.shelf import Shelf
+from dedup.index.weighing import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
 from tests.support.coroutines import driven
 from tests.support.filters import filtering, fingerprint, visit
 from tests.support.filters import open_index as open_local

@@ -10,7 +10,7 @@ import pytest
 
 from dedup.fingerprint.detector import Detector, Features
 from dedup.fingerprint.fingerprint import Called
-from dedup.index import Entry, contract
+from dedup.index import Entry, weighing
 from dedup.index.entry import storable_id
 from dedup.index.redis.client import VERBS, source
 from dedup.index.redis.record import key_at, layout, pack, unpack, whole
@@ -96,7 +96,7 @@ def test_no_script_names_a_place_or_a_limit_by_its_number(verb: str) -> None:
     assert max(numbers, default=0) <= 15, numbers  # places of arguments, and the digits of a number
     for name in ("MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED"):
         assert f"local {name}" not in lua
-        assert name not in code or f"local {name} = {getattr(contract, name)}\n".encode() in source(verb)
+        assert name not in code or f"local {name} = {getattr(weighing, name)}\n".encode() in source(verb)
 
 
 @driven
@@ -106,7 +106,7 @@ async def test_a_limit_that_is_changed_in_python_reaches_the_script(
     """Two pages share a prefix with a third, but only the second has a resemblance that is near enough."""
     unlike, near, third = fingerprint_of(1, changed=512), fingerprint_of(2), fingerprint_of(0)
     for limit, status in ((2, "duplicate"), (1, "new")):
-        monkeypatch.setattr(contract, "MAX_COMPARED", limit)
+        monkeypatch.setattr(weighing, "MAX_COMPARED", limit)
         async with opened(server.address, f"limit {limit}") as index:
             await index.claim("far", "http://far/", unlike)
             await index.claim("near", "http://near/", near)

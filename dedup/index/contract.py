@@ -32,17 +32,7 @@ from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
 from dedup.settings import IndexSettings
 
-__all__ = ["MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR", "Index"]
-
-#: How many candidates a claim looks at, whatever comes of them: near ones before far ones, as well as a store can
-#: tell.  This bounds the cost of a flood of pages alike; a page that is kept among more of them is `Verdict.crowded`.
-MAX_LOOKED = 1000
-#: Of these, how many candidates' sketches are compared, the nearest first.
-MAX_COMPARED = 500
-#: How many pages of one digest are looked at: only crashes and forgers leave more than one.
-MAX_EQUAL = 16
-#: Of a new page, one of this many nearest candidates is told, if it resembles the page enough.
-MAX_NEAR = 10
+__all__ = ["Index"]
 
 
 class Index(ABC):

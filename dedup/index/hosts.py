@@ -10,9 +10,9 @@ stored with it, or before it.  A table that counts more pages than are filed onl
 
 import zlib
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from dedup.fingerprint.chrome import KNOWN, Chrome, View
 from dedup.fingerprint.evidence import Evidence, can_suffice, is_mirror, match_counts, weigh
@@ -24,6 +24,8 @@ from dedup.settings import IndexSettings
 
 __all__ = ["MAX_HOSTS", "Hosts", "Weighed", "packed", "unpacked"]
 
+#: What a store calls a page: a number, or a name.
+K = TypeVar("K", int, bytes)
 #: How many tables are held in memory, of 25 kB each.
 MAX_HOSTS = 1000
 #: Of how many kept pages it is known what was learned for them; then the first of them is forgotten.
@@ -93,22 +95,25 @@ class Hosts:
         table = max(self.table(other), self.table(own), key=lambda table: table.pages)
         return table.view(page, self._sketcher) if table.is_known else None
 
+    async def bring(self, urls: Iterable[str]) -> None:
+        """Gets what others have learned of the hosts of some pages, if there are others."""
+
     def weigh(
         self,
         page: Fingerprint,
         url: str,
-        kept: Mapping[int, Entry],
-        near: int | None,
+        kept: Mapping[K, Entry],
+        near: K | None,
         views: dict[str, View | None],
-    ) -> dict[int, Weighed]:
-        """What is made of each of some candidates, by their numbers.
+    ) -> dict[K, Weighed]:
+        """What is made of each of some candidates.
 
         Those that can't suffice have no evidence, but for the one that is called ``near``.  ``views`` keeps, by host,
         how the page is looked at: empty at first, and the same for all candidates of one claim.
         """
         if page.own is None:  # it was made by hand: nothing is known of its own shingles
             return dict.fromkeys(kept, Weighed(True, None))
-        own, by_host = host(url), defaultdict[str, list[int]](list)
+        own, by_host = host(url), defaultdict[str, list[K]](list)
         for number, entry in kept.items():
             by_host[host(entry.url)].append(number)
         found = dict.fromkeys(kept, Weighed(False, None))

@@ -1,7 +1,8 @@
 """The life of a page in an index.  Rule 1: everything that affects the life of a page is said in this file.
 
-The local stores look every change up in `ROWS`, the scripts of Redis name the rows that they carry out, the
-tests are generated from them, and docs/lifecycle.md shows them.
+`state_of` says what a page is.  The scripts of Redis, which say the same in lua/known.lua, name the rows of the table that
+they carry out; the local stores look up what a claim, a confirmation and a replacement make of a page, and carry out the
+other rows as Redis does.  The tests of every store are generated from the rows, and docs/lifecycle.md shows them.
 
 The words:
 
@@ -25,9 +26,9 @@ content of the site, as if it were the first.
 
 import re
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-__all__ = ["ROWS", "Event", "Row", "State", "after", "table"]
+__all__ = ["ROWS", "Event", "Leases", "Row", "State", "after", "state_of", "table"]
 
 
 class State(StrEnum):
@@ -55,6 +56,30 @@ class State(StrEnum):
     def casts_shadow(self) -> bool:
         """Whether near-duplicates of it are duplicates."""
         return self.is_pending or self.is_done
+
+
+class Leases(Protocol):
+    """What the run that asks knows of runs."""
+
+    def are_alive(self, run: str) -> bool:
+        """Whether a run lives; the one that asks does."""
+
+    def have_finished(self, run: str) -> bool:
+        """Whether a run has finished since the one that asks began."""
+
+
+def state_of(done_by: str | None, claimed_by: str | None, leases: Leases) -> State:
+    """What a page is, by the run that has confirmed it last, and the run whose claim of it is not confirmed.
+
+    Either is None if there is none.
+    """
+    if claimed_by is not None and leases.are_alive(claimed_by):
+        return State.RECLAIMED if done_by is not None else State.PENDING
+    if done_by is None:
+        return State.ABSENT if claimed_by is None else State.DEAD
+    if leases.are_alive(done_by):
+        return State.DONE
+    return State.SAFE if leases.have_finished(done_by) else State.EARLIER
 
 
 class Event(StrEnum):

@@ -1,37 +1,36 @@
 """The embedded index: numpy sorted tables in memory, over a SQLite file if it has a path.
 
-Claims are atomic because nothing in them awaits, and a lock keeps other threads out.  One process at a time holds
-a file; all its runs share what is open (see `dedup.index.local.shelves`).
+A page is filed in one step because nothing in that awaits, and a lock keeps other threads out.  One process at a time
+holds a file; all its runs share what is open (see `dedup.index.local.shelves`).
 """
 
 import asyncio
 import os
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from dedup.errors import SettingsError
-from dedup.fingerprint.chrome import Chrome, View
+from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.evidence import Evidence, is_same_name
+from dedup.fingerprint.shingles import Hashes
 from dedup.index.batching import Confirmations
-from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED, MAX_NEAR, Index
+from dedup.index.claiming import Answer, Looked, claim, settle
+from dedup.index.contract import Index
 from dedup.index.entry import Entry
-from dedup.index.hosts import Hosts, Weighed
+from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
 from dedup.index.local.shelf import Live, Shelf
 from dedup.index.local.shelves import join, leave
 from dedup.index.local.survey import survey_file
 from dedup.index.parameters import Parameters
 from dedup.index.survey import Survey
-from dedup.index.verdict import Near, Verdict
+from dedup.index.verdict import Verdict
+from dedup.index.weighing import MAX_EQUAL, MAX_LOOKED, Order
 from dedup.printing import printable
 from dedup.settings import SETTINGS
 
 __all__ = ["LocalIndex"]
-
-#: At least so many candidates are compared at once: numpy takes as long for one.
-BATCH = 64
 
 
 class LocalIndex(Index):
@@ -77,117 +76,91 @@ class LocalIndex(Index):
         return self.parameters
 
     async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
+        return await claim(self, entry, page)
+
+    async def look(self, entry: Entry) -> Looked:
         with self._shelf.lock:
-            verdict = self._judge(entry, page)
+            tables, keys = self._shelf.tables, entry.keys
+            own = self._state(self._shelf.find(entry.page_id))
+            digests = tables.equal(keys[0])
+            equal = {number: self._shadow(number) for number in digests[:MAX_EQUAL]}
+            if own is State.ABSENT and any(self._is_copied(entry, *each) for each in equal.items()):
+                return Looked(tables.size, own, equal)
+            groups, met = tables.within(keys, self.detector.radius, MAX_LOOKED)
+            return Looked(
+                tables.size,
+                own,
+                equal,
+                tables.equal(keys[1], column=1)[:MAX_EQUAL],
+                [(tables.apart(group[0], keys), group) for group in groups],
+                met > MAX_LOOKED or len(digests) > MAX_EQUAL,
+            )
+
+    def _is_copied(self, entry: Entry, number: int, done: bool | None) -> bool:
+        other = self._shelf.entry(number) if done is not None else None
+        return other is not None and other.content == entry.content and other.scope == entry.scope
+
+    async def read(self, numbers: Collection[int]) -> dict[int, Entry]:
+        with self._shelf.lock:
+            found = {number: self._shelf.entry(number) for number in numbers}
+        return {number: entry for number, entry in found.items() if entry is not None}
+
+    async def sketches(self, numbers: Sequence[int]) -> tuple[list[int], Hashes]:
+        with self._shelf.lock:
+            held = self._shelf.held(numbers)
+            return held, self._shelf.sketches(held)
+
+    async def file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
+        with self._shelf.lock:
+            answer = self._file(entry, order, seen)
             live = self._shelf.live.get(entry.page_id)
             if live and live.state.is_pending and live.entry.run == self.run:
                 self._claimed[entry.page_id] = live
-            return verdict
+            return answer
 
-    def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:
-        filed = self._shelf.find(entry.page_id)
-        state = self._state(filed)
-        unchanged = filed is not None and filed.content == entry.content
-        if filed is not None and (state.is_pending or state.is_done):
+    def _file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
+        shelf = self._shelf
+        filed = shelf.find(entry.page_id)
+        state, unchanged = self._state(filed), filed is not None and filed.content == entry.content
+        if state.casts_shadow:
             if not (state.is_pending and unchanged):
-                return Verdict.same()
-            live = self._shelf.live[entry.page_id]
+                return Answer("same")
+            live = shelf.live[entry.page_id]
             live.entry = live.entry._replace(run=self.run)
-            return Verdict.same(known=live.known)
-        keys = entry.keys
-        digests = self._shelf.tables.equal(keys[0])
-        others = self._others(entry, digests[:MAX_EQUAL])
-        equal = [other for other in others.values() if other.content == entry.content]
-        for other in equal:
-            if self._state(other).casts_shadow:
-                return self._duplicate(entry, other, 1.0, done=self._state(other).is_done)
-        replaced: Entry | None = equal[0] if equal else None
-        near: Near | None = None
-        compared, views = 0, dict[str, View | None]()
-        groups, met = self._shelf.tables.within(keys, self.detector.radius, MAX_LOOKED)
-        crowded = met > MAX_LOOKED or len(digests) > MAX_EQUAL
-        own = self._shelf.number(filed) if filed else None
-        for apart in _batches(groups):  # the nearest first
-            there = [number for number in self._shelf.held(apart) if number != own]
-            crowded = crowded or compared + len(there) > MAX_COMPARED
-            there = there[: MAX_COMPARED - compared]
-            nearest = there[: max(0, MAX_NEAR - compared)] if near is None else []
-            found = self._resembling(entry, there)
-            compared += len(there)
-            if not found:
-                continue
-            others = self._others(entry, found)
-            first = next((n for n in nearest if n in others and self._state(others[n]).casts_shadow), None)
-            weighed = self._weighed(entry, page, others, first, views)
-            enough = sorted(
-                (apart[number], -found[number], number) for number in others if weighed[number].suffices
-            )
-            for _, alike, number in enough:
-                other = others[number]
-                state_of_other, evidence = self._state(other), weighed[number].evidence
-                if state_of_other.casts_shadow:
-                    done = state_of_other.is_done
-                    return self._duplicate(entry, other, -alike, done=done, evidence=evidence)
-                replaced = replaced or other
-            if first is not None:
-                near_one, evidence = others[first], weighed[first].evidence
-                is_same = is_same_name(page, near_one.called)
-                near = Near(near_one.url, evidence, is_same)
-        for other, evidence in self._shown(entry, page, views):
-            if self._state(other).casts_shadow:
-                alike, done = (
-                    self.detector.sketcher.resemblance(entry.sketch, other.sketch),
-                    self._state(other).is_done,
-                )
-                return self._duplicate(entry, other, alike, done=done, evidence=evidence, rule="view")
-            replaced = replaced or other
+            return Answer("same", known=live.known)
+        if seen is not None:
+            own = shelf.number(filed) if filed else None
+            later = [
+                number
+                for number in shelf.tables.since(seen, entry.keys, self.detector.radius)
+                if number != own
+            ]
+            if later := shelf.held(later):
+                return Answer("later", later=later, seen=shelf.tables.size)
+        settled = settle(order, self._state_of, self._is_known)
+        if settled.word != "new":
+            return settled
         if filed is not None and unchanged:
-            self._shelf.reclaim(filed, self.run)
-            return Verdict.same(known=self._shelf.is_known(filed), crowded=crowded)
-        self._shelf.file(entry, replaced.page_id if replaced else None, filed)
-        return Verdict.new(near, known=any(map(self._shelf.is_known, equal)), crowded=crowded)
+            shelf.reclaim(filed, self.run)
+            return Answer("same", known=shelf.is_known(filed))
+        replaced = shelf.entry(settled.replaced) if settled.replaced is not None else None
+        shelf.file(entry, replaced and replaced.page_id, filed)
+        return settled
 
-    def _shown(
-        self, entry: Entry, page: Fingerprint, views: dict[str, View | None]
-    ) -> Iterator[tuple[Entry, Evidence]]:
-        """The pages whose main views are equal, and own."""
-        numbers = self._shelf.tables.equal(entry.keys[1], column=1)[:MAX_EQUAL]
-        for number, other in self._others(entry, numbers).items():
-            evidence = self._weighed(entry, page, {number: other}, number, views)[number].evidence
-            if evidence and evidence.shows_same:
-                yield other, evidence
+    def _shadow(self, number: int) -> bool | None:
+        """Whether a page is done; None if it casts no shadow."""
+        state = self._state_of(number)
+        return state.is_done if state.casts_shadow else None
 
-    def _weighed(
-        self,
-        entry: Entry,
-        page: Fingerprint,
-        kept: dict[int, Entry],
-        near: int | None,
-        views: dict[str, View | None],
-    ) -> dict[int, Weighed]:
-        if self.hosts is None:
-            return dict.fromkeys(kept, Weighed(True, None))
-        return self.hosts.weigh(page, entry.url, kept, near, views)
+    def _is_known(self, number: int) -> bool:
+        entry = self._shelf.entry(number)
+        return entry is not None and self._shelf.is_known(entry)
 
-    def _others(self, entry: Entry, numbers: Iterable[int]) -> dict[int, Entry]:
-        """The other pages with these numbers and in the scope of an entry."""
-        found = {number: self._shelf.entry(number) for number in numbers}
-        return {
-            number: other
-            for number, other in found.items()
-            if other is not None and other.scope == entry.scope and other.page_id != entry.page_id
-        }
+    def _state_of(self, number: int) -> State:
+        return self._state(self._shelf.entry(number))
 
     def _state(self, filed: Entry | None) -> State:
         return self._shelf.state(filed, self.run)
-
-    def _resembling(self, entry: Entry, numbers: list[int]) -> dict[int, float]:
-        """The resemblances of those pages that resemble an entry enough, by their numbers."""
-        if not numbers:
-            return {}
-        alike = self.detector.sketcher.resemblances(self._shelf.sketches(numbers), entry.sketch)
-        enough = (alike >= self.detector.min_resemblance).nonzero()[0].tolist()
-        return {numbers[place]: float(alike[place]) for place in enough}
 
     async def _confirm(self, page_id: str) -> None:
         live = self._claimed.pop(page_id, None)
@@ -286,15 +259,3 @@ class LocalIndex(Index):
             if self._path:
                 self._abandoned.detach()
             leave(self._shelf, self.run, finished)
-
-
-def _batches(groups: Iterable[Sequence[int]]) -> Iterator[dict[int, int]]:
-    """Candidates that are compared at once: whole groups, each with its place."""
-    batch: dict[int, int] = {}
-    for place, group in enumerate(groups):
-        batch.update(dict.fromkeys(group, place))
-        if len(batch) >= BATCH:
-            yield batch
-            batch = {}
-    if batch:
-        yield batch

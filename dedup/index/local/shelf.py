@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from dedup.errors import DedupError, IndexCorruptError
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
-from dedup.index.lifecycle import Event, State, after
+from dedup.index.lifecycle import Event, State, after, state_of
 from dedup.index.local.sketches import Sketches
 from dedup.index.local.sqlite import Store
 from dedup.index.local.table import Numbers
@@ -43,6 +44,20 @@ class Live:
     replaces: str | None = None  # the page of an earlier run in whose place it was met
     before: Entry | None = None  # what it is again if it is released, where no file has it
     known: bool = False  # of a RECLAIMED one, whether it `is_known`
+
+
+class Leases(NamedTuple):
+    """What a run knows of the others: those that are open, and those that have finished, by the clock of a shelf."""
+
+    run: str
+    began: Mapping[str, int]
+    ended: Mapping[str, int]
+
+    def are_alive(self, run: str) -> bool:
+        return run == self.run or run in self.began
+
+    def have_finished(self, run: str) -> bool:
+        return self.ended.get(run, 0) > self.began.get(self.run, 0)
 
 
 class Shelf:
@@ -171,7 +186,7 @@ class Shelf:
         return 0 if self._gone.get(page_id) == row else row
 
     def is_known(self, entry: Entry) -> bool:
-        """Whether the run that has handed over a page was closed: what one that died has handed over may be lost."""
+        """True if the page's run was closed properly.  The output of a run that died may be lost."""
         return self.store is None or entry.run not in self.store.died
 
     def state(self, entry: Entry | None, run: str) -> State:
@@ -179,11 +194,9 @@ class Shelf:
         if entry is None:
             return State.ABSENT
         live = self.live.get(entry.page_id)
-        if live and live.state.is_pending:
-            return live.state
-        if entry.run == run or entry.run in self._began:
-            return State.DONE
-        return State.SAFE if self._ended.get(entry.run, 0) > self._began.get(run, 0) else State.EARLIER
+        claimed_by = live.entry.run if live and live.state.is_pending else None
+        done_by = None if live and live.state is State.PENDING else entry.run
+        return state_of(done_by, claimed_by, Leases(run, self._began, self._ended))
 
     def file(self, entry: Entry, replaces: str | None, before: Entry | None) -> None:
         """Files a page that is new, or has changed: then it replaces what it was ``before``."""

@@ -111,6 +111,20 @@ class SortedTables:
         found: list[int] = (tail + covered).tolist() if len(tail) else []
         return sorted(filed[held[filed] == key].tolist()) + found if len(filed) else found
 
+    def apart(self, number: int, keys: tuple[int, ...]) -> int:
+        """In how many bits the keys of a page differ from those here, those that differ least."""
+        both = zip(self.keys(number)[len(EXACT) :], keys[len(EXACT) :], strict=True)
+        return min((one ^ other).bit_count() for one, other in both)
+
+    def since(self, first: int, keys: tuple[int, ...], radius: int) -> list[int]:
+        """Numbers of the pages from ``first`` on that have an equal digest, or a key within ``radius`` bits.  O(n)."""
+        if first == self.size:
+            return []
+        like = np.zeros(self.size - first, np.bool_)
+        for place, (column, key) in enumerate(zip(self._columns, keys, strict=True)):
+            like |= distances(column.rows[first : self.size], key) <= (radius if place >= len(EXACT) else 0)
+        return [first + int(place) for place in like.nonzero()[0]]
+
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> tuple[list[list[int]], int]:
         """Numbers of pages with a key within ``radius`` bits (of at most the plan's) of the one here, and how many are.
 

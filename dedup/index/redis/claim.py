@@ -11,12 +11,12 @@ import numpy as np
 
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.evidence import Evidence, weigh
-from dedup.index.contract import MAX_LOOKED
 from dedup.index.entry import Entry
 from dedup.index.redis.buckets import Buckets, nearest
 from dedup.index.redis.copies import Copies
 from dedup.index.redis.hosts import Brought, SharedHosts
 from dedup.index.redis.record import pack, unpack
+from dedup.index.weighing import MAX_LOOKED
 from dedup.page.urls import host
 
 __all__ = ["ROUNDS", "Claim"]

@@ -17,7 +17,7 @@ from redis.backoff import ExponentialBackoff
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint import evidence
-from dedup.index import contract
+from dedup.index import weighing
 from dedup.index.redis import buckets
 from dedup.index.redis.record import layout
 from dedup.index.redis.trips import Trips
@@ -49,7 +49,7 @@ VERBS = {
 #: Numbers that the scripts have from here, by the modules that define them.
 LIMITS = {
     buckets: ("MAX_EXACT", "MAX_HERE", "MAX_WHOLE"),
-    contract: ("MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR"),
+    weighing: ("MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR"),
     evidence: ("FEW", "NOISE", "NOISE_NAMED", "NOISE_SHARE", "PARAGRAPH", "STRICT", "STRICTEST", "UNTOLD"),
 }
 #: What Redis says of a user who may not do what an index needs.

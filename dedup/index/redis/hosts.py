@@ -34,6 +34,7 @@ from dedup.fingerprint.sketch import Sketcher
 from dedup.index.hosts import MAX_HOSTS, Hosts
 from dedup.index.redis.client import Server
 from dedup.index.redis.keys import Keys
+from dedup.page.urls import host
 from dedup.settings import IndexSettings
 
 __all__ = ["MAX_TABLES", "Brought", "SharedHosts", "pack_table", "unpack_table"]
@@ -157,7 +158,7 @@ class SharedHosts(Hosts):
         return await self._views(page, names)
 
     async def _views(self, page: Fingerprint, names: Sequence[str]) -> dict[str, Brought]:
-        await self.bring(names)
+        await self._bring(names)
         tables = {name: self.table(name) for name in names}
         return {
             name: Brought(table.pages, table.view(page, self._sketcher) if table.is_known else None)
@@ -166,7 +167,10 @@ class SharedHosts(Hosts):
 
     # --- What is stored
 
-    async def bring(self, names: Iterable[str]) -> None:
+    async def bring(self, urls: Iterable[str]) -> None:
+        await self._bring({host(url): None for url in urls})
+
+    async def _bring(self, names: Iterable[str]) -> None:
         """Reads the tables that are not here, or not fresh: of a host that is not yet known, every time."""
         stale = time.monotonic() - REFRESH
         old = [

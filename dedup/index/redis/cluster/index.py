@@ -31,7 +31,6 @@ from dedup.index.redis.record import bits_of
 from dedup.index.redis.shared import SharedIndex
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
-from dedup.page.urls import host
 
 __all__ = ["ClusterIndex"]
 
@@ -93,9 +92,9 @@ class ClusterIndex(SharedIndex):
         met = [Met((), False, 0)]
 
         async def ready(records: Mapping[bytes, Record | None]) -> None:
-            others = {host(record.entry.url) for other, record in records.items() if record and other != name}
+            others = [record.entry.url for other, record in records.items() if record and other != name]
             if self._hosts is not None and page.own is not None and others:
-                await self._hosts.bring((host(entry.url), *others))
+                await self._hosts.bring((entry.url, *others))
 
         # Most duplicates are equal to a page that is kept: then nothing has to be written.
         equal, own = await asyncio.gather(

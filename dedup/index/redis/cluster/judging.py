@@ -12,13 +12,13 @@ from dedup.fingerprint.chrome import View
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.evidence import Evidence, is_same_name
 from dedup.fingerprint.plans import EXACT
-from dedup.index.contract import MAX_EQUAL, MAX_NEAR
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts, Weighed
 from dedup.index.lifecycle import State
 from dedup.index.redis.cluster.protocol import Judgement
 from dedup.index.redis.cluster.record import Leases, Phase, Record, state_of
 from dedup.index.verdict import Near
+from dedup.index.weighing import MAX_EQUAL, MAX_NEAR
 
 __all__ = ["Found", "Judge", "Kept", "apart"]
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.plans import EXACT
-from dedup.index.contract import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
 from dedup.index.entry import Entry
 from dedup.index.redis.cluster.nodes import Call, Cluster
 from dedup.index.redis.cluster.protocol import Do, File, Look, Seen, Swap, Unfile, Wait
@@ -17,6 +16,7 @@ from dedup.index.redis.cluster.record import Leases, Record, decode, encode, hea
 from dedup.index.redis.cluster.tables import Probe, Tables
 from dedup.index.redis.keys import LEASE_MS
 from dedup.index.redis.session import Session
+from dedup.index.weighing import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
 
 __all__ = ["Met", "Store"]
 

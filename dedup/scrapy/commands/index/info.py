@@ -14,9 +14,9 @@ from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.index import Entry, Index
-from dedup.index.contract import MAX_LOOKED
 from dedup.index.lifecycle import State
 from dedup.index.survey import KnownHost, Survey
+from dedup.index.weighing import MAX_LOOKED
 from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits, skew
 from dedup.lab.figures import draw_distributions, plots
 from dedup.printing import clock, inert

@@ -1,0 +1,195 @@
+"""How a page is claimed where pages have numbers: look, weigh, file.  Whatever the store, it is said here.
+
+* The store **looks** which pages are near, equal, or of an equal main view.  It does so in its own way, without a lock.
+* They are **weighed**, nearest first, by a rule that knows no store (see `dedup.index.weighing`).
+* The store **files** the page, in one step and without knowing the rule: if pages like it were filed since the look,
+  it gives their numbers back; else the first page of the order that casts a shadow is duplicated; else the page is filed.
+
+Contents under a number never change, and no number is given out twice: so only states can change between the steps, and
+those are asked in the last one.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.plans import EXACT
+from dedup.fingerprint.shingles import Hashes
+from dedup.index.entry import Entry
+from dedup.index.hosts import Hosts
+from dedup.index.lifecycle import State
+from dedup.index.verdict import Verdict
+from dedup.index.weighing import Order, Weighing
+
+__all__ = ["Answer", "Looked", "Store", "apart", "claim", "settle"]
+
+#: Candidates that are weighed at once, at least: numpy takes as long for one.  Each batch has twice as many as the last.
+BATCH = 64
+#: How often a claim looks at pages that were filed meanwhile; then it is kept among them, as crowded.
+ROUNDS = 8
+
+K = TypeVar("K", int, bytes)
+
+
+class Looked(NamedTuple):
+    """What a store has found, by numbers.  If one of the very same content casts a shadow, nothing else has to be found."""
+
+    seen: int  #: up to which number it has looked
+    own: State = State.ABSENT  #: what the page id itself is
+    equal: Mapping[
+        int, bool | None
+    ] = {}  #: pages of the same digest, and whether they are done; None: no shadow
+    views: Sequence[int] = ()  #: pages with the same digest of the main view
+    near: Iterable[tuple[int, Sequence[int]]] = ()  #: distances, ascending, and the pages at that distance
+    is_crowded: bool = False  #: whether there are more
+
+
+class Answer(NamedTuple, Generic[K]):
+    """What came of filing a page."""
+
+    word: str  #: "same", "duplicate", "new", "later" (see `later`), or "undecided": more has to be weighed
+    of: K | None = None  #: the page that it duplicates
+    done: bool = False  #: whether that one is done
+    known: bool = False  #: whether an earlier run, which was closed, has handed over this content
+    replaced: K | None = None  #: the page of an earlier run whose place it takes
+    near: K | None = None  #: the first of the nearest that casts a shadow
+    later: Sequence[K] = ()  #: pages like it that were filed since the look
+    seen: int = 0  #: up to which number these reach
+
+
+class Store(Protocol):
+    """What a claim needs of a store."""
+
+    detector: Detector
+    hosts: Hosts | None
+
+    async def look(self, entry: Entry) -> Looked:
+        """What is like a page.  Changes nothing."""
+
+    async def read(self, numbers: Collection[int]) -> dict[int, Entry]:
+        """The pages with these numbers, in their order, without those that were taken out."""
+
+    async def sketches(self, numbers: Sequence[int]) -> tuple[list[int], Hashes]:
+        """Those numbers that were not taken out, and their sketches: uint64, shape (n, w)."""
+
+    async def file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
+        """Files a page, unless it is filed already or lies in a shadow: atomic.
+
+        ``seen`` is up to which number the order is complete; None if it is to be filed whatever was filed since.
+        """
+
+
+async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
+    """Judges a page and files it if it is new."""
+    looked = await store.look(entry)
+    weighing = Weighing[int](store.detector, store.hosts, entry, page)
+    equal = weighing.see_equal(await store.read(looked.equal)) if looked.equal else []
+    if looked.own is State.ABSENT:
+        for number in equal:  # then nothing has to be weighed or filed
+            if (done := looked.equal[number]) is not None:
+                return weighing.duplicate(number, done=done)
+    batches, seen, rounds = _batches(looked.near), looked.seen, 0
+    if looked.own.casts_shadow:  # then that may be all there is to say
+        order = weighing.order(is_all=False)
+    else:
+        order = await _weigh_on(store, weighing, batches, looked.views)
+    while True:
+        answer = await store.file(entry, order, seen if rounds < ROUNDS else None)
+        is_crowded = looked.is_crowded or weighing.is_crowded or rounds == ROUNDS
+        match answer.word:
+            case "same":
+                return Verdict.same(known=answer.known, crowded=is_crowded and order.is_all)
+            case "duplicate":
+                assert answer.of is not None
+                return weighing.duplicate(answer.of, done=answer.done)
+            case "new":
+                return Verdict.new(weighing.near(answer.near), known=answer.known, crowded=is_crowded)
+            case "later":
+                seen, rounds = answer.seen, rounds + 1
+                await _weigh_later(store, weighing, answer.later)
+                order = weighing.order(is_all=order.is_all)
+            case _:
+                order = await _weigh_on(store, weighing, batches, looked.views)
+
+
+async def _weigh_on(
+    store: Store, weighing: Weighing[int], batches: Iterator[Mapping[int, int]], views: Sequence[int]
+) -> Order[int]:
+    """The order after the next batch that may decide, or at last the whole order."""
+    for batch in batches:
+        if await _weigh(store, weighing, batch):
+            return weighing.order(is_all=False)
+        if len(batch) >= BATCH:
+            await asyncio.sleep(0)  # others have their turn
+    if views:
+        weighing.see_views(await _brought(store, weighing, views))
+    return weighing.order()
+
+
+async def _weigh(store: Store, weighing: Weighing[int], batch: Mapping[int, int]) -> bool:
+    """Weighs candidates, by number, at these distances; whether one of them makes the page a duplicate."""
+    numbers, sketches = await store.sketches([*batch])
+    found = weighing.see_near(numbers, sketches)
+    return bool(found) and weighing.weigh(await _brought(store, weighing, found), batch)
+
+
+async def _weigh_later(store: Store, weighing: Weighing[int], numbers: Sequence[int]) -> None:
+    """Weighs pages that were filed since the look."""
+    entry, radius = weighing.entry, store.detector.radius
+    filed = await _brought(store, weighing, numbers)
+    weighing.see_equal({number: other for number, other in filed.items() if other.digest == entry.digest})
+    batch = {
+        number: distance for number, other in filed.items() if (distance := apart(entry, other)) <= radius
+    }
+    if batch:
+        await _weigh(store, weighing, batch)
+    weighing.see_views({number: other for number, other in filed.items() if other.view == entry.view})
+
+
+async def _brought(store: Store, weighing: Weighing[int], numbers: Collection[int]) -> dict[int, Entry]:
+    """Some pages, when what is known of their hosts is at hand."""
+    others = await store.read(numbers)
+    if store.hosts is not None and others:
+        await store.hosts.bring(chain((weighing.entry.url,), (other.url for other in others.values())))
+    return others
+
+
+def settle(order: Order[K], state: Callable[[K], State], is_known: Callable[[K], bool]) -> Answer[K]:
+    """What becomes of a page, by the states of those that were weighed; lua/file.lua does the same in Redis.
+
+    ``is_known`` tells whether the run that has handed over a page was closed.
+    """
+    first: K | None = None
+    known = False
+    for page in chain(order.equal, order.like, order.shown):
+        of = state(page)
+        if of.casts_shadow:
+            return Answer("duplicate", page, of.is_done)
+        if of is State.EARLIER:
+            first = page if first is None else first
+            known = known or (page in order.equal and is_known(page))
+    if not order.is_all:
+        return Answer("undecided")
+    near = next((page for page in order.nearest if state(page).casts_shadow), None)
+    return Answer("new", known=known, replaced=first, near=near)
+
+
+def _batches(near: Iterable[tuple[int, Sequence[int]]]) -> Iterator[dict[int, int]]:
+    """Candidates that are weighed at once: whole groups of one distance, each candidate with that."""
+    batch: dict[int, int] = {}
+    least = BATCH
+    for distance, numbers in near:
+        batch.update(dict.fromkeys(numbers, distance))
+        if len(batch) >= least:
+            yield batch
+            batch, least = {}, 2 * least
+    if batch:
+        yield batch
+
+
+def apart(a: Entry, b: Entry) -> int:
+    """In how many bits the keys of two pages differ, those that differ least."""
+    both = zip(a.keys[len(EXACT) :], b.keys[len(EXACT) :], strict=True)
+    return min((one ^ other).bit_count() for one, other in both)

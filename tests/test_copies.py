@@ -90,7 +90,7 @@ class Fleet:
                 while worker.left:
                     await worker.fetch_next()
                     await worker.hand_over()
-            waiting = [worker for worker in self.workers if worker.filter.is_waiting()]
+            waiting = [worker for worker in self.workers if worker.filter.is_busy()]
             for worker in waiting:
                 if annulling := worker.filter._watch._annulling:
                     await annulling

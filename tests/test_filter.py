@@ -276,10 +276,10 @@ async def test_what_was_fetched_again_is_not_dropped_for_an_uncertain_page_once_
     async with run() as it:
         await it.judge("a", "story")
         assert await it.judge("b", "story", origin="request of b") == "drop: /a"
-        assert it.filter.is_waiting()
+        assert it.filter.is_busy()
         await it.filter.failed("a")
         assert it.crawl.again == ["request of b"]
-        assert not it.filter.is_waiting()
+        assert not it.filter.is_busy()
         await it.judge("c", "story")
         assert await it.judge("b", "story", origin="request of b") == "keep: uncertain"
         await it.filter.handed_over("c")
@@ -294,9 +294,9 @@ async def test_what_was_dropped_for_a_page_that_was_handed_over_is_certain(run: 
         await it.judge("a", "story")
         await it.judge("b", "story", origin="request of b")
         await it.filter.handed_over("a")
-        assert not it.filter.is_waiting()
+        assert not it.filter.is_busy()
         await it.judge("c", "story", origin="request of c")
-        assert not it.filter.is_waiting()
+        assert not it.filter.is_busy()
     assert it.crawl.again == []
 
 

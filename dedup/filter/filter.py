@@ -7,6 +7,7 @@ drop log.
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -34,6 +35,8 @@ __all__ = ["Crawl", "Filter", "Outcome", "Visit"]
 
 logger = logging.getLogger(__name__)
 
+#: Seconds between two looks whether a crawl that is done is still needed.
+PAUSE = 0.2
 #: The stats of what is done with a near-duplicate, and of the links on it.
 COUNTED: dict[str, tuple[str, str]] = {
     "drop": ("dropped", "links_not_followed"),
@@ -229,23 +232,37 @@ class Filter:
         """Whether a page was kept of which it is not yet said whether it was handed over or failed."""
         return self._claimant.is_open(page_id)
 
-    def is_waiting(self) -> bool:
-        """Whether a crawl that has nothing else to do should go on, because a drop is still uncertain.
+    def is_busy(self) -> bool:
+        """Whether a crawl that has nothing else to do should go on: a drop is uncertain, or the audit still fetches.
 
         What has been uncertain for too long is fetched again.
         """
-        return self._watch.is_waiting()
+        return self._watch.is_waiting() or self._is_sampling()
+
+    def _is_sampling(self) -> bool:
+        """Whether the audit fetches what was not reached, which it begins with now."""
+        if self._sampling is None and self._audit.share and self.unreached.count():
+            sample = self.unreached.sample(self.index, self._audit.share, self._crawl.fetch)
+            self._sampling = asyncio.create_task(sample)
+        return self._sampling is not None and not self._sampling.done()
 
     def end_doubts(self) -> None:
         """The crawl takes the last requests: what is still uncertain is fetched again.  `close` does it, too."""
         self._watch.give_up()
 
-    def is_sampling(self) -> bool:
-        """Whether a crawl that has nothing else to do should go on, because the audit fetches what was not reached."""
-        if self._sampling is None and self._audit.share and self.unreached.count():
-            sample = self.unreached.sample(self.index, self._audit.share, self._crawl.fetch)
-            self._sampling = asyncio.create_task(sample)
-        return self._sampling is not None and not self._sampling.done()
+    async def finish(self, idle: Callable[[], Awaitable[object]]) -> None:
+        """Ends a crawl that is not cut short, once it has nothing left to do, and closes the filter.
+
+        ``idle`` returns when all pages that the crawl was asked for are fetched and processed, and may be called again: as
+        `asyncio.Queue.join`.  The filter may ask for more until it is certain of every drop.
+        """
+        await idle()
+        while self.is_busy():
+            await asyncio.sleep(PAUSE)
+            await idle()
+        self.end_doubts()
+        await idle()
+        await self.close()
 
     async def close(self, *, finished: bool = True) -> None:
         """Writes what is confirmed and releases what is not; lets go of index and log.

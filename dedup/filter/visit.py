@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from dedup.droplog.record import Record
 from dedup.errors import DedupError
 from dedup.filter.bodies import Body
-from dedup.fingerprint.detector import Fingerprint
+from dedup.filter.markup import Markup
+from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.index import Verdict
 from dedup.page.html import Page
 from dedup.settings import Action
@@ -33,6 +34,46 @@ class Visit:
     fingerprint: Fingerprint | None = None  #: if it was made already, elsewhere
     #: Gives the bytes that are read, if nothing else is; of a body that was met before, `read` is called only in need.
     body: Callable[[], Body | None] = lambda: None
+
+    @classmethod
+    def of_html(
+        cls,
+        html: bytes | str,
+        url: str,
+        detector: Detector,
+        *,
+        encoding: str | None = None,
+        asked: str = "",
+        depth: int = 0,
+        is_seed: bool = False,
+        referer: str | None = None,
+        action: Action | None = None,
+        origin: Any = None,
+    ) -> Self:
+        """A page of HTML that was fetched from a URL, which is its page id; ``detector`` is that of the index.
+
+        ``encoding`` is the character set that the server named, if it named one.  ``asked`` is the URL that was asked
+        for, be it this one or not.  The other keywords are the fields of these names.
+
+        >>> visit = Visit.of_html("<p>the <a href=lamp>lamp</a>", "http://a.org/", Detector())
+        >>> visit.page_id, visit.read().tokens, visit.links()
+        ('http://a.org/', ['the', '/lamp', 'lamp'], ['http://a.org/lamp'])
+        """
+        page = Markup(html, url, encoding, detector)
+        return cls(
+            url,
+            url,
+            page.read,
+            referer=referer,
+            depth=depth,
+            size=len(html),
+            is_seed=is_seed,
+            action=action,
+            asked=asked if asked != url else "",
+            links=page.links,
+            origin=origin,
+            body=page.body,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,7 +219,7 @@ class NearDuplicateMiddleware(Component):
 
     def spider_idle(self) -> None:
         """Nothing is left to be crawled, it seems."""
-        if self.filter is not None and (self.filter.is_waiting() or self.filter.is_sampling()):
+        if self.filter is not None and self.filter.is_busy():
             raise DontCloseSpider
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:

@@ -204,7 +204,7 @@ class ShardMiddleware:
 
     def _is_idle(self) -> bool:
         """Whether nothing is left to be done here: not even for the filter, which waits for pages of others."""
-        waits = self._filter is not None and (self._filter.is_waiting() or self._filter.is_sampling())
+        waits = self._filter is not None and self._filter.is_busy()
         return self._idled and not waits and self.crawler.engine.spider_is_idle()
 
     def spider_idle(self) -> None:

@@ -1,0 +1,120 @@
+"""The filter outside Scrapy: the crawler that docs/filter.md shows, on the demo site."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crawler.demo import Site, serve
+from dedup import Detector, open_index
+from dedup.filter import Crawl, DropLog, Filter, Visit
+from tests.support import ROOT
+from tests.support.coroutines import driven
+from tests.support.filters import text
+from tests.support.waiting import LIMIT
+
+EXAMPLE = re.compile(r"^```python\n(# crawl\.py\n.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    found = EXAMPLE.search((ROOT / "docs" / "filter.md").read_text())
+    assert found
+    path = tmp_path / "crawl.py"
+    path.write_text(found[1])
+    return path
+
+
+def test_the_crawler_of_the_page_has_the_types_that_the_library_says(example: Path) -> None:
+    pytest.importorskip("httpx")
+    checked = [sys.executable, "-m", "mypy", example]
+    done = subprocess.run(checked, check=False, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_crawler_of_the_page_gets_every_content_of_a_site_once(example: Path) -> None:
+    pytest.importorskip("httpx")
+    site, log = Site(), example.with_name("drops.jsonl")
+    with serve(site) as start:
+        done = subprocess.run(
+            [sys.executable, example, start, f"file:{example.with_name('kept.sqlite')}", log],
+            check=False,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+        )
+    assert done.returncode == 0, done.stderr
+    assert sorted(site.truth[path_of(url)] for url in done.stdout.split()) == sorted(set(site.truth.values()))
+    drops = [json.loads(line) for line in log.read_text().splitlines()]
+    assert len(drops) > 30
+    assert all(
+        site.truth[path_of(drop["url"])] == site.truth[path_of(drop["duplicate_of"])] for drop in drops
+    )
+    assert f"{len(drops)} near-duplicates were dropped" in done.stderr
+
+
+def path_of(url: str) -> str:
+    return "/" + url.split("/", 3)[3]
+
+
+class Queue(Crawl):
+    """A crawl of pages of one content: the first that is kept fails."""
+
+    def __init__(self, *urls: str) -> None:
+        self.queue = [(url, True) for url in urls]
+        self.kept: list[str] = []
+
+    def fetch_again(self, origin: str, *, judged: bool = True) -> None:
+        self.queue.append((origin, judged))
+
+    async def work(self, filter: Filter) -> None:
+        """Does what is to be done; what was kept first fails when nothing else is left."""
+        while self.queue:
+            url, judged = self.queue.pop(0)
+            page = Visit.of_html(text("story"), url, filter.index.detector, origin=url)
+            if judged and (await filter.judge(page)).action == "drop":
+                continue
+            self.kept.append(url)
+            if len(self.kept) > 1:
+                await filter.handed_over(url)
+
+
+@driven
+async def test_a_crawl_is_finished_when_every_drop_is_certain() -> None:
+    crawl = Queue("http://a.org/1", "http://a.org/2", "http://a.org/3")
+    index = open_index("memory:", Detector())
+    filter = Filter(index, DropLog("/dev/null"), crawl=crawl)
+    asked = 0
+
+    async def idle() -> None:
+        nonlocal asked
+        asked += 1
+        await crawl.work(filter)
+        if asked == 2:
+            await filter.failed("http://a.org/1")
+
+    await filter.finish(idle)
+    assert crawl.kept == ["http://a.org/1", "http://a.org/2"]
+    assert filter.stats.get_value("dedup/fetched_again") == 2
+    assert filter.stats.get_value("dedup/dropped") == 3
+
+
+@driven
+async def test_a_page_of_html_is_read_once_for_all_its_copies_of_the_same_bytes() -> None:
+    detector = Detector()
+    filter = Filter(open_index("memory:", detector), DropLog("/dev/null"))
+    html = text("story").encode()
+    for name in "abc":
+        await filter.judge(Visit.of_html(html, f"http://a.org/{name}", detector, encoding="UTF-8"))
+    await filter.judge(Visit.of_html(html, "http://a.org/d", detector))  # its encoding is a guess
+    assert filter.stats.get_value("dedup/equal_bodies") == 2
+    await filter.close()
+
+
+def test_only_another_url_than_that_of_the_page_was_asked_for_instead() -> None:
+    for asked, told in (("http://a.org/", ""), ("http://a.org/old", "http://a.org/old"), ("", "")):
+        assert Visit.of_html("<p>page", "http://a.org/", Detector(), asked=asked).asked == told

@@ -1,0 +1,143 @@
+"""What the verdict does with a real site, by identity: false drops, copies missed, and versions for print.
+
+    python -m benchmarks.sites FOLDER [--main XPATH ...] [--version REGEX] [--print-versions] [--seeds 42,101]
+
+The pages are the .html files below FOLDER.  The name of a page is its path without what REGEX finds.  A drop is *false*
+if the two pages have other names and the 3-word shingles of their main texts differ, and *far* if these resemble each
+other by less than .9.  A page is *missed* if it was kept although a page of its name with a main text of .9 or more had
+been kept.  Main texts are found by `benchmarks.identity`, which shares no code with the package.  With
+``--print-versions``, each page comes again at /print/, with nothing but its title and its main text in another template.
+"""
+
+import argparse
+import asyncio
+import random
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+from lxml import etree, html
+
+from benchmarks.identity import main_text, shingles
+from dedup import Detector, Fingerprint, open_index
+from tests.support.pages.everyday import text
+
+
+class SitePage(NamedTuple):
+    """A page of a site."""
+
+    url: str
+    name: str
+    main: frozenset[int]
+    fingerprint: Fingerprint
+    is_print: bool = False
+
+
+def for_print(data: bytes, where: list[str]) -> str | None:
+    """A page in another template: its title, and its main element; None for a page without one."""
+    try:
+        root = html.fromstring(data, parser=html.HTMLParser(encoding="utf-8", huge_tree=True))
+    except (etree.ParserError, etree.XMLSyntaxError):
+        return None
+    found = next((nodes[0] for path in where if (nodes := root.xpath(path))), None)
+    if found is None:
+        return None
+    title = root.findtext(".//title") or ""
+    inner = html.tostring(found, encoding="unicode")
+    return (
+        f"<html><head><title>{title} (printable)</title></head><body><div>{text(40, 'printed from')}</div>"
+        f"<div>{inner}</div><div>{text(60, 'end of print')}</div></body></html>"
+    )
+
+
+def read(detector: Detector, folder: Path, arguments: argparse.Namespace) -> list[SitePage]:
+    """All pages, in the order of their paths."""
+    pages, root = [], "http://site.example/"
+    for file in sorted(folder.rglob("*.html")):
+        if file.is_symlink():
+            continue
+        path, data = file.relative_to(folder).as_posix(), file.read_bytes()
+        name, main = re.sub(arguments.version, "", path, count=1), shingles(main_text(data, arguments.main))
+        pages.append(SitePage(root + path, name, main, detector.fingerprint(data, root + path)))
+        if arguments.print_versions and (printed := for_print(data, arguments.main)):
+            url = f"{root}print/{path}"
+            pages.append(SitePage(url, name, main, detector.fingerprint(printed, url), True))
+    return pages
+
+
+def resemblance(a: SitePage, b: SitePage) -> float:
+    both = len(a.main & b.main)
+    return both / max(1, len(a.main) + len(b.main) - both)
+
+
+async def replay(
+    detector: Detector, pages: list[SitePage], order: list[int], show: int, **options: object
+) -> str:
+    """What became of the pages in an order, in one line."""
+    index = open_index("memory:", detector, **options)
+    kept, false, far, right, missed, prints = defaultdict(list), [], 0, 0, [], [0, 0]
+    by_url = {page.url: page for page in pages}
+    for number in order:
+        page = pages[number]
+        verdict = await index.claim(page.url, page.url, page.fingerprint)
+        await index.confirm(page.url)
+        same = [other for other in kept[page.name] if resemblance(page, other) >= 0.9]
+        other_kind = [other for other in same if other.is_print != page.is_print]
+        if other_kind and len(other_kind) == len(same):
+            prints[0] += 1
+            prints[1] += not verdict.kept
+        if verdict.kept:
+            if same and verdict.status == "new":
+                missed.append((page, same[0]))
+            kept[page.name].append(page)
+            continue
+        of = by_url[verdict.of or ""]
+        alike = resemblance(page, of)
+        if page.name != of.name and alike < 1:
+            false.append((alike, page, of, verdict))
+            far += alike < 0.9
+        elif same:
+            right += 1
+    await index.close()
+    for alike, page, of, verdict in sorted(false, key=lambda each: each[0])[:show]:
+        print(f"  {alike:.3f} {page.url[20:]} of {of.url[20:]} by {verdict.rule}: {verdict.evidence}")
+    for page, other in missed[:show]:
+        print(f"  missed {page.url[20:]} of {other.url[20:]}")
+    printed = f", versions for print {prints[1]} of {prints[0]}: {prints[1] / max(1, prints[0]):.3f}"
+    return (
+        f"{len(order)} pages, false {len(false)}, far {far}, missed {len(missed)}, "
+        f"recall {right / max(1, right + len(missed)):.4f}{printed if prints[0] else ''}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--main", action="append", default=[])
+    parser.add_argument("--version", default="^$")
+    parser.add_argument("--print-versions", action="store_true")
+    parser.add_argument("--seeds", default="42")
+    parser.add_argument("--most", type=int, default=10**9, help="pages, taken at random")
+    parser.add_argument("--show", type=int, default=0, help="how many false drops and misses are shown")
+    parser.add_argument("--by-resemblance", action="store_true", help="with DEDUP_CHROME=False")
+    arguments = parser.parse_args()
+    detector = Detector()
+    pages = read(detector, arguments.folder, arguments)
+    options = {"chrome": False} if arguments.by_resemblance else {}
+    for seed in arguments.seeds.split(","):
+        order = list(range(len(pages)))
+        if seed != "path":
+            random.Random(int(seed)).shuffle(order)
+        order = order[: arguments.most]
+        print(
+            f"order {seed}:",
+            asyncio.run(replay(detector, pages, order, arguments.show, **options)),
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -11,17 +11,15 @@ from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.methods import Method
 from dedup.fingerprint.methods.base import APART
-from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.simhash import distances
-from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits
 from dedup.lab.evaluation import NEAR, Pairs, Stream, Truth
 
-__all__ = ["draw_collection", "draw_distributions", "draw_pairs", "plots"]
+__all__ = ["draw_collection", "draw_pairs"]
 
 Rows = Sequence[Mapping[str, Any]]
 
 
-def plots(path: Path) -> tuple[Any, Any]:
+def _plots(path: Path) -> tuple[Any, Any]:
     """An empty figure of two plots, to be drawn into a file.  Raises `SettingsError` if that is not possible."""
     try:
         from matplotlib.figure import Figure
@@ -77,23 +75,9 @@ def _histogram(axes: Any, near: Any, far: Any, detector: Detector) -> None:
     _explain(axes, xlabel="distance, bits of 64", ylabel="share of pairs", title="Distance of the simhashes")
 
 
-def draw_distributions(plots: Any, simhashes: Hashes) -> None:
-    """Figures 2a and 2b of the paper, beside what random fingerprints give."""
-    left, right = plots
-    found, chance = leading_bits(simhashes)[1:], expected_leading_bits(len(simhashes))[1:]
-    left.bar(range(64), found, color="tab:blue", label="pages")
-    left.plot(range(64), chance, color="black", linewidth=1, label="random fingerprints")
-    title = f"figure 2a, {len(simhashes):,} pages"
-    _explain(left, xlabel="highest bit in which neighbours differ", ylabel="neighbours", title=title)
-    right.bar(range(BUCKETS), fill(simhashes), width=1.0, color="tab:blue", label="pages")
-    right.axhline(len(simhashes) / BUCKETS, color="black", linewidth=1, label="random fingerprints")
-    title = f"figure 2b, {len(simhashes):,} pages"
-    _explain(right, xlabel=f"interval of {BUCKETS}", ylabel="pages", title=title)
-
-
 def draw_pairs(path: Path, rows: Rows, pairs: Pairs, detector: Detector) -> None:
     """Precision and recall against k, and distances of near and other pairs."""
-    figure, (left, right) = plots(path)
+    figure, (left, right) = _plots(path)
     names = {"precision": "precision", "recall": "recall"}
     _shares(left, detector.finder, rows, names, "Labelled pairs")
     judged = pairs.distance < APART
@@ -105,7 +89,7 @@ def draw_collection(
     path: Path, rows: Rows, stream: Stream, truth: Truth, detector: Detector, name: str
 ) -> None:
     """Right drops and recall against k, and distances of near pairs and of a sample of the others."""
-    figure, (left, right) = plots(path)
+    figure, (left, right) = _plots(path)
     names = {"false_rate": "drops that are right", "recall": "recall"}
     _shares(left, detector.finder, rows, names, f"{name}, inline")
     near: list[int] = []

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
@@ -13,7 +12,7 @@ __all__ = ["Command"]
 
 #: The verbs, each with its arguments, the number of them that is allowed, and its options.
 VERBS: dict[str, tuple[str, range, tuple[str, ...]]] = {
-    "info": ("[--plot FILE]", range(1), ("plot",)),
+    "info": ("", range(1), ()),
     "check": ("", range(1), ()),
     "forget": (
         "URL ... | --run ID | --older-than TIME",
@@ -32,9 +31,8 @@ VERBS: dict[str, tuple[str, range, tuple[str, ...]]] = {
 
 #: Sections of --help.
 HELP = {
-    "info": "shows how many pages the index holds, of which runs, in how many bytes, and how evenly their "
-    "fingerprints are spread: the prefixes that most pages share, and figures 2a and 2b of Manku, Jain, Das Sarma "
-    "2007.",
+    "info": "shows how many pages the index holds, of which runs, in how many bytes, and which prefixes the most of "
+    "them share.",
     "check": "shows whether every invariant of the index holds, and if not, how to repair it.",
     "forget": "takes pages out, so that they count as new when they are crawled again. An index in a file must not "
     "be in use; one in Redis may be.",
@@ -69,15 +67,13 @@ class Command(base.Command):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Adds the options."""
         super().add_options(parser)
-        info, _, forget, *_, plan = (
+        _, _, forget, *_, plan = (
             parser.add_argument_group(verb, f"scrapy index {verb} {VERBS[verb][0]}".rstrip() + f": {text}")
             for verb, text in HELP.items()
         )
         parser.add_argument_group("exit status", EXIT_STATUS)
         whose = "the index of this spider; only needed where the project has several, each with an index of its own"
         parser.add_argument("--spider", default="", metavar="NAME", help=whose)
-        drawn = "draw the figures (.png, .svg; needs matplotlib)"
-        info.add_argument("--plot", type=Path, metavar="FILE", help=drawn)
         which = forget.add_argument
         which("--run", default="", metavar="ID", help="every page of this run (info shows the runs)")
         before = "pages filed before a date (UTC), or before a time such as 12h or 30d ago"

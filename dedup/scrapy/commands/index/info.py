@@ -1,15 +1,13 @@
-"""`scrapy index info`: shows what an index holds, and how evenly its fingerprints are spread."""
+"""`scrapy index info`: shows what an index holds, and which prefixes the most pages share."""
 
 from array import array
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from rich.filesize import decimal
 
-from dedup.errors import SettingsError
 from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
@@ -17,8 +15,7 @@ from dedup.index import Entry, Index
 from dedup.index.lifecycle import State
 from dedup.index.survey import KnownHost, Survey
 from dedup.index.weighing import MAX_LOOKED
-from dedup.lab.distributions import BUCKETS, expected_leading_bits, fill, leading_bits, skew
-from dedup.lab.figures import draw_distributions, plots
+from dedup.lab.skew import skew
 from dedup.printing import clock, inert
 from dedup.scrapy.commands.index.access import WIDTH, surveyed
 from dedup.scrapy.commands.terminal import counting, print_table
@@ -27,12 +24,6 @@ __all__ = ["print_info"]
 
 #: At most this many runs, and this many tables, are shown.
 RUNS, TABLES = 5, 5
-#: At most this many spikes of figure 2b are shown: intervals this many standard deviations above the mean.
-SPIKES, FAR = 3, 5
-#: The marks of an interval, from no page to the most pages.
-RAMP = " .:-=+*#%@"
-#: Characters of the longest bar.
-BAR = 40
 _STATES = (State.DONE, State.PENDING, State.DEAD)
 
 
@@ -54,7 +45,6 @@ class _Census:
     known: int = 0
     damaged: int = 0
     largest: tuple[int, str] = 0, ""  #: of the hosts: the pages that were kept of it, and its name
-    simhashes: "array[int]" = field(default_factory=lambda: array("Q"))
     keys: "array[int]" = field(default_factory=lambda: array("Q"))
 
     def add_host(self, host: KnownHost) -> None:
@@ -73,13 +63,11 @@ class _Census:
         run = self.runs.setdefault(entry.run, _Run(entry.filed, entry.filed))
         run.first, run.last = min(run.first, entry.filed), max(run.last, entry.filed)
         run.states[state] += 1
-        self.simhashes.append(entry.simhash)
         self.keys.extend(entry.keys)
 
 
-async def print_info(index: Index, plot: Path | None) -> int:
-    """Prints the figures of an index, draws the distributions, and returns the exit status."""
-    canvas = plots(plot) if plot else None  # before the work
+async def print_info(index: Index) -> int:
+    """Prints the figures of an index, and returns the exit status."""
     census = _Census()
     async with surveyed(index) as survey:
         with counting("Reading", await survey.count()) as advance:
@@ -89,20 +77,10 @@ async def print_info(index: Index, plot: Path | None) -> int:
             async for host in survey.hosts():
                 census.add_host(host)
         stored = await survey.stored()
-    simhashes = np.asarray(census.simhashes, np.uint64)
     _print_facts(index, survey, census, stored)
-    if len(simhashes):
+    if pages := census.states.total():
         _print_runs(census.runs)
-        _print_skew(np.asarray(census.keys, np.uint64).reshape(len(simhashes), -1), survey.parameters.plan)
-        _print_leading_bits(simhashes)
-        _print_fill(simhashes)
-    if canvas and plot:
-        draw_distributions(canvas[1], simhashes)
-        try:
-            canvas[0].savefig(plot)
-        except OSError as error:
-            raise SettingsError(f"--plot is '{plot}', which can't be written: {error.strerror}") from None
-        print(f"\ndrawn in {plot}")
+        _print_skew(np.asarray(census.keys, np.uint64).reshape(pages, -1), survey.parameters.plan)
     return 0
 
 
@@ -165,52 +143,3 @@ def _print_skew(keys: Hashes, plan: Plan) -> None:
     )
     names = ["most pages", "on average", f"over {MAX_LOOKED:,}", "prefix bits", "table"]
     print_table(names, rows, len(tables), gap=False)
-
-
-def _print_leading_bits(simhashes: Hashes) -> None:
-    """Prints figure 2a as a histogram."""
-    found, chance = leading_bits(simhashes), expected_leading_bits(len(simhashes))
-    print("\nfigure 2a: neighbours in sorted order, by the highest bit in which they differ (63 = the first)")
-    most = max(found.max(), chance.max())
-    rows = (
-        [
-            int(found[place]),
-            f"{chance[place]:,.1f}",
-            place - 1 if place else "none",
-            _bar(found[place] / most),
-        ]
-        for place in range(65)
-        if found[place] or chance[place] >= 0.5
-    )
-    print_table(["neighbours", "by chance", "bit", ""], rows, gap=False)
-    unlikely = int(np.searchsorted(np.cumsum(chance), 1.0))
-    near = int(found[:unlikely].sum())
-    print(
-        f"{near:,} of {len(simhashes) - 1:,} neighbours agree in their first {65 - unlikely} bits or more; "
-        "by chance less than one would"
-    )
-
-
-def _print_fill(simhashes: Hashes) -> None:
-    """Prints figure 2b with a character for each interval, and its spikes."""
-    counts = fill(simhashes)
-    mean = len(simhashes) / BUCKETS
-    print(
-        f"\nfigure 2b: pages in {BUCKETS} equal intervals: least {counts.min():,}, mean {mean:,.1f}, most "
-        f"{counts.max():,}, standard deviation {counts.std():,.1f} (by chance {(mean * (1 - 1 / BUCKETS)) ** 0.5:,.1f})"
-    )
-    marks = "".join(RAMP[-(-count * (len(RAMP) - 1) // int(counts.max()))] for count in counts.tolist())
-    for start in range(0, BUCKETS, BUCKETS // 2):
-        print(f"  {start << 57:016x} |{marks[start : start + BUCKETS // 2]}|")
-    for interval in sorted(range(BUCKETS), key=lambda interval: -counts[interval])[:SPIKES]:
-        if counts[interval] <= mean + FAR * max(1.0, mean) ** 0.5:
-            break
-        inside = simhashes[simhashes >> np.uint64(57) == np.uint64(interval)]
-        values, times = np.unique(inside, return_counts=True)
-        common = int(times.argmax())
-        alike = f", {times[common]:,} of them of simhash {values[common]:016x}" if times[common] > 1 else ""
-        print(f"  spike: {len(inside):,} pages from {interval << 57:016x} on{alike}")
-
-
-def _bar(share: float) -> str:
-    return "#" * (max(1, round(BAR * share)) if share else 0)

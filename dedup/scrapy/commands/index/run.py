@@ -66,7 +66,7 @@ def _work(
     if verb == "info":
         from dedup.scrapy.commands.index.info import print_info
 
-        return print_info(index, opts.plot)
+        return print_info(index)
     if verb == "check":
         from dedup.scrapy.commands.index.check import print_findings
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from dedup.archive import Cleaning, open_input, warc
+from dedup.archive import Cleaning, open_input, streams, warc
 from dedup.archive.capture import MAX_BODY
 from dedup.archive.lines import Lines
+from dedup.archive.streams import Member
 from dedup.archive.warc import Warc
 from dedup.scrapy.commands.dedup import Command
 from dedup.settings import IndexSettings
@@ -106,10 +107,46 @@ def test_damage_costs_its_own_record(name: str, pack: bool, tmp_path: Path) -> N
         path.write_bytes(
             gzip.compress(octets)
         )  # all records in one member, through which nothing can be sought
-        if name == "a length that is far too large":
-            wanted = ["0", "1", None]
     assert found(path) == wanted
     assert {item.why for item in Warc(path) if item.why} == ({why} if why else set())
+
+
+@pytest.mark.parametrize("length", [1 << 40, MAX_BODY + 1, 99_999_999])
+def test_wrong_lengths_in_one_member_cost_their_own_records(length: int, tmp_path: Path) -> None:
+    """Longer ones than are held: they are passed over, and gone back over."""
+    wrong = record("http://example.org/x", "<p>", Content_Length=str(length))
+    long = record("http://example.org/y", b"<p>" + bytes(MAX_BODY))
+    path = tmp_path / "x.warc.gz"
+    path.write_bytes(gzip.compress(b"".join([*bad(wrong, 0), wrong, long, *RECORDS, wrong, *RECORDS[:2]])))
+    rest = [None, None, *"012345", None, *"01"]
+    assert found(path) == [None, *"12345", *rest]
+    assert [item.why for item in Warc(path) if item.why] == ["length", "length", "large", "length"]
+
+
+def test_wrong_lengths_cost_no_more_than_reading_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warc, "MAX_BODY", 10_000)
+    monkeypatch.setattr(streams, "TWICE", 1 << 16)
+    unpacked = 0
+    take = Member.take
+
+    def counted(member: Member, count: int) -> bytes:
+        nonlocal unpacked
+        taken = take(member, count)
+        unpacked += len(taken)
+        return taken
+
+    monkeypatch.setattr(Member, "take", counted)
+    costs = []
+    for times in (200, 400, 800):
+        parts = [record("http://example.org/x", "<p>", Content_Length=str(times * 100))] * times
+        path = tmp_path / f"{times}.warc.gz"
+        path.write_bytes(gzip.compress(b"".join([*parts, *RECORDS])))
+        unpacked = 0
+        assert found(path) == [None] * times + list("012345")
+        costs.append(unpacked)
+    assert costs[2] < 2.5 * costs[1]
 
 
 def test_any_byte_may_be_wrong(tmp_path: Path) -> None:

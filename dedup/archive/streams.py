@@ -6,7 +6,7 @@ looked for, so that the damage costs no more than it has to.
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 __all__ = ["MAGIC", "Member", "members"]
 
@@ -14,6 +14,17 @@ __all__ = ["MAGIC", "Member", "members"]
 MAGIC = b"\x1f\x8b\x08"
 #: Bytes that are read at once, and that are unpacked at once at most.
 READ, UNPACKED = 1 << 15, 1 << 18
+#: Bytes of a member that are unpacked twice at most, beside as many as it has had: lengths that are wrong cost no more.
+TWICE = 1 << 30
+
+
+class Mark(NamedTuple):
+    """A place in a member, to which it can go back."""
+
+    stream: Any  #: what unpacks, as it was there; None if nothing is packed
+    read: int  #: how far the file was read
+    buffer: bytes
+    gone: int  #: bytes before the buffer
 
 
 class Member:
@@ -26,16 +37,20 @@ class Member:
         self.broken = False  #: whether its end is missing, or it is damaged
         self.packed = packed
         self._file = file
-        self._parts = self._unpack() if packed else self._read()
+        self._stream = zlib.decompressobj(wbits=31) if packed else None
+        self._parts = self._begin()
         self._buffer = b""
         self._at = 0
         self._gone = 0  # bytes before the buffer
+        self._length: int | None = None  # unpacked bytes, once that is known
+        self._twice = 0  # bytes that were passed over, and gone back over
 
-    def _read(self) -> Iterator[bytes]:
-        return iter(lambda: self._file.read(UNPACKED), b"")
+    def _begin(self) -> Iterator[bytes]:
+        if self._stream is None:
+            return iter(lambda: self._file.read(UNPACKED), b"")
+        return self._unpack(self._stream)
 
-    def _unpack(self) -> Iterator[bytes]:
-        stream = zlib.decompressobj(wbits=31)
+    def _unpack(self, stream: Any) -> Iterator[bytes]:
         while not stream.eof:
             packed = stream.unconsumed_tail or self._file.read(READ)
             try:
@@ -99,18 +114,34 @@ class Member:
         passed = 0
         while passed < count and (part := self.take(min(UNPACKED, count - passed))):
             passed += len(part)
+        if passed < count:
+            self._length = self.tell()
         return passed
+
+    def may_have(self, count: int) -> bool:
+        """Whether there may be so many bytes more; looking for it is not worth it for ever."""
+        if self._length is not None and self.tell() + count > self._length:
+            return False
+        return not self.packed or self._twice <= TWICE + self.tell()
 
     def back(self, taken: bytes) -> None:
         """Gives bytes back, so that they are the next ones."""
         self._gone += self._at - len(taken)
         self._buffer, self._at = taken + self._buffer[self._at :], 0
 
-    def go_to(self, at: int) -> None:
-        """Goes to where `tell` was; only in what is not compressed."""
-        self._file.seek(self.start + at)
-        self._parts = self._read()
-        self._buffer, self._at, self._gone = b"", 0, at
+    def mark(self) -> Mark:
+        """Where it is."""
+        stream = self._stream and self._stream.copy()
+        return Mark(stream, self._file.tell(), self._buffer[self._at :], self.tell())
+
+    def go_to(self, mark: Mark) -> None:
+        """Goes back to where it was, once."""
+        if self._length is None or self.tell() < self._length:  # it is passed over to its end once
+            self._twice += self.tell() - mark.gone
+        self._file.seek(mark.read)
+        self._stream = mark.stream
+        self._parts = self._begin()
+        self._buffer, self._at, self._gone = mark.buffer, 0, mark.gone
 
     def is_at_end(self) -> bool:
         """Whether nothing is left; then it is known whether it was whole."""

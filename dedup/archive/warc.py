@@ -109,16 +109,17 @@ def _next(member: Member) -> Item | None:
     length = fields.get("content-length", "")
     if "warc-type" not in fields or not (length.isascii() and length.isdigit()):
         return _damage(member, "head")
-    count, at = int(length), member.tell()
+    count = int(length)
     block = member.take(count) if count <= MAX_BODY else None
-    got = member.skip(count) if block is None else len(block)
+    mark = member.mark() if block is None else None
+    got = len(block) if block is not None else member.skip(count) if member.may_have(count) else 0
     rest = member.take(4)
     ended = _ENDS.match(rest) or (not rest.strip(b"\r\n") and member.is_at_end())
     if got < count or not ended:
         if block is not None:
             member.back(block + rest)
-        elif not member.packed:
-            member.go_to(at)
+        elif mark is not None:
+            member.go_to(mark)
         cut = got < count and member.broken
         return _damage(member, "cut_off" if cut else "length")
     if ended is not True and ended.end() < len(rest):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from dedup.values import Choice, Flag, Group, Number, Setting, Text, Texts, setting
+from dedup.values import Choice, Flag, Group, LogPath, Number, Setting, Text, Texts, setting
 
 __all__ = [
     "GROUPS",
@@ -58,7 +58,7 @@ class CrawlSettings(Group):
     keep_start: bool = setting(True, Flag(),
         "If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any "
         "other, as lists of URLs may want it.")
-    log: str = setting("duplicates.jsonl", Text("a path, in which %(name)s and %(time)s are filled in, or '' for none"),
+    log: str = setting("duplicates.jsonl", LogPath(),
         "Near-duplicates are logged in this file, in JSON Lines; %(name)s stands for the spider, "
         "%(time)s for the start of the crawl.")
     show_all: bool = setting(False, Flag(),
@@ -163,7 +163,7 @@ class LinkSettings(Group):
         "share of its new contents; 0 takes none.")
     priority: bool = setting(False, Flag(),
         "If true, links are downloaded in the order of the new content that they are expected to bring.")
-    parked: str = setting("parked.jsonl", Text("a path, in which %(name)s and %(time)s are filled in, or '' for none"),
+    parked: str = setting("parked.jsonl", LogPath(),
         "Links that are not downloaded are logged in this file, in JSON Lines, each with the reason.")
 # fmt: on
 

@@ -13,7 +13,19 @@ from typing import Any, TypeVar
 
 from dedup.errors import SettingsError
 
-__all__ = ["Choice", "Flag", "Group", "Kind", "Number", "Setting", "Text", "Texts", "check", "setting"]
+__all__ = [
+    "Choice",
+    "Flag",
+    "Group",
+    "Kind",
+    "LogPath",
+    "Number",
+    "Setting",
+    "Text",
+    "Texts",
+    "check",
+    "setting",
+]
 
 T = TypeVar("T")
 
@@ -104,6 +116,13 @@ class Text(Kind):
 
     def __str__(self) -> str:
         return self.form
+
+
+@dataclass(frozen=True)
+class LogPath(Text):
+    """The path of a log; a relative one begins where whoever reads the setting says."""
+
+    form: str = "a path, in which %(name)s and %(time)s are filled in, or '' for none"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dedup.archive.outputs import IDENTICAL, NEAR
 from dedup.archive.packing import pack, unpack
 from dedup.archive.warc import Warc
 from dedup.scrapy.commands.dedup.run import DAMAGE, OTHERS
+from dedup.settings import FilterSettings
 from tests.support import ROOT
 from tests.support.crawls import words
 from tests.support.processes import scrapy
@@ -177,7 +178,12 @@ def test_what_is_no_page_stays_in_a_warc_file(tmp_path: Path) -> None:
 
 def test_nothing_is_dropped_where_the_project_only_marks(tmp_path: Path) -> None:
     source = write(tmp_path / "pages.jsonl", rows())
-    result = Cleaning([str(source)], str(tmp_path / "kept.jsonl"), str(tmp_path / "log"), action="mark").run()
+    result = Cleaning(
+        [str(source)],
+        str(tmp_path / "kept.jsonl"),
+        str(tmp_path / "log"),
+        filter=FilterSettings(action="mark"),
+    ).run()
     assert (tmp_path / "kept.jsonl").read_bytes() == rows()
     assert (result.stats["dedup/marked"], (tmp_path / "log").read_text().count("\n")) == (4, 4)
 

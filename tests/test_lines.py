@@ -72,7 +72,7 @@ def test_log_and_index_are_the_projects_wherever_in_it_one_is(
         monkeypatch.chdir(tmp_path / folder)
         options = read_settings(Settings({"BOT_NAME": "bot"} | settings))
         index = options.index.where.removeprefix("file:")
-        return tuple(os.path.relpath(os.path.abspath(path), tmp_path) for path in (options.log, index))
+        return tuple(os.path.relpath(os.path.abspath(path), tmp_path) for path in (options.crawl.log, index))
 
     inside = "project/duplicates.jsonl", "project/.scrapy/dedup/bot.sqlite"
     assert places("project") == places("project/spiders") == inside

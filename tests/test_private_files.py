@@ -188,15 +188,17 @@ def test_the_installed_filelock_follows_no_symbolic_link_either(tmp_path: Path) 
     assert (tmp_path / "victim").read_text() == "of another user"
 
 
-def test_a_pipe_is_no_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("setting", ["log", "parked"])
+def test_a_pipe_is_no_log(setting: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(SettingsError) as refused:
-        DropLog(str(tmp_path / "pipe"))
+        DropLog(str(tmp_path / "pipe"), setting=setting)
     said = str(refused.value)
     assert said.startswith(
-        f"log is '{tmp_path}/pipe', which is a pipe, whose reader could hold up the crawl ("
+        f"{setting} is '{tmp_path}/pipe', which is a pipe, whose reader could hold up the crawl"
     )
     assert "\n" not in said
+    assert ("scrapy duplicates" in said) == (setting == "log")  # which reads no other log
 
 
 @pytest.mark.parametrize("stands_for", ["/dev/null", "/dev/full"])

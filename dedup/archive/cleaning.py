@@ -13,7 +13,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,7 +34,7 @@ from dedup.filter import Counts, Filter
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
 from dedup.printing import inert
-from dedup.settings import Action, IndexSettings, Types
+from dedup.settings import FilterSettings, IndexSettings, Types
 
 __all__ = ["Cleaning", "Engine", "Progress", "Result"]
 
@@ -110,12 +110,16 @@ class Cleaning:
     detector: Detector = field(default_factory=Detector)
     plan: IndexSettings = field(default_factory=IndexSettings)
     types: Types = "html"
-    action: Action = "drop"
-    max_cluster: int = 5
+    filter: FilterSettings = field(default_factory=FilterSettings)  #: see `policy`
     workers: int = 0  #: 0: one for each core
     other: Callable[[], Index] | None = None  #: opens the index of a crawl that is joined
     page_id: Callable[[str], str | None] = str  #: what crawls call the page at a URL; None: nothing
     engine: "Engine | None" = None  #: reads and judges in the place of this machine
+
+    @property
+    def policy(self) -> FilterSettings:
+        """What is asked of the filter: in an archive no page has a depth, and none can be fetched once more."""
+        return replace(self.filter, min_depth=0, incremental=False, on_index_failure="stop", audit=0.0)
 
     @property
     def folder(self) -> Path | None:
@@ -211,8 +215,8 @@ class Cleaning:
     def _check_same(self, journal: Journal, readers: Sequence[Reader]) -> None:
         """Raises `SettingsError` if the journal is that of another cleaning."""
         inputs = [[reader.name, reader.size] for reader in readers]
-        settings = {**self.detector.parameters, **vars(self.plan), "types": self.types, "action": self.action}
-        settings |= {"max_cluster": self.max_cluster, "output": self.output, "duplicates": self.duplicates}
+        settings = {**self.detector.parameters, **vars(self.plan), "types": self.types, **vars(self.policy)}
+        settings |= {"output": self.output, "duplicates": self.duplicates}
         if self.other:
             settings["index"] = self.other().where
         wanted = {"inputs": inputs, "settings": settings}
@@ -246,15 +250,7 @@ class Cleaning:
         index = self._index(folder)
         log = DropLog(str(folder / "duplicates").replace("%", "%%") if self.duplicates else "")
         replay = Replay()
-        filter = Filter(
-            index,
-            log,
-            action=self.action,
-            on_index_failure="stop",
-            max_cluster=self.max_cluster,
-            stats=stats,
-            crawl=replay,
-        )
+        filter = Filter(index, log, stats=stats, crawl=replay, **vars(self.policy))
         try:
             with _as_output(folder):
                 await index.open()

@@ -38,7 +38,7 @@ class DropLog:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
             make_private(self.path)
             self._file = os.open(self.path, flags, 0o600)
-            self._check_kind(path)
+            self._check_kind(path, setting)
             torn = os.fstat(self._file).st_size > 0 and self._last() != b"\n"
         except SettingsError:
             self.close()
@@ -47,7 +47,7 @@ class DropLog:
             raise SETTINGS[setting].refusal(path, f"which can't be written: {error}") from None
         self._before = b"\n" if torn else b""  # keeps apart what a crash left of the last line
 
-    def _check_kind(self, path: str) -> None:
+    def _check_kind(self, path: str, setting: str) -> None:
         """Raises `SettingsError` for what is no file: a pipe would hold up the crawl, and a disk would be overwritten.
 
         What has no other end may stand for a file: /dev/null, a terminal.
@@ -56,8 +56,9 @@ class DropLog:
         mode = os.fstat(self._file).st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
             what = "a pipe, whose reader could hold up the crawl" if stat.S_ISFIFO(mode) else "no file"
-            follow = 'others can read a file as it grows, with "scrapy duplicates --follow --json"'
-            raise SETTINGS["log"].refusal(path, f"which is {what} ({follow})")
+            if setting == "log":
+                what += ' (others can read a file as it grows, with "scrapy duplicates --follow --json")'
+            raise SETTINGS[setting].refusal(path, f"which is {what}")
 
     def _last(self) -> bytes:
         """The last byte of the file."""

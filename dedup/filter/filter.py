@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, make
@@ -29,7 +30,7 @@ from dedup.index import Index, Verdict
 from dedup.index.batching import end
 from dedup.page.urls import strip_user
 from dedup.printing import inert
-from dedup.settings import SETTINGS, Action
+from dedup.settings import Action, FilterSettings
 
 __all__ = ["Crawl", "Filter", "Outcome", "Visit"]
 
@@ -53,37 +54,24 @@ class Filter:
         index: Index,
         log: DropLog,
         *,
-        action: Action = "drop",
-        min_depth: int = 0,
-        on_index_failure: str = "keep",
-        max_cluster: int = 5,
-        audit: float = 0.0,
-        incremental: bool = False,
         stats: Stats | None = None,
         crawl: Crawl | None = None,
+        **settings: Any,
     ) -> None:
-        """``index`` and ``log`` are closed with the filter; the other keywords are the settings of these names.
+        """``index`` and ``log`` are closed with the filter; the other keywords are `FilterSettings`.
 
         Raises `SettingsError` for a value that is not allowed.
         """
-        SETTINGS["action"].check(action)
-        SETTINGS["min_depth"].check(min_depth)
-        SETTINGS["on_index_failure"].check(on_index_failure)
-        SETTINGS["max_cluster"].check(max_cluster)
-        SETTINGS["audit"].check(audit)
-        SETTINGS["incremental"].check(incremental)
+        self.settings = own = FilterSettings(**settings)
         self.index = index
         self.log = log
-        self.action = action
-        self.min_depth = min_depth
-        self.incremental = incremental
         self.stats = stats if stats is not None else Counts()
         self._crawl = crawl = crawl or Crawl()
-        self._alarm = Alarm(max_cluster, self.stats)
+        self._alarm = Alarm(own.max_cluster, self.stats)
         self._traps = Traps(self.stats)
         self._canonicals = Canonicals()
-        self._audit = Audit(index.detector, audit, self.stats, crawl.fetch)
-        self._claimant = Claimant(index, on_index_failure, self.stats, crawl.stop, crawl.is_closing)
+        self._audit = Audit(index.detector, own.audit, self.stats, crawl.fetch)
+        self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._watch = Watch(index, self.stats, crawl.fetch_again)
         self._asked = Asked(index.detector.max_distance)
         self._reading = Reading(index.detector, self.stats)
@@ -109,7 +97,7 @@ class Filter:
             self._watch.met_again(visit.page_id, fingerprint.simhash)
         spend(self.stats, "fingerprint", read - started)
         spend(self.stats, "claim", time.perf_counter() - read)
-        unchanged = self.incremental and verdict.known
+        unchanged = self.settings.incremental and verdict.known
         outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged)
         if verdict.status == "duplicate":
             outcome = self._record(visit, outcome, page.canonical)
@@ -172,7 +160,7 @@ class Filter:
         """What is done with a page if it is a near-duplicate."""
         if visit.action is not None:
             return visit.action
-        return "mark" if visit.is_seed or visit.depth < self.min_depth else self.action
+        return "mark" if visit.is_seed or visit.depth < self.settings.min_depth else self.settings.action
 
     def _follow_up(self, visit: Visit, outcome: Outcome, record: Record, known: Known | None) -> None:
         """Counts a near-duplicate; if it is dropped, sees to the page that it was dropped for."""

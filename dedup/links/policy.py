@@ -11,12 +11,13 @@ taken as samples, so that a group that is misjudged is found out.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dedup.links.address import Address, address, digest
 from dedup.links.parking import Link, Lot, Parking
 from dedup.links.rates import logit
 from dedup.links.yields import Yields, lot_of, name_of, names_of, names_of_parameter, repeats_of
+from dedup.settings import LinkSettings
 
 __all__ = ["Doubt", "Links"]
 
@@ -64,12 +65,11 @@ class Links:
     Memory is bounded: about 80 MB where everything is at its limit, links that wait not counted.
     """
 
-    def __init__(self, *, min_yield: float = 0.05, skip: bool = False, explore: float = 0.1) -> None:
-        """The keywords are the settings of these names."""
-        self.min_yield = min_yield
-        self.skip = skip
+    def __init__(self, **settings: Any) -> None:
+        """The keywords are `LinkSettings`."""
+        self.settings = LinkSettings(**settings)
         self.yields = Yields()
-        self.parking = Parking(explore)
+        self.parking = Parking(self.settings.explore)
         self._notes: dict[int, _Note] = {}
         self._hubs: dict[int, _Note] = {}
         self._has_found = True  # new content, since nothing else was left
@@ -88,13 +88,13 @@ class Links:
     def _least(self, link: Link, parts: Address) -> float | None:
         """The rate that is asked of a link; None if it is not asked for one."""
         if not link.on_kept:
-            return self.min_yield
-        if not self.skip:
+            return self.settings.min_yield
+        if not self.settings.skip:
             return None
         if any(rest in self.yields.met for rest in parts.others.values()):
-            return self.min_yield
+            return self.settings.min_yield
         return (
-            min(LEAST_OF_NAMES, self.min_yield)
+            min(LEAST_OF_NAMES, self.settings.min_yield)
             if any(tail in self.yields.met for tail in parts.tails[1:])
             else None
         )

@@ -44,7 +44,11 @@ def learnt(links: Links, least: int = LEAST) -> list[Rule]:
             of_group.all_judged += count.all_judged
             of_group.all_new += count.all_new
     rules += [_rule("group", where, "", count) for where, count in groups.items()]
-    rules = [rule for rule in rules if rule.judged >= least and (not rule.new or rule.high < links.min_yield)]
+    rules = [
+        rule
+        for rule in rules
+        if rule.judged >= least and (not rule.new or rule.high < links.settings.min_yield)
+    ]
     named = {rule.where for rule in rules if rule.kind == "group"}
     kept = [
         rule

@@ -51,13 +51,13 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy.  A project that has given them other places, or has its own periodic log, keeps those."""
-        from dedup.scrapy.settings import is_enabled, is_sharded
+        from dedup.scrapy.settings import asks_for, is_sharded
         from dedup.scrapy.workers.queues import warn_of_queue
 
         if is_sharded(settings):
             for component in SHARD_COMPONENTS:
                 _place(settings, *component)
-        if not is_enabled(settings):
+        if not asks_for(settings, "enabled"):
             return  # and nothing of it is loaded
         for component in COMPONENTS:
             _place(settings, *component)

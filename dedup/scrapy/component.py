@@ -7,7 +7,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from dedup.scrapy.compat import accept_spider
-from dedup.scrapy.settings import is_enabled
+from dedup.scrapy.settings import asks_for
 from dedup.scrapy.signals import filter_opened, near_duplicate
 
 __all__ = ["Component"]
@@ -37,7 +37,7 @@ class Component:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Called by Scrapy.  Connects the methods that bear the name of a signal."""
-        if not is_enabled(crawler.settings):
+        if not asks_for(crawler.settings, "enabled"):
             raise NotConfigured
         component = cls(crawler)
         for name, signal in HEARD.items():

@@ -12,8 +12,9 @@ from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import outcome_of
-from dedup.scrapy.settings import link_options
+from dedup.scrapy.settings import read_group
 from dedup.scrapy.visits import SEED, is_seed, page_id
+from dedup.settings import LinkSettings
 
 __all__ = ["ArrivalMiddleware", "ConfirmMiddleware"]
 
@@ -47,7 +48,7 @@ class ConfirmMiddleware(Component):
     def filter_opened(self, filter: Filter) -> None:
         """The filter is ready."""
         self.filter = filter
-        self._follows = link_options(self.crawler.settings).follow != "never"
+        self._follows = read_group(self.crawler.settings, LinkSettings).follow != "never"
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[_T]) -> AsyncIterator[_T]:
         """Passes the output on, then confirms the page."""

@@ -17,7 +17,7 @@ from dedup.droplog import course, texts
 from dedup.page.urls import strip_user
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import outcome_of
-from dedup.scrapy.settings import Options, keeps_text
+from dedup.scrapy.settings import Options, asks_for
 
 if TYPE_CHECKING:  # Scrapy loads extensions early (see `dedup.scrapy.addon.COMPONENTS`)
     from dedup.filter import Filter
@@ -40,7 +40,9 @@ class Timeline(Component):
         if path := filter.log.beside(course.SUFFIX):
             detector = filter.index.detector
             bounds = detector.max_distance, detector.min_resemblance
-            self._course = course.Course(path, course.Thresholds(detector.method, *bounds, filter.action))
+            self._course = course.Course(
+                path, course.Thresholds(detector.method, *bounds, filter.settings.action)
+            )
             self._writing = asyncio.create_task(self._write())
 
     async def _write(self) -> None:
@@ -72,13 +74,13 @@ class KeepText(Component):
     _texts: texts.Texts | None = None
 
     def __init__(self, crawler: Crawler) -> None:
-        if not keeps_text(crawler.settings):
+        if not asks_for(crawler.settings, "keep_text"):
             raise NotConfigured  # each signal that is heard costs some time
         super().__init__(crawler)
 
     def filter_opened(self, filter: "Filter", options: Options) -> None:
         """Stores from now on if it is asked to, unless the log is /dev/null or the like."""
-        if options.keep_text and (path := filter.log.beside(texts.SUFFIX)):
+        if options.crawl.keep_text and (path := filter.log.beside(texts.SUFFIX)):
             with self._giving_up():
                 self._texts = texts.Texts(path)
 

@@ -31,7 +31,7 @@ from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refu
 from dedup.scrapy.slot import Slot
 from dedup.scrapy.summary import summary
 from dedup.scrapy.visits import DROPPED, TAB, page_id, reason_to_skip, visit
-from dedup.settings import Types
+from dedup.settings import CrawlSettings
 
 __all__ = ["NearDuplicateMiddleware"]
 
@@ -55,8 +55,7 @@ class NearDuplicateMiddleware(Component):
             raise NotConfigured("scrapy check, shell, fetch and parse are not to write to the index")
         super().__init__(crawler)
         self.filter: Filter | None = None  # while the spider is open
-        self._types: Types = "html"
-        self._keep_start, self._keep_text = True, False
+        self._own = CrawlSettings()
         self._scheduled: Container[Request] = ()
         self._kept: dict[Request, str] = {}  # page ids of those that the engine is not yet done with
         self._dropped: dict[str, None] = {}  # page ids that an errback was told of, oldest first
@@ -75,13 +74,9 @@ class NearDuplicateMiddleware(Component):
             if unheard := unheard_shard(spider, self.crawler.settings):
                 self._logger.warning("%s", unheard)
             self.filter, options = await self._start(spider)
-            self._types, self._keep_start, self._keep_text = (
-                options.types,
-                options.keep_start,
-                options.keep_text,
-            )
+            self._own = options.crawl
             self._scheduled = Slot(self.crawler, self._leave, self.filter.end_doubts)
-            self._lines = Lines(self.crawler, options.show_all)
+            self._lines = Lines(self.crawler, self._own.show_all)
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
                 error = DedupError(f"the filter can't start: {type(error).__name__}: {inert(str(error))}")
@@ -93,7 +88,7 @@ class NearDuplicateMiddleware(Component):
         settings: BaseSettings = self.crawler.settings
         options = read_settings(settings, spider.name, take_run(settings))
         try:
-            return await self._open(options, DropLog(options.log, spider.name)), options
+            return await self._open(options, DropLog(options.crawl.log, spider.name)), options
         except IndexInUseError as error:
             other = in_memory(settings)
             if other is None:
@@ -103,7 +98,7 @@ class NearDuplicateMiddleware(Component):
                 spelled(error),
             )
             options = read_settings(other, spider.name)
-            return await self._open(options, DropLog(options.log, spider.name)), options
+            return await self._open(options, DropLog(options.crawl.log, spider.name)), options
 
     async def _open(self, options: Options, log: DropLog) -> Filter:
         index = options.index
@@ -115,26 +110,16 @@ class NearDuplicateMiddleware(Component):
             with suppress(Exception):
                 await index.close()
             raise
-        facts = options.action, log.path or "none", index.where, f"{filed:,}", index.describe()
+        facts = options.filter.action, log.path or "none", index.where, f"{filed:,}", index.describe()
         self._logger.info("Near-duplicate filter: action %s, log %s, index %s with %s pages, %s", *facts)
-        return Filter(
-            index,
-            log,
-            action=options.action,
-            min_depth=options.min_depth,
-            on_index_failure=options.on_index_failure,
-            max_cluster=options.max_cluster,
-            audit=options.audit,
-            incremental=options.incremental,
-            stats=self.crawler.stats,
-            crawl=Engine(self.crawler, index.detector, options.types),
-        )
+        crawl = Engine(self.crawler, index.detector, options.crawl.types)
+        return Filter(index, log, stats=self.crawler.stats, crawl=crawl, **vars(options.filter))
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Passes the page on, or raises `NearDuplicate`."""
         if self.filter is None:
             return response
-        why = reason_to_skip(request, response, self._types)
+        why = reason_to_skip(request, response, self._own.types)
         if why is None and request not in self._scheduled:
             why = "inline"
         if why is None and self._is_sent_again(request):
@@ -148,8 +133,8 @@ class NearDuplicateMiddleware(Component):
             request,
             response,
             detector=detector,
-            keep_start=self._keep_start,
-            keep_text=self._keep_text,
+            keep_start=self._own.keep_start,
+            keep_text=self._own.keep_text,
         )
         outcome = await self.filter.judge(page)
         remember(response, outcome)

@@ -4,16 +4,26 @@
 """
 
 import difflib
-from contextlib import suppress
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider
 from scrapy.settings import BaseSettings
 
 from dedup.errors import DedupError, IndexInUseError, IndexMismatchError, SettingsError
 from dedup.scrapy.places import default_namespace, file_of, in_project, index_folder
-from dedup.settings import SETTINGS, Action, DetectorSettings, Follow, IndexSettings, Types
+from dedup.settings import (
+    GROUPS,
+    SETTINGS,
+    CrawlSettings,
+    DetectorSettings,
+    FilterSettings,
+    IndexSettings,
+    LinkSettings,
+)
+from dedup.values import Group, LogPath
 
 if TYPE_CHECKING:
     from dedup.fingerprint.detector import Detector
@@ -22,45 +32,35 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PREFIX",
-    "LinkOptions",
     "Options",
+    "asks_for",
     "in_memory",
-    "is_enabled",
     "is_sharded",
-    "keeps_text",
-    "link_options",
+    "namespace_of",
+    "read_group",
     "read_settings",
     "shard_options",
     "shared_address",
     "spelled",
-    "tables_asked",
     "unheard_shard",
     "weighs_links",
 ]
 
+G = TypeVar("G", bound=Group)
+
 PREFIX = "DEDUP_"
 #: Indexes that many processes share.
 _SHARED = ("redis://", "rediss://", "unix://")
-_SET_ONE = "set an index of redis://, rediss:// or unix://"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The settings, checked."""
+    """The settings of a crawl, checked, and what is made of them."""
 
+    crawl: CrawlSettings
+    filter: FilterSettings
     detector: "Detector"
     index: "Index"
-    action: Action
-    min_depth: int
-    types: Types
-    log: str
-    on_index_failure: str
-    max_cluster: int
-    keep_start: bool
-    audit: float
-    keep_text: bool
-    show_all: bool
-    incremental: bool
 
 
 def _spell(name: str) -> str:
@@ -82,72 +82,69 @@ def spelled(error: DedupError) -> DedupError:
     return error
 
 
+@contextmanager
+def _spelling() -> Iterator[None]:
+    """Errors are raised in the words of a Scrapy project."""
+    try:
+        yield
+    except SettingsError as error:
+        raise spelled(error) from None
+
+
 def _read(settings: BaseSettings, name: str) -> Any:
-    return SETTINGS[name].read(settings.get(_spell(name)))
+    value = SETTINGS[name].read(settings.get(_spell(name)))
+    return in_project(value) if value and isinstance(SETTINGS[name].kind, LogPath) else value
 
 
-def is_enabled(settings: BaseSettings) -> bool:
-    """Whether the filter is wanted; a wrong value counts as yes, and is refused when the crawl starts."""
+def asks_for(settings: BaseSettings, flag: str) -> bool:
+    """Whether a flag is set; a wrong value counts as yes, and is refused when the crawl starts."""
     try:
-        return bool(_read(settings, "enabled"))
+        return bool(_read(settings, flag))
     except SettingsError:
         return True
 
 
-def keeps_text(settings: BaseSettings) -> bool:
-    """Whether the words of pages are to be stored; a wrong value counts as yes, and is refused when the crawl starts."""
-    try:
-        return bool(_read(settings, "keep_text"))
-    except SettingsError:
-        return True
+def read_group(settings: BaseSettings, group: type[G]) -> G:
+    """The settings of a group.
+
+    Raises `SettingsError`: one line that names the setting, its value and what is allowed.
+    """
+    with _spelling():
+        return group(**{name: _read(settings, name) for name in group.settings()})
+
+
+def namespace_of(settings: BaseSettings, spider: str = "") -> str:
+    """Whose pages are compared in a crawl of a spider.  Raises `SettingsError`."""
+    with _spelling():
+        return _read(settings, "namespace") or default_namespace(settings.get("BOT_NAME"), spider)
 
 
 def read_settings(settings: BaseSettings, spider: str = "", run: str | None = None) -> Options:
     """The options of a crawl; by default the index is that of a spider of the project.
 
-    ``run`` is the name of an earlier run that goes on.
-    Raises `SettingsError`: one line that names the setting, its value and what is allowed.
+    ``run`` is the name of an earlier run that goes on.  All settings are checked.  Raises `SettingsError`.
     """
-    try:
-        _check_names(settings)
-        values = {name: _read(settings, name) for name in SETTINGS}
-        values["namespace"] = values["namespace"] or default_namespace(settings.get("BOT_NAME"), spider)
-        return _options(values, run)
-    except SettingsError as error:
-        raise spelled(error) from None
+    # Not above: they bring numpy and more, which a command that only lists the spiders does without.
+    from dedup.fingerprint.detector import Detector
+    from dedup.index import open_index
 
-
-def tables_asked(settings: BaseSettings) -> int | None:
-    """How many tables are asked for; None if that is left to the index.  Raises `SettingsError`."""
-    try:
-        tables: int | None = _read(settings, "tables")
-    except SettingsError as error:
-        raise spelled(error) from None
-    return tables
-
-
-@dataclass(frozen=True, slots=True)
-class LinkOptions:
-    """The settings about links, checked."""
-
-    follow: Follow
-    min_yield: float
-    skip: bool
-    explore: float
-    priority: bool
-    parked: str
-    namespace: str
-
-
-def link_options(settings: BaseSettings, spider: str = "") -> LinkOptions:
-    """The options of a crawl about links.  Raises `SettingsError`."""
-    try:
-        values = {field.name: _read(settings, field.name) for field in fields(LinkOptions)}
-    except SettingsError as error:
-        raise spelled(error) from None
-    values["namespace"] = values["namespace"] or default_namespace(settings.get("BOT_NAME"), spider)
-    values["parked"] = in_project(values["parked"]) if values["parked"] else ""
-    return LinkOptions(**values)
+    _check_names(settings)
+    for group in GROUPS:
+        read_group(settings, group)
+    crawl, policy = read_group(settings, CrawlSettings), read_group(settings, FilterSettings)
+    namespace = namespace_of(settings, spider)
+    address = crawl.index or f"file:{index_folder()}/{file_of(namespace)}"
+    scheme, _, path = address.partition(":")
+    if scheme == "file" and path:
+        address = f"file:{in_project(path)}"
+    with _spelling():
+        detector = Detector(**vars(read_group(settings, DetectorSettings)))
+        planned = vars(read_group(settings, IndexSettings))
+        index = open_index(address, detector, namespace=namespace, run=run, **planned)
+        if policy.incremental and not index.persistent:
+            why = "which forgets all pages when its crawl ends"
+            raise SettingsError(name="incremental", value=True, others={"index": address}, why=why)
+    return Options(crawl, policy, detector, index)
 
 
 def is_sharded(settings: BaseSettings) -> bool:
@@ -171,14 +168,15 @@ def unheard_shard(spider: Spider, settings: BaseSettings) -> str:
     return ""
 
 
-def shared_address(settings: BaseSettings) -> str:
-    """The index's Redis.  Raises `SettingsError` if the index is elsewhere."""
-    try:
+def shared_address(settings: BaseSettings, shard: str | None = None) -> str:
+    """The index's Redis, in which the workers of a crawl meet.  Raises `SettingsError` if the index is elsewhere."""
+    with _spelling():
         address: str = _read(settings, "index") or "the file of this spider"
         if not address.startswith(_SHARED):
-            raise SettingsError(name="index", value=address, why=f"but workers meet in a Redis; {_SET_ONE}")
-    except SettingsError as error:
-        raise spelled(error) from None
+            asked = [("shard", shard)] if shard else []
+            (name, value), *others = *asked, ("index", address)
+            why = "but the workers of a crawl meet in a Redis; set an index of redis://, rediss:// or unix://"
+            raise SettingsError(name=name, value=value, others=dict(others), why=why)
     return address
 
 
@@ -189,29 +187,24 @@ def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str
     """
     from dedup.frontier.partition import Shard
 
-    try:
-        values = {name: _read(settings, name) for name in ("shard", "index", "namespace")}
-        if values["shard"] is None:
+    with _spelling():
+        text = _read(settings, "shard")
+        if text is None:
             return None
-        shard = Shard.read(values["shard"])
-        address = values["index"] or "the file of this spider"
-        if not address.startswith(_SHARED):
-            why = f"but the workers of a crawl meet in a Redis; {_SET_ONE}"
-            raise SettingsError(name="shard", value=str(shard), others={"index": address}, why=why)
+        shard = Shard.read(text)
+        address = shared_address(settings, str(shard))
         if shard.number is None and settings.get("JOBDIR"):
             why = "but any free shard is not that of the job: with a JOBDIR, name the shard, such as 1/4"
             raise SettingsError(
                 name="shard", value=str(shard), others={"JOBDIR": settings["JOBDIR"]}, why=why
             )
-    except SettingsError as error:
-        raise spelled(error) from None
-    return shard, address, values["namespace"] or default_namespace(settings.get("BOT_NAME"), spider)
+    return shard, address, namespace_of(settings, spider)
 
 
 def weighs_links(settings: BaseSettings) -> bool:
     """Whether any setting asks what links are expected to bring; wrong values are refused elsewhere."""
     try:
-        options = link_options(settings)
+        options = read_group(settings, LinkSettings)
     except SettingsError:
         return False
     return options.follow != "never" or options.skip or options.priority
@@ -238,28 +231,3 @@ def _check_names(settings: BaseSettings) -> None:
             near = difflib.get_close_matches(name.removeprefix(PREFIX).lower(), SETTINGS, n=1)
             hint = f"did you mean {_spell(near[0])}?" if near else f"the settings are {', '.join(known)}"
             raise SettingsError(f"{name} is not a setting; {hint}")
-
-
-def _options(values: dict[str, Any], run: str | None) -> Options:
-    # Not above: they bring numpy and more, which a command that only lists the spiders does without.
-    from dedup.fingerprint.detector import Detector
-    from dedup.index import open_index
-
-    namespace = values["namespace"]
-    address = values["index"] or f"file:{index_folder()}/{file_of(namespace)}"
-    scheme, _, path = address.partition(":")
-    if scheme == "file" and path:
-        address = f"file:{in_project(path)}"
-    values["log"] = in_project(values["log"]) if values["log"] else ""
-    detector = Detector(**_choose(values, DetectorSettings))
-    planned = _choose(values, IndexSettings)
-    index = open_index(address, detector, namespace=namespace, run=run, **planned)
-    if values["incremental"] and not index.persistent:
-        why = "which forgets all pages when its crawl ends"
-        raise SettingsError(name="incremental", value=True, others={"index": address}, why=why)
-    return Options(**_choose(values, Options) | {"detector": detector, "index": index})
-
-
-def _choose(values: dict[str, Any], kind: type) -> dict[str, Any]:
-    """The values that are fields of a dataclass."""
-    return {field.name: values[field.name] for field in fields(kind) if field.name in values}

@@ -97,7 +97,7 @@ def _note_verdicts(
         filtered,
         detector=cleaning.detector,
         plan=cleaning.plan,
-        options={"action": cleaning.action, "max_cluster": cleaning.max_cluster},
+        policy=cleaning.policy,
     )
     in_order = placed.where("part is not null").repartition("part").sortWithinPartitions("order")
     judged = in_order.select("id", "url", "size", "packed", "order").mapInArrow(work, SAID)

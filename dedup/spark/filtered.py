@@ -18,7 +18,7 @@ from dedup.droplog.log import DropLog
 from dedup.filter import Counts, Filter
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
-from dedup.settings import IndexSettings
+from dedup.settings import FilterSettings, IndexSettings
 from dedup.spark.archives import ORDER
 from dedup.spark.fingerprints import ARROW
 
@@ -90,7 +90,7 @@ class _Log(DropLog):
 
 
 def filtered(
-    batches: Iterable[pa.RecordBatch], detector: Detector, plan: IndexSettings, options: Mapping[str, Any]
+    batches: Iterable[pa.RecordBatch], detector: Detector, plan: IndexSettings, policy: FilterSettings
 ) -> Iterator[pa.RecordBatch]:
     """What the filter says of pages that come in the order of their turns."""
     stats = Counts()
@@ -98,7 +98,7 @@ def filtered(
         turns = _Turns(batches, file)
         log = _Log(f"{folder}/log", turns)
         asyncio.run(
-            _judge(turns, stats, log, open_index(f"file:{folder}/index", detector, **vars(plan)), options)
+            _judge(turns, stats, log, open_index(f"file:{folder}/index", detector, **vars(plan)), policy)
         )
         with open(f"{folder}/log", encoding="ascii") as lines:
             said = zip(log.whose, lines, strict=True)
@@ -107,11 +107,9 @@ def filtered(
     yield _said([(None, None, None, None, json.dumps(stats), None)])
 
 
-async def _judge(
-    turns: _Turns, stats: Counts, log: DropLog, index: Index, options: Mapping[str, Any]
-) -> None:
+async def _judge(turns: _Turns, stats: Counts, log: DropLog, index: Index, policy: FilterSettings) -> None:
     replay = Replay()
-    filter = Filter(index, log, on_index_failure="stop", stats=stats, crawl=replay, **options)
+    filter = Filter(index, log, stats=stats, crawl=replay, **vars(policy))
     try:
         await index.open()
         await judge(turns, filter, replay, lambda done: None)

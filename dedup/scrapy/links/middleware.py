@@ -28,9 +28,10 @@ from dedup.scrapy.judgement import Parked, harvest, outcome_of
 from dedup.scrapy.links.parked import ParkedLog
 from dedup.scrapy.links.waiting import leave_parked, take_parked
 from dedup.scrapy.places import state_of
-from dedup.scrapy.settings import LinkOptions, link_options, weighs_links
+from dedup.scrapy.settings import namespace_of, read_group, weighs_links
 from dedup.scrapy.signals import logger_for, refuse
 from dedup.scrapy.slot import Slot
+from dedup.settings import LinkSettings
 
 __all__ = ["LinksMiddleware"]
 
@@ -60,19 +61,19 @@ class LinksMiddleware(Component):
         if not weighs_links(crawler.settings):
             raise NotConfigured
         super().__init__(crawler)
-        self.options: LinkOptions | None = None  # while the spider is open
+        self.options: LinkSettings | None = None  # while the spider is open
         self._logger = logger_for(crawler, __name__)
 
     def spider_opened(self, spider: Spider) -> None:
         """Opens the log of parked links, or stops the crawl before any page."""
         try:
-            options = link_options(self.crawler.settings, spider.name)
+            options = read_group(self.crawler.settings, LinkSettings)
             self._log = ParkedLog(options.parked, spider.name)
         except SettingsError as error:
             refuse(self.crawler, error)
             return
         self.options = options
-        self.links = Links(min_yield=options.min_yield, skip=options.skip, explore=options.explore)
+        self.links = Links(**vars(options))
         self._offered = Met()  # the URLs of requests, and of links on pages that were harvested
         self._short: dict[int, None] = {}  # digests of short pages
         self._repeats: WeakSet[Response] = WeakSet()  # short pages that were met before
@@ -246,7 +247,8 @@ class LinksMiddleware(Component):
                 "Links that were not downloaded, since little is expected of them: %s, in %s", *told
             )
         folder = self.crawler.settings.get("JOBDIR")
-        for path in (state_of(options.namespace), Path(folder, STATE) if folder else None):
+        namespace = namespace_of(self.crawler.settings, spider.name)
+        for path in (state_of(namespace), Path(folder, STATE) if folder else None):
             if path is not None:
                 write_state(path, self.links)
         if folder:

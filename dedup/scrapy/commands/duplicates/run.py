@@ -76,7 +76,7 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
 
 def _is_own(paths: Sequence[Path], settings: Settings) -> bool:
     """Whether these logs are the project's, so that its crawls have asked their hosts before."""
-    log = read_settings(settings).log
+    log = read_settings(settings).crawl.log
     own = {path.resolve() for path in find_logs(log)} if log else set()
     return all(path.resolve() in own for path in paths)
 
@@ -86,7 +86,7 @@ def _logs(args: list[str], settings: Settings) -> tuple[Callable[[], list[Path]]
     if args:
         missing = [f"LOG is {name!r}" for name in args if not os.path.exists(name)]
         return lambda: [Path(name) for name in args], "".join(missing[:1])
-    log = read_settings(settings).log
+    log = read_settings(settings).crawl.log
     if not log:
         raise SettingsError("no drop log: DEDUP_LOG is '', so that crawls write none; name a LOG")
     return lambda: find_logs(log), "" if find_logs(log) else f"DEDUP_LOG is {log!r}"

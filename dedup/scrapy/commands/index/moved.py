@@ -21,7 +21,7 @@ async def print_places(options: Options, url: str, logs: list[Path]) -> int:
     for log in logs:
         if not log.is_file():
             raise SettingsError(f"LOG is '{log}', and no such file is here")
-    with Drops(Reader().read(logs or find_logs(options.log))) as drops:
+    with Drops(Reader().read(logs or find_logs(options.crawl.log))) as drops:
         places = list(drops.places(url))
     filed = await _filed(options.index, [url, *(place.url for place in places if place.kept)])
     print(f"{inert(url, WIDTH)}: {_kept(filed.get(url))}")

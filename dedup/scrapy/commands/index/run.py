@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 from dedup.errors import SettingsError
 from dedup.scrapy.compat import spider_loader
-from dedup.scrapy.settings import Options, read_settings, tables_asked
+from dedup.scrapy.settings import Options, read_settings
 
 __all__ = ["run", "spider_meant"]
 
@@ -25,7 +25,8 @@ def run(verb: str, rest: list[str], opts: argparse.Namespace, settings: Settings
             spider_meant(settings, opts.spider)
         from dedup.scrapy.commands.index.plan import print_plan
 
-        return print_plan(read_settings(settings).detector, tables_asked(settings), opts)
+        options = read_settings(settings)
+        return print_plan(options.detector, options.index.settings.tables, opts)
     signal.signal(signal.SIGINT, _interrupt)
     spider = spider_meant(settings, opts.spider)
     return asyncio.run(_work(verb, rest, opts, read_settings(settings, spider)))

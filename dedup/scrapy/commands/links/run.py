@@ -12,16 +12,17 @@ from dedup.printing import inert
 from dedup.scrapy.commands.index.run import spider_meant
 from dedup.scrapy.commands.terminal import print_table
 from dedup.scrapy.places import state_of
-from dedup.scrapy.settings import link_options
+from dedup.scrapy.settings import namespace_of, read_group
+from dedup.settings import LinkSettings
 
 __all__ = ["print_explanation", "print_rules", "read_links"]
 
 
 def read_links(settings: Settings, spider: str) -> Links:
     """What the last crawl of a spider has learnt.  Raises `IndexUnavailableError` if there was none."""
-    options = link_options(settings, spider_meant(settings, spider))
-    links = Links(min_yield=options.min_yield, skip=options.skip, explore=options.explore)
-    path = state_of(options.namespace)
+    spider = spider_meant(settings, spider)
+    links = Links(**vars(read_group(settings, LinkSettings)))
+    path = state_of(namespace_of(settings, spider))
     if not read_state(path, links):
         raise IndexUnavailableError(
             f"nothing at {path}: no crawl with DEDUP_FOLLOW, DEDUP_SKIP or DEDUP_PRIORITY has ended yet"
@@ -60,13 +61,18 @@ def print_explanation(links: Links, url: str, *, as_json: bool) -> None:
             {"group": group, "tail": tail, "judged": round(count.judged, 2), "new": round(count.new, 2)}
             for group, tail, count in evidence
         ]
-        found = {"url": url, "rate": round(rate, 4), "least": links.min_yield, "parked": doubt is not None}
+        found = {
+            "url": url,
+            "rate": round(rate, 4),
+            "least": links.settings.min_yield,
+            "parked": doubt is not None,
+        }
         print(json.dumps(found | {"groups": groups}, indent=2))
         return
     what = "would be parked" if doubt else "would be downloaded"
     print(
         f"{inert(url)}\n{what}: {rate:.1%} of the downloads like it are expected to be new, "
-        f"{links.min_yield:.1%} are asked for"
+        f"{links.settings.min_yield:.1%} are asked for"
     )
     rows = [
         (f"{count.judged:,.0f}", f"{count.new:,.1f}", tail, inert(group)) for group, tail, count in evidence

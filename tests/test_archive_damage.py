@@ -139,8 +139,9 @@ def test_wrong_lengths_cost_no_more_than_reading_twice(
 
     monkeypatch.setattr(Member, "take", counted)
     costs = []
-    for times in (200, 400, 800):
-        parts = [record("http://example.org/x", "<p>", Content_Length=str(times * 100))] * times
+    size = len(record("http://example.org/x", "<p>", Content_Length="99999"))
+    for times in (400, 800, 1600):
+        parts = [record("http://example.org/x", "<p>", Content_Length=str(times // 2 * size - 9))] * times
         path = tmp_path / f"{times}.warc.gz"
         path.write_bytes(gzip.compress(b"".join([*parts, *RECORDS])))
         unpacked = 0

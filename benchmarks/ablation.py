@@ -48,7 +48,7 @@ def main() -> None:
     arguments = parser.parse_args()
     names = [pairs.name.partition(".")[0] for pairs in arguments.pairs]
     print(
-        "| change | " + " | ".join(f"{name}: false, recall" for name in names) + " | `scrapy evaluate` with |"
+        "| change | " + " | ".join(f"{name}: false, recall" for name in names) + " | `benchmarks.quality` with |"
     )
     print("| --- |" + " --- |" * (len(names) + 1))
     for name, options in ROWS:
@@ -58,8 +58,7 @@ def main() -> None:
                 command = [
                     sys.executable,
                     "-m",
-                    "scrapy",
-                    "evaluate",
+                    "benchmarks.quality",
                     str(pairs.resolve()),
                     "--json",
                     figures.name,

@@ -1,4 +1,4 @@
-"""Which pages of a site are the same: the truth by identity, for `scrapy evaluate NAME.same.pairs.tsv.gz`.
+"""Which pages of a site are the same: the truth by identity, for `python -m benchmarks.quality NAME.same.pairs.tsv.gz`.
 
     python benchmarks/identity.py FOLDER OUT/NAME --main XPATH [--main XPATH ...] [--version REGEX]
 

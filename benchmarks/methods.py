@@ -4,7 +4,7 @@
 
 Per method: tables (those of the two digests included), microseconds of CPU for tokens -> fingerprint and for a claim
 in memory, bytes a page in memory and in Redis (20,000 random pages, a private redis-server), and the inline measure of
-``scrapy evaluate``.  The figure has the share of pairs that share a key, by their exact resemblance, beside the
+benchmarks/quality.  The figure has the share of pairs that share a key, by their exact resemblance, beside the
 formula.
 """
 
@@ -19,12 +19,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.quality.measures import Stream, measure
+from benchmarks.quality.truth import read_collection, read_html
 from dedup import Detector, open_index
 from dedup.fingerprint.detector import Fingerprint
 from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.shingles import resemblance
-from dedup.lab.evaluation import Stream, measure
-from dedup.lab.labelled import read_collection, read_html
 from dedup.page.charset import decode
 from dedup.page.read import read
 from tests.support.redis import running_server

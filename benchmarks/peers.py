@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from benchmarks.quality.measures import Inline, Stream, measure
+from benchmarks.quality.truth import read_collection
 from dedup import Detector
-from dedup.lab.evaluation import Inline, Stream, measure
-from dedup.lab.labelled import read_collection
 from dedup.page.charset import decode
 from dedup.page.read import read
 from dedup.page.words import is_url

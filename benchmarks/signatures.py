@@ -36,11 +36,11 @@ import xxhash
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.papers import bbit
+from benchmarks.papers.signatures import agreement, bottom_k, bottom_k_resemblance, one_permutation
 from dedup.fingerprint.shingles import Hashes, hash_tokens, shingle_hashes
 from dedup.fingerprint.signatures import signature
 from dedup.fingerprint.sketch import Sketcher
-from dedup.lab.papers import bbit
-from dedup.lab.papers.signatures import agreement, bottom_k, bottom_k_resemblance, one_permutation
 
 SEED = 42
 SHINGLES, SIZE, PAGES = 1700, 6, 40

@@ -719,10 +719,6 @@ CHANGES: dict[str, Any] = {
     "ignore": (".cookies",),
     "ignore_text": (r"\d+ visitors",),
     "method": "minhash",
-    "features.simhash_size": 2,
-    "features.simhash_urls": True,
-    "features.weights": "one",
-    "features.sketch_urls": False,
     "features.slots": 1024,
     "features.bits": 4,
 }

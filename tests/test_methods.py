@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.quality.measures import Stream
 from dedup.errors import IndexMismatchError, SettingsError
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.methods.minhash import Bands, plan_bands
@@ -17,7 +18,6 @@ from dedup.fingerprint.methods.supershingle import SUPERSHINGLES, Megashingles
 from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.signatures import signature
 from dedup.index import open_index
-from dedup.lab.evaluation import Stream
 
 DETECTORS = {
     "simhash": Detector(min_tokens=5),

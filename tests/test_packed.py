@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from benchmarks.papers.compression import HuffmanTable
 from dedup.batch import PackedTable, query
 from dedup.fingerprint.plans import Table, plan_for
 from dedup.fingerprint.shingles import Hashes
-from dedup.lab.papers.compression import HuffmanTable
 
 SIZES = (0, 1, 2, 7, 8, 9, 127, 128, 129, 3000)
 TABLES = plan_for(4, max_distance=3).tables

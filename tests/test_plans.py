@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from benchmarks.papers.designs import fewest_tables
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import (
@@ -23,7 +24,6 @@ from dedup.fingerprint.plans import (
     plan_for,
     possible_plans,
 )
-from dedup.lab.papers.designs import fewest_tables
 from dedup.settings import SETTINGS
 
 MAX_DISTANCE = SETTINGS["max_distance"].kind.high

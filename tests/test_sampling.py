@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, InvertedIndex, mod_sample, winnow
 from dedup.errors import SettingsError
 from dedup.fingerprint.shingles import containment, hash_tokens, mix, resemblance, shingle_hashes
-from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, InvertedIndex, mod_sample, winnow
 
 steady = settings(derandomize=True, database=None, deadline=None)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.fingerprint.shingles import containment, dice, hash_tokens, mix, resemblance, shingle_hashes
+from dedup.fingerprint.shingles import containment, hash_tokens, mix, resemblance, shingle_hashes
 
 steady = settings(derandomize=True, database=None, deadline=None)
 
@@ -31,7 +31,7 @@ def runs(words: list[str] | str, size: int) -> list[Any]:
     return [tuple(words[start : start + size]) for start in range(count)]
 
 
-# --- Resemblance, containment, dice -------------------------------------------------------------------
+# --- Resemblance, containment -------------------------------------------------------------------------
 
 
 @steady
@@ -47,31 +47,16 @@ def test_containment_is_common_elements_by_those_of_the_first(a: frozenset[int],
 
 
 @steady
-@given(SETS, SETS)
-def test_dice_counts_common_elements_once_for_either_side(a: frozenset[int], b: frozenset[int]) -> None:
-    assert dice(array(a), array(b)) == (2 * len(a & b) / (len(a) + len(b)) if a | b else 1.0)
-
-
-@steady
 @given(st.lists(st.integers(0, 9), max_size=30), st.lists(st.integers(0, 9), max_size=30))
 def test_repeats_do_not_count(a: list[int], b: list[int]) -> None:
     assert resemblance(array(a), array(b)) == resemblance(array(set(a)), array(set(b)))
     assert containment(array(a), array(b)) == containment(array(set(a)), array(set(b)))
-    assert dice(array(a), array(b)) == dice(array(set(a)), array(set(b)))
 
 
 @steady
 @given(SETS, SETS)
-def test_resemblance_and_dice_are_symmetric(a: frozenset[int], b: frozenset[int]) -> None:
+def test_resemblance_is_symmetric(a: frozenset[int], b: frozenset[int]) -> None:
     assert resemblance(array(a), array(b)) == resemblance(array(b), array(a))
-    assert dice(array(a), array(b)) == dice(array(b), array(a))
-
-
-@steady
-@given(SETS, SETS)
-def test_dice_orders_pairs_as_resemblance_does(a: frozenset[int], b: frozenset[int]) -> None:
-    exact = resemblance(array(a), array(b))
-    assert dice(array(a), array(b)) == pytest.approx(2 * exact / (1 + exact))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +71,6 @@ def test_dice_orders_pairs_as_resemblance_does(a: frozenset[int], b: frozenset[i
 )
 def test_empty_and_single_sets(a: list[int], b: list[int], alike: float, contained: float) -> None:
     assert (resemblance(array(a), array(b)), containment(array(a), array(b))) == (alike, contained)
-    assert dice(array(a), array(b)) == alike
 
 
 # --- Shingles -----------------------------------------------------------------------------------------

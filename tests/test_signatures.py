@@ -13,11 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.errors import SettingsError
-from dedup.fingerprint.shingles import hash_tokens, mix, resemblance
-from dedup.fingerprint.signatures import signature
-from dedup.lab.papers import bbit
-from dedup.lab.papers.signatures import (
+from benchmarks.papers import bbit
+from benchmarks.papers.signatures import (
     agreement,
     bottom_k,
     bottom_k_resemblance,
@@ -25,6 +22,9 @@ from dedup.lab.papers.signatures import (
     weighted_resemblance,
     weighted_signature,
 )
+from dedup.errors import SettingsError
+from dedup.fingerprint.shingles import hash_tokens, mix, resemblance
+from dedup.fingerprint.signatures import signature
 
 steady = settings(derandomize=True, database=None, deadline=None)
 

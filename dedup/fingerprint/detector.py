@@ -19,7 +19,7 @@ from lxml import etree
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.digests import bloom, digest_of, with_data
-from dedup.fingerprint.features import Features
+from dedup.fingerprint.features import FIXED, Features
 from dedup.fingerprint.fingerprint import Called, Comparison, Fingerprint, Own
 from dedup.fingerprint.methods import METHODS, Method
 from dedup.fingerprint.numbers import Maker
@@ -128,7 +128,7 @@ class Detector(DetectorSettings):
             "ignore": json.dumps(sorted(set(self.ignore))),  # in any order, they mean the same
             "ignore_text": json.dumps(self.ignore_text),
             "hash_key": f"{self._secrets['check']:016x}",
-            **{f"features.{name}": value for name, value in asdict(self.features).items()},
+            **{f"features.{name}": value for name, value in (FIXED | asdict(self.features)).items()},
         }
         values |= self.finder.parameters
         return {name: str(value) for name, value in values.items()}

@@ -1,6 +1,6 @@
 """Tokens -> the numbers of a fingerprint: its simhash, and the sample of its shingles.
 
-They are made in numpy, or, for features as they are by default, by what is compiled, if that is installed.
+They are made in numpy, or, for the features of a crawl, by what is compiled, if that is installed.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,6 @@ __all__ = ["IN_MAIN", "IN_VIEW", "Maker", "Numbers"]
 
 #: Marks of shingles: they are outside marked chrome; and the same, or there is too little outside.
 IN_VIEW, IN_MAIN = 1, 2
-_DEFAULT = Features()
 Bools = npt.NDArray[np.bool_]
 
 
@@ -51,17 +50,14 @@ class Maker(NamedTuple):
 
     def make(self, tokens: Sequence[str], data: Sequence[str], chrome: Ranges) -> Numbers:
         """The numbers of tokens, of which some are in marked chrome, and of data.  O(n log n)."""
-        features = self.features
-        plain = (features.simhash_size, features.simhash_urls, features.weights, features.sketch_urls)
-        default = (_DEFAULT.simhash_size, _DEFAULT.simhash_urls, _DEFAULT.weights, _DEFAULT.sketch_urls)
-        if fast and plain == default:
+        if fast and type(self.features) is Features:
             octets, more = join(tokens), join(data)
             if _can_split(octets, tokens) and _can_split(more, data):
                 return self.make_fast(octets, len(tokens), more, len(data), chrome)
         return self.make_in_numpy(tokens, data, chrome)
 
     def make_fast(self, octets: bytes, count: int, data: bytes, more: int, chrome: Ranges) -> Numbers:
-        """The same, compiled, for features as they are by default, of tokens that are joined by NULs.  O(n)."""
+        """The same, compiled, for the features of a crawl, of tokens that are joined by NULs.  O(n)."""
         assert fast
         slots = self.sketcher.slots
         words, left, simhash, different, sketch, ids, flags = fast.numbers(

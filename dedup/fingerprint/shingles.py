@@ -17,7 +17,6 @@ __all__ = [
     "Hashes",
     "containment",
     "count_different",
-    "dice",
     "hash_octets",
     "hash_tokens",
     "mix",
@@ -116,17 +115,6 @@ def resemblance(a: Hashes, b: Hashes) -> float:
     a_size, b_size, common = _sizes(a, b)
     union = a_size + b_size - common
     return common / union if union else 1.0
-
-
-def dice(a: Hashes, b: Hashes) -> float:
-    """2 |A and B| / (|A| + |B|), Barber's similarity; 1 when both are empty.  O(n log n).
-
-    >>> a, b = (hash_tokens(text.split()) for text in ("a b c d", "b c d e"))
-    >>> dice(a, b)
-    0.75
-    """
-    a_size, b_size, common = _sizes(a, b)
-    return 2 * common / (a_size + b_size) if a_size + b_size else 1.0
 
 
 def containment(a: Hashes, b: Hashes) -> float:

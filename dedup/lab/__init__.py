@@ -1,1 +1,1 @@
-"""Is the verdict right?  Labelled pages, measures, figures; `papers` holds the exhibits."""
+"""What is measured of verdicts and of indexes: labelled pairs, and the skew of tables."""

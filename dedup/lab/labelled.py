@@ -1,9 +1,7 @@
-"""Input of the evaluation: files of labelled pairs, and collections with the resemblance of their pages."""
+"""Input of `scrapy evaluate`: files of labelled pairs."""
 
 import csv
-import gzip
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from html import escape
@@ -12,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dedup.errors import SettingsError
 
-__all__ = ["Collection", "Pair", "read_collection", "read_html", "read_page", "read_pairs"]
+__all__ = ["Pair", "read_page", "read_pairs"]
 
 #: What a label may be, in lower case, and whether it says that the pages are near-duplicates.
 _LABELS = {
@@ -29,14 +27,6 @@ class Pair(NamedTuple):
     a: str
     b: str
     near: bool
-
-
-class Collection(NamedTuple):
-    """Pages of a site, by path below a folder, and which of them resemble each other."""
-
-    paths: list[str]
-    truth: dict[int, dict[int, float]]  #: per page, resemblance of others; of at least .6
-    names: list[str]  #: per page, which page of the site it is: versions and mirrors share a name
 
 
 def read_pairs(path: Path) -> list[Pair]:
@@ -94,36 +84,3 @@ def read_page(source: str, root: Path) -> tuple[bytes | str, str]:
                     raise SettingsError(f"{source} has {size:,} bytes; a page may have {MAX_PAGE:,}")
                 return html, f"http://localhost/{source}"
     return source if "<" in source and ">" in source else escape(source), ""
-
-
-def read_html(path: str, root: Path) -> tuple[bytes | str, str]:
-    """The HTML and the URL of a page that is given by its path below ``root``.
-
-    Raises `SettingsError` if it is missing.
-    """
-    if not (root / path).is_file():
-        raise SettingsError(f"{root / path} is missing; --root is the folder that the paths start from")
-    return read_page(path, root)
-
-
-def read_collection(pairs: Path) -> Collection:
-    """A collection from NAME.pairs.tsv.gz (a, b, resemblance; with a heading) and NAME.docs.txt.gz.
-
-    The latter has a path a line, and after a tab a name, if it is known which page of the site it is.
-    """
-    docs = pairs.with_name(pairs.name.removesuffix(".pairs.tsv.gz") + ".docs.txt.gz")
-    try:
-        with gzip.open(docs, "rt", encoding="utf-8") as lines:
-            rows = [line.rstrip("\n").split("\t") for line in lines if line.strip()]
-        paths, names = [row[0] for row in rows], [row[-1] for row in rows]
-        position = {path: number for number, path in enumerate(paths)}
-        truth: dict[int, dict[int, float]] = defaultdict(dict)
-        with gzip.open(pairs, "rt", encoding="utf-8") as lines:
-            next(lines)
-            for line in lines:
-                a, b, resemblance = line.rstrip("\n").split("\t")
-                one, other = position[a], position[b]
-                truth[one][other] = truth[other][one] = float(resemblance)
-    except (OSError, EOFError, UnicodeDecodeError, ValueError, KeyError, StopIteration) as error:
-        raise SettingsError(f"{pairs} and {docs} can't be read as a collection: {error!r}") from None
-    return Collection(paths, dict(truth), names)

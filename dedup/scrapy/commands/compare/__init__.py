@@ -18,8 +18,7 @@ class Command(base.Command):
     summary = "Compare two pages as the near-duplicate filter does"
     description = (
         "A and B are a URL or a path each. The command shows tokens, distance, resemblance (Jaccard; estimated and "
-        "exact), containment, Dice, resemblance by characters, what samples of the shingles say (0 mod m, "
-        "winnowing), what the pages are called, how much of them is marked as chrome and how much of what is B's "
+        "exact), containment, what the pages are called, how much of them is marked as chrome and how much of what is B's "
         "own is in A, whether their main views are equal, the verdict by the project's settings and the rule that "
         "decides, and the tokens that only one page has. What is chrome of a host is learned by crawls: --index names "
         "the index that knows it. "

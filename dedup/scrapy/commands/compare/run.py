@@ -4,8 +4,6 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from operator import eq
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,17 +11,11 @@ from scrapy.settings import Settings
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Comparison, Detector, Fingerprint
-from dedup.fingerprint.methods.minhash import Bands
-from dedup.fingerprint.methods.supershingle import Megashingles
-from dedup.fingerprint.shingles import Hashes, containment, dice, hash_tokens, resemblance, shingle_hashes
-from dedup.fingerprint.signatures import Signature, signature
+from dedup.fingerprint.shingles import Hashes, containment, resemblance
 from dedup.index.hosts import Weighed
 from dedup.lab.labelled import read_page
-from dedup.lab.papers.sampling import MODULUS, SIZE, THRESHOLD, WINDOW, mod_sample, winnow
-from dedup.lab.papers.signatures import agreement
 from dedup.page.charset import decode
 from dedup.page.html import Page
-from dedup.page.words import is_url
 from dedup.printing import many, printable
 from dedup.scrapy.commands.compare.own import Known, ask, describe, evidence, objection
 from dedup.scrapy.commands.fetch import fetch_pages
@@ -36,10 +28,6 @@ __all__ = ["run"]
 SECONDS = 60.0
 #: At most this many of the tokens that only one page has are shown.
 SHOWN = 20
-#: Characters per shingle of characters, the size for web pages (Mining of Massive Datasets, section 3.2.2).
-CHARACTERS = 9
-#: Min-hashes of a signature.
-SELECTORS = 100
 
 
 class _Side(NamedTuple):
@@ -166,39 +154,17 @@ def _print_distance(detector: Detector, fingerprints: Sequence[Fingerprint], dis
 def _measures(detector: Detector, pages: Sequence[Page], compared: Comparison) -> list[tuple[str, str]]:
     """The name of each measure of what two pages have in common, and what it says; the first one decides."""
     sets = [detector.shingles(page) for page in pages]
-    fours = [replace(detector, shingle_size=SIZE).shingles(page) for page in pages]
-    texts = [" ".join(token for token in page.tokens if not is_url(token)) for page in pages]
-    characters = [shingle_hashes(hash_tokens(text), CHARACTERS) for text in texts]
     alike = f"{compared.resemblance:.4f} by the sketches, {resemblance(*sets):.4f} exact"
-    drawn = [signature(some, SELECTORS) for some in sets]
-    sampled = _shares([mod_sample(some, MODULUS) for some in fours])
-    winnowed = _shares([winnow(some, WINDOW) for some in fours])
     return [
         ("resemblance", f"{alike} (near: from {detector.min_resemblance:g})"),
         ("containment", _shares(sets)),
-        ("dice", f"{dice(*sets):.4f} exact"),
-        ("characters", f"{resemblance(*characters):.4f} exact resemblance, by runs of {CHARACTERS}"),
-        ("min-hash", f"{agreement(*drawn):.4f} of {SELECTORS} selectors agree"),
-        ("bands", _equal_keys(Bands(20, 5), drawn)),
-        ("megashingles", _equal_keys(Megashingles(14, 2), drawn)),
-        (f"0 mod {MODULUS}", f"{sampled} (Barber, by {SIZE} tokens; near: over {THRESHOLD})"),
-        ("winnowing", f"{winnowed} (finds any run of {WINDOW + SIZE - 1} tokens)"),
     ]
 
 
-def _equal_keys(scheme: Bands | Megashingles, signatures: Sequence[Signature]) -> str:
-    """The number of keys of a scheme that two signatures have in common."""
-    a, b = (scheme.keys(values[: scheme.selectors]) for values in signatures)
-    return f"{sum(map(eq, a, b))} of {scheme.own_keys} equal ({scheme}; near: from 1)"
-
-
-def _shares(samples: Sequence[Hashes]) -> str:
-    """The share of each of two samples that the other has."""
-    a, b = samples
-    return ", ".join(
-        f"{containment(x, y):.4f} of {names}" if len(x) else f"nothing is sampled of {names[0]}"
-        for x, y, names in ((a, b, "A is in B"), (b, a, "B is in A"))
-    )
+def _shares(sets: Sequence[Hashes]) -> str:
+    """The share of each page's shingles that the other has."""
+    a, b = sets
+    return f"{containment(a, b):.4f} of A is in B, {containment(b, a):.4f} of B is in A"
 
 
 def _rule(detector: Detector, fingerprints: Sequence[Fingerprint], compared: Comparison) -> str:

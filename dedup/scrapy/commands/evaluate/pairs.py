@@ -9,9 +9,8 @@ from scrapy.settings import Settings
 
 from dedup.fingerprint.detector import Detector
 from dedup.intervals import wilson
-from dedup.lab.evaluation import Pairs, score_pairs
-from dedup.lab.figures import draw_pairs
 from dedup.lab.labelled import read_page, read_pairs
+from dedup.lab.pairs import Pairs, score_pairs
 from dedup.scrapy.commands.fetch import fetch_pages
 from dedup.scrapy.commands.terminal import each, print_table
 
@@ -28,7 +27,7 @@ def evaluate_pairs(
     opts: argparse.Namespace,
     settings: Settings,
 ) -> dict[str, Any]:
-    """Prints the figures for the pairs of a file, draws them if that is asked for, and returns them."""
+    """Prints the figures for the pairs of a file, and returns them."""
     labelled = read_pairs(path)
     sources = list({page for pair in labelled for page in (pair.a, pair.b)})
     delay = max(DELAY, settings.getfloat("DOWNLOAD_DELAY"))
@@ -47,9 +46,6 @@ def evaluate_pairs(
     own = (detector.max_distance, detector.min_resemblance)
     cells = [list(row.values()) for row in rows]
     print_table(names, cells, gap=False, starred=lambda row: tuple(row[:2]) == own)
-    if opts.figure:
-        draw_pairs(opts.figure, rows, pairs, detector)
-        print(f"figure drawn to {opts.figure}")
     return {"pairs": len(labelled), "parameters": detector.parameters, "rows": rows}
 
 

@@ -5,10 +5,10 @@ import random
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality.measures import measure_identity
+from benchmarks.quality.replay import Replay
+from benchmarks.quality.truth import read_collection, read_html
 from dedup.intervals import wilson
-from dedup.lab.identity import measure_identity
-from dedup.lab.labelled import read_collection, read_html
-from dedup.scrapy.commands.evaluate.replay import Replay
 from dedup.scrapy.commands.terminal import each, interval, print_table
 
 __all__ = ["evaluate_identity"]

@@ -1,11 +1,15 @@
-"""Is the verdict right?  Precision and recall on labelled pairs, and of the inline filter on collections.
+"""Is the verdict right?  Two measures of the inline filter on collections of pages.
 
-Manku, Jain, Das Sarma 2007, section 4.1 (figure 1): precision and recall against k.  Their measure needs
-labelled pairs.  The inline measure needs the resemblance of pairs of a collection's pages: pages are fed in
-one shuffled order; a drop is *false* when no page kept until then has a resemblance of .7 with it (*grey* from
-.7 to .9); a kept page is a *miss* when an earlier kept page has .9 or more.
+**By resemblance**: pages are fed in one shuffled order; a drop is *false* when no page kept until then has a resemblance
+of .7 with it (*grey* from .7 to .9); a kept page is a *miss* when an earlier kept page has .9 or more.
+
+**By identity**: two pages are *the same* if they are at the same path of a site, of its mirror or of another version of
+it, and their main texts have a resemblance of .9 or more.  A drop is *false* if the pages are not at the same path and
+their main texts differ, *far* if these have a resemblance below .9, too.  A kept page is a *miss* if the same page was
+kept before.  The main texts come from another extractor than that of the package.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,69 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.methods.base import APART
 from dedup.fingerprint.shingles import Hashes, resemblance
 
-__all__ = ["Inline", "Pairs", "Scores", "SketchError", "Stream", "measure", "score_pairs", "sketch_error"]
+__all__ = ["Identity", "Inline", "SketchError", "Stream", "measure", "measure_identity", "sketch_error"]
 
 #: Resemblance of pages that are surely near-duplicates, and below which they surely are not.
 NEAR, FAR = 0.9, 0.7
 
 #: Per page, the pages that resemble it and how much (only those of .6 or more need be there).
 Truth = Mapping[int, Mapping[int, float]]
-
-
-class Scores(NamedTuple):
-    """Precision and recall of a rule on labelled pairs."""
-
-    found: int  #: near pairs that the rule calls duplicates (true positives)
-    wrong: int  #: other pairs that it calls duplicates (false positives)
-    missed: int  #: near pairs that it doesn't (false negatives)
-
-    @property
-    def precision(self) -> float:
-        """Share of what was called duplicate that is; 1 if nothing was."""
-        return self.found / (self.found + self.wrong) if self.found + self.wrong else 1.0
-
-    @property
-    def recall(self) -> float:
-        """Share of near pairs that was called duplicate; 1 if there are none."""
-        return self.found / (self.found + self.missed) if self.found + self.missed else 1.0
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of the two.
-
-        >>> Scores(found=8, wrong=2, missed=2).f1
-        0.8
-        """
-        return 2 * self.found / (2 * self.found + self.wrong + self.missed) if self.found else 0.0
-
-
-class Pairs(NamedTuple):
-    """Labelled pairs, reduced to what a rule looks at; arrays of shape (n,)."""
-
-    distance: npt.NDArray[np.int64]  #: of the keys (0 for a band shared); `APART` where a page can't be found
-    resemblance: npt.NDArray[np.float64]  #: estimated by the sketches
-    near: npt.NDArray[np.bool_]  #: the label
-
-    def scores(self, max_distance: int, min_resemblance: float) -> Scores:
-        """How well the rule of these two thresholds does."""
-        called = (self.distance <= max_distance) & (self.resemblance >= min_resemblance)
-        pairs = called & self.near, called & ~self.near, ~called & self.near
-        return Scores(*(int(some.sum()) for some in pairs))
-
-
-def score_pairs(detector: Detector, pages: Sequence[tuple[Fingerprint, Fingerprint, bool]]) -> Pairs:
-    """Distance, resemblance and label of each pair; a pair with a page that can't be judged is `APART`."""
-    distance, resemblance = [], []
-    for a, b, _ in pages:
-        compared = detector.compare(a, b)
-        judged = a.reason is None and b.reason is None
-        distance.append(detector.distance(a, b) if judged else APART)
-        resemblance.append(compared.resemblance or 0.0)
-    near = [label for _, _, label in pages]
-    return Pairs(np.array(distance), np.array(resemblance), np.array(near, np.bool_))
 
 
 class Stream:
@@ -201,3 +151,50 @@ def sketch_error(
     count = len(differences)
     agreement = agreed / count if count else 1.0
     return SketchError(count, float(abs(errors).mean()), float(errors.mean()), agreement)
+
+
+class Identity(NamedTuple):
+    """The measure by identity of a filter on a collection."""
+
+    pages: int
+    drops: int
+    false: int  #: drops of a page whose main text no page of that path has, and the kept page hasn't either
+    far: int  #: those of them whose main texts have a resemblance below .9
+    could: int  #: pages of which the same page was kept before
+    missed: int  #: those of them that were kept
+
+    @property
+    def recall(self) -> float:
+        """Share of the pages whose like was kept before that was dropped."""
+        return 1 - self.missed / self.could if self.could else 1.0
+
+
+def measure_identity(
+    of: Sequence[int], order: Sequence[int], names: Sequence[str], alike: Truth, judged: Sequence[bool]
+) -> Identity:
+    """The measure of what a filter did with pages that it met in an ``order``.
+
+    ``of`` is, per page, the kept page that it duplicates, or -1; ``names`` are the paths that tell which page it is,
+    and ``alike`` the resemblance of main texts; only ``judged`` pages could have been dropped.
+
+    >>> of, names = [-1, 0, 0, -1], ["a", "a", "b", "a"]
+    >>> measure_identity(of, range(4), names, {0: {1: 1.0, 3: 0.95}, 1: {0: 1.0}, 3: {0: 0.95}}, [True] * 4)
+    Identity(pages=4, drops=2, false=1, far=1, could=2, missed=1)
+    """
+    drops = false = far = could = missed = 0
+    kept: dict[str, list[int]] = defaultdict(list)
+    for page in order:
+        if not judged[page]:
+            continue
+        likes = alike.get(page, {})
+        same = any(likes.get(other, 0.0) >= NEAR for other in kept[names[page]])
+        could += same
+        if of[page] < 0:
+            missed += same
+            kept[names[page]].append(page)
+            continue
+        drops += 1
+        if names[page] != names[of[page]]:
+            false += likes.get(of[page], 0.0) < 1
+            far += likes.get(of[page], 0.0) < NEAR
+    return Identity(len(of), drops, false, far, could, missed)

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.quality.measures import Stream, Truth, measure, sketch_error
+from benchmarks.quality.replay import Replay
+from benchmarks.quality.truth import read_collection, read_html
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.intervals import wilson
-from dedup.lab.evaluation import Stream, Truth, measure, sketch_error
-from dedup.lab.figures import draw_collection
-from dedup.lab.labelled import read_collection, read_html
 from dedup.page.charset import decode
-from dedup.scrapy.commands.evaluate.replay import Replay
 from dedup.scrapy.commands.terminal import each, interval, print_table
 
 __all__ = ["evaluate_collection"]
@@ -52,6 +51,8 @@ def evaluate_collection(
     if opts.through_index:
         rows.append(_print_through_index(pages, stream, replay))
     if opts.figure:
+        from benchmarks.quality.figures import draw_collection  # which needs matplotlib
+
         name = path.name.removesuffix(".pairs.tsv.gz")
         draw_collection(opts.figure, rows, stream, pages.truth, detector, name)
         print(f"figure drawn to {opts.figure}")

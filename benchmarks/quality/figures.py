@@ -1,4 +1,4 @@
-"""Figures of an evaluation, drawn by matplotlib (of the extra ``bench``)."""
+"""Figures of a collection, drawn by matplotlib (of the extra ``bench``)."""
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -6,31 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from dedup.errors import SettingsError
+from benchmarks.quality.measures import NEAR, Stream, Truth
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.methods import Method
-from dedup.fingerprint.methods.base import APART
 from dedup.fingerprint.simhash import distances
-from dedup.lab.evaluation import NEAR, Pairs, Stream, Truth
 
-__all__ = ["draw_collection", "draw_pairs"]
+__all__ = ["draw_collection"]
 
 Rows = Sequence[Mapping[str, Any]]
-
-
-def _plots(path: Path) -> tuple[Any, Any]:
-    """An empty figure of two plots, to be drawn into a file.  Raises `SettingsError` if that is not possible."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise SettingsError(
-            f"{path} can't be drawn without matplotlib: pip install 'shingleback[bench]'"
-        ) from None
-    if path.suffix not in {".svg", ".png", ".pdf"}:
-        raise SettingsError(f"{path} can't be drawn; allowed: a name that ends in .svg, .png or .pdf")
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    return figure, figure.subplots(1, 2)
 
 
 def _explain(axes: Any, legend: str | None = None, **texts: Any) -> None:
@@ -75,21 +60,12 @@ def _histogram(axes: Any, near: Any, far: Any, detector: Detector) -> None:
     _explain(axes, xlabel="distance, bits of 64", ylabel="share of pairs", title="Distance of the simhashes")
 
 
-def draw_pairs(path: Path, rows: Rows, pairs: Pairs, detector: Detector) -> None:
-    """Precision and recall against k, and distances of near and other pairs."""
-    figure, (left, right) = _plots(path)
-    names = {"precision": "precision", "recall": "recall"}
-    _shares(left, detector.finder, rows, names, "Labelled pairs")
-    judged = pairs.distance < APART
-    _histogram(right, pairs.distance[judged & pairs.near], pairs.distance[judged & ~pairs.near], detector)
-    figure.savefig(path)
-
-
 def draw_collection(
     path: Path, rows: Rows, stream: Stream, truth: Truth, detector: Detector, name: str
 ) -> None:
     """Right drops and recall against k, and distances of near pairs and of a sample of the others."""
-    figure, (left, right) = _plots(path)
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
     names = {"false_rate": "drops that are right", "recall": "recall"}
     _shares(left, detector.finder, rows, names, f"{name}, inline")
     near: list[int] = []

@@ -1,0 +1,52 @@
+"""Collections of pages with the truth of them: which of them resemble each other, or are the same."""
+
+import gzip
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+from dedup.errors import SettingsError
+from dedup.lab.labelled import read_page
+
+__all__ = ["Collection", "read_collection", "read_html"]
+
+
+class Collection(NamedTuple):
+    """Pages of a site, by path below a folder, and which of them resemble each other."""
+
+    paths: list[str]
+    truth: dict[int, dict[int, float]]  #: per page, resemblance of others; of at least .6
+    names: list[str]  #: per page, which page of the site it is: versions and mirrors share a name
+
+
+def read_html(path: str, root: Path) -> tuple[bytes | str, str]:
+    """The HTML and the URL of a page that is given by its path below ``root``.
+
+    Raises `SettingsError` if it is missing.
+    """
+    if not (root / path).is_file():
+        raise SettingsError(f"{root / path} is missing; --root is the folder that the paths start from")
+    return read_page(path, root)
+
+
+def read_collection(pairs: Path) -> Collection:
+    """A collection from NAME.pairs.tsv.gz (a, b, resemblance; with a heading) and NAME.docs.txt.gz.
+
+    The latter has a path a line, and after a tab a name, if it is known which page of the site it is.
+    """
+    docs = pairs.with_name(pairs.name.removesuffix(".pairs.tsv.gz") + ".docs.txt.gz")
+    try:
+        with gzip.open(docs, "rt", encoding="utf-8") as lines:
+            rows = [line.rstrip("\n").split("\t") for line in lines if line.strip()]
+        paths, names = [row[0] for row in rows], [row[-1] for row in rows]
+        position = {path: number for number, path in enumerate(paths)}
+        truth: dict[int, dict[int, float]] = defaultdict(dict)
+        with gzip.open(pairs, "rt", encoding="utf-8") as lines:
+            next(lines)
+            for line in lines:
+                a, b, resemblance = line.rstrip("\n").split("\t")
+                one, other = position[a], position[b]
+                truth[one][other] = truth[other][one] = float(resemblance)
+    except (OSError, EOFError, UnicodeDecodeError, ValueError, KeyError, StopIteration) as error:
+        raise SettingsError(f"{pairs} and {docs} can't be read as a collection: {error!r}") from None
+    return Collection(paths, dict(truth), names)

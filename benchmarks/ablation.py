@@ -48,7 +48,9 @@ def main() -> None:
     arguments = parser.parse_args()
     names = [pairs.name.partition(".")[0] for pairs in arguments.pairs]
     print(
-        "| change | " + " | ".join(f"{name}: false, recall" for name in names) + " | `benchmarks.quality` with |"
+        "| change | "
+        + " | ".join(f"{name}: false, recall" for name in names)
+        + " | `benchmarks.quality` with |"
     )
     print("| --- |" + " --- |" * (len(names) + 1))
     for name, options in ROWS:

@@ -15,6 +15,7 @@ from dedup.archive.capture import MAX_BODY
 from dedup.archive.lines import Lines
 from dedup.archive.streams import Member
 from dedup.archive.warc import Warc
+from dedup.errors import SettingsError
 from dedup.scrapy.commands.dedup import Command
 from dedup.settings import IndexSettings
 from tests.support.processes import scrapy
@@ -238,6 +239,44 @@ def test_of_parquet_that_is_damaged_the_other_row_groups_are_read(tmp_path: Path
     items = list(open_input(path))
     assert [item.why for item in items] == ["packed", *[""] * 5]
     assert [item.capture.url for item in items[1:] if item.capture] == list(PAGES)[5:]
+
+
+def test_of_parquet_whatever_byte_is_wrong_what_is_missing_is_told(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "x.parquet"
+    table = pa.table({"html": [f"<p>{n}" for n in range(6)]})
+    pq.write_table(table, path, row_group_size=2, write_page_checksum=True, write_statistics=False)
+    octets = path.read_bytes()
+    untold = dict[int, int]()
+    for at in range(4, len(octets)):
+        path.write_bytes(octets[:at] + bytes([octets[at] ^ 0x1E]) + octets[at + 1 :])
+        try:
+            items = list(open_input(path))
+        except SettingsError:  # it can't be opened
+            continue
+        if not any(item.damaged for item in items) and len(items) != 6:
+            untold[at] = len(items)
+    assert not untold
+
+
+def test_of_parquet_long_values_are_held_one_at_a_time(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"html": pa.array(["<p>" * (1 << 20)] * 64)}), path)  # which is there once
+    assert path.stat().st_size < 1 << 18
+    tracemalloc.start()
+    assert [len(item.capture.body) for item in open_input(path) if item.capture] == [3 << 20] * 64
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 25
+
+
+def test_parquet_with_two_columns_of_a_name_is_refused(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table([[SOME], ["<p>"]], names=["html", "html"]), path)
+    with pytest.raises(SettingsError, match=r"can't be read: it has more than one column html$"):
+        open_input(path)
 
 
 def test_values_of_parquet_that_python_has_not_are_written_as_text(tmp_path: Path) -> None:

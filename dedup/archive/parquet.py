@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Parquet"]
 
-#: Rows that are in memory at once.
-ROWS = 64
+#: Rows that are in memory at once, and bytes of them if each has all that is in its column: a dictionary has a long value
+#: once for many rows.
+ROWS, HELD = 64, 1 << 29
 
 
 class Parquet:
@@ -30,6 +31,8 @@ class Parquet:
         names = self._file.schema_arrow.names
         if not {"html", "text"} & set(names):
             raise ValueError(f"it has no column html or text, but {', '.join(names)}")
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            raise ValueError(f"it has more than one column {', '.join(twice)}")
         self._rows: int = self._file.metadata.num_rows
         self._read = 0
 
@@ -40,35 +43,37 @@ class Parquet:
     def __iter__(self) -> Iterator[Item]:
         """An item for each row.  Of a row group that is damaged, the rest is lost."""
         self._read = 0
+        told = False
         for group in range(self._file.metadata.num_row_groups):
             try:
-                for batch in self._file.iter_batches(ROWS, [group]):
-                    for values in zip(*map(_values, batch.columns), strict=True):
-                        row = dict(zip(batch.schema.names, values, strict=True))
+                for batch in self._file.iter_batches(self._rows_at_once(group), [group]):
+                    columns = list(zip(batch.schema.names, batch.columns, strict=True))
+                    for place in range(batch.num_rows):
+                        row = {name: _value(column, place) for name, column in columns}
                         self._read += 1
                         found = capture(row)
                         yield Item(row, found, "" if found else "no_page")
             except (OSError, ValueError):  # of which those of pyarrow are subclasses
+                told = True
                 yield Item(None, None, "packed", damaged=True)
+        if self._read < self._rows and not told:  # a row group says that it has fewer than there were
+            yield Item(None, None, "packed", damaged=True)
+
+    def _rows_at_once(self, group: int) -> int:
+        size: int = self._file.metadata.row_group(
+            group
+        ).total_byte_size  # what it has of columns may end the process
+        return max(1, min(ROWS, HELD // max(1, size)))
 
 
-def _values(column: "Array") -> list[Any]:
-    """The values of a column.  Where Python has none like it, it is text: of times in nanoseconds, or in the year 30,000."""
+def _value(column: "Array", place: int) -> Any:
+    """A value.  Where Python has none like it, it is text: of times in nanoseconds, or in the year 30,000."""
     try:
-        found: list[Any] = column.to_pylist()
+        return column[place].as_py()
     except Exception:  # noqa: BLE001 (pyarrow lets any error pass)
-        return [_value(column.slice(place, 1)) for place in range(len(column))]
-    return found
-
-
-def _value(one: "Array") -> Any:
-    """The value of a column of one."""
-    try:
-        return one[0].as_py()
-    except Exception:  # noqa: BLE001
-        if hasattr(one[0], "as_buffer"):  # a text that is not UTF-8
-            return one[0].as_buffer().to_pybytes()
-        return one.to_string(skip_new_lines=True)[1:-1]
+        if hasattr(column[place], "as_buffer"):  # a text that is not UTF-8
+            return column[place].as_buffer().to_pybytes()
+        return column.slice(place, 1).to_string(skip_new_lines=True)[1:-1]
 
 
 def _open(path: Path) -> "ParquetFile":
@@ -76,4 +81,4 @@ def _open(path: Path) -> "ParquetFile":
         from pyarrow.parquet import ParquetFile
     except ImportError:
         raise ValueError("Parquet needs pyarrow: pip install 'shingleback[parquet]'") from None
-    return ParquetFile(path)
+    return ParquetFile(path, page_checksum_verification=True)

@@ -23,6 +23,7 @@ def test_it_drops_what_the_command_drops(tmp_path: Path) -> None:
         f"http://127.0.0.1:1/{n}": f"<p>{words(n % 12)} {words(n, n % 4)} <a href=/{n}>" for n in range(40)
     }
     pages["http://127.0.0.1:1/refresh"] = REFRESH
+    pages["http://127.0.0.1:1/" + "long" * 1000] = f"<p>{words('long')}"
     archive = tmp_path / "x.warc.gz"
     dated = (
         (url, html, f"2026-11-01T10:00:{second:02}Z") for second, (url, html) in enumerate(pages.items())

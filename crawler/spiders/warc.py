@@ -53,6 +53,7 @@ class WarcSpider(CheckedSpider):
         "CONCURRENT_REQUESTS": 1,  # in their order
         "REDIRECT_ENABLED": False,  # where to is in no archive, or is met anyway
         "METAREFRESH_ENABLED": False,
+        "URLLENGTH_LIMIT": 0,  # what is long there was fetched all the same
         "DEDUP_INDEX": "memory:",
     }
 

@@ -373,7 +373,7 @@ def make(path: Path) -> Callable[[], Index]:
 def test_info_tells_how_many_hosts_are_known(
     make: Callable[[], Index], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert asyncio.run(print_info(make(), None)) == 0
+    assert asyncio.run(print_info(make())) == 0
     assert (
         f"\n  hosts       2, 1 of them with 8 kept pages or more, the largest is {HOST}, with 8\n"
         in capsys.readouterr().out

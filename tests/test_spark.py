@@ -15,9 +15,13 @@ from typing import Any
 import pytest
 
 import dedup
-from dedup.archive import Cleaning
+from dedup.archive import Capture, Cleaning, fingerprint
+from dedup.archive.packing import pack
 from dedup.errors import DedupError, SettingsError
+from dedup.fingerprint.detector import Detector
+from dedup.settings import FilterSettings, IndexSettings
 from tests.support import ROOT
+from tests.support.arrivals import VERDICT, check, watch
 from tests.support.pages.shops import COPIES, Shop
 from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
@@ -27,10 +31,14 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: dedup.spark is 
 if shutil.which("java") is None:
     pytest.skip("Java is not installed: dedup.spark is NOT tested", allow_module_level=True)
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dedup.spark import clusters, fingerprints, near_pairs, unique, verdicts
 from dedup.spark.cleaning import Spark
+from dedup.spark.filtered import TURN, filtered
+from dedup.spark.pages import asked
+from dedup.spark.verdicts import verdicts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("default")]
 SAID = ("status", "reason", "of", "of_id", "rule", "distance", "resemblance")
@@ -234,6 +242,31 @@ def test_archives_are_cleaned_as_by_one_machine(
     assert said[1] == said[0]
     assert counts["dedup/unjudged/alarm"] > 0
     assert counts["dedup/dropped"] > 20
+
+
+def test_every_setting_arrives_in_a_task(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    page = Capture("http://a.org/", b"<p>" + b"story " * 50)
+    turn = pa.array([(0, "", 0, 0)], TURN)
+
+    def judge(name: str, value: Any) -> None:
+        found = asked({"text": "body", name: value})  # type: ignore[misc]
+        packed = pack(*fingerprint(page, found.detector))
+        rows = pa.RecordBatch.from_pydict({"id": ["0:0"], "url": [page.url], "packed": [packed]})
+        assert [batch["status"].to_pylist() for batch in verdicts_of([rows], found.settings)] == [["new"]]
+
+    def clean(name: str, value: Any) -> None:
+        plan, policy = (
+            kind(**{name: value} if name in kind.settings() else {})
+            for kind in (IndexSettings, FilterSettings)
+        )
+        packed = pack(*fingerprint(page, Detector()))
+        columns = {"id": ["0:0"], "url": [page.url], "size": [300], "packed": [packed], "order": turn}
+        [counts] = filtered([pa.RecordBatch.from_pydict(columns)], Detector(), plan, policy)
+        assert json.loads(counts["counts"][0].as_py())["dedup/new"] == 1
+
+    seen = watch(monkeypatch)
+    check(seen, VERDICT, judge, tmp_path)
+    check(seen, (*IndexSettings.settings(), *FilterSettings.settings()), clean, tmp_path)
 
 
 def test_spark_that_cannot_be_started_is_told_in_one_line(tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ class Pages:
 
     def __init__(self, index: Index) -> None:
         self.detector = index.detector
+        self.settings = index.settings
         self._index = index
         self._loop = Loop() if index.persistent else AtOnce()
         self._abandoned = weakref.finalize(self, _abandon, self._loop, index)

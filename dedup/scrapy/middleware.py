@@ -55,7 +55,7 @@ class NearDuplicateMiddleware(Component):
             raise NotConfigured("scrapy check, shell, fetch and parse are not to write to the index")
         super().__init__(crawler)
         self.filter: Filter | None = None  # while the spider is open
-        self._own = CrawlSettings()
+        self.settings = CrawlSettings()
         self._scheduled: Container[Request] = ()
         self._kept: dict[Request, str] = {}  # page ids of those that the engine is not yet done with
         self._dropped: dict[str, None] = {}  # page ids that an errback was told of, oldest first
@@ -74,9 +74,9 @@ class NearDuplicateMiddleware(Component):
             if unheard := unheard_shard(spider, self.crawler.settings):
                 self._logger.warning("%s", unheard)
             self.filter, options = await self._start(spider)
-            self._own = options.crawl
+            self.settings = options.crawl
             self._scheduled = Slot(self.crawler, self._leave, self.filter.end_doubts)
-            self._lines = Lines(self.crawler, self._own.show_all)
+            self._lines = Lines(self.crawler, self.settings.show_all)
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
                 error = DedupError(f"the filter can't start: {type(error).__name__}: {inert(str(error))}")
@@ -119,7 +119,7 @@ class NearDuplicateMiddleware(Component):
         """Passes the page on, or raises `NearDuplicate`."""
         if self.filter is None:
             return response
-        why = reason_to_skip(request, response, self._own.types)
+        why = reason_to_skip(request, response, self.settings.types)
         if why is None and request not in self._scheduled:
             why = "inline"
         if why is None and self._is_sent_again(request):
@@ -133,8 +133,8 @@ class NearDuplicateMiddleware(Component):
             request,
             response,
             detector=detector,
-            keep_start=self._own.keep_start,
-            keep_text=self._own.keep_text,
+            keep_start=self.settings.keep_start,
+            keep_text=self.settings.keep_text,
         )
         outcome = await self.filter.judge(page)
         remember(response, outcome)

@@ -47,9 +47,8 @@ def archives(
     Inputs are paths that every worker can read, one task each.  What is no page, and what is damaged, is left out.
     A page's id is the number of its input and that of its place there, from 0: "0:17".  The first fetched comes first.
     """
-    found = captures(
-        spark, inputs, types, asked(cast(Given, settings)).detector, settings.get("scope", "all")
-    )
+    wanted = asked(cast(Given, settings))
+    found = captures(spark, inputs, types, wanted.detector, wanted.plan.scope)
     return found.where("facts is null").select(NAMES)
 
 

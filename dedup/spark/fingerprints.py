@@ -65,9 +65,9 @@ def fingerprints(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
 
     Raises TypeError, ValueError and `SettingsError` for what can't be meant, before anything is computed.
     """
-    columns, settings, detector = asked(given)
+    columns, _, detector, plan = asked(given)
     table = selected(pages, columns)
-    make = partial(_made, kind=columns.kind, detector=detector, scope=settings.get("scope", "all"))
+    make = partial(_made, kind=columns.kind, detector=detector, scope=plan.scope)
     passed = [table.schema[name] for name in ("id", "url", "order")]
     return table.mapInArrow(make, StructType([*passed, *PRINT]))
 

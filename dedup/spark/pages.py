@@ -10,6 +10,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType
 
 from dedup.batch.pages import Settings, open
 from dedup.fingerprint.detector import Detector
+from dedup.settings import IndexSettings
 
 __all__ = ["Asked", "Columns", "Given", "asked", "selected"]
 
@@ -63,6 +64,7 @@ class Asked(NamedTuple):
     columns: Columns
     settings: Settings
     detector: Detector
+    plan: IndexSettings
 
 
 def asked(given: Given) -> Asked:
@@ -70,7 +72,7 @@ def asked(given: Given) -> Asked:
     columns = {name: value for name, value in given.items() if name in Columns._fields}
     settings: Any = {name: value for name, value in given.items() if name not in columns}
     with open(**settings) as pages:
-        return Asked(Columns(**cast(Any, columns)), settings, pages.detector)
+        return Asked(Columns(**cast(Any, columns)), settings, pages.detector, pages.settings)
 
 
 def selected(pages: DataFrame, columns: Columns) -> DataFrame:

@@ -48,17 +48,19 @@ def verdicts(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
     Arguments and errors are those of `fingerprints`; and `DedupError` if two rows have one id, or one has none.  Some of
     the work is done at once: the driver gets about 100 bytes of each different content.
     """
-    _, settings, detector = asked(given)
+    _, settings, detector, plan = asked(given)
     prints = kept_by_spark(prints_of(pages, given))
     _check_ids(prints)
     found = contents(prints)
-    placed = placed_by(prints, found, detector, shares_chrome=settings.get("chrome", True))
+    placed = placed_by(prints, found, detector, shares_chrome=plan.chrome)
     copied = found.where("pages > 1").select("node", sql.col("id").alias("first"), sql.col("url").alias("at"))
     placed = placed.join(copied, "node", "left")
     is_copy = sql.coalesce(~sql.col("unsure") & (sql.col("first") != sql.col("id")), sql.lit(False))
     needed = placed.where(sql.col("part").isNotNull() & ~is_copy)
     in_order = needed.repartition("part").sortWithinPartitions("part", "order")
-    judged = in_order.select("id", "url", "packed").mapInArrow(partial(_judged, settings=settings), SCHEMA)
+    judged = in_order.select("id", "url", "packed").mapInArrow(
+        partial(verdicts_of, settings=settings), SCHEMA
+    )
     new = _said(placed.where(sql.col("part").isNull() & ~is_copy), status="'new'")
     unjudged = _said(prints.where(sql.col("reason").isNotNull()), status="'unjudged'", reason="reason")
     copies = _said(
@@ -141,7 +143,7 @@ def placed_by(prints: DataFrame, found: DataFrame, detector: Detector, *, shares
     )
 
 
-def _judged(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterator[pa.RecordBatch]:
+def verdicts_of(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterator[pa.RecordBatch]:
     """Verdicts on pages that come part by part, each in order.
 
     The index is a file, since what is in memory forgets the chrome of all but a thousand hosts.

@@ -1,0 +1,140 @@
+"""Each setting arrives wherever it means something: it is changed, and the parts that do the work are looked at."""
+
+import gzip
+import json
+import pickle
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+import dedup
+from dedup.archive import Cleaning
+from dedup.fingerprint.detector import Detector
+from dedup.index import open_index
+from dedup.scrapy.commands.compare.run import run as compare
+from dedup.scrapy.commands.dedup.run import run as clean
+from dedup.scrapy.commands.evaluate.run import run as evaluate
+from dedup.settings import (
+    SETTINGS,
+    FilterSettings,
+    IndexSettings,
+)
+from dedup.values import Group
+from tests.support.arrivals import OF_ARCHIVES, VERDICT, check, other, watch
+from tests.support.crawls import TWINS, Run, words
+
+#: What of a cleaning is sent to Spark's workers, pickled.
+SENT: dict[str, type[Group]] = {"detector": Detector, "plan": IndexSettings, "filter": FilterSettings}
+
+
+def project(name: str, value: object, **more: object) -> Settings:
+    """The settings of a project that changes one."""
+    return Settings({f"DEDUP_{name.upper()}": value} | more)
+
+
+def text(more: str = "") -> str:
+    return f"<title>A page</title><p>{words('story')} {more}</p>"
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_setting_has_another_value_that_is_allowed(name: str, tmp_path: Path) -> None:
+    value = other(name, tmp_path)
+    assert SETTINGS[name].read(value) == value != SETTINGS[name].default
+
+
+def test_they_arrive_in_a_crawl(monkeypatch: pytest.MonkeyPatch, crawl: Run, tmp_path: Path) -> None:
+    seen = watch(monkeypatch)
+    # One crawl has them all, but for those that don't go with all others.
+    values = {name: other(name, tmp_path) for name in SETTINGS}
+    alone = {name: {name: values.pop(name)} for name in ("method", "tables")}
+    del values["enabled"], values["shard"]
+    for changed in (values, *alone.values()):
+        seen.clear()
+        done = crawl(TWINS, **{f"DEDUP_{name.upper()}": value for name, value in changed.items()})
+        assert done.mishaps == []
+        assert {name for name, value in changed.items() if seen[name] != {value}} == set()
+        if changed is values:
+            paths = {path.name for path in tmp_path.iterdir()}
+            assert paths >= {"log.jsonl", "log.jsonl.texts", "parked.jsonl", "index.sqlite"}
+
+
+def test_they_arrive_in_a_cleaning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    source = tmp_path / "pages.jsonl"
+    source.write_text("".join(json.dumps({"url": f"http://a.org/{n}", "html": text()}) + "\n" for n in "ab"))
+
+    def work(name: str, value: object) -> None:
+        opts = Namespace(index="", spider="", kept="", duplicates="", workers=1, engine="", master="")
+        assert clean([str(source)], opts, project(name, value)) == 0
+
+    check(watch(monkeypatch), (*VERDICT, *OF_ARCHIVES), work, tmp_path)
+
+
+def test_they_arrive_where_spark_sends_them() -> None:
+    for name in (*VERDICT, *FilterSettings.settings()):
+        made = {
+            each: kind(**{name: other(name)} if name in kind.settings() else {})
+            for each, kind in SENT.items()
+        }
+        cleaning = Cleaning([], **made)
+        sent = cleaning.detector, cleaning.plan, cleaning.policy
+        assert pickle.loads(pickle.dumps(sent)) == sent
+        arrived = {
+            each for carrier in sent for each in carrier.settings() if getattr(carrier, each) == other(each)
+        }
+        assert arrived == {name} & {*VERDICT, *OF_ARCHIVES}
+
+
+def test_they_arrive_in_a_replay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text(text(name))
+    with gzip.open(tmp_path / "demo.docs.txt.gz", "wt") as docs:
+        docs.write("a\nb\n")
+    with gzip.open(tmp_path / "demo.pairs.tsv.gz", "wt") as pairs:
+        pairs.write("a\tb\tJ3\na\tb\t0.95\n")
+    flags = dict.fromkeys(("from_log", "json", "figure", "sketch"))
+    opts = Namespace(root=tmp_path, features="", quick=True, seed=1, through_index=True, **flags)
+
+    def work(name: str, value: object) -> None:
+        assert evaluate(tmp_path / "demo.pairs.tsv.gz", opts, project(name, value)) == 0
+
+    check(watch(monkeypatch), VERDICT, work, tmp_path)
+
+
+def test_they_arrive_in_a_comparison(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text(text(name))
+
+    seen = watch(monkeypatch)
+
+    def work(name: str, value: Any) -> None:
+        address = f"file:{tmp_path / name}.sqlite"
+        with dedup.open(address, **{name: value}) as pages:
+            pages.add("a", html=text("a"))
+        seen.clear()
+        compare(str(tmp_path / "a"), str(tmp_path / "b"), project(name, value), address)
+        if name == "chrome" and not seen[name]:  # the index is not asked what is chrome
+            seen[name].add(False)
+
+    check(seen, VERDICT, work, tmp_path)
+
+
+@pytest.mark.parametrize("function", ["open", "unique", "duplicated"])
+def test_they_arrive_in_python(function: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def work(name: str, value: Any) -> None:
+        if function == "open":
+            with dedup.open(**{name: value}) as pages:
+                pages.add("a", text=text())
+        elif function == "unique":
+            [*_] = dedup.unique([text()], **{name: value})
+        else:
+            dedup.duplicated(text=[text()], **{name: value})
+
+    check(watch(monkeypatch), VERDICT, work, tmp_path)
+
+
+def test_an_index_takes_no_other_keyword() -> None:
+    with pytest.raises(TypeError, match="max_distance"):
+        open_index("memory:", Detector(), max_distance=3)

@@ -1,6 +1,5 @@
 """Each setting arrives wherever it means something: it is changed, and the parts that do the work are looked at."""
 
-import gzip
 import json
 import pickle
 from argparse import Namespace
@@ -11,17 +10,15 @@ import pytest
 from scrapy.settings import Settings
 
 import dedup
+from benchmarks.quality.replay import Replay
 from dedup.archive import Cleaning
 from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
 from dedup.scrapy.commands.compare.run import run as compare
 from dedup.scrapy.commands.dedup.run import run as clean
 from dedup.scrapy.commands.evaluate.run import run as evaluate
-from dedup.settings import (
-    SETTINGS,
-    FilterSettings,
-    IndexSettings,
-)
+from dedup.scrapy.settings import read_settings
+from dedup.settings import SETTINGS, DetectorSettings, FilterSettings, IndexSettings
 from dedup.values import Group
 from tests.support.arrivals import OF_ARCHIVES, VERDICT, check, other, watch
 from tests.support.crawls import TWINS, Run, words
@@ -87,18 +84,22 @@ def test_they_arrive_where_spark_sends_them() -> None:
         assert arrived == {name} & {*VERDICT, *OF_ARCHIVES}
 
 
-def test_they_arrive_in_a_replay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / name).write_text(text(name))
-    with gzip.open(tmp_path / "demo.docs.txt.gz", "wt") as docs:
-        docs.write("a\nb\n")
-    with gzip.open(tmp_path / "demo.pairs.tsv.gz", "wt") as pairs:
-        pairs.write("a\tb\tJ3\na\tb\t0.95\n")
-    flags = dict.fromkeys(("from_log", "json", "figure", "sketch"))
-    opts = Namespace(root=tmp_path, features="", quick=True, seed=1, through_index=True, **flags)
+def test_they_arrive_in_an_evaluation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(json.dumps({"a": text("a"), "b": text("b"), "label": 1}) + "\n")
+    opts = Namespace(root=tmp_path, from_log=False, json=None)
 
     def work(name: str, value: object) -> None:
-        assert evaluate(tmp_path / "demo.pairs.tsv.gz", opts, project(name, value)) == 0
+        assert evaluate(pairs, opts, project(name, value)) == 0
+
+    check(watch(monkeypatch), DetectorSettings.settings(), work, tmp_path)
+
+
+def test_they_arrive_in_a_replay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def work(name: str, value: object) -> None:
+        options = read_settings(project(name, value, DEDUP_INDEX="memory:"))
+        replay = Replay("memory:", options.detector, options.index.settings)
+        assert replay([options.detector.fingerprint(text())], ["http://a.org/"], [0]) == [-1]
 
     check(watch(monkeypatch), VERDICT, work, tmp_path)
 

@@ -14,7 +14,7 @@ from dedup import compiled
 from dedup.fingerprint.features import Features
 from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.sketch import Sketcher
-from dedup.page import walk
+from dedup.page import walk, words
 from dedup.page.charset import decode
 from dedup.page.html import parse
 from dedup.page.tokens import Tokens, join, without
@@ -210,6 +210,23 @@ def test_both_walks_find_the_same_on_pages_of_sites() -> None:
 def test_hostile_pages_are_walked_alike(markup: str) -> None:
     fast, slow = both(parse(markup))
     assert fast == slow
+
+
+@pytest.mark.parametrize("tag", ["b", "x-y", "nav", "a", "section"])
+def test_parts_within_parts_are_walked_alike_as_deep_as_the_parser_goes(tag: str) -> None:
+    fast, slow = both(parse("words" + f"<{tag} role=search>x" * 2_030))
+    assert fast == slow
+
+
+def test_a_very_long_word_is_cut_in_the_same_places_whatever_was_met_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = parse("<p>" + "x" * 40_000 + "\u2012" + "y" * 40_000 + "\xe4" * 70_000)
+    fast, slow = both(root)
+    assert fast == slow
+    assert [len(token) for token in slow["tokens"]] == [40_000, 65_536, 44_464]  # type: ignore[attr-defined]
+    monkeypatch.setattr(words, "_SEPARATORS", "\u2012")  # as once it is known
+    assert both(root)[1] == slow
 
 
 def test_one_that_was_built_for_another_version_is_not_used_and_that_is_said(

@@ -1,9 +1,12 @@
 """The one way in which a page's tokens are obtained: what is read, what is not, and when a tree is asked for."""
 
+import subprocess
+import sys
+
 import pytest
 from lxml import etree
 
-from dedup.page.html import Page, parse
+from dedup.page.html import Page, _parse, parse
 from dedup.page.limits import MAX_TAGS, MAX_TOKENS, UNREADABLE, unreadable
 from dedup.page.read import read, read_body, read_text, tokens_as_page
 
@@ -53,6 +56,96 @@ def test_a_tree_that_is_there_is_read_and_left_as_it_is() -> None:
     before = etree.tostring(root)
     assert read("its text", tree=lambda _: root) == read("<p>One <a href='/two'>two</a>")
     assert etree.tostring(root) == before
+
+
+# --- Cut off is cut off ---------------------------------------------------------------------------------
+
+#: Reads a page while there is so much memory left, in megabytes, and tells how many of its words were found.
+STARVED = """
+import resource, sys
+from dedup import Detector
+detector = Detector()
+detector.fingerprint("<p>\xe4 words" * 50, "http://e.org/")
+page = "".join(f"<p>w{number} \xe4{number % 50}" for number in range(60_000))
+used = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) * 1024
+resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[1]) * 1_000_000, resource.RLIM_INFINITY))
+found = detector.read(page)
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(len(found.tokens), found.reason)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is only limited there")
+def test_a_page_for_which_the_parser_lacks_memory_is_never_judged_by_its_beginning() -> None:
+    command = [sys.executable, "-c", STARVED]
+    found = [
+        subprocess.run([*command, str(megabytes)], capture_output=True, text=True, check=False).stdout.split()
+        for megabytes in (10, 14, 18, 24, 500)
+    ]
+    assert found.pop() == ["120000", "None"]
+    # What is printed of no page at all is that memory was too short for Python, too.
+    assert {reason for _, reason in filter(None, found)} <= {"truncated", "internal_error", "empty"}
+    assert any(0 < int(tokens) < 120_000 for tokens, _ in filter(None, found))
+
+
+@pytest.mark.parametrize("end", ["<a href='x", '<a href="x', "<p clas", "<p ", "</p", "<a href=x"])
+def test_a_page_that_ends_within_a_tag_is_truncated(end: str) -> None:
+    assert read("<p>Some words" + end) == Page(["some", "words"], 0, "truncated")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        *(
+            "",
+            "</html>",
+            "</body></html> <!-- x --> <!-- y -->",
+            "<!-- never",
+            "<!-- never --",
+            "<script>var x",
+        ),
+        *(
+            "<script>\x01",
+            "<style>",
+            "<textarea>",
+            "<xmp>",
+            "<svg><![CDATA[ x",
+            "<table>",
+            "<",
+            " &am",
+            "\x00",
+            " \n",
+        ),
+    ],
+)
+def test_a_page_that_ends_anywhere_else_is_whole_and_its_tree_is_as_it_was(end: str) -> None:
+    text = "<p>Some words" + end
+    page = read(text)
+    assert (page.tokens[:2], page.reason) == (["some", "words"], None)
+    assert etree.tostring(parse(text).getroottree()) == etree.tostring(_parse(text).getroottree())
+
+
+def test_of_a_long_page_the_second_opinion_on_its_beginning_is_not_the_page() -> None:
+    assert read("<!-- never closed " + "words " * 200).reason is None
+    assert read("<!-- never closed " + "words " * 2_000).reason == "truncated"
+
+
+# --- It never raises ------------------------------------------------------------------------------------
+
+
+def fail(_: str) -> etree._Element:
+    raise RuntimeError("no tree")
+
+
+def test_a_page_that_cannot_be_read_is_not_judged_and_that_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    assert read("<p>words", "http://e.org/\ud83d", tree=fail) == Page([], 0, "internal_error")
+    assert "The page 'http://e.org/\\ud83d' can't be read" in caplog.text
+    assert "no tree" in caplog.text
+
+
+def test_half_an_emoji_in_a_url_raises_nothing() -> None:
+    page = read('<p>word<script type="application/ld+json">{"url": "/caf\\ud83d"}</script>', "http://e.org/")
+    assert (page.reason, page.data) == (None, ("/caf%3f",))
 
 
 # --- What is not HTML -----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ __all__ = ["address_words", "place", "shared"]
 _WORD = re.compile(r"[^\W_]{3,}")
 #: A part of a path that names a version.
 _VERSION = re.compile(
-    r"/(?:v?\d+(?:\.[\dx]+)+[\w.-]*|current|latest|stable|master|main|dev|nightly)(?=/)", re.IGNORECASE
+    r"/(?:v?\d++\.[\dx][\w.-]*+|current|latest|stable|master|main|dev|nightly)(?=/)", re.IGNORECASE
 )
 _SUFFIX = re.compile(r"\.[a-z]{2,5}$")
 #: Words of an address that are looked at, at most.

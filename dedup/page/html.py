@@ -29,8 +29,9 @@ no page makes it raise.
 """
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from secrets import token_hex
 from typing import NamedTuple
 
 from lxml import etree
@@ -44,21 +45,26 @@ from dedup.page.shell import is_shell
 from dedup.page.urls import join, url_token, usable_base
 from dedup.page.walk import Found, walk
 
-__all__ = ["Page", "extract", "parse"]
+__all__ = ["Page", "extract", "parse", "parse_whole"]
 
 #: libxml2's XML_ERR_RESOURCE_LIMIT, for which older versions of lxml have no name.
 RESOURCE_LIMIT = 114
 #: Characters that html.parser is given at most, since it takes quadratic time on broken tags.
 SECOND_OPINION = 4_096
+#: What is put behind a text, which no page can have, since nobody can guess it: what the parser has read to its end has it.
+_END = token_hex(8)
+#: The last element of a tree that has not all of its text.  The names that a parser finds are in lower case.
+CUT_OFF = "CUT-OFF"
 
 
 class Page(NamedTuple):
     """The tokens of a page, and why it can't be judged by them, if it can't.
 
-    The reason is "truncated" where a part of the page is missing, because it is nested deeper than the parser
-    goes or lies beyond `MAX_TOKENS`; "scripted" where the page shows little but the shell that its scripts fill,
+    The reason is "truncated" where a part of the page is missing, because the parser has stopped before its end
+    or it lies beyond `MAX_TOKENS`; "scripted" where the page shows little but the shell that its scripts fill,
     and carries no data; "empty" where the page has no tokens; or one of those that
-    `dedup.page.limits.unreadable` gives, and then nothing of the page was read.
+    `dedup.page.limits.unreadable` gives, or "internal_error" where reading it has failed, and then nothing of the page
+    was read.
     """
 
     tokens: Sequence[str]  #: words and URL tokens in document order
@@ -82,7 +88,7 @@ def parse(text: str) -> etree._Element:
     Where lxml finds no body in a page that has some text (an unclosed comment or title swallows it),
     html.parser gives a second opinion on its first 4,096 characters.
     """
-    root = _parse(text)
+    root = parse_whole(text, _parse)
     if root.find("body") is None and root.find("frameset") is None and text.strip():
         from bs4 import BeautifulSoup  # not above: few pages need it
         from bs4.exceptions import ParserRejectedMarkup
@@ -91,8 +97,39 @@ def parse(text: str) -> etree._Element:
             warnings.simplefilter("ignore")
             second = _parse(str(BeautifulSoup(text[:SECOND_OPINION], "html.parser")))
             if second.find("body") is not None:
+                if len(text) > SECOND_OPINION:
+                    etree.SubElement(second, CUT_OFF)
                 return second
     return root
+
+
+def parse_whole(text: str, parse: Callable[[str], etree._Element]) -> etree._Element:
+    """The tree that ``parse`` makes of a page; `extract` knows it if the parser has stopped before its end.
+
+    A parser stops where it lacks memory, at its greatest depth, and within a tag that never ends, and need not say so.
+    """
+    text = text.strip()
+    root = parse(f"{text}<!--{_END}-->")
+    last, said = _last(root)
+    if isinstance(last, etree._Comment) and said == _END:
+        etree.Element("x").append(last)  # out of the tree, in which it may have no parent
+    elif len(root):
+        said, mark, _ = said.rpartition(f"<!--{_END}")
+        # A comment, title or script that never ends has the mark in its text, which lxml does not set to just anything.
+        root = parse(text)
+        if not mark or _last(root)[1].rstrip("-!") != said.rstrip("-!"):
+            etree.SubElement(root, CUT_OFF)
+    return root
+
+
+def _last(root: etree._Element) -> tuple[etree._Element, str]:
+    """The last node of a tree, and the text with which it ends."""
+    last = root
+    while (after := last.getnext()) is not None:
+        last = after
+    while len(last):
+        last = last[-1]
+    return last, last.tail or last.text or ""
 
 
 def _parse(text: str) -> etree._Element:
@@ -158,7 +195,9 @@ def _canonical(related: Iterable[tuple[str, str]], base: str) -> str:
 
 
 def _is_truncated(root: etree._Element) -> bool:
-    parser = root.getroottree().parser
+    if len(root) and root[-1].tag == CUT_OFF:
+        return True
+    parser = root.getroottree().parser  # of a tree that others have made
     if parser is None:
         return False
     return any(error.type == RESOURCE_LIMIT for error in parser.error_log)

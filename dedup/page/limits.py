@@ -96,7 +96,8 @@ def _is_hostile(text: str) -> bool:
         return True
     counter = _Counter()
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True, target=cast(Any, counter))
-    etree.fromstring(text.strip().encode("utf-8", "replace"), parser)
+    # A tag that never ends is closed here, as by the mark that `dedup.page.html` puts behind a text.
+    etree.fromstring(text.strip().encode("utf-8", "replace") + b">", parser)
     return counter.most > most
 
 

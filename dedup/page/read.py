@@ -1,9 +1,11 @@
 """Text -> Page: the one way in which the tokens of a page are obtained, be it HTML, plain text, JSON or none of these.
 
-A text is judged by `dedup.page.limits` before anything parses it, so that every caller's work is bounded.
+A text is judged by `dedup.page.limits` before anything parses it, so that every caller's work is bounded.  No page makes
+anything here raise: one that can't be read, whatever the reason, is "internal_error", and is told to the log.
 """
 
 import hashlib
+import logging
 from collections.abc import Callable, Sequence
 
 from lxml import etree
@@ -11,12 +13,15 @@ from lxml import etree
 from dedup.page.data import read_json
 from dedup.page.heading import address_words, place
 from dedup.page.html import Page, extract, parse
+from dedup.page.ids import MAX_URL
 from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS, no_text, unreadable
 from dedup.page.tokens import Tokens
 from dedup.page.words import fold_text
 
 __all__ = ["read", "read_body", "read_text", "tokens_as_page"]
+
+logger = logging.getLogger(__name__)
 
 
 def read(
@@ -38,9 +43,13 @@ def read(
     >>> [read(text).reason for text in ("<script>1", "<br>" * 200_000, "<div>" * 5_000 + "deep")]
     ['empty', 'large', 'truncated']
     """
-    if reason := unreadable(text):
-        return Page([], 0, reason)
-    return extract(tree(text), url, keep_urls, ignore)
+
+    def find() -> Page:
+        if reason := unreadable(text):
+            return Page([], 0, reason)
+        return extract(tree(text), url, keep_urls, ignore)
+
+    return _whatever_happens(find, url)
 
 
 def read_text(text: str, url: str = "", *, is_json: bool = False, ignore: Ignore = NOTHING) -> Page:
@@ -54,10 +63,23 @@ def read_text(text: str, url: str = "", *, is_json: bool = False, ignore: Ignore
     >>> read_text('{"name": "Brass lamp", "csrf": "x"}', is_json=True).tokens
     ['brass', 'lamp']
     """
-    if reason := no_text(text):
-        return Page([], 0, reason)
-    found = read_json(text, MAX_TOKENS) if is_json else None
-    return tokens_as_page(_read_words(text, ignore) if found is None else found, url)
+
+    def find() -> Page:
+        if reason := no_text(text):
+            return Page([], 0, reason)
+        found = read_json(text, MAX_TOKENS) if is_json else None
+        return tokens_as_page(_read_words(text, ignore) if found is None else found, url)
+
+    return _whatever_happens(find, url)
+
+
+def _whatever_happens(find: Callable[[], Page], url: str) -> Page:
+    """What ``find`` gives, or a page that is not judged."""
+    try:
+        return find()
+    except Exception:
+        logger.exception("The page %a can't be read, and is no duplicate of any other", url[:MAX_URL])
+        return Page([], 0, "internal_error")
 
 
 def _read_words(text: str, ignore: Ignore) -> Sequence[str]:

@@ -24,8 +24,9 @@ SHELL_WITH_MOUNT, SHELL = 100, 30
 
 _MOUNTS = cast(
     Callable[[etree._Element], list[etree._Element]],
+    # One set of nodes: to unite two takes quadratic time.
     etree.XPath(
-        f"(//app-root | //*[@id][{' or '.join(f'@id={name!r}' for name in MOUNTS)}])[position() <= 4]"
+        f"(//*[self::app-root or @id[{' or '.join(f'.={name!r}' for name in MOUNTS)}]])[position() <= 4]"
     ),
 )
 

@@ -150,7 +150,7 @@ def _fold_words(words: list[str]) -> list[str]:
 def fold_each(words: list[str]) -> list[tuple[str, ...]]:
     """The tokens of words that are not ASCII, word by word; those after `MAX_TOKENS` are left out."""
     if any(len(word) > BATCH for word in words):
-        cut = [_WORDS.findall(word) for word in words]
+        cut = [_cut_up(word) if len(word) > BATCH else [word] for word in words]
         folded = iter(fold_each(list(chain.from_iterable(cut))))
         return [tuple(chain.from_iterable(islice(folded, len(pieces)))) for pieces in cut]
     known = {word: remembered.get(word) for word in words}
@@ -164,6 +164,12 @@ def fold_each(words: list[str]) -> list[tuple[str, ...]]:
         if left < 0:
             break
     return tokens
+
+
+def _cut_up(word: str) -> list[str]:
+    """The parts of a long word, which are the same whichever of its separators the caller knows."""
+    words = word.translate(dict.fromkeys(map(ord, separators()), " ")).split()
+    return list(chain.from_iterable(map(_WORDS.findall, words)))
 
 
 def _batches(words: Iterable[str]) -> Iterator[list[str]]:
@@ -180,6 +186,7 @@ def _batches(words: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
+@cache
 def separators() -> str:
     """Signs of which it is known that they only separate words."""
     signs = [chr(code) for start, end in _SIGNS for code in range(start, end)]

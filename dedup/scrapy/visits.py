@@ -5,16 +5,21 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast, get_args
 
+from lxml import etree
+from lxml.html import HTMLParser
+from parsel.selector import create_root_node
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.linkextractors import IGNORED_EXTENSIONS
+from scrapy.selector import Selector
 from scrapy.spidermiddlewares.depth import DepthMiddleware
+from scrapy.utils.response import get_base_url
 
 from dedup.filter import Body, Visit
 from dedup.fingerprint.detector import Detector
-from dedup.page.html import Page
+from dedup.page.html import Page, parse_whole
 from dedup.page.links import addresses
 from dedup.page.read import read_body
 from dedup.settings import Action, Types
@@ -161,8 +166,20 @@ def read_response(response: Response, detector: Detector) -> Page:
     except (LookupError, ValueError):  # a charset label that is no character set
         return Page([], 0, "undecodable")
     if kind == "html":
-        return detector.read(text, response.url, lambda _: response.selector.root)
+        return detector.read(text, response.url, lambda text: _tree(response, text))
     return detector.read_text(text, response.url, is_json=kind == "json")
+
+
+def _tree(response: TextResponse, text: str) -> etree._Element:
+    """The tree of a page that its callback gets, too, as Scrapy makes it; it tells if the parser has stopped too early."""
+    if response._cached_selector is None:
+        base = get_base_url(response)
+        root = parse_whole(text, lambda text: create_root_node(text, HTMLParser, base_url=base))
+        response._cached_selector = Selector(root=root, type="html")
+        response._cached_selector.response = response
+    root = response.selector.root
+    assert isinstance(root, etree._Element)
+    return root
 
 
 def _is_cut_off(response: Response) -> bool:

@@ -151,6 +151,14 @@ def test_wrong_lengths_cost_no_more_than_reading_twice(
     assert costs[2] < 2.5 * costs[1]
 
 
+def test_a_length_of_thousands_of_digits_costs_its_own_record(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc"
+    path.write_bytes(
+        b"".join(bad(RECORDS[2].replace(b"Content-Length: ", b"Content-Length: " + b"9" * 5000)))
+    )
+    assert found(path) == WITHOUT_2
+
+
 def test_any_byte_may_be_wrong(tmp_path: Path) -> None:
     """At most the record with that byte is lost, and its neighbour where it is unclear which of them it belongs to."""
     path = tmp_path / "x.warc.gz"

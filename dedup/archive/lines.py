@@ -37,7 +37,7 @@ class Lines:
     def __iter__(self) -> Iterator[Item]:
         """An item for each line that is not empty."""
         with self.path.open("rb", buffering=1 << 17) as self._file:
-            for member in members(self._file, lambda _: True):
+            for member in members(self._file, bool):
                 while line := member.line(MAX_LINE):
                     if len(line) == MAX_LINE and not line.endswith(b"\n"):
                         while (line := member.line(MAX_LINE)) and not line.endswith(b"\n"):

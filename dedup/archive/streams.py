@@ -16,6 +16,10 @@ MAGIC = b"\x1f\x8b\x08"
 READ, UNPACKED = 1 << 15, 1 << 18
 #: Bytes of a member that are unpacked twice at most, beside as many as it has had: lengths that are wrong cost no more.
 TWICE = 1 << 30
+#: Packed bytes by which it is told whether a member begins with them.
+PROBE = 1 << 10
+#: Bytes in damaged members that are looked at again at most, beside as many as there are before them.
+AGAIN = 1 << 26
 
 
 class Mark(NamedTuple):
@@ -85,16 +89,26 @@ class Member:
 
     def take(self, count: int) -> bytes:
         """The next bytes, fewer at the end."""
-        have = len(self._buffer) - self._at
-        if have < count:
-            parts = [self._buffer[self._at :]]
-            while have < count and (part := next(self._parts, b"")):
-                parts.append(part)
-                have += len(part)
-            self._hold(parts)
+        self.ready(count)
         taken = self._buffer[self._at : self._at + count]
         self._at += len(taken)
         return taken
+
+    def ready(self, count: int) -> int:
+        """Makes the next bytes ready to be taken; how many there are, more or fewer."""
+        have = len(self._buffer) - self._at
+        if have < count and (part := next(self._parts, b"")):
+            parts = [self._buffer[self._at :]]
+            while part:
+                parts.append(part)
+                have += len(part)
+                part = next(self._parts, b"") if have < count else b""
+            self._hold(parts)
+        return have
+
+    def peek(self, after: int, count: int) -> bytes:
+        """Of the bytes that are ready, those after some, which are not taken."""
+        return self._buffer[self._at + after : self._at + after + count]
 
     def _hold(self, parts: list[bytes]) -> None:
         """What was read is the buffer from now on; it begins with what is next."""
@@ -126,6 +140,9 @@ class Member:
 
     def back(self, taken: bytes) -> None:
         """Gives bytes back, so that they are the next ones."""
+        if self._buffer.endswith(taken, 0, self._at):  # where they still are
+            self._at -= len(taken)
+            return
         self._gone += self._at - len(taken)
         self._buffer, self._at = taken + self._buffer[self._at :], 0
 
@@ -162,6 +179,7 @@ def members(file: BinaryIO, is_first: Callable[[bytes], bool]) -> Iterator[Membe
         yield Member(file, 0, packed=False)
         return
     start: int | None = 0
+    again = 0
     while start is not None:
         file.seek(start)
         begins = file.read(len(MAGIC))
@@ -172,22 +190,34 @@ def members(file: BinaryIO, is_first: Callable[[bytes], bool]) -> Iterator[Membe
         yield member
         while not member.is_at_end():
             member.take(UNPACKED)
-        start = member.end if member.end is not None else _next(file, start + 1, is_first)
+        if member.end is not None:
+            start = member.end
+            continue
+        end = max(file.tell(), start + 1)
+        again += end - start + READ
+        start = _next(file, start + 1 if again <= AGAIN + start else end, is_first)
 
 
 def _next(file: BinaryIO, start: int, is_first: Callable[[bytes], bool]) -> int | None:
     """Where the next member begins; None if there is none."""
     file.seek(start)
     window = b""
-    while part := file.read(UNPACKED):
+    while part := file.read(READ):
         window += part
         at = -1
-        while (at := window.find(MAGIC, at + 1)) >= 0:
-            resume = file.tell()
-            file.seek(start + at)
-            if is_first(Member(file, start + at, packed=True).take(READ)):
+        # What begins near the end of the window is looked at with what comes next.
+        end = len(window) - PROBE if len(part) == READ else len(window)
+        while 0 <= (at := window.find(MAGIC, at + 1)) < end:
+            if is_first(_unpacked(window[at : at + PROBE])):
                 return start + at
-            file.seek(resume)
-        start += len(window) - len(MAGIC) + 1
-        window = window[-len(MAGIC) + 1 :]
+        start += max(0, end)
+        window = window[max(0, end) :]
     return None
+
+
+def _unpacked(begins: bytes) -> bytes:
+    """The first bytes of a member, of which the first are given packed; b"" if it is none."""
+    try:
+        return zlib.decompressobj(wbits=31).decompress(begins, PROBE)
+    except zlib.error:
+        return b""

@@ -20,6 +20,8 @@ __all__ = ["Record", "Warc", "is_warc"]
 
 #: Bytes of the head of a record, and of one of its lines, at most.
 MAX_HEAD, MAX_LINE = 1 << 18, 1 << 16
+#: Digits of the length of a record at most: no file is longer.
+MAX_DIGITS = 18
 _FIRST = re.compile(rb"WARC/\d\.\d+\r?\n")
 _ENDS = re.compile(rb"\r?\n\r?\n")
 
@@ -109,19 +111,23 @@ def _next(member: Member) -> Item | None:
     length = fields.get("content-length", "")
     if "warc-type" not in fields or not (length.isascii() and length.isdigit()):
         return _damage(member, "head")
-    count = int(length)
-    block = member.take(count) if count <= MAX_BODY else None
-    mark = member.mark() if block is None else None
-    got = len(block) if block is not None else member.skip(count) if member.may_have(count) else 0
-    rest = member.take(4)
-    ended = _ENDS.match(rest) or (not rest.strip(b"\r\n") and member.is_at_end())
+    count = int(length) if len(length) <= MAX_DIGITS else 10**MAX_DIGITS
+    mark = member.mark() if count > MAX_BODY else None
+    if mark is None:  # where its length is wrong, nothing of it is taken
+        ready = member.ready(count + 5)
+        got, rest, is_last = min(ready, count), member.peek(count, 4), ready < count + 5
+    else:
+        got, rest = member.skip(count) if member.may_have(count) else 0, member.take(4)
+        is_last = member.is_at_end()
+    ended = _ENDS.match(rest) or (not rest.strip(b"\r\n") and is_last)
     if got < count or not ended:
-        if block is not None:
-            member.back(block + rest)
-        elif mark is not None:
+        if mark is not None:
             member.go_to(mark)
         cut = got < count and member.broken
         return _damage(member, "cut_off" if cut else "length")
+    block = None
+    if mark is None:
+        block, rest = member.take(count), member.take(len(rest))
     if ended is not True and ended.end() < len(rest):
         member.back(rest[ended.end() :])
     span = None

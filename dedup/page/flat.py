@@ -70,7 +70,7 @@ _STYLESHEET = f"""
 </xsl:stylesheet>
 """
 _FIND_ROLES = cast(
-    Callable[[etree._Element], list[etree._Element]], etree.XPath("descendant-or-self::*/@role/..")
+    Callable[[etree._Element], list[etree._Element]], etree.XPath("descendant-or-self::*[@role]")
 )
 #: Of how many kinds such elements are, at most; of more, or of one with a strange name, each element is asked for its role,
 #: which takes twice the time.

@@ -169,7 +169,7 @@ def _resolved(value: str, base: str) -> tuple[str, str] | None:
         joined = joined[scheme.end() :]
     joined = "%20".join(strip_named(joined).split())
     if not joined.isascii():
-        joined = quote(joined, safe=_ASCII, errors="replace")  # so that folding can't break it up
+        joined = quote(joined, safe=_ASCII, errors="backslashreplace")  # so that folding can't break it up
     return _split(joined)
 
 

@@ -1,0 +1,142 @@
+"""Each step of reading a page or an archive takes time in proportion to what it is given, whatever that is made of."""
+
+import gzip
+import itertools
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from time import thread_time_ns
+
+import pytest
+
+from dedup.archive.lines import Lines
+from dedup.archive.warc import Warc
+from dedup.page.data import read_data, read_json
+from dedup.page.flat import read_flat
+from dedup.page.heading import address_words, place, shared
+from dedup.page.html import extract, parse
+from dedup.page.ids import strip_ids, strip_session
+from dedup.page.limits import unreadable
+from dedup.page.links import addresses
+from dedup.page.shell import is_shell
+from dedup.page.urls import join, url_token
+from dedup.page.words import fold_text, split_tokens
+
+#: What is twice as long may take this many times as long.
+MOST = 2.5
+serial = itertools.count()
+
+
+def new(url: str) -> str:
+    """An address that no cache knows."""
+    return url.replace("?", str(next(serial)), 1)
+
+
+def grows(step: Callable[[str], object], make: Callable[[int], str], size: int) -> float:
+    """How many times as long twice as much takes: 2 if the time is linear, 4 if it is quadratic; the least of several."""
+
+    def nanoseconds(number: int) -> int:
+        given = make(number)
+        started = thread_time_ns()
+        step(given)
+        return max(1, thread_time_ns() - started)
+
+    ratios: list[float] = []
+    while len(ratios) < 7 and (not ratios or min(ratios) > MOST):  # what disturbed one run spares another
+        one, two, four = (min(nanoseconds(factor * size) for _ in range(3)) for factor in (1, 2, 4))
+        ratios.append(max(two / one, four / two))
+    return min(ratios)
+
+
+STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {
+    "the place of dots": (place, lambda n: new("http://e.org/?.") + "1." * n + ".x.abcdefgh~", 40_000),
+    "the place of digits": (place, lambda n: new("http://e.org/?/v") + "1" * n + "/abcdefgh", 40_000),
+    "the place of versions": (place, lambda n: new("http://e.org/?") + "/1.1" * n + "/abcdefgh", 20_000),
+    "the words of an address": (address_words, lambda n: new("http://e.org/?") + "-a.b" * n, 40_000),
+    "shared words": (lambda text: shared(["mock"] * 32, text.split()), lambda n: "moc " * n, 40_000),
+    "no session": (strip_session, lambda n: new("http://e.org/?") + ";sid=a" * n, 20_000),
+    "ids": (strip_ids, lambda n: new("/?") + ";a9" * n, 20_000),
+    "a URL": (lambda url: join("http://e.org/", url), lambda n: new("?") + "/a" * n, 20_000),
+    "a URL of half an emoji": (
+        lambda url: url_token(url, "http://e.org/"),
+        lambda n: new("?\ud83d") + "ä" * n,
+        400,
+    ),
+    "a tag without end": (unreadable, lambda n: "<p" + " a=1" * n, 100_000),
+    "words of marks": (split_tokens, lambda n: "a\u0301" * n, 20_000),
+    "words of Han": (fold_text, lambda n: "漢字 " * n, 20_000),
+    "one word": (fold_text, lambda n: f"{next(serial)}\xe4\u2012" * n, 20_000),
+    "JSON": (lambda text: read_json(text, 10**6), lambda n: "[" + '{"a":["b"]},' * n + "1]", 4_000),
+    "JSON without end": (
+        lambda text: read_data([("application/json", text)]),
+        lambda n: '{"a":["b"],' * n,
+        9_000,
+    ),
+    "assignments": (
+        lambda text: read_data([("", text)]),
+        lambda n: f"__a__={{}};//{next(serial)}\n" * n,
+        2_000,
+    ),
+    "assignments without end": (lambda text: read_data([("", text)]), lambda n: "__a__={" * n, 9_000),
+    "empty mounts": (
+        lambda text: is_shell(3, parse(text)),
+        lambda n: "<app-root></app-root>" * n + "<p id=app>" * n,
+        1_500,
+    ),
+    "links": (lambda text: addresses(parse(text), "http://e.org/"), lambda n: "<a href=a>" * n, 4_000),
+    "roles": (lambda text: list(read_flat(parse(text))), lambda n: "<b role=search>x</b>" * n, 4_000),
+    "parts": (lambda text: extract(parse(text)), lambda n: "<nav><h1>x</h1></nav>" * n, 4_000),
+    "a page cut off": (lambda text: extract(parse(text)), lambda n: "<p>x" * n + "<a href='", 4_000),
+    "a comment without end": (
+        lambda text: extract(parse(text)),
+        lambda n: "<p>x" * n + "<!--" + "--! " * n,
+        4_000,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_of_reading_a_page_grows_in_proportion(name: str) -> None:
+    assert grows(*STEPS[name]) <= MOST
+
+
+#: A member of gzip whose file name never ends.
+NAMELESS = b"\x1f\x8b\x08\x08" + bytes([1] * 6)
+CLAIM = b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://e.org/\r\nContent-Length: 16000000\r\n\r\nx\r\n\r\n"
+
+
+def nested(count: int) -> bytes:
+    """Members of gzip that are never closed, each in a stored block of the one before."""
+    block = b"\x00\xff\xff\x00\x00"
+    return (b"\x1f\x8b\x08\x00" + bytes(6) + block + b'{"url":1}\n') * count
+
+
+#: What an archive is full of, and how many of it take some milliseconds.
+ARCHIVES: dict[str, tuple[type[Lines | Warc], Callable[[int], bytes], int]] = {
+    "names without end": (Warc, lambda n: gzip.compress(b"WARC/1.0\r\n\r\n")[:-9] + NAMELESS * n, 1_500),
+    "lines in names without end": (Lines, lambda n: NAMELESS * n, 1_500),
+    "members in members": (Lines, nested, 400),
+    "wrong lengths": (Warc, lambda n: CLAIM * n, 1_000),
+    "wrong lengths in one member": (Warc, lambda n: gzip.compress(CLAIM * n, 1), 1_000),
+    "empty members": (Lines, lambda n: gzip.compress(b"") * n, 1_500),
+    "flushed members": (Lines, lambda n: zlib.compress(b"", wbits=31)[:-8] * n, 1_000),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_reading_an_archive_grows_in_proportion(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.archive.streams.AGAIN", 1 << 16)  # bytes that are looked at again in any case
+    reader, make, size = ARCHIVES[name]
+
+    def step(path: str) -> None:
+        for _ in reader(Path(path)):
+            pass
+
+    def write(number: int) -> str:
+        path = tmp_path / str(number)
+        path.write_bytes(make(number))
+        return str(path)
+
+    assert grows(step, write, size) <= MOST

@@ -16,7 +16,6 @@ import xxhash
 __all__ = [
     "Hashes",
     "containment",
-    "count_different",
     "hash_octets",
     "hash_tokens",
     "mix",
@@ -133,13 +132,3 @@ def _sizes(a: Hashes, b: Hashes) -> tuple[int, int, int]:
     # np.unique sorts if it is asked for counts; else it fills a hash table, which takes many times as long.
     a, b = (np.unique(hashes, return_counts=True)[0] for hashes in (a, b))
     return len(a), len(b), len(np.intersect1d(a, b, assume_unique=True))
-
-
-def count_different(hashes: Hashes) -> int:
-    """How many different ones there are.  O(n log n).
-
-    >>> count_different(np.array([3, 1, 3], np.uint64))
-    2
-    """
-    ordered = np.sort(hashes)
-    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(hashes) > 0)

@@ -37,7 +37,7 @@ from pyspark.sql import SparkSession
 from dedup.spark import clusters, fingerprints, near_pairs, unique, verdicts
 from dedup.spark.cleaning import Spark
 from dedup.spark.filtered import TURN, filtered
-from dedup.spark.pages import asked
+from dedup.spark.pages import task_of
 from dedup.spark.verdicts import verdicts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("default")]
@@ -249,7 +249,7 @@ def test_every_setting_arrives_in_a_task(monkeypatch: pytest.MonkeyPatch, tmp_pa
     turn = pa.array([(0, "", 0, 0)], TURN)
 
     def judge(name: str, value: Any) -> None:
-        found = asked({"text": "body", name: value})  # type: ignore[misc]
+        found = task_of({"text": "body", name: value})  # type: ignore[misc]
         packed = pack(*fingerprint(page, found.detector))
         rows = pa.RecordBatch.from_pydict({"id": ["0:0"], "url": [page.url], "packed": [packed]})
         assert [batch["status"].to_pylist() for batch in verdicts_of([rows], found.settings)] == [["new"]]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.droplog.course import Missed, read_missed
+from dedup.droplog.course import Loss, read_missed
 from dedup.filter import Counts
 from dedup.filter.unreached import Unreached
 from dedup.page.html import Page, parse
@@ -101,5 +101,5 @@ def test_the_course_tells_what_the_last_run_has_not_reached(tmp_path: Path) -> N
     path = tmp_path / "course"
     line = '{{"urls": {}, "sampled": 3, "new": 1, "low": 0, "high": 7}}\n'.format
     path.write_text(line(5) + '{"urls": 1}\n' + line(-1) + line(8) + line('"x"'))
-    assert read_missed([path]) == Missed(8, 3, 1, 0, 7)
+    assert read_missed([path]) == Loss(8, 3, 1, 0, 7)
     assert read_missed([tmp_path / "none"]) is None

@@ -22,7 +22,7 @@ from dedup.files import make_private
 __all__ = [
     "SUFFIX",
     "Course",
-    "Missed",
+    "Loss",
     "Step",
     "Thresholds",
     "pause",
@@ -71,7 +71,7 @@ class Step(NamedTuple):
     duplicates: int
 
 
-class Missed(NamedTuple):
+class Loss(NamedTuple):
     """The URLs that one run has met on near-duplicates only, and never asked for."""
 
     urls: int
@@ -95,7 +95,7 @@ class Course:
         """Adds a line of the counts so far."""
         self._add({"pages": pages, "duplicates": duplicates})
 
-    def end(self, missed: Missed) -> None:
+    def end(self, missed: Loss) -> None:
         """Adds a line of what was not reached."""
         self._add(missed._asdict())
 
@@ -146,12 +146,12 @@ def read_steps(paths: Iterable[Path]) -> Iterator[Step]:
             before[run] = counts
 
 
-def read_missed(paths: Iterable[Path]) -> Missed | None:
+def read_missed(paths: Iterable[Path]) -> Loss | None:
     """What the run that ended last has not reached; None if no run tells."""
     found = None
     for line in _lines(paths):
         with suppress(*_WRONG):
-            told = Missed(*(int(line[name]) for name in Missed._fields))
+            told = Loss(*(int(line[name]) for name in Loss._fields))
             found = told if min(told) >= 0 else found
     return found
 

@@ -1,7 +1,7 @@
 """What a link is expected to bring: the rates of its groups, of pages whose names it repeats, and of its parameters."""
 
 from dedup.links.address import Address, address
-from dedup.links.met import Met
+from dedup.links.memory import Memory
 from dedup.links.rates import Count, Rates, logit, sigmoid
 
 __all__ = ["Yields", "lot_of", "name_of", "names_of", "names_of_parameter", "repeats_of"]
@@ -15,7 +15,7 @@ class Yields:
 
     def __init__(self) -> None:
         self.rates = Rates()
-        self.met = Met()
+        self.met = Memory()
 
     def rate(self, parts: Address) -> tuple[float, str]:
         """The share of downloads like this that brings new content; the parameter that decides it, "" if groups do."""

@@ -64,7 +64,7 @@ class Timeline(Component):
         if self._course is not None and self.filter is not None:
             get, names = self.crawler.stats.get_value, ("sampled", "new", "contents_low", "contents_high")
             sample = (get(f"dedup/unreached/{name}", 0) for name in names)
-            self._course.end(course.Missed(self.filter.unreached.count(), *sample))
+            self._course.end(course.Loss(self.filter.unreached.count(), *sample))
 
 
 class KeepText(Component):

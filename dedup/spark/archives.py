@@ -17,7 +17,7 @@ from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.page.html import Page
 from dedup.settings import Types
 from dedup.spark.fingerprints import ARROW, NAMES, PRINT, arrays, printed
-from dedup.spark.pages import Given, asked
+from dedup.spark.pages import Options, task_of
 
 __all__ = ["ORDER", "archives", "captures"]
 
@@ -47,7 +47,7 @@ def archives(
     Inputs are paths that every worker can read, one task each.  What is no page, and what is damaged, is left out.
     A page's id is the number of its input and that of its place there, from 0: "0:17".  The first fetched comes first.
     """
-    wanted = asked(cast(Given, settings))
+    wanted = task_of(cast(Options, settings))
     found = captures(spark, inputs, types, wanted.detector, wanted.plan.scope)
     return found.where("facts is null").select(NAMES)
 

@@ -23,7 +23,7 @@ from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.index.entry import scope_mask, storable_url
 from dedup.page.html import Page
 from dedup.page.urls import host
-from dedup.spark.pages import Given, asked, selected
+from dedup.spark.pages import Options, selected, task_of
 
 __all__ = ["NAMES", "PRINT", "arrays", "fingerprints", "printed", "prints_of"]
 
@@ -52,7 +52,7 @@ ARROW = {
 NAMES = ["id", "url", "order", *(field.name for field in PRINT)]
 
 
-def fingerprints(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
+def fingerprints(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     """The fingerprints of a table of pages, a row each: what all else here is made from.
 
     Columns are given by their names: one of ``html`` (strings or binary, of which ``encoding`` is the character set
@@ -65,17 +65,17 @@ def fingerprints(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
 
     Raises TypeError, ValueError and `SettingsError` for what can't be meant, before anything is computed.
     """
-    columns, _, detector, plan = asked(given)
+    columns, _, detector, plan = task_of(given)
     table = selected(pages, columns)
     make = partial(_made, kind=columns.kind, detector=detector, scope=plan.scope)
     passed = [table.schema[name] for name in ("id", "url", "order")]
     return table.mapInArrow(make, StructType([*passed, *PRINT]))
 
 
-def prints_of(pages: DataFrame, given: Given) -> DataFrame:
+def prints_of(pages: DataFrame, given: Options) -> DataFrame:
     """The fingerprints of a table, which may be those already."""
     if isinstance(pages, DataFrame) and pages.columns == NAMES:
-        if any(asked(given).columns):
+        if any(task_of(given).columns):
             raise TypeError("pages are fingerprints already, whose columns have no other names")
         return pages
     return fingerprints(pages, **given)

@@ -21,12 +21,12 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 from dedup.spark.contents import contents, hashes, kept_by_spark, node
 from dedup.spark.fingerprints import prints_of
-from dedup.spark.pages import Given, asked
+from dedup.spark.pages import Options, task_of
 
 __all__ = ["clusters", "links", "near_pairs"]
 
 
-def near_pairs(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
+def near_pairs(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     """All pairs of pages that the method finds, such as those within ``max_distance`` bits: a row each.
 
     ``left`` and ``right`` are ids, the earlier page first; ``distance`` is in bits of the simhash, ``resemblance`` is
@@ -35,11 +35,11 @@ def near_pairs(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
 
     Arguments and errors are those of `fingerprints`.
     """
-    found = _pairs(contents(kept_by_spark(prints_of(pages, given))), asked(given).detector)
+    found = _pairs(contents(kept_by_spark(prints_of(pages, given))), task_of(given).detector)
     return found.drop("node", "other")
 
 
-def clusters(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
+def clusters(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     """Of each page, by its ``id``, the ``cluster``: the id of the first page that belongs with it; its own, if none does.
 
     Pages belong together that are near pairs and duplicates, and, chain by chain, all that belong with these.  So a
@@ -50,7 +50,7 @@ def clusters(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
     """
     prints = kept_by_spark(prints_of(pages, given))
     found = contents(prints)
-    pairs = _pairs(found, asked(given).detector).where("duplicate").select("node", "other").toArrow()
+    pairs = _pairs(found, task_of(given).detector).where("duplicate").select("node", "other").toArrow()
     ordered = found.select("node", "id", "order").orderBy("order").drop("order").toArrow()
     nodes = ordered["node"].to_numpy()
     by_node = nodes.argsort()

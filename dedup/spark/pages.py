@@ -12,7 +12,7 @@ from dedup.batch.pages import Settings, open
 from dedup.fingerprint.detector import Detector
 from dedup.settings import IndexSettings
 
-__all__ = ["Asked", "Columns", "Given", "asked", "selected"]
+__all__ = ["Columns", "Options", "Task", "selected", "task_of"]
 
 #: Of which types a column may be, and that in words.
 TYPES: dict[str, tuple[tuple[DataType, ...], str]] = {
@@ -24,7 +24,7 @@ TYPES: dict[str, tuple[tuple[DataType, ...], str]] = {
 }
 
 
-class Given(Settings, total=False):
+class Options(Settings, total=False):
     """What a caller says of a table: the names of its columns, and the settings of `dedup.open`."""
 
     html: str
@@ -58,8 +58,8 @@ class Columns(NamedTuple):
         return sql.col(_quoted(self.id or self.url or "id")).cast("string")
 
 
-class Asked(NamedTuple):
-    """What is asked for."""
+class Task(NamedTuple):
+    """What is to be done, by what a caller says."""
 
     columns: Columns
     settings: Settings
@@ -67,12 +67,12 @@ class Asked(NamedTuple):
     plan: IndexSettings
 
 
-def asked(given: Given) -> Asked:
+def task_of(given: Options) -> Task:
     """Raises `SettingsError`, or TypeError for a setting that there is none of."""
     columns = {name: value for name, value in given.items() if name in Columns._fields}
     settings: Any = {name: value for name, value in given.items() if name not in columns}
     with open(**settings) as pages:
-        return Asked(Columns(**cast(Any, columns)), settings, pages.detector, pages.settings)
+        return Task(Columns(**cast(Any, columns)), settings, pages.detector, pages.settings)
 
 
 def selected(pages: DataFrame, columns: Columns) -> DataFrame:

@@ -23,7 +23,7 @@ from dedup.fingerprint.detector import Detector
 from dedup.spark.contents import contents, hashes, kept_by_spark, node
 from dedup.spark.fingerprints import prints_of
 from dedup.spark.near import links
-from dedup.spark.pages import Given, asked
+from dedup.spark.pages import Options, task_of
 
 __all__ = ["duplicates", "placed_by", "unique", "verdicts"]
 
@@ -39,7 +39,7 @@ SCHEMA = (
 )
 
 
-def verdicts(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
+def verdicts(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     """The verdict on each page, in the columns of `SCHEMA`.
 
     They are what `dedup.Pages.add` says of the same pages, one after another in their order, however the table is
@@ -48,7 +48,7 @@ def verdicts(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
     Arguments and errors are those of `fingerprints`; and `DedupError` if two rows have one id, or one has none.  Some of
     the work is done at once: the driver gets about 100 bytes of each different content.
     """
-    _, settings, detector, plan = asked(given)
+    _, settings, detector, plan = task_of(given)
     prints = kept_by_spark(prints_of(pages, given))
     _check_ids(prints)
     found = contents(prints)
@@ -84,18 +84,18 @@ def _said(rows: DataFrame, **values: str) -> DataFrame:
     )
 
 
-def duplicates(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
+def duplicates(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     """The pages that are near-duplicates of kept ones: what `verdicts` says of them."""
     return verdicts(pages, **given).where("status = 'duplicate'")
 
 
-def unique(pages: DataFrame, **given: Unpack[Given]) -> DataFrame:
+def unique(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     """The rows of a table that are no near-duplicates of kept ones, as they are.
 
     Arguments and errors are those of `verdicts`.
     """
     dropped = duplicates(pages, **given).select(sql.col("id").alias("__dropped"))
-    return pages.join(dropped, asked(given).columns.id_column == sql.col("__dropped"), "left_anti")
+    return pages.join(dropped, task_of(given).columns.id_column == sql.col("__dropped"), "left_anti")
 
 
 def placed_by(prints: DataFrame, found: DataFrame, detector: Detector, *, shares_chrome: bool) -> DataFrame:

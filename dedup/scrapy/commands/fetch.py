@@ -21,7 +21,7 @@ from dedup.scrapy.compat import crawler_process
 from dedup.scrapy.doorkeeper import ASKED, ORDER, Doorkeeper, Refused
 from dedup.scrapy.robots import replace as replace_robots
 
-__all__ = ["Door", "Missed", "fetch", "fetch_pages"]
+__all__ = ["Door", "Miss", "fetch", "fetch_pages"]
 
 #: Settings in place of the project's, so that the crawl neither judges pages nor writes anything.
 _SETTINGS: dict[str, Any] = {
@@ -54,7 +54,7 @@ class Door(NamedTuple):
     anywhere: bool = False  #: any host that a redirect leads to, and any address
 
 
-class Missed(NamedTuple):
+class Miss(NamedTuple):
     """Why a page could not be had."""
 
     why: str
@@ -68,7 +68,7 @@ class _Fetcher(Spider):
     urls: Collection[str]
     internal: bool
     received: Callable[[str, Response], None]
-    failed: Callable[[str, Missed], None]
+    failed: Callable[[str, Miss], None]
     left: dict[str, None]  #: URLs of which nothing is known yet
 
     async def start(self) -> AsyncIterator[Request]:
@@ -84,7 +84,7 @@ class _Fetcher(Spider):
     def _failed(self, failure: Failure) -> None:
         url = failure.request.meta[ASKED]  # type: ignore[attr-defined]
         self.left.pop(url, None)
-        self.failed(url, Missed(self._why(failure.value), isinstance(failure.value, Refused)))
+        self.failed(url, Miss(self._why(failure.value), isinstance(failure.value, Refused)))
 
     def _why(self, error: BaseException | None) -> str:
         kind = type(error).__name__
@@ -103,7 +103,7 @@ def fetch(
     urls: Collection[str],
     settings: Settings,
     received: Callable[[str, Response], None],
-    failed: Callable[[str, Missed], None],
+    failed: Callable[[str, Miss], None],
     *,
     door: Door,
     seconds: float,
@@ -133,12 +133,12 @@ def fetch(
         own.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", Doorkeeper, ORDER)
     left = dict.fromkeys(url for url in urls if _is_url(url))
     for url in set(urls) - left.keys():
-        failed(url, Missed("it is no URL"))
+        failed(url, Miss("it is no URL"))
     process = crawler_process(own)
     process.crawl(_Fetcher, urls=[*left], internal=door.internal, received=received, failed=failed, left=left)
     process.start()
     for url in left:
-        failed(url, Missed(f"it was not reached within {seconds:g} seconds"))
+        failed(url, Miss(f"it was not reached within {seconds:g} seconds"))
 
 
 def fetch_pages(
@@ -150,7 +150,7 @@ def fetch_pages(
     """
     urls = [source for source in sources if source.startswith(("http://", "https://"))]
     pages: dict[str, tuple[str, str]] = {}
-    missed: dict[str, Missed] = {}
+    missed: dict[str, Miss] = {}
 
     def received(url: str, response: Response) -> None:
         html = response.text if isinstance(response, TextResponse) else decode(response.body)

@@ -19,7 +19,7 @@ from dedup.filter import Outcome
 from dedup.filter.stats import count
 from dedup.links import Link, Links
 from dedup.links.address import digest
-from dedup.links.met import Met
+from dedup.links.memory import Memory
 from dedup.links.state import read_state, write_state
 from dedup.page.links import targets
 from dedup.printing import inert
@@ -74,7 +74,7 @@ class LinksMiddleware(Component):
             return
         self.options = options
         self.links = Links(**vars(options))
-        self._offered = Met()  # the URLs of requests, and of links on pages that were harvested
+        self._offered = Memory()  # the URLs of requests, and of links on pages that were harvested
         self._short: dict[int, None] = {}  # digests of short pages
         self._repeats: WeakSet[Response] = WeakSet()  # short pages that were met before
         self._came_back: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # judged, but not yet parsed

@@ -11,7 +11,7 @@ from dedup.fingerprint.detector import Detector
 from dedup.page.limits import UNREADABLE
 from dedup.page.urls import host
 from dedup.printing import inert, many
-from dedup.scrapy.commands.fetch import Door, Missed, fetch
+from dedup.scrapy.commands.fetch import Door, Miss, fetch
 from dedup.scrapy.commands.terminal import complain
 
 __all__ = ["refetch"]
@@ -32,7 +32,7 @@ def refetch(
     ``done`` is called after each page.  Says which hosts are asked, and what could not be had.
     """
     words: dict[str, Text] = {}
-    missed: Counter[Missed] = Counter()
+    missed: Counter[Miss] = Counter()
 
     def received(url: str, response: Response) -> None:
         done()
@@ -41,7 +41,7 @@ def refetch(
             if page.reason not in UNREADABLE:
                 words[url] = Text(page.tokens, page.chrome, page.data)
 
-    def failed(url: str, why: Missed) -> None:
+    def failed(url: str, why: Miss) -> None:
         done()
         missed[why] += 1
 

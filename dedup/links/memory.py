@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
-__all__ = ["Met"]
+__all__ = ["Memory"]
 
 #: How many digests are remembered, about 140 bytes each: three of most pages.  The least recently met one goes.
 MAX_MET = 200_000
 
 
-class Met:
+class Memory:
     """Digests, and for some of them two numbers."""
 
     def __init__(self, most: int = MAX_MET) -> None:

@@ -294,6 +294,14 @@ def test_a_file_that_is_renamed_in_a_folder_is_told(tmp_path: Path) -> None:
         Cleaning([str(folder)], str(kept)).run()
 
 
+def test_what_is_written_in_a_folder_that_is_read_is_none_of_it(tmp_path: Path) -> None:
+    (tmp_path / "0.html").write_text("<p>" + words(0))
+    for _ in range(2):
+        kept = tmp_path / "kept.warc"
+        assert Cleaning([str(tmp_path)], str(kept)).run().stats["dedup/new"] == 1
+        kept.unlink()
+
+
 @pytest.mark.parametrize("name", ["kept.jsonl", "kept.warc"])
 def test_an_input_that_changes_while_it_is_copied_is_told(name: str, tmp_path: Path) -> None:
     path = source(tmp_path / "pages.warc")

@@ -17,7 +17,8 @@ SUFFIXES = (".html", ".htm", ".xhtml")
 class Folder:
     """Reads the HTML files in a folder and those below it, in the order of their paths.
 
-    Links to elsewhere are not followed; they, and files of other names, are items without a page.
+    Links to elsewhere are not followed; they, and files of other names, are items without a page.  What a cleaning writes
+    meanwhile in a folder of its own is none of it.
 
     A page at docs/index.html has the URL http://localhost/docs/index.html.
     """
@@ -33,7 +34,7 @@ class Folder:
             yield self.path
             return
         for folder, folders, names in os.walk(self.path):
-            folders.sort()
+            folders[:] = sorted(name for name in folders if not _is_of_a_cleaning(Path(folder, name)))
             for name in sorted(names):
                 yield Path(folder, name)
 
@@ -65,3 +66,7 @@ class Folder:
             below = file.name if file == self.path else file.relative_to(self.path).as_posix()
             address = quote(os.fsencode(below), safe="/")
             yield Item(file, Capture(f"http://localhost/{address}", body))
+
+
+def _is_of_a_cleaning(folder: Path) -> bool:
+    return folder.name.endswith(".part") and (folder / "journal").exists()

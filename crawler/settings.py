@@ -47,6 +47,9 @@ DEDUP_SHARD = None
 # Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such as PDFs
 # and images, which are duplicates only if they are equal.
 DEDUP_TYPES = "html"
+# Requests may carry different values under these keys, and their pages are compared all the same.  Allowed: a
+# tuple of keys of cb_kwargs and meta.
+DEDUP_IGNORE_CARRIED = ()
 # If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any other,
 # as lists of URLs may want it.
 DEDUP_KEEP_START = True

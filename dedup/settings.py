@@ -55,6 +55,8 @@ class CrawlSettings(Group):
     types: Types = setting("html", Choice(get_args(Types)),
         'Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such '
         "as PDFs and images, which are duplicates only if they are equal.")
+    ignore_carried: tuple[str, ...] = setting((), Texts("a tuple of keys of cb_kwargs and meta"),
+        "Requests may carry different values under these keys, and their pages are compared all the same.")
     keep_start: bool = setting(True, Flag(),
         "If true, a URL with which the crawl begins is kept whatever it shows; if not, it is judged like any "
         "other, as lists of URLs may want it.")

@@ -224,10 +224,10 @@ async def test_a_fault_that_one_page_brings_out_is_no_matter_to_others(
             await run.claim(page)
         claim = run.index.claim
 
-        async def stumble(page_id: str, url: str, content: Any) -> Any:
+        async def stumble(page_id: str, url: str, content: Any, carried: int) -> Any:
             if page_id == "b":
                 raise FAULT
-            return await claim(page_id, url, content)
+            return await claim(page_id, url, content, carried)
 
         run.index.claim = stumble  # type: ignore[method-assign]
         run.index.error = None

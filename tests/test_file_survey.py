@@ -36,11 +36,6 @@ FILE_DAMAGES: dict[str, tuple[str, str, str]] = {
     "a time that is text": ("UPDATE pages SET filed = 'now' WHERE number = 3", TYPES, "row 3"),
     "a time before 1970": ("UPDATE pages SET filed = -1 WHERE number = 3", TYPES, "-1"),
     "no run": ("UPDATE pages SET run = '' WHERE number = 3", TYPES, "run"),
-    "another scope": (
-        "UPDATE pages SET scope = x'0000000000000001' WHERE number = 3",
-        "pages of a wrong scope",
-        "row 3",
-    ),
     "a page id twice": (
         """CREATE TABLE p AS SELECT * FROM pages; DROP TABLE pages; ALTER TABLE p RENAME TO pages;
         UPDATE pages SET page_id = 'id 1' WHERE number = 3""",

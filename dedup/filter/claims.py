@@ -69,6 +69,7 @@ class _Aside:
     page_id: str
     url: str
     fingerprint: Fingerprint
+    carried: int
     done: bool = False  # its output was handed over meanwhile
     filing: asyncio.Task[None] | None = None
 
@@ -100,17 +101,17 @@ class Claimant:
         self._filing: asyncio.Task[None] | None = None
         self._told = ("", 0.0)
 
-    async def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
+    async def claim(self, page_id: str, url: str, fingerprint: Fingerprint, carried: int = 0) -> Verdict:
         """The verdict on a page, which is "unjudged" where the index has none to give."""
         if self._aside and fingerprint.reason is None:
             await self._file_those_like(fingerprint)
             if self._aside and self._is_away:
-                self._set_aside(page_id, url, fingerprint)
+                self._set_aside(_Aside(page_id, url, fingerprint, carried))
                 return Verdict("unjudged", reason="index")
         pauses = _pauses()
         while True:
             try:
-                verdict = await self._index.claim(page_id, url, fingerprint)
+                verdict = await self._index.claim(page_id, url, fingerprint, carried)
             except Exception as error:  # noqa: BLE001 (no fault of ours may cost a page)
                 failure = self._tell(error, f"Kept {inert(url)}: it can't be claimed")
                 match RESPONSES[self._policy, failure]:
@@ -121,7 +122,7 @@ class Claimant:
                         continue
                     case Response.SET_ASIDE:
                         self._is_away = True
-                        self._set_aside(page_id, url, fingerprint)
+                        self._set_aside(_Aside(page_id, url, fingerprint, carried))
                     case Response.STOP if isinstance(error, DedupError) and not self._stopped:
                         self._stopped = True
                         self._stop(error)
@@ -134,11 +135,11 @@ class Claimant:
 
     # --- What is set aside
 
-    def _set_aside(self, page_id: str, url: str, fingerprint: Fingerprint) -> None:
+    def _set_aside(self, page: _Aside) -> None:
         if len(self._aside) >= MAX_ASIDE:
             count(self._stats, "late/never")
             return
-        self._aside.setdefault(page_id, _Aside(page_id, url, fingerprint))
+        self._aside.setdefault(page.page_id, page)
         if self._filing is None or self._filing.done():
             self._filing = asyncio.create_task(self._file_later())
 
@@ -194,7 +195,7 @@ class Claimant:
         try:
             if not await self._file_those_like(page.fingerprint, page):
                 return
-            verdict = await self._index.claim(page_id, page.url, page.fingerprint)
+            verdict = await self._index.claim(page_id, page.url, page.fingerprint, page.carried)
         except Exception as error:  # noqa: BLE001 (told, with its traceback)
             match self._tell(error, f"Not filed: {inert(page.url)}, which was kept"):
                 case Failure.AWAY:

@@ -92,7 +92,7 @@ class Filter:
         if self._asked.shows(visit.page_id, fingerprint.simhash):
             verdict = Verdict("unjudged", reason="asked_again")
         else:
-            verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint)
+            verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint, visit.carried)
         if verdict.status == "same" and fingerprint.simhash is not None:
             self._watch.met_again(visit.page_id, fingerprint.simhash)
         spend(self.stats, "fingerprint", read - started)

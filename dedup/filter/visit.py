@@ -32,6 +32,7 @@ class Visit:
     links: Callable[[], Sequence[str]] = tuple  #: gives the URLs that it links to
     origin: Any = None  #: what `Crawl.fetch_again` takes; None: the page can't be fetched again
     fingerprint: Fingerprint | None = None  #: if it was made already, elsewhere
+    carried: int = 0  #: stands for what its request carries: pages are compared only where it is equal
     #: Gives the bytes that are read, if nothing else is; of a body that was met before, `read` is called only in need.
     body: Callable[[], Body | None] = lambda: None
 

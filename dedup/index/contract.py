@@ -113,8 +113,11 @@ class Index(ABC):
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         await self.close(finished=kind is None)
 
-    async def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
+    async def claim(self, page_id: str, url: str, fingerprint: Fingerprint, carried: int = 0) -> Verdict:
         """Judges a page and, if it is new, files it as pending, in one step.
+
+        ``carried`` is a number of 64 bits that stands for whatever else is handed over with the page: pages are compared
+        only where it is equal.
 
         Raises `IndexUnavailableError` if the store can't answer; then nothing is known of the page.
         """
@@ -126,7 +129,7 @@ class Index(ABC):
             storable_id(page_id),
             url,
             fingerprint.simhash,
-            scope_mask(self.settings.scope, url),
+            scope_mask(self.settings.scope, url) ^ carried,
             fingerprint.digest,
             fingerprint.bands,
             fingerprint.sketch,

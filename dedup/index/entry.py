@@ -25,7 +25,7 @@ class Entry(NamedTuple):
     page_id: str  #: as it is filed (see `storable_id`)
     url: str
     simhash: int
-    scope: int
+    scope: int  #: see `scope_mask`; what is handed over with the page is mixed in
     digest: int
     bands: tuple[int, ...]  #: () where pages are found by their simhashes
     sketch: bytes
@@ -35,9 +35,9 @@ class Entry(NamedTuple):
     called: Called = UNCALLED  #: what its heading and its address call it
 
     @property
-    def content(self) -> tuple[int, bytes]:
-        """What pages have in common whose tokens are equal."""
-        return self.digest, self.sketch
+    def content(self) -> tuple[int, bytes, int]:
+        """What pages have in common whose tokens are equal, and what is handed over with them."""
+        return self.digest, self.sketch, self.scope
 
     @property
     def keys(self) -> tuple[int, ...]:

@@ -72,6 +72,7 @@ class Hosts:
         self._changed: dict[str, Chrome] = {}
         self._saving: dict[str, Chrome] = {}
         self._learned: Counter[str] = Counter()  # by the page id of the kept page
+        self._contents: dict[tuple[str, int], None] = {}  # that were learned last, by host and digest
         self._copies: Counter[str] = Counter()  # that were not learned, by host
 
     def table(self, name: str) -> Chrome:
@@ -138,9 +139,15 @@ class Hosts:
         """A page was kept.
 
         If it ``is_copy``, it is kept only because its host is not known yet, and resembles a page that is called
-        the same: of such pages some are not learned, or else what they share would be chrome.
+        the same: of such pages some are not learned, or else what they share would be chrome.  Nor is a content that
+        is kept once more, since something else was handed over with it.
         """
         name = host(url)
+        if (content := (name, page.digest)) in self._contents:
+            return
+        self._contents[content] = None
+        if len(self._contents) > MAX_LEARNED:
+            del self._contents[next(iter(self._contents))]
         if is_copy and self._copies[name] < KNOWN:
             self._copies[name] += 1
             return

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dedup.fingerprint.chrome import Chrome
-from dedup.index.entry import Entry, scope_mask
+from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 
@@ -98,8 +98,6 @@ def unsound(parameters: Parameters, name: str, entry: Entry) -> Finding | None:
     """What is wrong with a page that can be read."""
     if wrong := parameters.flaw(entry):
         return Finding("unreadable pages", f"{name}: {wrong}")
-    if entry.scope != scope_mask(parameters.scope, entry.url):
-        return Finding("pages of a wrong scope", f"{name}: its scope is not that of its URL")
     return None
 
 

@@ -20,6 +20,7 @@ from dedup.errors import DedupError, IndexInUseError, SettingsError
 from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.printing import inert
+from dedup.scrapy.carried import Carried
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component
 from dedup.scrapy.engine import Engine
@@ -77,6 +78,7 @@ class NearDuplicateMiddleware(Component):
             self.settings = options.crawl
             self._scheduled = Slot(self.crawler, self._leave, self.filter.end_doubts)
             self._lines = Lines(self.crawler, self.settings.show_all)
+            self._carried = Carried(self.filter.stats, self.settings.ignore_carried)
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
                 error = DedupError(f"the filter can't start: {type(error).__name__}: {inert(str(error))}")
@@ -135,6 +137,7 @@ class NearDuplicateMiddleware(Component):
             detector=detector,
             keep_start=self.settings.keep_start,
             keep_text=self.settings.keep_text,
+            carried=self._carried.number(request),
         )
         outcome = await self.filter.judge(page)
         remember(response, outcome)
@@ -214,6 +217,7 @@ class NearDuplicateMiddleware(Component):
             # What is left to be crawled is in the JOBDIR, if there is one; else it is lost.
             await filter.close(finished=reason == "finished" or bool(self.crawler.settings.get("JOBDIR")))
             leave_run(self.crawler.settings, filter.index.run)
+            self._carried.close()
             text = summary(self.crawler.stats.get_stats(), str(filter.log.path or ""))
             self._logger.info("Near-duplicate filter: %s", text)
 

@@ -57,6 +57,13 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
             f"  own       {count('own_content'):,} new ones resemble another page, but what is their own differs"
             + (f"; of {unknown:,} of them the host was not yet known" if unknown else "")
         )
+    if count("carries"):
+        different = count("carries/different")
+        yield (
+            f"  carried   with {many(count('carries'), 'page')} the requests carried data of the spider, {different:,} "
+            f"different: {stats.get('dedup/carries/keys', '')}. Pages are compared only where it is equal, but for "
+            "the keys in DEDUP_IGNORE_CARRIED"
+        )
     if count("crowded"):
         yield f"  crowded   {count('crowded'):,} of the kept ones resemble too many pages to be compared with all of them"
     yield f"  dropped   {many(count('dropped'), 'near-duplicate')}"

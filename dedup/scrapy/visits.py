@@ -96,8 +96,9 @@ def visit(
     detector: Detector,
     keep_start: bool,
     keep_text: bool = False,
+    carried: int = 0,
 ) -> Visit:
-    """A page as the filter takes it; the keywords are the settings of these names."""
+    """A page as the filter takes it; the keywords are the settings of these names, and what its request carries."""
     referer, depth = request.headers.get("Referer"), request.meta.get("depth")
     return Visit(
         page_id(crawler, request),
@@ -111,6 +112,7 @@ def visit(
         asked=request.meta.get("redirect_urls", [""])[0],
         links=lambda: linked(response),
         origin=request,
+        carried=carried,
         body=lambda: None if keep_text else _body(response),  # texts are kept of all pages, so all are read
     )
 

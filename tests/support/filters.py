@@ -59,13 +59,13 @@ class FailingIndex(LocalIndex):
         if self.error is not None:
             raise self.error
 
-    async def claim(self, page_id: str, url: str, fingerprint: Fingerprint) -> Verdict:
+    async def claim(self, page_id: str, url: str, fingerprint: Fingerprint, carried: int = 0) -> Verdict:
         self._ask()
         if held := self.held.get(page_id):
             self.waiting.add(page_id)
             await held.wait()
             self.waiting.discard(page_id)
-        return await super().claim(page_id, url, fingerprint)
+        return await super().claim(page_id, url, fingerprint, carried)
 
     async def annul(self, page_id: str) -> bool:
         self._ask()

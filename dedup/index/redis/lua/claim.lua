@@ -104,7 +104,8 @@ local function is_unlike(stored, sketch_at, floor)
 end
 
 local function same_content(stored)
-  return stored:sub(DIGEST_AT, DIGEST_END) == record:sub(DIGEST_AT, DIGEST_END) and sketch_of(stored) == own_sketch
+  return stored:sub(DIGEST_AT, DIGEST_END) == record:sub(DIGEST_AT, DIGEST_END)
+    and stored:sub(SCOPE_AT, SCOPE_END) == own_scope and sketch_of(stored) == own_sketch
 end
 
 local held = {[id_bucket] = redis.call('GET', id_bucket) or ''} -- what is in buckets, where all of it was read

@@ -1,0 +1,144 @@
+"""What a request carries to its callback: ``cb_kwargs``, and the keys of ``meta`` that no framework puts there.
+
+A callback that is handed a half-made item makes another item of the same page for each.  So pages are compared only
+where their requests carried equal data.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from secrets import randbits
+
+from scrapy import Request
+
+from dedup.filter import Stats
+from dedup.filter.stats import count
+from dedup.printing import inert
+from dedup.scrapy.digests import digest
+
+__all__ = ["Carried"]
+
+#: Keys of meta that say how a page is fetched, and those that Scrapy, its plug-ins and this filter put there.
+_KNOWN = frozenset(
+    {
+        "_auth_proxy",
+        "_callback",
+        "_depth",
+        "_dont_cache",
+        "_scheme_proxy",
+        "allow_offsite",
+        "bindaddress",
+        "cache_timestamp",
+        "cached_response",
+        "cookiejar",
+        "depth",
+        "depth_reset",
+        "ftp_local_filename",
+        "ftp_passive",
+        "ftp_password",
+        "ftp_user",
+        "http_auth_domain",
+        "http_pass",
+        "http_user",
+        "impersonate",
+        "impersonate_args",
+        "is_secure",
+        "is_start_request",
+        "link_text",
+        "max_retry_times",
+        "priority_adjust",
+        "proxy",
+        "proxy_retry_times",
+        "referrer_policy",
+        "rule",
+        "verbatim_url",
+    }
+)
+_PREFIXES = (
+    "_ban",
+    "_retry",
+    "_rotating_prox",
+    "_scrapy_poet",
+    "_splash",
+    "_zyte",
+    "autothrottle_",
+    "crawlera",
+    "dedup",
+    "deltafetch_",
+    "dont_",
+    "download_",
+    "handle_httpstatus",
+    "playwright",
+    "pyppeteer",
+    "redirect_",
+    "retry_",
+    "scrapy_poet",
+    "scrapy-zyte",
+    "selenium",
+    "splash",
+    "zyte_",
+)
+#: How many values, in all and of each key, and how many keys are told apart for the summary.
+MAX_VALUES, MAX_KEYS = 10_000, 30
+#: How many keys the summary names.
+NAMED = 5
+
+
+@lru_cache(maxsize=1000)
+def is_known(key: object) -> bool:
+    """Whether a key of meta is none of the user's data.
+
+    >>> is_known("download_slot"), is_known("item")
+    (True, False)
+    """
+    return isinstance(key, str) and (key in _KNOWN or key.startswith(_PREFIXES))
+
+
+class Carried:
+    """Tells what requests carry by a number each, and counts it; nothing of it is held in memory."""
+
+    def __init__(self, stats: Stats, ignored: Iterable[str] = ()) -> None:
+        """``ignored`` are keys that don't matter."""
+        self._stats = stats
+        self._ignored = frozenset(ignored)
+        self._values = set[int]()
+        self._by_key = defaultdict[str, set[int]](set)
+
+    def number(self, request: Request) -> int:
+        """A number that requests share if what they carry is equal, here and in other processes; 0 if it is nothing.
+
+        What can't be looked through, such as a response, or is very large, is equal to nothing.
+        """
+        found = dict(self._numbers(request))
+        if not found:
+            return 0
+        number = 0 if None in found.values() else digest(found) or 0
+        number = number or randbits(63) + 1
+        count(self._stats, "carries")
+        _note(self._values, number)
+        for name, value in found.items():
+            if name in self._by_key or len(self._by_key) < MAX_KEYS:
+                _note(self._by_key[name], value or number)
+        return number
+
+    def _numbers(self, request: Request) -> Iterator[tuple[str, int | None]]:
+        """The keys that count, and the digests of their values; None for what can't be looked through."""
+        for key, value in request.cb_kwargs.items():
+            if key not in self._ignored:
+                yield f"cb_kwargs {key}", digest(value)
+        for key, value in request.meta.items():
+            if not is_known(key) and key not in self._ignored:
+                yield f"meta {key}", digest(value)
+
+    def close(self) -> None:
+        """Puts into the stats how many different things were carried, and which keys have most of them."""
+        if self._values:
+            self._stats.set_value("dedup/carries/different", len(self._values))
+            most = sorted(self._by_key.items(), key=lambda item: -len(item[1]))[:NAMED]
+            named = [f"{inert(name.partition(' ')[2])} ({len(values):,})" for name, values in most]
+            self._stats.set_value("dedup/carries/keys", ", ".join(named))
+
+
+def _note(values: set[int], number: int) -> None:
+    if len(values) < MAX_VALUES:
+        values.add(number)

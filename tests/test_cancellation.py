@@ -1,7 +1,6 @@
 """A call that is cancelled, at whatever await: nothing stays pending for ever, and no confirmed page is lost."""
 
 import asyncio
-import hashlib
 import random
 import tempfile
 from collections.abc import AsyncIterator, Coroutine, Generator
@@ -15,7 +14,6 @@ import pytest
 from dedup.index import Index, batching, open_index
 from dedup.index.batching import Confirmations, end
 from dedup.index.local.index import LocalIndex
-from dedup.index.redis.client import source
 from dedup.index.redis.shared import SharedIndex
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, fingerprint
@@ -270,46 +268,39 @@ async def test_what_was_put_back_is_written_without_anything_more(monkeypatch: p
     assert written == [1]
 
 
-#: What the requests of claims hold.
-CLAIM = hashlib.sha1(source("claim"), usedforsecurity=False).hexdigest().encode()
-
-
 class Holding(Line):
-    """When it is told to, it holds all answers once a claim has passed."""
+    """When it is told to, it holds all answers once a page has been filed."""
 
-    def __init__(self, server: Path) -> None:
-        super().__init__(server)
-        self.open = asyncio.Event()
-        self.open.set()
+    def __init__(self, server: Server) -> None:
+        super().__init__(server.socket)
+        self._client = server.client
         self.holds = False
 
-    async def ask(self, request: bytes) -> list[bytes | None]:
-        if self.holds and CLAIM in request:
-            self.open.clear()
-        return [request]
+    def has_filed(self) -> bool:
+        return bool(self._client.hlen("shingleback:{test}:pending"))
 
     async def reply(self, reply: bytes) -> list[bytes | None]:
-        await self.open.wait()
+        await until(lambda: not (self.holds and self.has_filed()))
         return [reply]
 
 
 @driven
 async def test_a_claim_that_is_cancelled_while_its_answer_is_on_the_way_is_released(server: Server) -> None:
     with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
-        line, proxy = Holding(server.socket), Path(folder, "proxy.sock")
+        line, proxy = Holding(server), Path(folder, "proxy.sock")
         async with line.listening(proxy), indexed(f"unix://{proxy}", "test", fresh=False) as index:
             await index.claim("first", "http://first/", fingerprint("first"))  # loads the script
             await index.release("first")
-            line.holds = True
             for page, released_by in [("a", index.release), ("b", lambda _: release_all(index))]:
+                line.holds = True
                 claim = asyncio.create_task(index.claim(page, f"http://{page}/", fingerprint(page)))
-                await until(lambda: server.client.hlen("shingleback:{test}:pending"))
+                await until(line.has_filed)
                 claim.cancel()
                 await asyncio.wait([claim])
                 assert claim.cancelled()
-                line.open.set()
+                line.holds = False
                 await released_by(page)
-                assert not server.client.hlen("shingleback:{test}:pending")
+                assert not line.has_filed()
 
 
 @pytest.mark.parametrize("trials", [40, pytest.param(1_000, marks=pytest.mark.slow)])

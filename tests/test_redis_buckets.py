@@ -1,8 +1,9 @@
 """The buckets of an index in Redis: whichever way they are read, every page within k bits is found, or a crowd counted."""
 
 import random
+from collections.abc import Awaitable, Callable
+from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,10 +11,10 @@ from dedup.errors import IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.detector import Detector
 from dedup.index.redis import buckets, copies
 from dedup.index.redis.index import FORMAT, RedisIndex
-from dedup.index.redis.session import Session
+from dedup.index.verdict import Verdict
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
-from tests.support.redis import Server
+from tests.support.redis import Line, Server
 from tests.support.stores import opened
 from tests.support.surveys import entry, surveyed
 
@@ -87,30 +88,61 @@ async def test_pages_beyond_what_is_read_are_counted(
             await index.add([entry(n, simhash=rng.getrandbits(48)) for n in range(60)])  # alike in one block
 
 
+class Interrupted(Line):
+    """Does something before one of the next requests."""
+
+    def __init__(self, server: Path) -> None:
+        super().__init__(server)
+        self.deeds: dict[int, Callable[[], Awaitable[None]]] = {}  #: by how many requests pass before
+
+    async def ask(self, request: bytes) -> list[bytes | None]:
+        deed = self.deeds.pop(0, None)
+        self.deeds = {before - 1: each for before, each in self.deeds.items()}
+        if deed:
+            await deed()
+        return [request]
+
+
 @pytest.mark.parametrize("filed", [1, 3])
 @driven
-async def test_a_page_that_is_filed_while_the_caller_compares_is_met(
-    address: str, namespace: str, filed: int, monkeypatch: pytest.MonkeyPatch
+async def test_a_page_that_is_filed_before_any_request_of_a_claim_is_met(
+    redis_socket: Path,
+    address: str,
+    namespace: str,
+    filed: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     limit(monkeypatch, MAX_HERE=0)
-    rivals = [f"rival {n}" for n in range(filed)]
-    call = Session.call
-    async with opened(address, namespace) as index, opened(address, namespace) as other:
-        await index.add([entry(n, simhash=0xFF7F | n << 40) for n in range(9)])  # which are many
 
-        async def interrupted(self: Session, *asked: Any) -> list[Any]:
-            answer = await call(self, *asked)
-            while answer[0] == b"many" and self is index._session and rivals:
-                rival = rivals.pop()
-                simhash = ALL_BITS >> 20 * len(rivals)
-                verdict = await other.claim(rival, f"http://{rival}/", fingerprint_of(simhash))
-                assert verdict.status == "new"
-            return answer
+    async def verdict_amid_rivals(name: str, before: int, like: int) -> Verdict | None:
+        """The verdict on a copy of a rival that is filed with others after so many requests; None if it has no more."""
+        line, proxy = Interrupted(redis_socket), tmp_path / "proxy"
+        async with (
+            line.listening(proxy),
+            opened(f"unix://{proxy}", name) as index,
+            opened(address, name) as other,
+        ):
+            await index.add([entry(n, simhash=0xFF7F | n << 40) for n in range(9)])  # which are many
 
-        monkeypatch.setattr(Session, "call", interrupted)
-        for n in range(filed):
-            copy = fingerprint_of(ALL_BITS >> 20 * n ^ 1 << 7, changed=1)
-            assert (await index.claim("copy", "http://copy/", copy)).of == f"http://rival {n}/"
+            async def file_rivals() -> None:
+                for n in range(filed):
+                    rival = fingerprint_of(ALL_BITS >> 20 * n)
+                    assert (await other.claim(f"rival {n}", f"http://rival {n}/", rival)).status == "new"
+
+            line.deeds = {before: file_rivals}
+            copy = fingerprint_of(ALL_BITS >> 20 * like ^ 1 << 7, changed=1)
+            verdict = await index.claim("copy", "http://copy/", copy)
+            was_interrupted = not line.deeds
+            line.deeds.clear()
+            return verdict if was_interrupted else None
+
+    for like in range(filed):
+        for before in count():
+            if (verdict := await verdict_amid_rivals(f"{namespace}-{like}-{before}", before, like)) is None:
+                break
+            assert verdict.of == f"http://rival {like}/"
+        assert before > 0
 
 
 @driven

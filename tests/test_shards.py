@@ -7,24 +7,28 @@ import re
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import pytest
-from scrapy import Request, Spider
-from scrapy.http import HtmlResponse
+from scrapy import FormRequest, Request, Spider
+from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.settings import Settings
 from scrapy.spiders import CrawlSpider, Rule
 from scrapy.utils.test import get_crawler
+from twisted.python.failure import Failure
 
 from dedup import SettingsError
 from dedup.errors import IndexInUseError
 from dedup.frontier.handover import Beat, Handover
 from dedup.frontier.partition import Shard
 from dedup.scrapy.settings import shard_options, unheard_shard
+from dedup.scrapy.workers.callbacks import callbacks
 from dedup.scrapy.workers.job import Job
-from dedup.scrapy.workers.packing import pack, unpack
+from dedup.scrapy.workers.packing import Packing
 from dedup.scrapy.workers.shards import LEASE, ShardMiddleware
 from tests.support.coroutines import driven
 from tests.support.redis import Server, running_server
@@ -187,7 +191,9 @@ async def test_a_second_worker_of_a_shard_is_told_what_to_do(monkeypatch: pytest
         return Beat("held")
 
     monkeypatch.setattr(Handover, "beat", held)
-    shards = ShardMiddleware(get_crawler(), Shard.read("1/2"), "redis://localhost", "shop")
+    crawler = get_crawler(Spider)
+    crawler.spider = Spider("walker")
+    shards = ShardMiddleware(crawler, Shard.read("1/2"), "redis://localhost", "shop")
     await shards._beat()  # it may have died
     shards._asked -= 1.5 * LEASE
     said = "shard 1/2 has a worker already, which lives; give this one the number of another shard, or start it with auto/2"
@@ -251,9 +257,117 @@ def test_a_spider_that_takes_no_shard_as_an_argument_says_so(
 def test_whatever_its_url_a_request_comes_back_as_it_was(url: str) -> None:
     spider = Spider("walker")
     request = Request(url, callback=spider.parse, meta={"depth": 1})
-    packed = pack(request, spider)
-    assert packed is not None
-    assert unpack(packed, spider).to_dict(spider=spider) == request.to_dict(spider=spider)
+    for key in ("", "secret"):
+        packing = Packing(spider, key)
+        packed = packing.pack(request)
+        assert packed is not None
+        assert packing.unpack(packed).to_dict(spider=spider) == request.to_dict(spider=spider)
+
+
+#: What somebody who can write to the Redis of a crawl may put into the log of a shard.
+FORGED: dict[str, dict[str, object]] = {
+    "a file": {"url": "file:///etc/hostname"},
+    "a script": {"url": "javascript:alert(1)"},
+    "no URL": {"url": 7},
+    "a host of another shard": {"url": "http://127.0.0.3:{}/1"},
+    "a class": {"url": "http://127.0.0.1:{}/forged", "_class": "forged_module.Forged"},
+    "a method": {"url": "http://127.0.0.1:{}/forged", "callback": "failed_to_start"},
+    "a method of Scrapy's": {"url": "http://127.0.0.1:{}/forged", "callback": "_set_crawler"},
+    "what is no method": {"url": "http://127.0.0.1:{}/forged", "errback": "rules"},
+}
+
+
+def test_what_others_write_to_redis_is_neither_fetched_nor_run(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported = tmp_path / "imported"
+    (tmp_path / "forged_module.py").write_text(f"open({str(imported)!r}, 'w'); raise SystemExit(9)")
+    monkeypatch.syspath_prepend(tmp_path)
+    state = "shingleback:shards:{shingleback/site}:state"
+    with serve(Hosts(wait=0.02)) as site:
+        worker = Worker(site, tmp_path, "1/2", DEDUP_INDEX=server.address)
+        wait_until(lambda: server.client.exists(state))
+        for forged in FORGED.values():
+            values = {**forged, "url": str(forged["url"]).format(site.port)} if forged["url"] != 7 else forged
+            server.client.rpush(state.replace("state", "log:0"), msgspec.msgpack.encode(values))
+            server.client.hincrby(state, "links", 1)
+        other = Worker(site, tmp_path, "2/2", DEDUP_INDEX=server.address)
+        assert [worker.wait(LIMIT), other.wait(LIMIT)] == [0, 0]
+    assert kept(tmp_path) == Counter(range(site.contents))
+    assert worker.stats()["dedup/shard/unreadable"] == len(FORGED)
+    assert not [asked for asked in site.asked if asked.path == "/forged"]
+    assert not imported.exists()
+
+
+def test_where_a_key_is_set_only_what_is_signed_with_it_is_taken() -> None:
+    spider = Spider("walker")
+    request = Request("http://a.org/", callback=spider.parse)
+    signed = Packing(spider, "secret").pack(request)
+    assert signed
+    assert Packing(spider, "secret").unpack(signed).url == request.url
+    for key, packed in (
+        ("secret", Packing(spider).pack(request) or b""),
+        ("secret", Packing(spider, "guessed").pack(request) or b""),
+        ("secret", signed[:-1] + b"!"),
+        ("secret", b""),
+        ("", signed),
+    ):
+        with pytest.raises(ValueError, match="no request of this spider"):
+            Packing(spider, key).unpack(packed)
+
+
+class Shop(Spider):
+    """Its callbacks are named in every way that there is."""
+
+    name = "shop"
+    kinds = {"a": ("parse_by_text",)}  # noqa: RUF012
+
+    def parse(self, response: Response) -> Iterator[Request]:
+        """Names two."""
+        yield Request("http://a.org/", self.parse_item, errback=self.failed)
+        yield from (Request("http://b.org/", self.parse_nested) for _ in range(1))
+        yield beside(self)
+
+    def parse_item(self, response: Response, page: int = 1) -> None:
+        """Yields nothing; nor do these."""
+
+    parse_nested = parse_by_text = parse_beside = parse_item
+
+    def failed(self, failure: Failure) -> None:
+        """Is an errback."""
+
+    def remove(self, failure: Failure) -> None:
+        """Is none."""
+
+
+def beside(spider: Shop) -> Request:
+    return Request("http://c.org/", spider.parse_beside)
+
+
+class Form(FormRequest):
+    """A class of the project's."""
+
+
+def test_requests_whose_callback_no_code_names_are_crawled_where_they_are_found() -> None:
+    spider = Shop()
+    for request in (
+        Request("http://a.org/", spider.parse),
+        Request("http://a.org/", spider.parse_item, errback=spider.failed),
+        FormRequest("http://a.org/", spider.parse_item, formdata={"a": "b"}),
+    ):
+        assert Packing(spider).pack(request)
+    assert {"parse", "parse_item", "parse_nested", "parse_by_text", "parse_beside"} <= callbacks(spider)
+    unnamed = getattr(spider, "removed"[:-1])  # this function is one of the spider's module
+    for request in (
+        Request("http://a.org/", errback=unnamed),
+        Form("http://a.org/"),
+    ):
+        assert Packing(spider).pack(request) is None
+        packing = Packing(spider, "secret")  # then nobody else can have written it
+        packed = packing.pack(request)
+        assert packed
+        assert packing.unpack(packed).to_dict(spider=spider) == request.to_dict(spider=spider)
+    assert Packing(spider, "secret").pack(Request("s3://bucket/a")) is None
 
 
 def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -268,10 +382,11 @@ def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest
         scheduled.append(request.url[-1])
 
     async def beat(links: object, *, idle: bool) -> Beat:
-        requests = (pack(Request(f"http://a.org/{n}"), spider) for n in range(4))
+        requests = (Packing(spider).pack(Request(f"http://a.org/{n}")) for n in range(4))
         return Beat("ok", requests=[request for request in requests if request])
 
     crawler.engine = SimpleNamespace(crawl=crawl)  # type: ignore[assignment]
+    shards._handover.held = {0: 0, 1: 0}
     shards._handover.beat = beat  # type: ignore[method-assign, assignment]
     asyncio.run(shards._beat())
     assert scheduled == ["0", "2", "3"]
@@ -287,9 +402,9 @@ def test_the_links_of_a_spider_with_rules_can_be_handed_over() -> None:
     spider = Following.from_crawler(get_crawler(Following))
     page = HtmlResponse("http://a.org/", body=b"<a href=b>More</a>", request=Request("http://a.org/"))
     (link,) = spider._requests_to_follow(page)
-    packed = pack(link, spider)
+    packed = Packing(spider).pack(link)
     assert packed is not None
-    assert unpack(packed, spider).to_dict(spider=spider) == link.to_dict(spider=spider)
+    assert Packing(spider).unpack(packed).to_dict(spider=spider) == link.to_dict(spider=spider)
 
 
 def test_a_wrong_shard_is_refused_before_anything_is_fetched(server: Server, tmp_path: Path) -> None:

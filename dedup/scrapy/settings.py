@@ -180,8 +180,9 @@ def shared_address(settings: BaseSettings, shard: str | None = None) -> str:
     return address
 
 
-def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str, str] | None":
-    """The shard of a worker, and where it meets the others: the index's Redis and its namespace; None without a shard.
+def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str, str, str] | None":
+    """The shard of a worker, where it meets the others, the index's Redis and its namespace, and the key with which it
+    signs what it hands over; None without a shard.
 
     Raises `SettingsError`.
     """
@@ -198,7 +199,8 @@ def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str
             raise SettingsError(
                 name="shard", value=str(shard), others={"JOBDIR": settings["JOBDIR"]}, why=why
             )
-    return shard, address, namespace_of(settings, spider)
+        key: str = _read(settings, "hash_key")
+    return shard, address, namespace_of(settings, spider), key
 
 
 def weighs_links(settings: BaseSettings) -> bool:

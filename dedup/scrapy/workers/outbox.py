@@ -13,7 +13,7 @@ from dedup.filter.stats import count
 from dedup.frontier.handover import MOST, Link
 from dedup.frontier.partition import owner
 from dedup.scrapy.signals import logger_for
-from dedup.scrapy.workers.packing import pack
+from dedup.scrapy.workers.packing import Packing
 
 __all__ = ["Outbox"]
 
@@ -24,11 +24,12 @@ REMEMBERED = 100_000
 class Outbox:
     """Links that wait for the next beat, each once in a crawl."""
 
-    def __init__(self, crawler: Crawler, shards: int, waiting: dict[bytes, Link]) -> None:
+    def __init__(self, crawler: Crawler, shards: int, packing: Packing, waiting: dict[bytes, Link]) -> None:
         """``waiting`` is what a job has left."""
         self.waiting = waiting
         self._crawler = crawler
         self._shards = shards
+        self._packing = packing
         self._handed: dict[bytes, None] = {}
         self._starts: Counter[bytes] = Counter()
         self._logger = logger_for(crawler, __name__)
@@ -44,8 +45,8 @@ class Outbox:
         count(self._crawler.stats, "shard/not_handed_over")
         if self._crawler.stats.get_value("dedup/shard/not_handed_over") == 1:
             self._logger.warning(
-                "%s is crawled here, since it can't be handed over: its callback is no method of the spider, or its "
-                "meta is not plain data",
+                "%s is crawled here, since it can't be handed over: its callback is no method that the spider names, its "
+                "class is none of Scrapy's, or its meta is not plain data; see docs/operations.md",
                 request,
             )
         return False
@@ -67,11 +68,14 @@ class Outbox:
     def _put(self, shard: int, member: bytes, request: Request) -> bool:
         if member in self._handed or member in self.waiting:
             return True
-        assert self._crawler.spider is not None
-        packed = pack(request, self._crawler.spider)
+        packed = self._packing.pack(request)
         if packed is not None:
             self.waiting[member] = Link(shard, member, packed)
         return packed is not None
+
+    def is_of(self, request: Request, shards: Collection[int]) -> bool:
+        """Whether a request is of one of some shards."""
+        return self._shard(request) in shards
 
     def _shard(self, request: Request) -> int | None:
         host = urlparse_cached(request).hostname

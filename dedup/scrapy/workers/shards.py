@@ -28,7 +28,7 @@ from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refus
 from dedup.scrapy.slot import is_closing
 from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.outbox import Outbox
-from dedup.scrapy.workers.packing import leave_slot, unpack
+from dedup.scrapy.workers.packing import Packing, leave_slot
 
 __all__ = ["ShardMiddleware", "ShardStartMiddleware"]
 
@@ -45,11 +45,14 @@ REMINDER = 60.0
 class ShardMiddleware:
     """Stands between the scheduler and the other workers, and at the door of the downloader."""
 
-    def __init__(self, crawler: Crawler, shard: Shard, address: str, namespace: str) -> None:
+    def __init__(self, crawler: Crawler, shard: Shard, address: str, namespace: str, key: str = "") -> None:
+        """``key`` signs what is handed over."""
+        assert crawler.spider is not None
         self.crawler = crawler
         self._shard = shard
         self._job = Job(crawler.settings.get("JOBDIR"), shard)
-        self._outbox = Outbox(crawler, shard.of, self._job.outbox)
+        self._packing = Packing(crawler.spider, key)
+        self._outbox = Outbox(crawler, shard.of, self._packing, self._job.outbox)
         self._handover = Handover(address, namespace, shard, LEASE, self._job.crawl, self._job.cursor)
         self._filter: Filter | None = None
         self._logger = logger_for(crawler, __name__)
@@ -174,9 +177,10 @@ class ShardMiddleware:
             self.crawler.stats.inc_value("dedup/shard/handed_over", beat.new)
 
     def _take(self, packed: bytes) -> None:
-        assert self.crawler.spider is not None
         try:
-            request = unpack(packed, self.crawler.spider)
+            request = self._packing.unpack(packed)
+            if not self._outbox.is_of(request, self._handover.held):
+                raise ValueError(f"what was handed over is not of this shard: {request}")
         except ValueError as error:
             count(self.crawler.stats, "shard/unreadable")
             self._logger.error("%s", error)

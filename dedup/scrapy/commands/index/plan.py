@@ -4,9 +4,11 @@ Everything is reckoned from a few measured figures, for pages that are not alike
 """
 
 import argparse
+import json
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.filesize import decimal
@@ -30,27 +32,17 @@ FULL = 0.9
 #: Bytes of each key of a page, in memory and in its record.
 KEY = 8
 
-# Measured, in bytes a page: docs/performance.md, "The index in memory and in a file" and "The index in Redis".
-FILE_ROW = 20  #: in memory, beside keys and tables: the number of its row, and the tables of its two digests
-FILE_DISK = 478
-REDIS_RECORD = 410
-#: Of an append-only file, just rewritten (20,000 pages).  It is rewritten at twice its size, beside the old one.
-REDIS_DISK, REDIS_FILES = 483, 3
-
-# Measured, in µs of CPU: docs/performance.md, docs/methods.md ("Tables beside each other"), and docs/operations.md.
-FILE_CLAIM = 165.0  #: of the crawler's process, on a busy machine
-FILE_TABLE = 6.0  #: of each table that is searched by halves
-FILE_CANDIDATE = 0.005
-REDIS_CLAIM = 160.0  #: of the server: claim and confirmation of a new page
-REDIS_TABLE = 7.0  #: to file a page in one table
-REDIS_BUCKET = 2.0  #: to read one
-REDIS_ENTRY = 0.09  #: to read what a bucket holds of one page, or to hand it over
-
-#: What a Redis Cluster takes of memory and CPU for each that one server takes (90,000 pages, three masters).
-CLUSTER_MEMORY, CLUSTER_CLAIM = 2.6, 3.1
-
-#: The recall of simhash by its distance: the lower one of two sites (docs/quality.md, "Every default").
-RECALL = {3: 0.9421, 6: 0.9976, 7: 0.9982}
+#: An append-only file is rewritten at twice its size, beside the old one.
+REDIS_FILES = 3
+#: What was measured, by benchmarks/costs.py: bytes of a page; and µs of CPU, of the crawler for a file and of the server for
+#: Redis.  Of each page: the ``row`` is its number and its keys in the tables of digests, the ``record`` and ``disk`` are those
+#: of URLs of 60 characters.  Of each claim: ``claim`` itself and its confirmation, then for each ``table`` (of a file, if it is
+#: searched by halves), for each ``bucket`` that is read, and for each page that is looked at (``candidate``, ``entry``).
+#: "cluster" is what a Redis Cluster takes for each that one server takes; "recall" is that of simhash by its distance, the
+#: lower one of two sites (docs/quality.md, "Every default").
+COSTS: dict[str, dict[str, float]] = json.loads(Path(__file__).with_name("costs.json").read_text("ascii"))
+FILE, REDIS, CLUSTER = (COSTS[name] for name in ("file", "redis", "cluster"))
+RECALL = {int(k): recall for k, recall in COSTS["recall"].items()}
 NO_RECALL = "which finds pages that are nearly equal, and plans for no recall; take minhash or simhash"
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -73,13 +65,12 @@ def in_file(plan: Plan, pages: float) -> Needs:
     >>> needs.tables, needs.memory, needs.disk, round(needs.claim)
     (4, 7600000000.0, 47800000000.0, 684)
     """
-    memory = FILE_ROW + KEY * (len(EXACT) + plan.columns) + plan.local_bytes
+    memory = FILE["row"] + KEY * (len(EXACT) + plan.columns) + plan.local_bytes
     looked = plan.candidates(pages)
-    halves = FILE_TABLE * plan.size if plan.size > BLOCKS else 0
-    disk = FILE_DISK + KEY * (plan.columns - 1)
-    return Needs(
-        plan.size, pages * memory, pages * disk, looked, FILE_CLAIM + halves + FILE_CANDIDATE * looked
-    )
+    halves = FILE["table"] * plan.size if plan.size > BLOCKS else 0
+    disk = FILE["disk"] + KEY * (plan.columns - 1)
+    claim = FILE["claim"] + halves + FILE["candidate"] * looked
+    return Needs(plan.size, pages * memory, pages * disk, looked, claim)
 
 
 def in_redis(plan: Plan, pages: float) -> Needs:
@@ -95,9 +86,10 @@ def in_redis(plan: Plan, pages: float) -> Needs:
     buckets = plan.size + flipped * bits
     looked = pages * buckets / 2.0**bits
     own = KEY * (plan.columns - 1)
-    memory = REDIS_RECORD + own + REDIS_BYTES * (1 + len(EXACT) + plan.size)
-    disk = REDIS_FILES * (REDIS_DISK + own + 12 * (plan.size - BLOCKS))
-    claim = REDIS_CLAIM + REDIS_TABLE * plan.size + REDIS_BUCKET * buckets + REDIS_ENTRY * looked
+    memory = REDIS["record"] + own + REDIS_BYTES * (1 + len(EXACT) + plan.size)
+    disk = REDIS_FILES * (REDIS["disk"] + own + 12 * (plan.size - BLOCKS))
+    claim = REDIS["claim"] + REDIS["table"] * plan.size
+    claim += REDIS["bucket"] * buckets + REDIS["entry"] * looked
     return Needs(plan.size, pages * memory, pages * disk, looked, claim)
 
 
@@ -113,7 +105,7 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
     stores = {"file": in_file(plan, pages), "Redis": in_redis(plan, pages)}
     machines = {name: math.ceil(needs.memory / (FULL * machine)) for name, needs in stores.items()}
     if is_cluster := machines["Redis"] > 1:
-        machines["Redis"] = math.ceil(CLUSTER_MEMORY * stores["Redis"].memory / (FULL * machine))
+        machines["Redis"] = math.ceil(CLUSTER["memory"] * stores["Redis"].memory / (FULL * machine))
     ((name, value),) = detector.finder.parameters.items()
     print(f"{pages:,.0f} pages by {detector.method}, {name} = {value}\n")
     each = stores.values()
@@ -140,7 +132,7 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
     if is_cluster:
         said.append(
             f"one server of Redis does not hold this: a Redis Cluster of {machines['Redis']:,} masters does, in which a page "
-            f"takes {CLUSTER_MEMORY} times the memory, and a claim {CLUSTER_CLAIM} times the CPU, of all masters"
+            f"takes {CLUSTER['memory']} times the memory, and a claim {CLUSTER['claim']} times the CPU, of all masters"
         )
     if (most := 1e6 / stores["Redis"].claim) < rate:
         said.append(

@@ -16,15 +16,16 @@ from dedup.index import Index
 from dedup.index.local.index import LocalIndex
 from dedup.links import Links
 from dedup.scrapy.middleware import NearDuplicateMiddleware
-from dedup.settings import SETTINGS, DetectorSettings, IndexSettings
+from dedup.settings import SETTINGS, DetectorSettings, FilterSettings, IndexSettings
 from dedup.values import Choice, Group, LogPath, Number, Texts
 
 __all__ = ["OF_ARCHIVES", "VERDICT", "Seen", "arrives", "check", "other", "watch"]
 
 #: What every verdict depends on, wherever it is given.
 VERDICT = {**DetectorSettings.settings(), **IndexSettings.settings()}
-#: The settings that a cleaning hands on to the filter; an archive has neither depth nor a second crawl.
-OF_ARCHIVES = ("types", "action", "max_cluster")
+#: In an archive no page has a depth, and none can be fetched once more: a cleaning hands all others on to the filter.
+NOT_OF_ARCHIVES = {"min_depth", "incremental", "on_index_failure", "audit"}
+OF_ARCHIVES = ["types", *(name for name in FilterSettings.settings() if name not in NOT_OF_ARCHIVES)]
 #: Methods of those that do the work with a setting.
 WORK = (
     (Detector, "fingerprint_page"),

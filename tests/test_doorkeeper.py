@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from dedup.scrapy import doorkeeper
-from dedup.scrapy.doorkeeper import ASKED, Doorkeeper, Refused
+from dedup.scrapy.commands import doorkeeper
+from dedup.scrapy.commands.doorkeeper import ASKED, Doorkeeper, RefusedError
 from tests.support import ROOT, warm
 from tests.support.crawls import Site, html, page, words
 from tests.support.logs import record
@@ -54,7 +54,7 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         request = Request(url, meta={ASKED: asked} if asked else {})
         try:
             asyncio.run(Doorkeeper(crawler).process_request(request))
-        except Refused as refused:
+        except RefusedError as refused:
             return str(refused)
         return ""
 
@@ -255,7 +255,7 @@ def test_a_file_of_any_size_is_refused_at_once(tmp_path: Path) -> None:
 REBOUND = """
 import socket, sys
 from scrapy.settings import Settings
-from dedup.scrapy import doorkeeper
+from dedup.scrapy.commands import doorkeeper
 from dedup.scrapy.commands.fetch import Door, fetch
 
 doorkeeper.is_internal = lambda address: address == "127.0.0.1"  # 127.0.0.2 stands for what is not

@@ -17,8 +17,8 @@ from dedup.page.charset import decode
 from dedup.printing import inert, printable
 from dedup.scrapy.addon import CHARSET_ORDER
 from dedup.scrapy.bodies import CharsetMiddleware
+from dedup.scrapy.commands.doorkeeper import ASKED, ORDER, Doorkeeper, RefusedError
 from dedup.scrapy.compat import crawler_process
-from dedup.scrapy.doorkeeper import ASKED, ORDER, Doorkeeper, Refused
 from dedup.scrapy.robots import replace as replace_robots
 
 __all__ = ["Door", "Miss", "fetch", "fetch_pages"]
@@ -31,7 +31,7 @@ _SETTINGS: dict[str, Any] = {
     "CLOSESPIDER_PAGECOUNT": 0,
     "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
     "DEDUP_ENABLED": True,  # the one component that is left mends labels
-    "DNSCACHE_ENABLED": True,  # so that a host has one address: dedup.scrapy.doorkeeper
+    "DNSCACHE_ENABLED": True,  # so that a host has one address: dedup.scrapy.commands.doorkeeper
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
     "FEEDS": {},
     "ITEM_PIPELINES": {},
@@ -84,7 +84,7 @@ class _Fetcher(Spider):
     def _failed(self, failure: Failure) -> None:
         url = failure.request.meta[ASKED]  # type: ignore[attr-defined]
         self.left.pop(url, None)
-        self.failed(url, Miss(self._why(failure.value), isinstance(failure.value, Refused)))
+        self.failed(url, Miss(self._why(failure.value), isinstance(failure.value, RefusedError)))
 
     def _why(self, error: BaseException | None) -> str:
         kind = type(error).__name__

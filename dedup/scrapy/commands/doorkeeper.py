@@ -21,7 +21,7 @@ from zope.interface import implementer
 from dedup.printing import printable
 from dedup.scrapy.compat import accept_spider
 
-__all__ = ["ASKED", "ORDER", "Doorkeeper", "Refused", "is_internal"]
+__all__ = ["ASKED", "ORDER", "Doorkeeper", "RefusedError", "is_internal"]
 
 #: Its place among the middlewares: before that of robots.txt, so that of a refused host not even that is asked.
 ORDER = 50
@@ -29,7 +29,7 @@ ORDER = 50
 ASKED = "dedup_asked"
 
 
-class Refused(IgnoreRequest):
+class RefusedError(IgnoreRequest):
     """A host may not be asked; the text says why."""
 
 
@@ -72,20 +72,20 @@ class Doorkeeper:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> None:
-        """Raises `Refused`."""
+        """Raises `RefusedError`."""
         spider: Any = self._crawler.spider
         asked = request.meta.get(ASKED)
         urls: Iterable[str] = [asked] if asked else spider.urls  # robots.txt is for any of them
         name = urlparse_cached(request).hostname or ""
         if not any(_is_within(name, Request(url)) for url in urls):
-            raise Refused(f"it redirects to another host, {printable(name)}")
+            raise RefusedError(f"it redirects to another host, {printable(name)}")
         if spider.internal and any(_door(request) == _door(Request(url)) for url in urls):
             return
         addresses = await _resolve(name)
         if not addresses:
-            raise Refused(f"{printable(name)} has no known address")
+            raise RefusedError(f"{printable(name)} has no known address")
         if internal := [address for address in addresses if is_internal(address)]:
-            raise Refused(f"{printable(name)} has an internal address, {internal[0]}")
+            raise RefusedError(f"{printable(name)} has an internal address, {internal[0]}")
 
 
 accept_spider(Doorkeeper)

@@ -268,7 +268,7 @@ async def test_a_page_of_which_an_item_failed_is_filed_no_more(run: Filtering, i
         await it.filter.item_failed("a")
         await it.filter.handed_over("a")
         assert await it.judge("c", "story") == "keep: new"
-        assert it.crawl.again == ([] if is_late else ["request of b"])
+        assert it.crawl.again == ["request of b"]
 
 
 @driven

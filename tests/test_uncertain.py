@@ -5,9 +5,10 @@ See test_doubts for the rules, without a crawl.
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
+from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from twisted.python.failure import Failure
 
@@ -46,6 +47,30 @@ class Stops(Walker):
     def failed(self, failure: Failure) -> None:
         super().failed(failure)
         raise CloseSpider("dropped")
+
+
+class AwayForAMoment:
+    """A pipeline that loses the item of /a, once another page was dropped for that page."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.stats = crawler.stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_item(self, item: Any) -> Any:
+        if item["path"] == "/a":
+            while not self.stats.get_value("dedup/dropped"):
+                await asyncio.sleep(0.01)
+            raise OSError("the database is away")
+        return item
+
+
+def test_what_was_dropped_for_a_page_whose_item_fails_later_is_fetched_again(crawl: Run) -> None:
+    done = crawl(PAGES, CONCURRENT_REQUESTS=8, ITEM_PIPELINES={AwayForAMoment: 1})
+    assert [item["path"] for item in done.items] == ["/", "/b"]
+    assert done.figures["fetched_again"] == done.figures["dropped"] == 1
 
 
 @pytest.mark.parametrize("spider", [Walker, Silent])

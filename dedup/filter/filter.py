@@ -187,10 +187,10 @@ class Filter:
             check.add_done_callback(self._checks.discard)
 
     async def handed_over(self, page_id: str) -> None:
-        """The output of a page has reached the crawler: its claim is confirmed."""
+        """The output of a page has been processed by the crawler, items and all: its claim is confirmed."""
         if self.is_open(page_id):  # else an item of it has failed already, and nothing is done for the page
-            await self._claimant.confirm(page_id)
             self._watch.settle(page_id, processed=True)
+            await self._claimant.confirm(page_id)
 
     async def failed(self, page_id: str) -> None:
         """A page could not be processed: its claim is taken back."""
@@ -203,6 +203,7 @@ class Filter:
             await self.failed(page_id)
         else:
             await self._claimant.forget(page_id)
+            self._watch.undo(page_id, "an item of the page that it duplicates failed")
 
     async def asked_again(self, page_id: str, simhash: int | None, *, alike: bool) -> None:
         """The callback of a page has sent the page's own request again: it could do nothing with what it got.

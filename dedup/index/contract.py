@@ -149,7 +149,7 @@ class Index(ABC):
         return verdict
 
     async def confirm(self, page_id: str) -> None:
-        """The page's output has been handed over: its claim is done.  This is written within a second."""
+        """The page was processed, items and all: its claim is done.  This is written within a second."""
         await self._confirm(storable_id(page_id))
 
     async def release(self, page_id: str) -> None:

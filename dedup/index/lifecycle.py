@@ -12,7 +12,7 @@ The words:
   after a minute, and the run is dead.  All runs on a file are of one process, which holds the lock of the file.
   The index in memory ends with its run.
 * A *claim* asks for the verdict on a page, and files the page if it is new.  The claim is *pending*, and
-  belongs to its run, until the run *confirms* that the page's output has been handed over, or *releases* the
+  belongs to its run, until the run *confirms* that the page was processed, items and all, or *releases* the
   page, which it could not process.  A confirmed page is done.  A run that waits in vain to be told which of both
   becomes of another's claim *annuls* it.
 * A page casts a *shadow* if near-duplicates of it are duplicates, and not new.
@@ -132,8 +132,8 @@ change   absent     pending    It is a claim like any other.
 change   dead       pending    The verdict is that on an absent page; in a shadow, the page stays dead.
 change   earlier    pending    The verdict is that on an absent page, and if it is new, it is filed anew, in one
                                step: what it was is forgotten.  In a shadow, the page stays what it is.
-confirm  pending    done       The page's output has been handed over.
-confirm  reclaimed  done       The page's output has been handed over, and the page now belongs to the run
+confirm  pending    done       The page was processed, items and all.
+confirm  reclaimed  done       The page was processed, items and all, and now belongs to the run
                                that lives.
 release  pending    absent     It is as if the page had never been claimed.
 release  reclaimed  earlier    It is as if the page had not been claimed again.

@@ -1,4 +1,4 @@
-"""The spider's side of the filter: a page is confirmed once its output has been handed over."""
+"""The spider's side of the filter: it sees a page's output handed over."""
 
 from collections.abc import AsyncIterator
 from typing import TypeVar
@@ -37,7 +37,7 @@ class ArrivalMiddleware(Component):
 
 
 class ConfirmMiddleware(Component):
-    """Tells the filter when a page's output has been handed over.
+    """Notes the pages whose output has been handed over; items of theirs may still be in the pipelines.
 
     Leaves out the links of "nofollow" pages, and the items of pages that have not changed.
     """
@@ -45,13 +45,23 @@ class ConfirmMiddleware(Component):
     filter: Filter | None = None
     _follows = False  # links of near-duplicates, as far as they are worth it
 
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._handed_over: set[str] = set()  # page ids that nobody has asked for yet
+
+    def take(self, page_id: str) -> bool:
+        """Whether all output of a page that was kept has been handed over; then that is forgotten."""
+        is_handed_over = page_id in self._handed_over
+        self._handed_over.discard(page_id)
+        return is_handed_over
+
     def filter_opened(self, filter: Filter) -> None:
         """The filter is ready."""
         self.filter = filter
         self._follows = read_group(self.crawler.settings, LinkSettings).follow != "never"
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[_T]) -> AsyncIterator[_T]:
-        """Passes the output on, then confirms the page."""
+        """Passes the output on, then notes the page."""
         request = response.request
         if self.filter is None or request is None:
             async for output in result:
@@ -82,7 +92,9 @@ class ConfirmMiddleware(Component):
             yield output
         # Not reached if the spider fails: Scrapy sends spider_error then.
         if not asked_again and self._has_arrived(response):
-            await self.filter.handed_over(page_id(self.crawler, request))
+            handed_over = page_id(self.crawler, request)
+            if self.filter.is_open(handed_over):
+                self._handed_over.add(handed_over)
 
     def _has_arrived(self, response: Response) -> bool:
         """Whether the output is that of the callback, not of an errback that was told that the page was refused."""

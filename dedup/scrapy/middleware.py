@@ -23,6 +23,7 @@ from dedup.printing import inert
 from dedup.scrapy.carried import Carried
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component
+from dedup.scrapy.confirm import ConfirmMiddleware
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import leave_run, take_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, is_harvested, outcome_of, remember
@@ -38,6 +39,8 @@ __all__ = ["NearDuplicateMiddleware"]
 
 #: How many dropped pages are remembered that an errback may ask for with a request of its own.
 MAX_DROPPED = 10_000
+#: Seconds for which the end of a crawl waits for what it has to say of its last pages.
+PATIENCE = 10.0
 
 
 def is_tried_out(spider: Spider | None) -> bool:
@@ -157,12 +160,14 @@ class NearDuplicateMiddleware(Component):
         return response
 
     def _leave(self, request: Request) -> None:
-        """The engine is done with a request: a page that was not handed over by now never will be."""
+        """The engine is done with a request, and with its items: what was not handed over by now never will be."""
         page_id = self._kept.pop(request, None)
         if page_id is None or self.filter is None or page_id in self._kept.values():
             return  # a request that was sent again is on its way with the same page
+        output = self.crawler.get_spider_middleware(ConfirmMiddleware)
+        is_handed_over = output is not None and output.take(page_id)
         if self.filter.is_open(page_id):
-            self._do(self.filter.failed(page_id))
+            self._do(self.filter.handed_over(page_id) if is_handed_over else self.filter.failed(page_id))
 
     def _note_drop(self, request: Request) -> None:
         dropped = page_id(self.crawler, request)
@@ -214,6 +219,8 @@ class NearDuplicateMiddleware(Component):
         """Writes what is confirmed; pages that were never processed are released."""
         filter, self.filter = self.filter, None
         if filter is not None:
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=PATIENCE)
             # What is left to be crawled is in the JOBDIR, if there is one; else it is lost.
             await filter.close(finished=reason == "finished" or bool(self.crawler.settings.get("JOBDIR")))
             leave_run(self.crawler.settings, filter.index.run)

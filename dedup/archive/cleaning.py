@@ -25,7 +25,7 @@ from dedup.archive.exchange import check, file, seed
 from dedup.archive.inputs import INPUT, open_inputs, spool
 from dedup.archive.journal import Journal
 from dedup.archive.judging import Replay, judge
-from dedup.archive.known import ChangedError
+from dedup.archive.progress import ChangedError
 from dedup.archive.reading import read
 from dedup.archive.writing import write
 from dedup.droplog.log import DropLog

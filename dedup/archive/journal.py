@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dedup.archive.capture import NEVER, Capture
 from dedup.files import make_private
 
-__all__ = ["Journal", "Kept", "Made", "Row", "Verdict"]
+__all__ = ["Journal", "Made", "Original", "Row", "Verdict"]
 
 #: A digest of the bytes of a page, and its fingerprint, packed.
 Made = tuple[bytes, bytes]
@@ -47,7 +47,7 @@ class Row(NamedTuple):
     fingerprint: bytes
 
 
-class Kept(NamedTuple):
+class Original(NamedTuple):
     """For which page another was dropped."""
 
     url: str
@@ -62,7 +62,7 @@ class Verdict(NamedTuple):
     position: int
     url: str
     payload: bytes  #: a digest of its bytes
-    kept: Kept | None  #: for which page it was dropped; None if it is kept, or not judged yet
+    kept: Original | None  #: for which page it was dropped; None if it is kept, or not judged yet
 
     def is_of(self, page: Capture, payload: bytes) -> bool:
         """Whether it is the verdict on a page with a digest."""
@@ -146,7 +146,7 @@ class Journal:
             "LEFT JOIN pages AS kept ON kept.position = dropped.of ORDER BY own.position"
         )
         for position, url, payload, of_url, fetched, record_id, same in self._file.execute(query, (NEVER,)):
-            kept = None if of_url is None else Kept(of_url, fetched, record_id, bool(same))
+            kept = None if of_url is None else Original(of_url, fetched, record_id, bool(same))
             yield Verdict(position, url, payload, kept)
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Protocol
 from uuid import NAMESPACE_URL, uuid5
 
 from dedup.archive.capture import Capture, Item, Reader, written
-from dedup.archive.journal import Kept
+from dedup.archive.journal import Original
 from dedup.archive.rows import row
 from dedup.archive.warc import Record, Warc
 
@@ -29,7 +29,7 @@ class Output(Protocol):
     def keep(self, item: Item, position: int) -> bool:
         """Writes an item that is kept or passed on; whether it could be."""
 
-    def drop(self, item: Item, position: int, kept: Kept) -> None:
+    def drop(self, item: Item, position: int, kept: Original) -> None:
         """Writes what is left of a near-duplicate."""
 
 
@@ -62,7 +62,7 @@ class LinesOutput:
         self._file.write(gzip.compress(line, 6, mtime=0) if self._packed else line)
         return True
 
-    def drop(self, item: Item, position: int, kept: Kept) -> None:
+    def drop(self, item: Item, position: int, kept: Original) -> None:
         """Writes nothing."""
 
 
@@ -137,7 +137,7 @@ class WarcOutput:
         if stream is not None:
             self._file.write(stream.flush())
 
-    def drop(self, item: Item, position: int, kept: Kept) -> None:
+    def drop(self, item: Item, position: int, kept: Original) -> None:
         """Writes a revisit record, which says where the page is; of a response, it has the head."""
         assert item.capture is not None
         fields = self._fields("revisit", item.capture, position)

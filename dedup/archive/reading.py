@@ -7,7 +7,7 @@ from typing import Any
 from dedup.archive.capture import Capture, Reader
 from dedup.archive.inputs import items
 from dedup.archive.journal import Journal
-from dedup.archive.known import Known
+from dedup.archive.progress import Progress
 from dedup.archive.workers import cores, fingerprints
 from dedup.fingerprint.detector import Detector
 
@@ -48,7 +48,7 @@ class _Mark:
 
 def _batches(journal: Journal, readers: Sequence[Reader]) -> Iterator[tuple[_Mark, list[Capture]]]:
     """What is left of the inputs, from where the journal ends.  Raises `ChangedError`."""
-    known = Known(journal)
+    known = Progress(journal)
     start: int = journal.get("items", 0)
     others: dict[str, tuple[int, str]] = journal.get("others", {})
     damage: dict[str, tuple[int, str]] = journal.get("damage", {})

@@ -11,8 +11,8 @@ from typing import BinaryIO
 from dedup.archive.capture import Reader
 from dedup.archive.inputs import INPUT, items
 from dedup.archive.journal import Journal
-from dedup.archive.known import ChangedError, Known
 from dedup.archive.outputs import Output, WarcOutput, output
+from dedup.archive.progress import ChangedError, Progress
 from dedup.files import make_private
 
 __all__ = ["write"]
@@ -31,7 +31,7 @@ def write(
     with _target(name, folder) as file:
         current = readers[0]
         target: Output = output(file, name, lambda: current, now)
-        known = Known(journal)
+        known = Progress(journal)
         before = 0
         for current in readers:
             for item in items(current):

@@ -17,13 +17,13 @@ from dedup.page.urls import host
 from dedup.printing import many, printable
 from dedup.scrapy.commands.index.access import surveyed
 
-__all__ = ["Known", "ask", "describe", "evidence", "objection"]
+__all__ = ["Tables", "ask", "describe", "evidence", "objection"]
 
 #: How many characters of a heading, a name or a place are shown.
 SHOWN = 80
 
 
-class Known(NamedTuple):
+class Tables(NamedTuple):
     """What an index knows of the hosts of two pages."""
 
     hosts: Hosts
@@ -58,7 +58,7 @@ class Known(NamedTuple):
         )
 
 
-async def ask(index: Index, urls: Collection[str]) -> Known:
+async def ask(index: Index, urls: Collection[str]) -> Tables:
     """Reads what an index knows of the hosts of some pages, and closes it.  Raises `DedupError`s only."""
     names = set(map(host, urls))
     hosts = Hosts(index.detector.sketcher, index.settings)
@@ -66,7 +66,7 @@ async def ask(index: Index, urls: Collection[str]) -> Known:
         async for found in survey.hosts():
             if found.table and found.name in names:
                 hosts.merge({found.name: found.table})
-    return Known(hosts, index.where)
+    return Tables(hosts, index.where)
 
 
 def describe(name: str, page: Page) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from dedup.lab.labelled import read_page
 from dedup.page.charset import decode
 from dedup.page.html import Page
 from dedup.printing import many, printable
-from dedup.scrapy.commands.compare.own import Known, ask, describe, evidence, objection
+from dedup.scrapy.commands.compare.own import Tables, ask, describe, evidence, objection
 from dedup.scrapy.commands.fetch import fetch_pages
 from dedup.scrapy.commands.index.run import spider_meant
 from dedup.scrapy.settings import Options, read_settings
@@ -74,14 +74,14 @@ def run(a: str, b: str, settings: Settings, address: str = "", spider: str = "")
     return 0 if is_duplicate else 1
 
 
-def _ask(options: Options, pages: Sequence[_Side]) -> Known | None:
+def _ask(options: Options, pages: Sequence[_Side]) -> Tables | None:
     """What the index knows of the pages' hosts; None if the settings don't want to know."""
     if not options.index.settings.chrome:
         return None
     return asyncio.run(ask(options.index, [side.url for side in pages]))
 
 
-def _print_own(detector: Detector, pages: Sequence[_Side], min_own: float, known: Known | None) -> Weighed:
+def _print_own(detector: Detector, pages: Sequence[_Side], min_own: float, known: Tables | None) -> Weighed:
     """Prints what is each page's own, and returns what is made of it."""
     for side in pages:
         for name, text in describe(side.name, side.page):

@@ -7,7 +7,7 @@ from dedup.archive.capture import Item, payload_digest
 from dedup.archive.journal import Journal, Verdict
 from dedup.errors import DedupError
 
-__all__ = ["ChangedError", "Known"]
+__all__ = ["ChangedError", "Progress"]
 
 
 class ChangedError(DedupError):
@@ -18,7 +18,7 @@ class ChangedError(DedupError):
         self.name = name  #: of the input
 
 
-class Known:
+class Progress:
     """What a journal knows of the items of all inputs, which are asked for in their order."""
 
     def __init__(self, journal: Journal) -> None:

@@ -216,7 +216,7 @@ async def test_a_table_that_was_written_while_it_was_read_is_known_better(
         monkeypatch.setattr(index._server.client, "mget", read_late)
         for number, page in enumerate(pages):
             hosts.learn_kept(page, "http://a.example/")
-            await hosts.views(page, "a.example")
+            await hosts.bring(["http://a.example/"])
             assert hosts.table("a.example").pages == number + 1
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dedup.index.local.sketches import PLACES, Sketches
+from dedup.index.sketches import PLACES, Sketches
 
 
 def test_a_sketch_is_held_until_its_place_is_taken_or_its_row_is_written() -> None:

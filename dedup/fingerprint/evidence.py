@@ -92,7 +92,7 @@ def match_counts(sketcher: Sketcher, stored: Hashes, page: Fingerprint, view: Vi
     """How a page's own slots compare with n sketches, of shape (n, w): int64, shape (5, n).
 
     Own ones outside marked chrome, those of them filled in the other, those equal; own ones inside marked
-    chrome, those of them not equal.  claim.lua counts the same five.
+    chrome, those of them not equal.
     """
     assert page.own is not None
     query, if_equal, if_new, main = (np.frombuffer(octets, np.uint64) for octets in (page.sketch, *view[:3]))

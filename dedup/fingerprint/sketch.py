@@ -111,7 +111,6 @@ class Sketcher:
         """How the slots of n sketches, of shape (n, w), compare with those of one, of shape (w,).
 
         int64, shape (3, n): slots filled on either side, filled on both, and filled on both and equal.
-        claim.lua counts the same three.
         """
         a, b, differ = self.lanes(stored), self.lanes(query), self.lanes(stored ^ query)
         either, both = a | b, a & b

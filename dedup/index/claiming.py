@@ -30,7 +30,7 @@ BATCH = 64
 #: How often a claim looks at pages that were filed meanwhile; then it is kept among them, as crowded.
 ROUNDS = 8
 
-K = TypeVar("K", int, bytes)
+K = TypeVar("K", int, tuple[int, bytes])
 
 
 class Looked(NamedTuple):
@@ -38,12 +38,11 @@ class Looked(NamedTuple):
 
     seen: int  #: up to which number it has looked
     own: State = State.ABSENT  #: what the page id itself is
-    equal: Mapping[
-        int, bool | None
-    ] = {}  #: pages of the same digest, and whether they are done; None: no shadow
+    equal: Sequence[int] = ()  #: pages of the same digest
     views: Sequence[int] = ()  #: pages with the same digest of the main view
     near: Iterable[tuple[int, Sequence[int]]] = ()  #: distances, ascending, and the pages at that distance
     is_crowded: bool = False  #: whether there are more
+    done: Mapping[int, bool | None] = {}  #: whether some of them are done; None: it casts no shadow
 
 
 class Answer(NamedTuple, Generic[K]):
@@ -84,17 +83,18 @@ class Store(Protocol):
 async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
     """Judges a page and files it if it is new."""
     looked = await store.look(entry)
-    weighing = Weighing[int](store.detector, store.hosts, entry, page)
-    equal = weighing.see_equal(await store.read(looked.equal)) if looked.equal else []
-    if looked.own is State.ABSENT:
-        for number in equal:  # then nothing has to be weighed or filed
-            if (done := looked.equal[number]) is not None:
-                return weighing.duplicate(number, done=done)
+    weighing = Weighing[int](store.detector, None if page.own is None else store.hosts, entry, page)
+    if looked.equal:
+        weighing.see_equal(await store.read(looked.equal))
+        if verdict := _seen_at_once(weighing, weighing.order(), looked):
+            return verdict
     batches, seen, rounds = _batches(looked.near), looked.seen, 0
     if looked.own.casts_shadow:  # then that may be all there is to say
         order = weighing.order(is_all=False)
     else:
         order = await _weigh_on(store, weighing, batches, looked.views)
+    if verdict := _seen_at_once(weighing, order, looked):
+        return verdict
     while True:
         answer = await store.file(entry, order, seen if rounds < ROUNDS else None)
         is_crowded = looked.is_crowded or weighing.is_crowded or rounds == ROUNDS
@@ -112,6 +112,18 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
                 order = weighing.order(is_all=order.is_all)
             case _:
                 order = await _weigh_on(store, weighing, batches, looked.views)
+
+
+def _seen_at_once(weighing: Weighing[int], order: Order[int], looked: Looked) -> Verdict | None:
+    """The verdict on a page of which the look has told that it is a duplicate: then nothing has to be filed."""
+    if looked.own is not State.ABSENT:
+        return None
+    for number in chain(order.equal, order.like):
+        if number not in looked.done:
+            return None
+        if (done := looked.done[number]) is not None:
+            return weighing.duplicate(number, done=done)
+    return None
 
 
 async def _weigh_on(
@@ -138,7 +150,7 @@ async def _weigh(store: Store, weighing: Weighing[int], batch: Mapping[int, int]
 async def _weigh_later(store: Store, weighing: Weighing[int], numbers: Sequence[int]) -> None:
     """Weighs pages that were filed since the look."""
     entry, radius = weighing.entry, store.detector.radius
-    filed = await _brought(store, weighing, numbers)
+    filed = await _brought(store, weighing, [number for number in numbers if not weighing.has_met(number)])
     weighing.see_equal({number: other for number, other in filed.items() if other.digest == entry.digest})
     batch = {
         number: distance for number, other in filed.items() if (distance := apart(entry, other)) <= radius
@@ -151,8 +163,8 @@ async def _weigh_later(store: Store, weighing: Weighing[int], numbers: Sequence[
 async def _brought(store: Store, weighing: Weighing[int], numbers: Collection[int]) -> dict[int, Entry]:
     """Some pages, when what is known of their hosts is at hand."""
     others = await store.read(numbers)
-    if store.hosts is not None and others:
-        await store.hosts.bring(chain((weighing.entry.url,), (other.url for other in others.values())))
+    if weighing.hosts is not None and others:
+        await weighing.hosts.bring(chain((weighing.entry.url,), (other.url for other in others.values())))
     return others
 
 

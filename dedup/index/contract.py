@@ -22,7 +22,6 @@ from uuid import uuid4
 from dedup.errors import SettingsError
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.plans import Plan
 from dedup.index.entry import Entry, scope_mask, storable, storable_id, storable_url
 from dedup.index.hosts import Hosts
@@ -248,19 +247,6 @@ class Index(ABC):
     def _load_host(self, name: str) -> bytes | None:
         """The saved table of a host; None if there is none, or if it is got in another way."""
         return None
-
-    def _duplicate(
-        self,
-        entry: Entry,
-        of: Entry,
-        resemblance: float,
-        *,
-        done: bool,
-        evidence: Evidence | None = None,
-        rule: str | None = None,
-    ) -> Verdict:
-        rule = rule or self.detector.method
-        return Verdict.duplicate(entry, of, resemblance, rule=rule, done=done, evidence=evidence)
 
     def _adopt(self, stored: Mapping[str, str]) -> Parameters:
         """The parameters of an existing index, which are those wanted here; raises if they are not."""

@@ -24,8 +24,8 @@ from dedup.settings import IndexSettings
 
 __all__ = ["MAX_HOSTS", "Hosts", "Weighed", "packed", "unpacked"]
 
-#: What a store calls a page: a number, or a name.
-K = TypeVar("K", int, bytes)
+#: What a store calls a page: its number, or that and a name.
+K = TypeVar("K", int, tuple[int, bytes])
 #: How many tables are held in memory, of 25 kB each.
 MAX_HOSTS = 1000
 #: Of how many kept pages it is known what was learned for them; then the first of them is forgotten.

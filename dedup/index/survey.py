@@ -6,16 +6,26 @@ can't is counted.  `Survey.findings` says which invariants don't hold, and how t
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Container, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from dedup.fingerprint.chrome import Chrome
 from dedup.index.entry import Entry
-from dedup.index.lifecycle import State
+from dedup.index.lifecycle import State, state_of
 from dedup.index.parameters import Parameters
 
-__all__ = ["BATCH", "REBUILD", "Filed", "Finding", "KnownHost", "Survey", "damaged_host", "unsound"]
+__all__ = [
+    "BATCH",
+    "REBUILD",
+    "Filed",
+    "Finding",
+    "KnownHost",
+    "Survey",
+    "damaged_host",
+    "state_outside",
+    "unsound",
+]
 
 #: Pages that are read at once.
 BATCH = 500
@@ -29,6 +39,24 @@ class Filed(NamedTuple):
     entry: Entry | None  #: None if it can't be read
     #: DONE, PENDING or DEAD.  A survey does not ask whether the run of a confirmed page lives, or has finished.
     state: State
+
+
+def state_outside(done_by: str | None, claimed_by: str | None, alive: Container[str]) -> State:
+    """What a page is to who asks from outside, by the runs that live (see `lifecycle.state_of`)."""
+    state = state_of(done_by, claimed_by, _Outside(alive))
+    return State.PENDING if state.is_pending else State.DEAD if state is State.DEAD else State.DONE
+
+
+class _Outside(NamedTuple):
+    """What is known of runs outside of all of them."""
+
+    alive: Container[str]
+
+    def are_alive(self, run: str) -> bool:
+        return run in self.alive
+
+    def have_finished(self, run: str) -> bool:
+        return False
 
 
 class KnownHost(NamedTuple):

@@ -29,8 +29,8 @@ MAX_EQUAL = 16
 #: The verdict on a new page names the first of this many nearest candidates that resembles it enough.
 MAX_NEAR = 10
 
-#: What a store calls a page: a number, or a name.
-K = TypeVar("K", int, bytes)
+#: What a store calls a page: its number, or that and a name.
+K = TypeVar("K", int, tuple[int, bytes])
 
 
 class Order(NamedTuple, Generic[K]):
@@ -50,9 +50,9 @@ class Weighing(Generic[K]):
 
     def __init__(self, detector: Detector, hosts: Hosts | None, entry: Entry, page: Fingerprint) -> None:
         self.entry = entry
+        self.hosts = hosts
         self.is_crowded = False  #: whether more pages are like it than are compared
         self._detector = detector
-        self._hosts = hosts
         self._page = page
         self._views: dict[str, View | None] = {}
         self._compared = 0
@@ -70,11 +70,14 @@ class Weighing(Generic[K]):
         nearest = [page for page in self._nearest if page in self._entries]
         return Order(sorted(self._equal), like, sorted(self._shown), nearest, is_all)
 
-    def see_equal(self, others: Mapping[K, Entry]) -> list[K]:
-        """Takes up pages of the same digest, the earliest first; those of the very same content."""
-        equal = [page for page, other in self._beside(others).items() if other.content == self.entry.content]
-        self._equal += equal
-        return equal
+    def has_met(self, page: K) -> bool:
+        """Whether a page was weighed already."""
+        return page in self._entries
+
+    def see_equal(self, others: Mapping[K, Entry]) -> None:
+        """Takes up those pages of the same digest that have the very same content."""
+        content = self.entry.content
+        self._equal += (page for page, other in self._beside(others).items() if other.content == content)
 
     def see_near(self, numbers: Sequence[K], sketches: Hashes) -> list[K]:
         """Compares the next candidates, the nearest first, by sketches of shape (n, w); those that resemble the page.
@@ -160,6 +163,6 @@ class Weighing(Generic[K]):
         return self._weighed({page: self._entries[page]}, page)[page].evidence
 
     def _weighed(self, others: Mapping[K, Entry], near: K | None) -> Mapping[K, Weighed]:
-        if self._hosts is None:
+        if self.hosts is None:
             return dict.fromkeys(others, Weighed(True, None))
-        return self._hosts.weigh(self._page, self.entry.url, others, near, self._views)
+        return self.hosts.weigh(self._page, self.entry.url, others, near, self._views)

@@ -103,8 +103,6 @@ def strip_user(url: str) -> str:
 def host(url: str) -> str:
     """The host of a URL with its port, its ASCII letters in lower case; empty if it has none.
 
-    evidence.lua reads the same.
-
     >>> host("https://me@Example.org:8000/a"), host("/a")
     ('example.org:8000', '')
     """

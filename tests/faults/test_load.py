@@ -26,8 +26,8 @@ from tests.support.redis import Line
 from tests.support.stores import DETECTOR, opened
 from tests.support.waiting import until
 
-#: What the requests of claims hold.
-CLAIM = hashlib.sha1(source("claim"), usedforsecurity=False).hexdigest().encode()
+#: What the first requests of claims hold.
+CLAIM = hashlib.sha1(source("look"), usedforsecurity=False).hexdigest().encode()
 
 
 class Gate(Line):

@@ -82,18 +82,19 @@ class LocalIndex(Index):
         with self._shelf.lock:
             tables, keys = self._shelf.tables, entry.keys
             own = self._state(self._shelf.find(entry.page_id))
-            digests = tables.equal(keys[0])
-            equal = {number: self._shadow(number) for number in digests[:MAX_EQUAL]}
-            if own is State.ABSENT and any(self._is_copied(entry, *each) for each in equal.items()):
-                return Looked(tables.size, own, equal)
+            equal = tables.equal(keys[0])
+            done = {number: self._shadow(number) for number in equal[:MAX_EQUAL]}
+            if own is State.ABSENT and any(self._is_copied(entry, *each) for each in done.items()):
+                return Looked(tables.size, own, [*done], done=done)
             groups, met = tables.within(keys, self.detector.radius, MAX_LOOKED)
             return Looked(
                 tables.size,
                 own,
-                equal,
+                equal[:MAX_EQUAL],
                 tables.equal(keys[1], column=1)[:MAX_EQUAL],
                 [(tables.apart(group[0], keys), group) for group in groups],
-                met > MAX_LOOKED or len(digests) > MAX_EQUAL,
+                met > MAX_LOOKED or len(equal) > MAX_EQUAL,
+                done,
             )
 
     def _is_copied(self, entry: Entry, number: int, done: bool | None) -> bool:

@@ -21,11 +21,11 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import Event, State, after, state_of
-from dedup.index.local.sketches import Sketches
 from dedup.index.local.sqlite import Store
 from dedup.index.local.table import Numbers
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
+from dedup.index.sketches import Sketches
 
 __all__ = ["Live", "Shelf"]
 

@@ -96,7 +96,7 @@ class Buckets:
 
     @cached_property
     def flipped(self) -> int:
-        """In how many tables buckets are read whose names differ in one bit, too: see lua/claim.lua."""
+        """In how many tables buckets are read whose names differ in one bit, too: see lua/look.lua."""
         return max(0, self.plan.max_distance + 1 - self.plan.size) if self.plan.flips else 0
 
 

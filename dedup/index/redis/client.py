@@ -16,7 +16,6 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.fingerprint import evidence
 from dedup.index import weighing
 from dedup.index.redis import buckets
 from dedup.index.redis.record import layout
@@ -36,22 +35,23 @@ DEADLINE = 4.0
 STEPS = 8
 #: Keys asked for by one SCAN.
 SCAN = 1000
+#: The scripts of a claim, whose calls share round trips.
+TRIPS = ("look", "file")
 #: The scripts, each in a file under lua/.  Before the text of each stands what it needs: the layout of a
 #: record, the limits of a claim, and known.lua, which tells whether the index is still the one that was opened;
-#: tables.lua looks pages up and files them; lanes.lua and evidence.lua compare sketches, and what is a page's own.
+#: tables.lua looks pages up and files them; bits.lua compares simhashes.
 VERBS = {
     **dict.fromkeys(("open", "kinds"), ()),
     "members": ("layout",),
     **dict.fromkeys(("renew", "learn"), ("layout", "known")),
-    **dict.fromkeys(("confirm", "release", "state", "add", "forget"), ("layout", "known", "tables")),
-    "claim": ("layout", "limits", "known", "tables", "lanes", "evidence"),
+    **dict.fromkeys(
+        ("confirm", "release", "state", "add", "forget"), ("layout", "limits", "known", "tables")
+    ),
+    "look": ("layout", "limits", "known", "tables", "bits", "apart"),
+    "file": ("layout", "limits", "known", "tables", "bits"),
 }
 #: Numbers that the scripts have from here, by the modules that define them.
-LIMITS = {
-    buckets: ("MAX_EXACT", "MAX_HERE", "MAX_WHOLE"),
-    weighing: ("MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR"),
-    evidence: ("FEW", "NOISE", "NOISE_NAMED", "NOISE_SHARE", "PARAGRAPH", "STRICT", "STRICTEST", "UNTOLD"),
-}
+LIMITS = {buckets: ("MAX_EXACT", "MAX_HERE", "MAX_WHOLE"), weighing: ("MAX_EQUAL", "MAX_LOOKED")}
 #: What Redis says of a user who may not do what an index needs.
 LACKING = re.compile(r"no permissions|can't run this command|NOPERM")
 #: What a script says that finds no number for one more page.
@@ -100,8 +100,11 @@ class Server:
             raise SETTINGS["index"].refusal(redact(address), "whose database is not a number")
         self.where = redact(address)
         self.client: Any = aioredis.Redis(connection_pool=self._pool)
-        self._scripts = {verb: self.client.register_script(source(verb)) for verb in VERBS if verb != "claim"}
-        self._trips = Trips(source("claim"), self._pool.make_connection, lambda: deadline(DEADLINE))
+        self._scripts = {
+            verb: self.client.register_script(source(verb)) for verb in VERBS if verb not in TRIPS
+        }
+        scripts = {verb: source(verb) for verb in TRIPS}
+        self._trips = Trips(scripts, self._pool.make_connection, lambda: deadline(DEADLINE))
         self._claims, self._others = asyncio.Semaphore(CLAIMS), asyncio.Semaphore(OTHERS)
         self._answered = 0.0  # when a turn last ended well
         self._silent, self._trouble = 0.0, ""  # when one has shown that nobody answers, and why
@@ -141,8 +144,8 @@ class Server:
                 return await self._run(verb, keys, arguments)
 
     async def _run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
-        if verb == "claim":
-            return await self._trips.call(keys, arguments)
+        if verb in TRIPS:
+            return await self._trips.call(verb, keys, arguments)
         async with deadline(DEADLINE):
             while True:
                 with suppress(exceptions.NoScriptError):  # flushed between its loading and its call
@@ -156,10 +159,12 @@ class Server:
         """The texts at some keys."""
         with self.errors():
             async with deadline(DEADLINE):
-                texts = list(await self.client.mget(keys))
-            if len(texts) != len(keys) or not all(isinstance(text, bytes | None) for text in texts):
-                raise ValueError("an answer to another question")
-        return texts
+                return _texts(await self.client.mget(keys), len(keys))
+
+    async def read(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The same, on the trips of claims."""
+        with self.errors():
+            return _texts(await self._trips.ask(b"MGET", *keys), len(keys))
 
     async def ask(self, commands: Iterable[Sequence[Any]], *, together: bool = False) -> list[Any]:
         """Answers to commands, None where a key is of another type; all of one moment if ``together``."""
@@ -251,6 +256,13 @@ class Server:
         await self.disconnect()
 
 
+def _texts(answer: Any, count: int) -> list[bytes | None]:
+    texts = list(answer)
+    if len(texts) != count or not all(isinstance(text, bytes | None) for text in texts):
+        raise ValueError("an answer to another question")
+    return texts
+
+
 @cache
 def bits_apart() -> str:
     """In how many bits any two octets differ, as digits: 64 KB, which a script has at hand and can't compute in time."""
@@ -281,16 +293,16 @@ def pool_of(address: str, retry: Retry) -> aioredis.BlockingConnectionPool:
 
 
 def limits() -> str:
-    """The limits of a claim, and what its evidence has to be, as Lua; the same as in the other stores."""
+    """The limits of a look, as Lua; the same as in the other stores."""
     numbers = (
         f"local {name} = {getattr(module, name)!r}\n" for module, names in LIMITS.items() for name in names
     )
-    return "".join((*numbers, f"local BITS_APART = '{bits_apart()}'\n"))
+    return "".join(numbers)
 
 
 def source(verb: str) -> bytes:
     """The text of a script, with what it needs before it."""
     lua = files("dedup.index.redis") / "lua"
-    generated = {"layout": layout(), "limits": limits()}
+    generated = {"layout": layout(), "limits": limits(), "apart": f"local BITS_APART = '{bits_apart()}'\n"}
     texts = (generated.get(part) or (lua / f"{part}.lua").read_text("utf-8") for part in (*VERBS[verb], verb))
     return "".join(texts).encode()

@@ -14,8 +14,9 @@ import numpy as np
 
 from dedup.errors import IndexCorruptError
 from dedup.index.redis import buckets, client
-from dedup.index.redis.buckets import ENTRY, GAP, Entries
+from dedup.index.redis.buckets import ENTRY, GAP, Entries, nearest
 from dedup.index.redis.client import Server, deadline
+from dedup.index.weighing import MAX_LOOKED
 
 __all__ = ["Copies"]
 
@@ -73,10 +74,22 @@ class _Copy:
 class Copies:
     """The copies of one crawler, those that were used last."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, radius: int) -> None:
         self._server = server
+        self._radius = radius
         self._held = OrderedDict[bytes, _Copy]()
         self._lock = asyncio.Lock()
+
+    async def near(
+        self, names: Sequence[bytes], sizes: Sequence[int], last: int, key: bytes, *, tables: int
+    ) -> tuple[bytes, bool]:
+        """The pages near a key, as a look says them, of buckets as they were when ``last`` was the last number given out.
+
+        And whether that is all.
+        """
+        parts, is_all = await self.read(names, sizes, last)
+        found, all_told = nearest(parts, key, self._radius, MAX_LOOKED, tables)
+        return found, is_all and all_told
 
     async def read(
         self, names: Sequence[bytes], sizes: Sequence[int], last: int

@@ -20,15 +20,14 @@ import math
 import os
 import time
 import zlib
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from dedup.errors import DedupError
-from dedup.fingerprint.chrome import Chrome, View
+from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.hosts import MAX_HOSTS, Hosts
@@ -37,7 +36,7 @@ from dedup.index.redis.keys import Keys
 from dedup.page.urls import host
 from dedup.settings import IndexSettings
 
-__all__ = ["MAX_TABLES", "Brought", "SharedHosts", "pack_table", "unpack_table"]
+__all__ = ["MAX_TABLES", "SharedHosts", "pack_table", "unpack_table"]
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +48,6 @@ REFRESH = 30.0
 GROWTH = 1 / 8
 #: How often a table is written again at once because others have written it meanwhile.
 ATTEMPTS = 8
-#: Of how many hosts beside its own a claim brings the views at once: those that were asked for last.
-BESIDE = 4
 #: Bytes of a version, and of the length of a name.
 VERSION, NAME_LENGTH = 8, 4
 
@@ -82,13 +79,6 @@ def unpack_table(octets: bytes, slots: int) -> tuple[str, Chrome]:
     return octets[start:end].decode(), Chrome.from_bytes(unpacked, slots)
 
 
-class Brought(NamedTuple):
-    """What a claim brings of a host."""
-
-    pages: int  #: that were kept there
-    view: View | None  #: None if it is not known
-
-
 @dataclass(slots=True)
 class _Shared:
     """What others know of a host, too."""
@@ -118,9 +108,6 @@ class SharedHosts(Hosts):
         self._keys = keys
         self._call = call
         self._shared: dict[str, _Shared] = {}
-        self._beside: OrderedDict[str, tuple[str, ...]] = (
-            OrderedDict()
-        )  # which others a host's claims asked for
         self._due: dict[str, None] = {}  # hosts to be written now, in this order
         self._grown = asyncio.Event()
         self._lock = asyncio.Lock()
@@ -143,39 +130,14 @@ class SharedHosts(Hosts):
             await asyncio.wait([self._writer])
         await self.flush()
 
-    # --- What a claim brings
-
-    async def views(self, page: Fingerprint, own: str) -> dict[str, Brought]:
-        """How a page of host ``own`` is looked at as one of it, and of the hosts that were asked for last."""
-        return await self._views(page, (own, *self._beside.get(own, ())))
-
-    async def more_views(self, page: Fingerprint, own: str, names: Sequence[str]) -> dict[str, Brought]:
-        """The same for other hosts, which the next claims of that host bring, too."""
-        beside = self._beside.pop(own, ())
-        self._beside[own] = tuple(dict.fromkeys((*names, *beside)))[:BESIDE]
-        if len(self._beside) > MAX_HOSTS:
-            self._beside.popitem(last=False)
-        return await self._views(page, names)
-
-    async def _views(self, page: Fingerprint, names: Sequence[str]) -> dict[str, Brought]:
-        await self._bring(names)
-        tables = {name: self.table(name) for name in names}
-        return {
-            name: Brought(table.pages, table.view(page, self._sketcher) if table.is_known else None)
-            for name, table in tables.items()
-        }
-
     # --- What is stored
 
     async def bring(self, urls: Iterable[str]) -> None:
-        await self._bring({host(url): None for url in urls})
-
-    async def _bring(self, names: Iterable[str]) -> None:
         """Reads the tables that are not here, or not fresh: of a host that is not yet known, every time."""
         stale = time.monotonic() - REFRESH
         old = [
             name
-            for name in dict.fromkeys(names)
+            for name in dict.fromkeys(map(host, urls))
             if self._about(name).read <= stale or not self.table(name).is_known
         ]
         if old:

@@ -1,36 +1,50 @@
-"""The shared index, in Redis or Valkey >= 6.2: one Lua script per verb, and for most claims one round trip.
+"""The shared index, in Redis or Valkey >= 6.2: one Lua script per verb.
+
+A claim takes a script that looks, and unless the page is equal to one that is kept, one that files; neither knows the rule
+of the verdict.  What lies between, the crawler weighs (see `dedup.index.claiming`).
 
 The keys are described in `dedup.index.redis.keys`.  Redis needs maxmemory-policy noeviction, else it
 drops parts of the tables without a word; it should have appendonly on, else a crash loses the index.
 """
 
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.evidence import Evidence, is_same_name
+from dedup.fingerprint.shingles import Hashes
+from dedup.index.claiming import Answer, Looked, claim
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits
 from dedup.index.redis.bulk import Bulk
-from dedup.index.redis.claim import ROUNDS, Claim
 from dedup.index.redis.client import Server
 from dedup.index.redis.copies import Copies
 from dedup.index.redis.keys import Keys
+from dedup.index.redis.pages import Pages
 from dedup.index.redis.reading import filed_as
-from dedup.index.redis.record import bits_of, whole
+from dedup.index.redis.record import bits_of, pack, whole
 from dedup.index.redis.shared import SharedIndex
 from dedup.index.redis.survey import survey_redis
 from dedup.index.survey import Survey
-from dedup.index.verdict import Near, Verdict
+from dedup.index.verdict import Verdict
+from dedup.index.weighing import Order
 
 __all__ = ["FORMAT", "RedisIndex"]
 
 #: Changes whenever its keys would be read differently.
 FORMAT = 5
 
+#: The marks by which a look says whether a page is done; None if it casts no shadow.
+MARKS = {ord("d"): True, ord("p"): False, ord("-"): None}
+#: What a look says of a page that is near.
+_NEAR = struct.Struct("<IB")
 #: Pages that one call of a script confirms, or tells the states of.
 PAGES = 500
 
@@ -44,7 +58,8 @@ class RedisIndex(SharedIndex):
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
         self._server = Server(address)
         self._keys = Keys(namespace)
-        self._copies = Copies(self._server)
+        self._copies = Copies(self._server, detector.radius)
+        self._pages = Pages(self._server, self._keys, detector.sketcher)
         super().__init__(self._server, self._keys, namespace, detector, **options)
 
     def _made_up(self) -> dict[str, str]:
@@ -57,47 +72,94 @@ class RedisIndex(SharedIndex):
         self._bulk = Bulk(self._server, self._buckets, self._session.call)
 
     async def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:
-        claim = Claim(entry, page, self.detector, self._buckets, self._hosts)
-        await claim.prepare()
-        for _ in range(3 * ROUNDS):
-            match await self._session.call("claim", claim.keys, claim.arguments):
-                case [b"same", int(known), int(crowded), int(number)]:
-                    if number:
-                        self._note(entry.page_id, number)
-                    return Verdict.same(known=bool(known), crowded=bool(crowded))
-                case [b"new", int(known), int(crowded), int(number)]:
-                    self._note(entry.page_id, number)
-                    return Verdict.new(known=bool(known), crowded=bool(crowded))
-                case [b"new", int(known), int(crowded), int(number), bytes(replaced), *found]:
-                    self._note(entry.page_id, number)
-                    if replaced:
-                        self._replacing[entry.page_id] = replaced.decode()
-                    near: Near | None = None
-                    if found:
-                        other, evidence = self._weighed(claim, found)
-                        near = Near(other.url, evidence, is_same_name(page, other.called))
-                    return Verdict.new(near, known=bool(known), crowded=bool(crowded))
-                case [b"many", int(last), bytes(names), bytes(sizes)]:
-                    with self._server.errors():
-                        await claim.bring_near(last, names, sizes, self._copies)
-                case [b"changed", int(number), bytes(record)]:
-                    with self._server.errors():
-                        claim.bring_outdated(number, record)
-                case [b"duplicate" | b"shown" as word, int(either), int(both), int(equal), int(done), *found]:
-                    of, evidence = self._weighed(claim, found)
-                    alike = self.detector.sketcher.estimate(either, both, equal)
-                    rule = "view" if word == b"shown" else None
-                    return self._duplicate(entry, of, alike, done=bool(done), evidence=evidence, rule=rule)
-                case [b"hosts", *names]:
-                    if not await claim.bring_hosts(names):
-                        break
-                case _:
-                    break
-        raise self._session.no_answer()
+        return await claim(self, entry, page)
 
-    def _weighed(self, claim: Claim, found: Sequence[Any]) -> tuple[Entry, Evidence | None]:
-        with self._server.errors():
-            return claim.weighed(found)
+    async def look(self, entry: Entry) -> Looked:
+        places = self._buckets.places(entry)
+        arguments = [
+            self.detector.radius,
+            self._keys.pages,
+            entry.page_id.encode(),
+            entry.sketch,
+            b"".join(place.key for place in places),
+            self._buckets.flipped,
+            self._buckets.bucket_bits,
+        ]
+        answer = await self._session.call("look", [place.bucket for place in places], arguments)
+        match answer:
+            case [int(last), bytes(own), int(crowded), bytes(equal), bytes(marks), bytes(views), *near]:
+                done = _done(numbers := _numbers(equal), marks)
+                looked = Looked(last, State(own.decode()), numbers, _numbers(views), (), bool(crowded), done)
+            case _:
+                raise self._session.no_answer()
+        match near:
+            case [b"copy", bytes(record)]:
+                self._pages.hold(numbers[-1], record)
+                return looked
+            case [b"many", bytes(names), bytes(sizes)]:
+                found, is_all = await self._copies.near(
+                    names.split(b"\n"), _numbers(sizes), last, places[-1].key, tables=len(places) - 1
+                )
+                return looked._replace(near=_groups(found), is_crowded=looked.is_crowded or not is_all)
+            case [bytes(found), bytes(marks), *records]:
+                if marks:
+                    told = [number for number, _ in _NEAR.iter_unpack(found)]
+                    for number, record in zip(told, records, strict=True):
+                        if record is not None:
+                            self._pages.hold(number, record)
+                    looked = looked._replace(done=done | _done(told, marks))
+                return looked._replace(near=_groups(found))
+            case _:
+                raise self._session.no_answer()
+
+    async def read(self, numbers: Collection[int]) -> dict[int, Entry]:
+        return await self._pages.read(numbers)
+
+    async def sketches(self, numbers: Sequence[int]) -> tuple[list[int], Hashes]:
+        return await self._pages.sketches(numbers)
+
+    async def file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
+        places = self._buckets.places(entry)
+        keys, outdated = [place.bucket for place in places], list[bytes]()
+        arguments = [
+            self.detector.radius,
+            self._keys.pages,
+            pack(entry),
+            b"".join(place.key for place in places),
+            "" if seen is None else seen,
+            *map(_packed, order[:4]),
+            int(order.is_all),
+        ]
+        number: int | str = ""
+        while True:
+            match await self._session.call("file", [*keys, *outdated], [*arguments, number, len(outdated)]):
+                case [b"same", int(known), int(own)]:
+                    if own:
+                        self._note(entry.page_id, own)
+                    return Answer("same", known=bool(known))
+                case [b"duplicate", int(of), int(done)]:
+                    return Answer("duplicate", of, bool(done))
+                case [b"new", int(known), int(own), int(replaced), int(near)]:
+                    self._note(entry.page_id, own)
+                    self._pages.put(own, entry)
+                    if replaced:
+                        earlier = await self._pages.read([replaced])
+                        self._replacing[entry.page_id] = earlier[replaced].page_id
+                    return Answer("new", known=bool(known), near=near or None)
+                case [b"later", int(last), *later]:
+                    return Answer("later", later=later, seen=last)
+                case [b"again"]:
+                    looked = await self.look(entry)
+                    near_ones = (each for _, group in looked.near for each in group)
+                    later = [*dict.fromkeys((*looked.equal, *looked.views, *near_ones))]
+                    return Answer("later", later=later, seen=looked.seen)
+                case [b"undecided"]:
+                    return Answer("undecided")
+                case [b"changed", int(number), bytes(record)]:
+                    was = self._pages.hold(number, record)
+                    outdated = [self._keys.released, *(place.bucket for place in self._buckets.places(was))]
+                case _:
+                    raise self._session.no_answer()
 
     async def _write(self, batch: dict[str, int]) -> None:
         page_ids = list(batch)
@@ -170,3 +232,22 @@ class RedisIndex(SharedIndex):
 
     async def _take_out(self, page_ids: Sequence[str]) -> int:
         return await self._bulk.forget(page_ids)
+
+
+def _numbers(octets: bytes) -> list[int]:
+    found: list[int] = np.frombuffer(octets, "<u4").tolist()
+    return found
+
+
+def _packed(numbers: Sequence[int]) -> bytes:
+    return np.array(numbers, "<u4").tobytes()
+
+
+def _done(numbers: Sequence[int], marks: bytes) -> dict[int, bool | None]:
+    return {number: MARKS[mark] for number, mark in zip(numbers, marks, strict=True)}
+
+
+def _groups(near: bytes) -> Iterator[tuple[int, list[int]]]:
+    """Distances, and the pages at each, of what a look says of those that are near."""
+    for distance, pages in groupby(_NEAR.iter_unpack(near), itemgetter(1)):
+        yield distance, [number for number, _ in pages]

@@ -48,12 +48,14 @@ class Reading:
         (found,) = await self.server.ask([("MGET", *map(self.keys.page, numbers))])
         return found or []
 
-    async def claims(self, numbers: list[int]) -> tuple[list[Any], list[Any], set[bytes]]:
+    async def claims(self, numbers: list[int]) -> tuple[list[Any], list[Any], set[str]]:
         """Records, which run each page is pending for, and which runs are alive."""
         questions = ("MGET", *map(self.keys.page, numbers)), ("HMGET", self.keys.pending, *numbers)
         records, owners = await self.server.ask(questions, together=True)
         leases, now = await self.leases()
-        alive = {run for run, ends in leases.items() if now < ends <= now + LEASE_MS}
+        alive = {
+            run.decode("utf-8", "replace") for run, ends in leases.items() if now < ends <= now + LEASE_MS
+        }
         return records, owners or [None] * len(numbers), alive
 
     async def leases(self) -> tuple[dict[bytes, float], float]:

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.index.redis.client import Server
+from dedup.index.redis.client import TRIPS, Server
 from dedup.index.redis.keys import LEASE_MS, Keys
 from dedup.index.redis.record import header_digest
 from dedup.printing import octets as shown
@@ -129,7 +129,7 @@ class Session:
         nonce = next(self._nonces)
         own = self.keys
         known = (self.digest, self._seen, nonce, f"{self.run} {LEASE_MS} {self.began}")
-        async with nullcontext() if verb == "claim" else self.server.turn():  # a claim has its turn
+        async with nullcontext() if verb in TRIPS else self.server.turn():  # a claim has its turn
             reply = await self.server.run(
                 verb, [own.header, own.sequence, own.runs, own.pending, *keys], [*known, *arguments]
             )
@@ -168,4 +168,6 @@ class Session:
 
     def no_answer(self) -> IndexUnavailableError:
         """The error of an answer to another question."""
-        return IndexUnavailableError(f"the index {self.server.where} gave an answer that no index gives")
+        return IndexUnavailableError(
+            f"the index {self.server.where} sent a reply that could not be understood"
+        )

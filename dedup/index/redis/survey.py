@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import NamedTuple
 
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 from dedup.index.redis.buckets import ENTRY, MIN_BITS, Buckets
 from dedup.index.redis.check import Invariants
@@ -15,7 +14,7 @@ from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import bits_of, whole
 from dedup.index.redis.span import numbers_of
-from dedup.index.survey import Filed, Finding, KnownHost, Survey
+from dedup.index.survey import Filed, Finding, KnownHost, Survey, state_outside
 from dedup.printing import octets as shown
 
 __all__ = ["RedisSurvey", "Sample", "SharedSurvey", "read_header", "survey_redis"]
@@ -132,11 +131,10 @@ class RedisSurvey(SharedSurvey):
                 if not there.get(number, True):
                     continue  # no page has it, or it was taken out meanwhile
                 entry = whole(record or b"")
-                if owner is None or (entry and owner not in alive and owner.decode() != entry.run):
-                    state = State.DONE  # perhaps met again by a run that died
-                else:
-                    state = State.PENDING if owner in alive else State.DEAD
-                yield self.readable(entry, state)
+                claimed_by = None if owner is None else owner.decode("utf-8", "replace")
+                filer = entry.run if entry else claimed_by or ""
+                done_by = None if filer == claimed_by else filer
+                yield self.readable(entry, state_outside(done_by, claimed_by, alive))
 
     def findings(self) -> AsyncIterator[Finding]:
         return Invariants(self._reading, self.parameters, self.header).findings()

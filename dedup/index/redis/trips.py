@@ -1,4 +1,4 @@
-"""Calls of one script that share round trips, as commits of a database are gathered.
+"""Calls of scripts, and other commands, that share round trips, as commits of a database are gathered.
 
 Calls that come while others are under way wait for these, and then go together, on one connection: whatever a call
 costs the client beside its own bytes, it costs once a trip.
@@ -7,7 +7,7 @@ costs the client beside its own bytes, it costs once a trip.
 import asyncio
 import hashlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ AGAIN, PAUSE = 2, 0.05
 class _Call:
     """A call that waits for its answer."""
 
-    words: Sequence[Any]  #: the name of each key, and each argument, behind how many keys there are
+    words: Sequence[Any]  #: a command and its arguments
     answer: asyncio.Future[Any]
 
     def end(self, answer: Any) -> None:
@@ -36,17 +36,17 @@ class _Call:
 
 
 class Trips:
-    """The calls of one script.  First come, first served; all who wait are told at once if nobody answers."""
+    """The calls of some scripts.  First come, first served; all who wait are told at once if nobody answers."""
 
     def __init__(
         self,
-        script: bytes,
+        scripts: Mapping[str, bytes],
         connect: Callable[[], Any],
         deadline: Callable[[], AbstractAsyncContextManager[None]],
     ) -> None:
         """``connect`` gives a connection of the client, which connects when something is sent."""
-        self._load = packed(b"SCRIPT", b"LOAD", script)
-        self._sha = hashlib.sha1(script).hexdigest()
+        self._loads = [packed(b"SCRIPT", b"LOAD", script) for script in scripts.values()]
+        self._names = {verb: hashlib.sha1(script).hexdigest() for verb, script in scripts.items()}
         self._connect = connect
         self._deadline = deadline
         self._waiting = deque[_Call]()
@@ -54,13 +54,17 @@ class Trips:
         self._traveller: asyncio.Task[None] | None = None
         self._trip: asyncio.Future[None] | None = None  # done when the one that is under way is over
 
-    async def call(self, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
-        """The answer of the script; raises what the client raises.
+    async def call(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
+        """The answer of a script; see `ask`."""
+        return await self.ask(b"EVALSHA", self._names[verb], len(keys), *keys, *arguments)
+
+    async def ask(self, *words: Any) -> Any:
+        """The answer to a command; raises what the client raises.
 
         A call that is cancelled while it waits is never made, and one that is under way is not made again: it has
         been made, or never will be, when `settle` returns.
         """
-        call = _Call((len(keys), *keys, *arguments), asyncio.get_running_loop().create_future())
+        call = _Call(words, asyncio.get_running_loop().create_future())
         self._waiting.append(call)
         if self._traveller is None or self._traveller.done():
             self._traveller = asyncio.create_task(self._travel())
@@ -100,14 +104,15 @@ class Trips:
                 self._trip = None
 
     async def _make(self, calls: list[_Call]) -> None:
-        """Makes calls, and again those that were not answered when the connection was lost, or the script forgotten."""
+        """Makes calls, and again those that were not answered when the connection was lost, or the scripts forgotten."""
         again = 0
         while left := [call for call in calls if not call.answer.done()]:
             try:
                 connection = self._connection = self._connection or self._connect()
                 if not await self._answered(connection, left):
-                    await connection.send_packed_command(self._load)
-                    await connection.read_response()
+                    for load in self._loads:
+                        await connection.send_packed_command(load)
+                        await connection.read_response()
             except (exceptions.ConnectionError, exceptions.TimeoutError):
                 again += 1
                 if again > AGAIN:
@@ -115,10 +120,8 @@ class Trips:
                 await asyncio.sleep(PAUSE * 2 ** (again - 1))
 
     async def _answered(self, connection: Any, calls: Sequence[_Call]) -> bool:
-        """Makes calls once; False if the server has forgotten the script."""
-        await connection.send_packed_command(
-            b"".join(packed(b"EVALSHA", self._sha, *call.words) for call in calls)
-        )
+        """Makes calls once; False if the server has forgotten a script."""
+        await connection.send_packed_command(b"".join(packed(*call.words) for call in calls))
         is_known = True
         for call in calls:
             try:

@@ -17,7 +17,7 @@ from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.cluster import protocol
 from dedup.index.redis.cluster.filed import Filed
-from dedup.index.redis.cluster.judging import Judge, Kept
+from dedup.index.redis.cluster.judging import Judge
 from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
 from dedup.index.redis.cluster.nodes import Cluster
 from dedup.index.redis.cluster.protocol import Outcome
@@ -102,8 +102,8 @@ class ClusterIndex(SharedIndex):
         )
         if own[0][name] is None and equal.pages:
             records, leases = await self._store.look(equal.pages)
-            if found := judge.equal({other: record for other, record in records.items() if record}, leases):
-                return self._duplicate(entry, found.of, 1.0, done=found.done)
+            if verdict := judge.equal({other: record for other, record in records.items() if record}, leases):
+                return verdict
         outcome: Outcome = await self._store.carry_out(
             protocol.claim(name, entry, self._number(), judge),
             seen=own,
@@ -112,17 +112,17 @@ class ClusterIndex(SharedIndex):
         )
         crowded = met[-1].crowded
         if outcome.status == "duplicate":
-            of, resemblance, done, rule, evidence = outcome.judgement.verdict
-            return self._duplicate(entry, of, resemblance, done=done, evidence=evidence, rule=rule)
+            duplicate: Verdict = outcome.judgement.verdict
+            return duplicate
         if outcome.record and entry.page_id not in self._confirmations:
             self._filed[entry.page_id] = outcome.record
             self._note(entry.page_id, outcome.record.number)
         if outcome.status == "same":
             return Verdict.same(known=outcome.known, crowded=crowded)
-        kept: Kept = outcome.judgement.kept
-        if kept.replaced and kept.replaced != entry.page_id:
-            self._replacing[entry.page_id] = kept.replaced
-        return Verdict.new(kept.near, known=kept.known, crowded=crowded)
+        new, replaced = outcome.judgement.kept
+        if replaced and replaced != entry.page_id:
+            self._replacing[entry.page_id] = replaced
+        return Verdict.new(new.near, known=new.known, crowded=crowded)
 
     def _number(self) -> int:
         """A number for a claim: by the clock, and never twice."""

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
+from dedup.index import lifecycle
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.record import pack, unpack
@@ -116,15 +117,9 @@ class Leases(NamedTuple):
 
 def state_of(record: Record | None, leases: Leases) -> State:
     """What a page is to the run that asks."""
+    record = record and record.settled
     if record is None:
         return State.ABSENT
-    run = record.entry.run
     if record.phase is Phase.DONE:
-        if leases.are_alive(run):
-            return State.DONE
-        return State.SAFE if leases.have_finished(run) else State.EARLIER
-    if record.phase is not Phase.KEPT:
-        return state_of(record.before, leases)
-    if leases.are_alive(run):
-        return State.RECLAIMED if record.before else State.PENDING
-    return state_of(record.before, leases) if record.before else State.DEAD
+        return lifecycle.state_of(record.entry.run, None, leases)
+    return lifecycle.state_of(record.before and record.before.entry.run, record.entry.run, leases)

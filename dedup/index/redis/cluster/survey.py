@@ -14,7 +14,7 @@ from dedup.index.redis.cluster.record import Phase
 from dedup.index.redis.cluster.tables import Tables
 from dedup.index.redis.record import bits_of
 from dedup.index.redis.survey import Sample, SharedSurvey, read_header
-from dedup.index.survey import Filed, Finding
+from dedup.index.survey import Filed, Finding, state_outside
 from dedup.printing import octets as shown
 
 __all__ = ["survey_cluster"]
@@ -57,11 +57,10 @@ class ClusterSurvey(SharedSurvey):
             if record is None:
                 yield Filed(None, State.DONE)
             elif settled := record.settled:
-                dead = settled.phase is Phase.KEPT and settled.entry.run not in alive
-                if dead and settled.before:
-                    settled = settled.before  # perhaps met again by a run that died
-                states = {Phase.KEPT: State.DEAD if dead else State.PENDING}
-                yield self.readable(settled.entry, states.get(settled.phase, State.DONE))
+                done = settled.before if settled.phase is Phase.KEPT else settled
+                claimed_by = settled.entry.run if settled.phase is Phase.KEPT else None
+                state = state_outside(done and done.entry.run, claimed_by, alive)
+                yield self.readable((done if done and state is State.DONE else settled).entry, state)
 
     def findings(self) -> AsyncIterator[Finding]:
         return Invariants(self._reading, self.parameters, self.header).findings()

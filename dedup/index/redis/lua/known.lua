@@ -4,8 +4,8 @@
 -- its lease in ms, and the last number that had been given out when it began
 --   -> {nonce, last number given out, then what the verb answers, or 'gone', or 'older'}
 -- An index that was emptied, replaced or set back to an earlier state is never taken for the one that the
--- caller knows: by its header, and by the number, the highest that the caller has seen given out.  A change that files
--- no page takes a number, too, and gives it back: so it is noticed if a confirmation or a release is lost.  The nonce
+-- caller knows: by its header, and by the number, the highest that the caller has seen given out.  confirm and
+-- release also take the next number, and count it as released: so a server that has lost one of them is recognised as older.  The nonce
 -- ties an answer to its question.  The types of all keys are checked before anything is written.
 --
 -- The scripts carry out the rows of dedup/index/lifecycle.py, and name them.
@@ -78,8 +78,12 @@ local function file_for(page, octets) -- this run
   unbind(run)
 end
 
-local function state_of(number, page) -- of a page that is filed
+local DONE, PENDING = 'd', 'p'
+local SHADOWS = {pending = PENDING, reclaimed = PENDING, done = DONE, safe = DONE} -- states in which a page casts one
+
+local function state_of(number, page) -- as dedup/index/lifecycle.py says it
   local owner, filer = redis.call('HGET', pending, number), filed_by(page)
+  if filer == '' then return 'absent' end
   if owner and is_alive(owner) then return owner == filer and 'pending' or 'reclaimed' end
   if owner == filer then return 'dead' end
   if is_alive(filer) then return 'done' end

@@ -1,12 +1,13 @@
-"""The sketches that were last read from a file: a page that many are like is compared with the same ones again and again."""
+"""The sketches that were last read from a store: a page that many are like is compared with the same ones again and again."""
 
 import numpy as np
 import numpy.typing as npt
 
 from dedup.fingerprint.shingles import Hashes
-from dedup.index.local.table import Numbers
 
 __all__ = ["Sketches"]
+
+Numbers = npt.NDArray[np.uint32]
 
 #: How many are held: 8 MB of sketches of 128 bytes, of which only what is used is taken.
 PLACES = 1 << 16

@@ -438,6 +438,7 @@ async def test_a_page_that_was_claimed_without_ever_hearing_of_it_is_the_same_wh
             statuses.append((await index.claim(page, f"http://{page}/", content)).status)
             await index.release(page)
             assert (await index.claim("twin", "http://twin/", content)).status == "new"
+            await index.release("twin")
         proxy.reappear()
         proxy.replies_before_loss = None
     assert statuses[-1] == "same"

@@ -136,7 +136,7 @@ REDIS_DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[in
     "a band too many": (lambda at: at.rewrite(3, bands=(1,)), {TYPES}, "1 bands instead of 0", {3}),
     "another scope": (
         lambda at: at.rewrite(3, scope=1),
-        {WRONG},
+        {WRONG, MISSING},
         "page 3",
         set(),
     ),

@@ -38,7 +38,8 @@ class Judge:
         for page, record in met.items():
             # What is dead is of no use to anybody.
             if (settled := record.settled) and state_of(settled, leases) is not State.DEAD:
-                filed[settled.number, page] = settled
+                first = settled.before or settled  # a page that was met again has the place that it had
+                filed[first.number, page] = settled
             if record.phase is Phase.TRYING and leases.are_alive(record.entry.run):
                 tried[record.number, page] = record
         weighing = self._weigh(filed)

@@ -28,6 +28,7 @@ LOG_LEVEL = "INFO"
 FEED_EXPORT_ENCODING = "utf-8"
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
+EXTENSIONS = {"crawler.pulse.Pulse": 0}
 TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 # --- The near-duplicate filter; the values shown are the defaults
@@ -148,3 +149,4 @@ DEDUP_PARKED = "parked.jsonl"
 # --- From the environment ------------------------------------------------------------------------
 DEDUP_INDEX = os.environ.get("DEDUP_INDEX", DEDUP_INDEX)
 DEDUP_HASH_KEY = os.environ.get("DEDUP_HASH_KEY", DEDUP_HASH_KEY)
+CRAWLER_PULSE = os.environ.get("CRAWLER_PULSE", "")  # a file that is touched every five seconds

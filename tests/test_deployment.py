@@ -1,0 +1,241 @@
+"""What starts a crawl in containers does so: every command line is run as a container would, without an engine for them."""
+
+import fnmatch
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import redis
+from scrapy.settings import Settings
+
+from crawler import settings
+from tests.support import ROOT
+from tests.support.redis import PROGRAM
+from tests.support.shards import Hosts, kept, serve
+from tests.support.waiting import LIMIT, wait_until
+
+yaml = pytest.importorskip("yaml")
+
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+KUBERNETES = {each["kind"]: each for each in yaml.safe_load_all((ROOT / "kubernetes.yaml").read_text())}
+DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
+POD = KUBERNETES["Job"]["spec"]["template"]["spec"]
+
+
+def instruction(name: str) -> str:
+    """The last instruction of a name in the Dockerfile."""
+    return re.findall(rf"^{name} (.*)$", DOCKERFILE, re.MULTILINE)[-1].strip()
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A value of docker-compose.yml as Compose passes it on."""
+    found = re.sub(r"\$\{(\w+):-([^}]*)\}", lambda each: values.get(each[1]) or each[2], text)
+    assert "$" not in found.replace("$$", "")
+    return found.replace("$$", "$")
+
+
+@contextmanager
+def redis_of_compose(folder: Path) -> Iterator[str]:
+    """The address of the server that docker-compose.yml starts."""
+    if PROGRAM is None:
+        pytest.skip("redis-server is not installed")
+    socket = folder / "redis.sock"
+    program, *options = COMPOSE["redis"]["command"].split()
+    assert program == "redis-server"
+    command = [PROGRAM, *options, "--port", "0", "--unixsocket", str(socket), "--dir", str(folder)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: is_healthy(socket))
+        yield f"unix://{socket}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def is_healthy(socket: Path) -> bool:
+    kind, program, *words = COMPOSE["redis"]["healthcheck"]["test"]
+    assert kind == "CMD"
+    return (
+        subprocess.run([program, "-s", str(socket), *words], capture_output=True, check=False).stdout
+        == b"PONG\n"
+    )
+
+
+def environment(folder: Path, name: str, address: str, bin_: Path) -> dict[str, str]:
+    """What a container has: its own name and its own /tmp, and no virtual environment but that of the image."""
+    given = {key: filled(value, {}) for key, value in COMPOSE["crawler"]["environment"].items()}
+    assert given["DEDUP_INDEX"].startswith("redis://redis:")
+    variable, _, value = instruction("ENV").partition("=")
+    pulse = value.replace("/tmp/", f"{folder}/{name}-")
+    path = f"{bin_}:/usr/bin:/bin"
+    return {**given, "DEDUP_INDEX": address, "HOSTNAME": name, "PATH": path, "HOME": "/", variable: pulse}
+
+
+def command_line(folder: Path, starts: str) -> list[str]:
+    """What a container of Compose runs, with a folder in the place of /data."""
+    entry = json.loads(instruction("ENTRYPOINT"))
+    values = {"START": starts, "SHARDS": "2"}
+    words = [filled(word, values) for word in COMPOSE["crawler"]["command"]]
+    return [word.replace("/data/", f"{folder}/") for word in [*entry, *words]]
+
+
+def crawl(folder: Path, workdir: Path, bin_: Path) -> None:
+    """Two workers, as Compose starts them, crawl a site to its end."""
+    probe = re.fullmatch(r"--interval=30s .* CMD (.+)", instruction("HEALTHCHECK"))
+    assert probe
+    with redis_of_compose(folder) as address, serve(Hosts(contents=8)) as site:
+        more = ["DOWNLOAD_DELAY=0", "ROBOTSTXT_OBEY=False", "DEDUP_KEEP_START=False", "DEDUP_CHROME=False"]
+        command = [
+            *command_line(folder, ",".join(site.starts)),
+            *(word for each in more for word in ("-s", each)),
+        ]
+        environments = [environment(folder, name, address, bin_) for name in ("one", "other")]
+        workers = [
+            subprocess.Popen(command, cwd=workdir, env=each, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            for each in environments
+        ]
+        try:
+            for each in environments:
+                wait_until(Path(each["CRAWLER_PULSE"]).exists)
+                assert subprocess.run(["sh", "-c", probe[1]], env=each, check=False).returncode == 0
+            said = [worker.communicate(timeout=LIMIT)[0].decode() for worker in workers]
+        finally:
+            for worker in workers:
+                worker.kill()
+        assert [worker.returncode for worker in workers] == [0, 0], said
+        database = redis.Redis(unix_socket_path=address.removeprefix("unix://"))
+        assert database.keys("shingleback:{shingleback/site}:*")
+        database.close()
+    for each in environments:
+        os.utime(each["CRAWLER_PULSE"], (0, 0))  # its loop stands still
+        assert subprocess.run(["sh", "-c", probe[1]], env=each, check=False).returncode != 0
+    for name in ("one", "other"):
+        (pages,) = folder.glob(f"pages-{name}-*.jsonl")
+        pages.rename(folder / f"items-{name}.jsonl")
+        assert len(list(folder.glob(f"duplicates-{name}-*.jsonl"))) == 1
+    counts = kept(folder)
+    assert set(counts) == set(range(site.contents))
+    assert set(counts.values()) == {1}
+
+
+def test_two_containers_of_compose_crawl_a_site_to_its_end(tmp_path: Path) -> None:
+    crawl(tmp_path, ROOT, Path(sys.executable).parent)
+
+
+@pytest.mark.slow
+def test_two_containers_with_what_the_image_has_crawl_a_site_to_its_end(tmp_path: Path) -> None:
+    """A wheel of what .dockerignore lets through, in an environment of its own, and the spiders beside it."""
+    context, image, data = tmp_path / "context", tmp_path / "image", tmp_path / "data"
+    copy_context(context)
+    shutil.copytree(context / "crawler", image / "crawler")
+    shutil.copy(context / "scrapy.cfg", image)
+    data.mkdir()
+    env, site = image / "env", f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", env], check=True)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    wheels = tmp_path / "wheels"
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", wheels, context, context / "fast"], check=True)
+    subprocess.run(
+        [*pip, "--python", env / "bin/python", "install", "--no-deps", *wheels.iterdir()], check=True
+    )
+    # What the wheel depends on comes from here; what is installed here for editing comes by a hook, which does not run there.
+    others = Path(sys.executable).parent.parent / site
+    (env / site / "others.pth").write_text(f"import sys; sys.path.append({str(others)!r})\n")
+    shutil.copy(Path(sys.executable).parent / "scrapy", env / "bin/scrapy")
+    script = (env / "bin/scrapy").read_text().splitlines(keepends=True)
+    (env / "bin/scrapy").write_text(f"#!{env}/bin/python\n" + "".join(script[1:]))
+    found = subprocess.run(
+        [env / "bin/python", "-c", "import dedup, shingleback_fast as fast; print(dedup.__file__, fast.__file__)"],
+        cwd=image, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert all(path.startswith(str(env)) for path in found.stdout.split())
+    crawl(data, image, env / "bin")
+
+
+def copy_context(folder: Path) -> None:
+    """What an engine sends: all but what .dockerignore leaves out.  Later lines count."""
+    rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] not in "#"]
+
+    def is_left_out(path: str) -> bool:
+        out = False
+        parents = [path, *map(str, Path(path).parents)][:-1]
+        for rule in rules:
+            pattern = rule.removeprefix("!").removeprefix("**/")
+            names = [Path(parent).name for parent in parents] if "**/" in rule else parents
+            if any(fnmatch.fnmatchcase(name, pattern) for name in names):
+                out = not rule.startswith("!")
+        return out
+
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in tracked.stdout.splitlines():
+        if not is_left_out(name):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    assert {path.name for path in folder.iterdir()} == {
+        *("pyproject.toml", "README.md", "LICENSE", "scrapy.cfg", "crawler", "dedup", "fast")
+    }
+
+
+def test_a_pod_crawls_the_shard_of_its_index(tmp_path: Path) -> None:
+    (container,) = POD["containers"]
+    values = {each["name"]: each.get("value", "") for each in container["env"]}
+    assert values["SHARDS"] == str(KUBERNETES["Job"]["spec"]["completions"])
+    assert values["DEDUP_INDEX"].endswith(f"//{KUBERNETES['Service']['metadata']['name']}:6379/0")
+    shown = tmp_path / "scrapy"
+    shown.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    shown.chmod(0o755)
+    environment = {**values, "JOB_COMPLETION_INDEX": "3", "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    command = [*container["command"], *container["args"]]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    words = done.stdout.splitlines()
+    assert words[:4] == ["crawl", "site", "-o", "/data/pages-3-%(time)s.jsonl"]
+    assert words[-4:] == ["-a", f"start={values['START']}", "-a", "shard=4/4"]
+    written = json.loads(instruction("ENTRYPOINT"))[2]  # the same as Compose's, but for its name
+    assert "$HOSTNAME" in written
+    for option in re.findall(r"\S+/data/\S+", written.replace('"', "")):
+        assert option.replace("$HOSTNAME", "3") in words
+
+
+def test_kubernetes_takes_its_objects() -> None:
+    validate = pytest.importorskip("kubernetes_validate")
+    for each in KUBERNETES.values():
+        validate.validate(each, "1.33", strict=True)
+    with pytest.raises(validate.ValidationError):
+        validate.validate(KUBERNETES["Job"] | {"spec": {"complete": 4}}, "1.33", strict=True)
+
+
+def test_compose_reads_its_file(tmp_path: Path) -> None:
+    for command in (["docker", "compose"], ["docker-compose"]):
+        if shutil.which(command[0]) is None:
+            continue
+        if subprocess.run([*command, "version"], capture_output=True, check=False).returncode == 0:
+            subprocess.run([*command, "config", "-q"], cwd=ROOT, check=True)
+            return
+    pytest.skip("Compose is not installed")
+
+
+def test_who_is_told_to_stop_has_the_time_for_what_is_under_way() -> None:
+    """Requests of one host are sent after each other, at up to 1.5 times the delay."""
+    requests = Settings().getint("CONCURRENT_REQUESTS")
+    assert not hasattr(settings, "CONCURRENT_REQUESTS")
+    needed = requests * settings.DOWNLOAD_DELAY * 1.5 + settings.DOWNLOAD_TIMEOUT
+    assert POD["terminationGracePeriodSeconds"] >= needed + 10
+    assert COMPOSE["crawler"]["stop_grace_period"] == f"{POD['terminationGracePeriodSeconds']}s"
+
+
+def test_the_image_is_of_a_pinned_base_and_runs_as_no_root() -> None:
+    bases = set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE))
+    assert len(bases) == 1
+    assert all(re.search(r":\d+\.\d+\.\d+", image) for image in [*bases, COMPOSE["redis"]["image"]])
+    user = instruction("USER")
+    assert user == "1000:1000"
+    context = POD["securityContext"]
+    assert user == f"{context['runAsUser']}:{context['runAsGroup']}"
+    assert context["runAsNonRoot"] is True

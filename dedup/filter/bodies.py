@@ -18,7 +18,7 @@ from dedup.page.heading import address_words, place, shared
 from dedup.page.html import Page
 from dedup.page.urls import folder, usable_base
 
-__all__ = ["Bodies", "Body", "Known"]
+__all__ = ["Bodies", "Body", "Content"]
 
 #: How many bodies are remembered, in about 2 kB each beside what the detector remembers of most of them anyway.
 REMEMBERED = 4096
@@ -41,7 +41,7 @@ class Body(NamedTuple):
 
 
 @dataclass(slots=True)
-class Known:
+class Content:
     """What a body gave."""
 
     url: str
@@ -58,7 +58,7 @@ class Bodies:
     def __init__(self, detector: Detector) -> None:
         self._detector = detector
         self._seed = randbits(64)  # so that nobody can make two bodies that look the same
-        self._known: OrderedDict[int, Known] = OrderedDict()
+        self._known: OrderedDict[int, Content] = OrderedDict()
 
     def key(self, body: Body, url: str) -> int | None:
         """What tells a body, and the folder of its address, from all others; None if it is not to be remembered."""
@@ -70,7 +70,7 @@ class Bodies:
         digest.update(body.octets)
         return digest.intdigest()
 
-    def find(self, key: int, body: Body, url: str) -> Known | None:
+    def find(self, key: int, body: Body, url: str) -> Content | None:
         """What is known of the page at a URL that has this body, if it was met before."""
         known = self._known.get(key)
         if known is None or (url != known.url and depends_on_name(body)):
@@ -82,14 +82,14 @@ class Bodies:
             known.fingerprint = self._detector.elsewhere(known.fingerprint, page)
         return known
 
-    def add(self, key: int, url: str, page: Page, fingerprint: Fingerprint) -> Known | None:
+    def add(self, key: int, url: str, page: Page, fingerprint: Fingerprint) -> Content | None:
         """Remembers what a body gave, unless that depends on more than the folder, or can't be judged anyway."""
         named_itself = _path(page.canonical) == _path(url)  # it may have done so by a link to nothing
         if fingerprint.reason is not None or page.body or page.data or named_itself:
             return None
         if len(page.heading) > MAX_HEADING:
             return None
-        known = Known(url, page._replace(tokens=[], chrome=()), fingerprint)
+        known = Content(url, page._replace(tokens=[], chrome=()), fingerprint)
         self._known[key] = known
         self._known.move_to_end(key)
         if len(self._known) > REMEMBERED:

@@ -15,13 +15,13 @@ from typing import Any
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, make
 from dedup.filter.alarm import Alarm
-from dedup.filter.asked import Asked
 from dedup.filter.audit import Audit
-from dedup.filter.bodies import Known
+from dedup.filter.bodies import Content
 from dedup.filter.canonical import Canonicals
 from dedup.filter.claims import Claimant
 from dedup.filter.doubts import Drop, Watch
 from dedup.filter.reading import Reading
+from dedup.filter.retries import Retries
 from dedup.filter.stats import Counts, Stats, count, spend
 from dedup.filter.traps import Traps
 from dedup.filter.unreached import Unreached
@@ -73,7 +73,7 @@ class Filter:
         self._audit = Audit(index.detector, own.audit, self.stats, crawl.fetch)
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._watch = Watch(index, self.stats, crawl.fetch_again)
-        self._asked = Asked(index.detector.max_distance)
+        self._retries = Retries(index.detector.max_distance)
         self._reading = Reading(index.detector, self.stats)
         self._checks: set[asyncio.Task[None]] = set()
         #: What only near-duplicates link to; it is told what the crawl asks for.
@@ -89,7 +89,7 @@ class Filter:
         page, fingerprint, known, is_read = await self._reading.read(visit)
         read = time.perf_counter()
         self._watch.met(visit.page_id, fingerprint.simhash, self.index.detector.max_distance)
-        if self._asked.shows(visit.page_id, fingerprint.simhash):
+        if self._retries.shows(visit.page_id, fingerprint.simhash):
             verdict = Verdict("unjudged", reason="asked_again")
         else:
             verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint, visit.carried)
@@ -162,7 +162,7 @@ class Filter:
             return visit.action
         return "mark" if visit.is_seed or visit.depth < self.settings.min_depth else self.settings.action
 
-    def _follow_up(self, visit: Visit, outcome: Outcome, record: Record, known: Known | None) -> None:
+    def _follow_up(self, visit: Visit, outcome: Outcome, record: Record, known: Content | None) -> None:
         """Counts a near-duplicate; if it is dropped, sees to the page that it was dropped for."""
         done, links = COUNTED[outcome.action]
         count(self.stats, done)
@@ -213,7 +213,7 @@ class Filter:
         """
         count(self.stats, "asked_again")
         if alike:
-            self._asked.add(page_id, simhash)
+            self._retries.add(page_id, simhash)
         await self._claimant.release(page_id)
         self._watch.undo(page_id, "the spider has asked for the page that it duplicates once more")
 

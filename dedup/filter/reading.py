@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from dedup.filter.bodies import Bodies, Known
+from dedup.filter.bodies import Bodies, Content
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Visit
 from dedup.fingerprint.detector import Detector, Fingerprint
@@ -29,7 +29,7 @@ class Reading:
         #: Large pages are read one at a time: with each other, too, they would share one interpreter.
         self._aside = asyncio.Lock()
 
-    async def read(self, visit: Visit) -> tuple[Page, Fingerprint, Known | None, bool]:
+    async def read(self, visit: Visit) -> tuple[Page, Fingerprint, Content | None, bool]:
         """The page, its fingerprint, what is known of its body, and whether it was read: else it has no tokens."""
         try:
             body = visit.body()

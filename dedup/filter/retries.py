@@ -5,13 +5,13 @@ A callback may give up at last.  What it got then is the same as before, and is 
 
 from dedup.fingerprint.simhash import distance
 
-__all__ = ["Asked"]
+__all__ = ["Retries"]
 
 #: How many pages are remembered at most.
 MAX_ASKED = 10_000
 
 
-class Asked:
+class Retries:
     """Remembers what pages showed when their callbacks asked for them again."""
 
     def __init__(self, max_distance: int) -> None:

@@ -61,7 +61,7 @@ class AwayForAMoment:
 
     async def process_item(self, item: Any) -> Any:
         if item["path"] == "/a":
-            while not self.stats.get_value("dedup/dropped"):
+            while not self.stats.get_value("dedup/dropped"):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             raise OSError("the database is away")
         return item

@@ -66,7 +66,7 @@ DEDUP_KEEP_TEXT = False
 # ("nofollow"), or only logged ("mark").
 DEDUP_ACTION = "drop"
 # Near-duplicates that are fewer links than this from the start are only logged, and never dropped.  Allowed:
-# a whole number from 0 to 1000000000000.
+# a whole number from 0 to 1,000,000,000,000.
 DEDUP_MIN_DEPTH = 0
 # If true, only what is new or has changed since earlier crawls is handed over: of a page that is as it was,
 # the items are left out, and the links are followed all the same.
@@ -76,7 +76,7 @@ DEDUP_INCREMENTAL = False
 DEDUP_ON_INDEX_FAILURE = "keep"
 # A page may absorb near-duplicates of this many different names, the last parts of their paths, of a host;
 # one that absorbs more looks like a login wall: there is a warning, and what looks like it is kept. 0 allows
-# any number.  Allowed: a whole number from 0 to 1000000000000.
+# any number.  Allowed: a whole number from 0 to 1,000,000,000,000.
 DEDUP_MAX_CLUSTER = 5
 # This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link
 # to, this share is fetched at the end and judged: one more download each.  Allowed: a number from 0 to 1.
@@ -89,7 +89,7 @@ DEDUP_MAX_DISTANCE = 6
 DEDUP_MIN_RESEMBLANCE = 0.75
 # A shingle is this many successive tokens.  Allowed: a whole number from 1 to 100.
 DEDUP_SHINGLE_SIZE = 6
-# Pages of fewer words are never judged, and are always kept.  Allowed: a whole number from 0 to 1000000.
+# Pages of fewer words are never judged, and are always kept.  Allowed: a whole number from 0 to 1,000,000.
 DEDUP_MIN_TOKENS = 30
 # If true, the URLs of links and images count as part of a page.
 DEDUP_KEEP_URLS = True
@@ -123,10 +123,10 @@ DEDUP_CHROME = True
 # of its host; a higher value drops less.  Allowed: a number from 0 to 1.
 DEDUP_MIN_OWN = 0.5
 # An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.
-# Allowed: a whole number from 1 to 1000000000000.
+# Allowed: a whole number from 1 to 1,000,000,000,000.
 DEDUP_EXPECTED_PAGES = 1_000_000
 # The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many
-# as its pages need.  Allowed: a whole number from 1 to 1000000000000.
+# as its pages need.  Allowed: a whole number from 1 to 1,000,000,000,000.
 DEDUP_TABLES = None
 # The links of near-duplicates that are dropped or not followed are left out ("never"), followed as far as
 # pages like them turn out to be new ("yield"), or all followed ("all").

@@ -69,7 +69,7 @@ class Number(Kind):
 
     def __str__(self) -> str:
         if isinstance(self.low, int):
-            return f"a whole number from {self.low} to {self.high}"
+            return f"a whole number from {self.low:,} to {self.high:,}"
         return f"a number from {self.low:g} to {self.high:g}"
 
 

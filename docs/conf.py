@@ -9,6 +9,8 @@ import importlib.metadata
 import re
 from typing import Any
 
+from dedup.settings import SETTINGS
+
 project = "Shingleback"
 release = importlib.metadata.version("shingleback")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.apidoc"]
@@ -70,6 +72,13 @@ def _is_elsewhere(app: Any, what: str, name: str, item: Any, skip: bool, options
     return True if what == "module" and home.startswith("dedup") and page != home and not public else None
 
 
+def _setting(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
+    """The attributes of groups of settings have their sentences from the table."""
+    home, _, attribute = name.rpartition(".")
+    if home.startswith("dedup.settings.") and (setting := SETTINGS.get(attribute)):
+        lines[:] = [f"{setting.text}  Allowed: {setting.kind}."]
+
+
 def _plain(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain text: ``|A|`` is the size of a set, and ``DEDUP_`` a prefix."""
     example = False
@@ -85,4 +94,5 @@ def setup(app: Any) -> None:
     app.connect("source-read", _read)
     app.connect("include-read", _include)
     app.connect("autodoc-skip-member", _is_elsewhere)
+    app.connect("autodoc-process-docstring", _setting)
     app.connect("autodoc-process-docstring", _plain)

@@ -47,7 +47,7 @@ BODY_TOKENS = 256
 
 @dataclass(frozen=True)
 class Detector(DetectorSettings):
-    """Judges pages by the settings of the same names (see `dedup.settings`).
+    """Judges pages; its keywords are `DetectorSettings`.
 
     Raises `SettingsError` for a value that is not allowed; no page makes its methods raise.
 

@@ -37,9 +37,9 @@ def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **
 
     ``memory:``, ``file:PATH``, ``redis://[user:password@]host[:port][/db]``, ``rediss://...`` (TLS),
     ``unix:///path/to/socket``, or, of a Redis Cluster, some of its nodes:
-    ``redis+cluster://[user:password@]host[:port],host[:port],...``.  Options: ``scope``, ``expected_pages``, ``tables``
-    (see the settings).  ``run`` is the name of an earlier run that goes on, so that its pages count as this one's: the
-    ``run`` of its index.  The store is reached at the first claim, or by ``await index.open()``.
+    ``redis+cluster://[user:password@]host[:port],host[:port],...``.  The other keywords are `IndexSettings`; and
+    ``run``, the name of an earlier run that goes on (the ``run`` of its index), so that its pages count as this one's.
+    The store is reached at the first claim, or by ``await index.open()``.
 
     >>> import asyncio
     >>> async def twice():

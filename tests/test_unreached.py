@@ -9,7 +9,8 @@ from dedup.droplog.course import Loss, read_missed
 from dedup.filter import Counts
 from dedup.filter.unreached import Unreached
 from dedup.page.html import Page, parse
-from dedup.page.links import MAX_LINKS, addresses
+from dedup.page.ids import MAX_URL
+from dedup.page.links import MAX_LINKS, addresses, targets
 from dedup.page.read import read
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, open_index, text
@@ -95,6 +96,25 @@ def test_addresses_are_those_that_a_crawl_would_ask_for(page: str, found: list[s
 def test_a_page_of_a_million_links_costs_no_more_than_one_of_a_thousand() -> None:
     page = parse("".join(f"<a href={number}>" for number in range(3 * MAX_LINKS)))
     assert len(addresses(page, "http://a.org/")) == MAX_LINKS
+
+
+@pytest.mark.parametrize(
+    ("page", "url", "found"),
+    [
+        ("<link rel=next href=2><a href=3><iframe src=4></iframe>", "http://a.org/d/1", ["2", "3", "4"]),
+        ("<frameset><frame src=2><frame src=3></frameset>", "http://a.org/d/1", ["2", "3"]),
+        ("<form action='search'><input name=q></form><form></form>", "http://a.org/d/1", ["search"]),
+        ("<base href=..><a href=2>", "http://a.org/d/e/1", ["2"]),
+        ("<a href=2>" * (MAX_LINKS + 1), "http://a.org/d/1", None),
+        ("<a href=2>", "http://a.org/" + "d/" * 50, None),
+        ("<a href=2>", "http://a.org/".ljust(MAX_URL + 1, "d"), None),
+    ],
+)
+def test_all_that_a_spider_may_follow_is_told_or_that_it_can_not_be(
+    page: str, url: str, found: list[str] | None
+) -> None:
+    wanted = None if found is None else [f"http://a.org/d/{name}" for name in found]
+    assert targets(parse(page), url) == wanted
 
 
 def test_the_course_tells_what_the_last_run_has_not_reached(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ WRONG = {
     "MAX_DISTANCE": (["8", "-1", "3.5", "three", ""], "a whole number from 0 to 7"),
     "MIN_RESEMBLANCE": (["1.5", "-0.1", "nan", "high", ""], "a number from 0 to 1"),
     "SHINGLE_SIZE": (["0", "101", "six", ""], "a whole number from 1 to 100"),
-    "MIN_TOKENS": (["-1", "1e3", "few", ""], "a whole number from 0 to 1000000"),
+    "MIN_TOKENS": (["-1", "1e3", "few", ""], "a whole number from 0 to 1,000,000"),
     "KEEP_URLS": (["sometimes", "", "2"], "True, False"),
     "SCOPE": (["planet", ""], "'all', 'host', 'site'"),
     "EXPECTED_PAGES": (["0", "1e6", "10000000000000", ""], "a whole number from 1 to"),

@@ -104,7 +104,7 @@ WRONG = [
     *product(["min_resemblance"], [-0.1, 1.1, NAN, float("inf"), "0.7", True, None], ["number from 0 to 1"]),
     *product(["shingle_size"], [0, -1, 101, 6.0, "6", True, None, NAN], ["whole number from 1 to 100"]),
     *product(
-        ["min_tokens"], [-1, 1_000_001, 50.0, "50", False, None, NAN], ["whole number from 0 to 1000000"]
+        ["min_tokens"], [-1, 1_000_001, 50.0, "50", False, None, NAN], ["whole number from 0 to 1,000,000"]
     ),
     *product(["keep_urls"], [0, 1, "yes", None], ["True, False"]),
     *product(

@@ -424,7 +424,7 @@ async def test_only_drops_are_audited(run: Filtering) -> None:
     [
         ("action", "keep", "'drop', 'nofollow', 'mark'"),
         ("on_index_failure", "panic", "'keep', 'pause', 'stop'"),
-        ("max_cluster", -1, "a whole number from 0 to 1000000000000"),
+        ("max_cluster", -1, "a whole number from 0 to 1,000,000,000,000"),
         ("audit", 1.5, "a number from 0 to 1"),
     ],
 )

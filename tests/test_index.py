@@ -7,6 +7,8 @@ resemblance is known.  `Model` is the contract spelled out: a list of kept pages
 import asyncio
 import functools
 import random
+import re
+import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,6 +16,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import fields, replace
 from itertools import product
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -27,6 +30,7 @@ from dedup.index import STORES, Index, Store, Verdict, open_index
 from dedup.index.entry import scope_mask
 from dedup.index.local.index import LocalIndex
 from dedup.settings import SETTINGS
+from tests.support import ROOT
 from tests.support.cluster import Cluster
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
@@ -34,6 +38,28 @@ from tests.support.model import GROUPS, Model, crawl_of_verbs
 from tests.support.stores import DETECTOR, ODD_IDS, PERSISTENT, RUN, opened_at, until_done, until_written
 
 Opened = Callable[..., AbstractAsyncContextManager[Index]]
+
+
+@pytest.fixture(params=["memory", "file", "redis", "cluster", "documented"])
+def store(request: pytest.FixtureRequest) -> str:
+    """Each kind of index in turn, and the one that docs/stores.md shows."""
+    return str(request.param)
+
+
+@pytest.fixture
+def address(store: str, address: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an empty index."""
+    if store != "documented":
+        return address
+    block = re.search(
+        r"^# dict_store.py\n(.*?)^```", (ROOT / "docs/stores.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert block
+    module = ModuleType("dict_store")
+    exec(block[1], module.__dict__)  # noqa: S102
+    monkeypatch.setitem(sys.modules, "dict_store", module)
+    monkeypatch.setitem(STORES, "dict", Store("dict:", "dict_store:DictIndex"))
+    return "dict:"
 
 
 @pytest.fixture
@@ -681,7 +707,7 @@ async def test_odd_page_ids_are_told_apart_and_come_back(opened: Opened, store: 
             else:
                 await index.release(page_id)
         assert await index.count() == len(ODD_IDS) // 2
-    if store == "memory":
+    if store in {"memory", "documented"}:
         return
     async with opened() as index:
         for number, (name, page_id) in enumerate(ODD_IDS.items()):

@@ -203,12 +203,17 @@ async def test_a_second_worker_of_a_shard_is_told_what_to_do(monkeypatch: pytest
 
 def test_a_job_goes_on_as_the_shard_that_it_was(tmp_path: Path) -> None:
     handover = Handover("redis://localhost", "shop", Shard.read("1/2"), 60.0)
+    handover.held = {0: 7}
     Job(str(tmp_path), Shard.read("1/2")).leave(handover, {})
     for shard in ("2/2", "1/3"):
         said = f"shard is '{shard}', but its JOBDIR is that of shard 1/2; go on as that shard"
         with pytest.raises(SettingsError, match=said):
             Job(str(tmp_path), Shard.read(shard))
-    assert Job(str(tmp_path), Shard.read("1/2")).outbox == {}
+    for _ in range(2):  # a start that is refused changes nothing
+        job = Job(str(tmp_path), Shard.read("1/2"))
+        assert (job.cursor, job.outbox) == (7, {})
+    job.begin()
+    assert Job(str(tmp_path), Shard.read("1/2")).cursor == -1
 
 
 @pytest.mark.parametrize(

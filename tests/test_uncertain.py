@@ -14,6 +14,7 @@ from twisted.python.failure import Failure
 
 from dedup import open_index
 from dedup.filter import doubts
+from dedup.scrapy.compat import close
 from tests.support.crawls import Run, Walker, page
 from tests.support.filters import DETECTOR
 
@@ -97,6 +98,40 @@ def test_a_page_whose_callback_stops_the_job_shadows_no_other(crawl: Run, tmp_pa
     stopped = crawl(PAGES, StopsAtA, **job).verdicts
     assert "/a" not in stopped
     assert stopped | crawl(PAGES, Walker, **job).verdicts == {"/": "new", "/b": "new"}
+
+
+REFUSED = {
+    "a typo": {"DEDUP_MIN_OWN": 7},
+    "another threshold": {"DEDUP_MIN_RESEMBLANCE": 0.9},
+    "an index out of reach": {"DEDUP_INDEX": "redis://127.0.0.1:1/0", "DEDUP_ON_INDEX_FAILURE": "stop"},
+    "a shard without Redis": {"DEDUP_SHARD": "1/2"},
+}
+
+
+class StopsAtA(Walker):
+    """Is stopped while it is at /a, whose links it leaves to the job."""
+
+    async def parse(self, response: Any) -> Any:
+        yield self.note(response)
+        if response.url.endswith("/a"):
+            self.closing = asyncio.create_task(close(self.crawler, "it is enough"))
+            await asyncio.sleep(0.05)
+        for link in self.links(response):
+            yield self.request(link)
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_job_goes_on_as_the_same_run_after_a_start_that_was_refused(
+    crawl: Run, tmp_path: Path, why: str
+) -> None:
+    job = {"JOBDIR": str(tmp_path / "job"), "DEDUP_INDEX": f"file:{tmp_path / 'index'}"}
+    pages = {"/": page("home", "/a"), "/a": page("story", "/b"), "/b": page("story", "/a")}
+    assert crawl(pages, StopsAtA, **job).verdicts == {"/": "new", "/a": "new"}
+    refused = crawl(pages, **job | REFUSED[why])
+    assert refused.requests == []
+    assert refused.stats["finish_reason"] != "finished"
+    again = crawl(pages, **job)
+    assert (again.verdicts, again.dropped) == ({}, ["/b"])
 
 
 def claim_elsewhere(address: str, namespace: str) -> None:

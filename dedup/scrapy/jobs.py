@@ -1,7 +1,7 @@
 """The run of a job: a crawl that is stopped, and goes on with its JOBDIR, is one run of the index.
 
-The name of the run lies in the JOBDIR while no crawl is using that.  A crawl that is killed leaves none: Scrapy may
-have lost requests of its pages, so the next one judges anew.
+The name of the run lies in the JOBDIR while no crawl is using that.  A start that is refused leaves it there.  A crawl
+that is killed leaves none: Scrapy may have lost requests of its pages, so the next one judges anew.
 """
 
 from contextlib import suppress
@@ -9,22 +9,24 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-__all__ = ["leave_run", "take_run"]
+__all__ = ["begin_run", "leave_run", "left_run"]
 
 FILE = "dedup.run"
 
 
-def take_run(settings: BaseSettings) -> str | None:
+def left_run(settings: BaseSettings) -> str | None:
     """The run that goes on; None if a new one begins."""
     folder = settings.get("JOBDIR")
-    if not folder:
-        return None
-    path = Path(folder, FILE)
     with suppress(OSError, UnicodeDecodeError):
-        run = path.read_text("ascii").strip()
-        path.unlink()
+        run = Path(folder, FILE).read_text("ascii").strip() if folder else ""
         return run if len(run) == 32 and set(run) <= set("0123456789abcdef") else None
     return None
+
+
+def begin_run(settings: BaseSettings) -> None:
+    """From now on a kill ends the run.  Raises OSError."""
+    if folder := settings.get("JOBDIR"):
+        Path(folder, FILE).unlink(missing_ok=True)
 
 
 def leave_run(settings: BaseSettings, run: str) -> None:

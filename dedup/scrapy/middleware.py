@@ -25,7 +25,7 @@ from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component
 from dedup.scrapy.confirm import ConfirmMiddleware
 from dedup.scrapy.engine import Engine
-from dedup.scrapy.jobs import leave_run, take_run
+from dedup.scrapy.jobs import begin_run, leave_run, left_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, is_harvested, outcome_of, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.settings import Options, in_memory, read_settings, spelled, unheard_shard
@@ -78,6 +78,7 @@ class NearDuplicateMiddleware(Component):
             if unheard := unheard_shard(spider, self.crawler.settings):
                 self._logger.warning("%s", unheard)
             self.filter, options = await self._start(spider)
+            begin_run(self.crawler.settings)
             self.settings = options.crawl
             self._scheduled = Slot(self.crawler, self._leave, self.filter.end_doubts)
             self._lines = Lines(self.crawler, self.settings.show_all)
@@ -91,7 +92,7 @@ class NearDuplicateMiddleware(Component):
 
     async def _start(self, spider: Spider) -> tuple[Filter, Options]:
         settings: BaseSettings = self.crawler.settings
-        options = read_settings(settings, spider.name, take_run(settings))
+        options = read_settings(settings, spider.name, left_run(settings))
         try:
             return await self._open(options, DropLog(options.crawl.log, spider.name)), options
         except IndexInUseError as error:

@@ -37,7 +37,11 @@ class Job:
             why = f"but its JOBDIR is that of shard {named}; go on as that shard, or with another JOBDIR"
             raise SettingsError(name="shard", value=str(shard), why=why)
         self.outbox = {link.member: link for link in outbox}
-        self.path.unlink()
+
+    def begin(self) -> None:
+        """From now on nothing is left, if this worker is killed.  Raises OSError."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
 
     def leave(self, handover: Handover, outbox: dict[bytes, Link]) -> None:
         """Writes how far the log of the shard was read."""

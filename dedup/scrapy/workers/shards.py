@@ -160,6 +160,7 @@ class ShardMiddleware:
         self._until = now + (LEASE * SAFE if self._handover.held else float("inf") if beat.ended else 0)
         self._delivered(links, beat)
         if new := set(self._handover.held) - before:
+            self._job.begin()
             names = ", ".join(str(number + 1) for number in sorted(new))
             self._logger.info(
                 "Shard %s of %d is crawled here; %s", names, self._shard.of, self._handover.where

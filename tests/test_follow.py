@@ -241,7 +241,7 @@ def test_what_comes_back_has_its_arguments_and_its_depth(follow: Run) -> None:
             for number, link in enumerate(self.links(response)):
                 yield self.request(link, cb_kwargs={"at": number}, priority=number % 3)
 
-    done = follow(mirror(40, new=40), Numbers)
+    done = follow(mirror(40, new=40), Numbers, DEDUP_IGNORE_CARRIED=("at",))
     assert done.figures["links/came_back"] > 0
     articles = [item for item in done.items if "article" in item["path"]]
     assert all(

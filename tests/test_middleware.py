@@ -23,12 +23,10 @@ from lxml import etree
 from parsel import Selector
 from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
-from scrapy.settings import Settings
 from twisted.python.failure import Failure
 
 from dedup import DedupError, Detector
 from dedup.scrapy import NearDuplicate
-from dedup.scrapy.settings import read_settings
 from dedup.scrapy.signals import filter_failed
 from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, html, listening, page, words
 from tests.support.redis import Server
@@ -685,23 +683,6 @@ def test_disabled_it_does_nothing(crawl: Run, tmp_path: Path) -> None:
 def test_scrapy_check_is_let_alone(crawl: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCRAPY_CHECK", "true")
     assert crawl(TWINS).figures == {}
-
-
-def test_the_settings_reach_detector_and_index() -> None:
-    values = {
-        "max_distance": 4,
-        "min_resemblance": 0.5,
-        "shingle_size": 3,
-        "min_tokens": 9,
-        "keep_urls": False,
-        "hash_key": "a secret",
-    }
-    settings = Settings({f"DEDUP_{name.upper()}": str(value) for name, value in values.items()})
-    settings.setdict({"DEDUP_INDEX": "memory:", "DEDUP_SCOPE": "site", "DEDUP_EXPECTED_PAGES": "5000"})
-    options = read_settings(settings)
-    assert options.detector == Detector(**values)  # type: ignore[arg-type]
-    assert options.index.detector == options.detector
-    assert (options.index.settings.scope, options.index.settings.expected_pages) == ("site", 5000)
 
 
 def test_one_line_installs_it_in_a_foreign_project(crawl: Run, site: Site, tmp_path: Path) -> None:

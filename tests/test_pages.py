@@ -7,16 +7,13 @@ import random
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
 import dedup
-from dedup import Detector, Features, IndexMismatchError, IndexUnavailableError, SettingsError
-from dedup.batch.pages import Settings
-from dedup.settings import SETTINGS
+from dedup import Detector, IndexMismatchError, IndexUnavailableError, SettingsError
 from tests.support.stores import PERSISTENT
 from tests.support.waiting import wait_until
 
@@ -239,16 +236,6 @@ def test_a_wrong_setting_is_named_at_once(call: Callable[..., object]) -> None:
         call(max_distanse=3)
     with pytest.raises(SettingsError, match=r"^max_distance is 9; allowed: a whole number from 0 to 7"):
         call(max_distance=9)
-
-
-def test_the_settings_are_those_of_a_detector_and_of_an_index() -> None:
-    hints = get_type_hints(Settings)
-    of_detector = {each.name for each in fields(Detector)}
-    assert of_detector <= hints.keys()
-    assert hints.keys() - {"features"} <= SETTINGS.keys()
-    assert hints["features"] is Features
-    given = {name: SETTINGS[name].default for name in hints if name != "features"}
-    dedup.open("memory:", **given).close()
 
 
 # --- unique ------------------------------------------------------------------------------------------

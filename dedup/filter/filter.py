@@ -9,18 +9,19 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from dedup.droplog.log import DropLog
-from dedup.droplog.record import Record, make
+from dedup.droplog.record import Record
 from dedup.filter.alarm import Alarm
 from dedup.filter.audit import Audit
 from dedup.filter.bodies import Content
 from dedup.filter.canonical import Canonicals
 from dedup.filter.claims import Claimant
 from dedup.filter.doubts import Drop, Watch
+from dedup.filter.pairs import Pairs
 from dedup.filter.reading import Reading
+from dedup.filter.recording import make_record
 from dedup.filter.retries import Retries
 from dedup.filter.stats import Counts, Stats, count, spend
 from dedup.filter.traps import Traps
@@ -28,7 +29,6 @@ from dedup.filter.unreached import Unreached
 from dedup.filter.visit import Crawl, Outcome, Visit
 from dedup.index import Index, Verdict
 from dedup.index.batching import end
-from dedup.page.urls import strip_user
 from dedup.printing import inert
 from dedup.settings import Action, FilterSettings
 
@@ -68,6 +68,7 @@ class Filter:
         self.stats = stats if stats is not None else Counts()
         self._crawl = crawl = crawl or Crawl()
         self._alarm = Alarm(own.max_cluster, self.stats)
+        self._pairs = Pairs(self.stats)
         self._traps = Traps(self.stats)
         self._canonicals = Canonicals()
         self._audit = Audit(index.detector, own.audit, self.stats, crawl.fetch)
@@ -86,6 +87,7 @@ class Filter:
         """What becomes of a page; it is kept whatever fails."""
         started = time.perf_counter()
         self.unreached.visit(visit.url)
+        self._pairs.visit(visit.url)
         page, fingerprint, known, is_read = await self._reading.read(visit)
         read = time.perf_counter()
         self._watch.met(visit.page_id, fingerprint.simhash, self.index.detector.max_distance)
@@ -118,7 +120,21 @@ class Filter:
                     self.unreached.ask(url)
         else:
             self._follow_up(visit, outcome, outcome.record, known)
+        if outcome.record is None:
+            self._note_link(visit.referer, leads_to_page=verdict.reason not in {"short", "empty"})
+        elif verdict.of == visit.referer:
+            self._note_link(visit.referer, leads_to_page=False)
         return outcome
+
+    def link_failed(self, found_on: str | None) -> None:
+        """A link on the page at this URL led to no page."""
+        self._note_link(found_on, leads_to_page=False)
+
+    def _note_link(self, found_on: str | None, *, leads_to_page: bool) -> None:
+        if of_id := self._pairs.follow(found_on, leads_to_page=leads_to_page):
+            self._watch.undo(
+                of_id, "most links on the page that it duplicates, on another host, lead to nothing"
+            )
 
     def _tell_crowded(self, visit: Visit) -> None:
         if not self.stats.get_value("dedup/crowded"):
@@ -154,7 +170,8 @@ class Filter:
                     error,
                 )
             return replace(found, verdict=Verdict("unjudged", reason="log"))
-        return replace(found, action=action, record=record)
+        leads_on = action != "mark" and self._pairs.drop(visit.url, record["duplicate_of"], of[0])
+        return replace(found, action=action, record=record, leads_on=leads_on)
 
     def action_for(self, visit: Visit) -> Action:
         """What is done with a page if it is a near-duplicate."""
@@ -166,16 +183,20 @@ class Filter:
         """Counts a near-duplicate; if it is dropped, sees to the page that it was dropped for."""
         done, links = COUNTED[outcome.action]
         count(self.stats, done)
-        self.stats.inc_value(f"dedup/{links}", outcome.fingerprint.links)
+        if outcome.leads_on:
+            count(self.stats, "links/harvested")
+        else:
+            self.stats.inc_value(f"dedup/{links}", outcome.fingerprint.links)
         if record["canonical"] is not None:
             agrees = record["agrees"]
             count(self.stats, "canonical", "other" if agrees is None else "agrees" if agrees else "own")
         if outcome.action != "drop":
             return
-        if known is None or not known.are_links_left:
-            self.unreached.leave(visit.links())
-        if known is not None:
-            known.are_links_left = True
+        if not outcome.leads_on:
+            if known is None or not known.are_links_left:
+                self.unreached.leave(visit.links())
+            if known is not None:
+                known.are_links_left = True
         verdict, of = outcome.verdict, record["duplicate_of"]
         if verdict.of_id and visit.origin is not None:
             drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash)
@@ -262,34 +283,7 @@ class Filter:
         self._audit.close()
         await end(self._sampling)
         self.unreached.close()
+        self._pairs.close()
         await self._watch.close()
         await self._claimant.close(finished=finished or self.has_heir)
         self.log.close()
-
-
-def make_record(visit: Visit, found: Outcome, action: Action, canonical: str, agrees: bool | None) -> Record:
-    """What the log says of a page that is a near-duplicate."""
-    verdict, fingerprint = found.verdict, found.fingerprint
-    evidence = verdict.evidence
-    own, matching = (round(evidence.own), round(evidence.matching)) if evidence else (None, None)
-    return make(
-        time=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        url=strip_user(visit.url),
-        duplicate_of=verdict.of or "",
-        distance=verdict.distance or 0,
-        resemblance=round(verdict.resemblance or 0.0, 4),
-        own=own,
-        matching=matching,
-        new=None if own is None or matching is None else max(0, own - matching),
-        simhash=fingerprint.hex or "",
-        duplicate_of_simhash=f"{verdict.of_simhash or 0:016x}",
-        tokens=fingerprint.tokens,
-        links=fingerprint.links,
-        bytes=visit.size,
-        rule=verdict.rule or "",
-        action=action,
-        referer=strip_user(visit.referer) if visit.referer else None,
-        canonical=strip_user(canonical) or None,
-        agrees=agrees,
-        depth=visit.depth,
-    )

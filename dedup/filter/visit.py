@@ -86,6 +86,8 @@ class Outcome:
     fingerprint: Fingerprint
     page: Page | None  #: None: it was not read, since its body was met before
     record: Record | None  #: what the drop log says of it; there is one for each near-duplicate
+    #: Whether the links of a near-duplicate are to be followed all the same, and its items left out.
+    leads_on: bool = False
     unchanged: bool = False  #: in an incremental crawl: an earlier one has handed over this very content
 
 

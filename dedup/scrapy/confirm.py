@@ -68,7 +68,9 @@ class ConfirmMiddleware(Component):
                 yield output
             return
         outcome = outcome_of(response)
+        leads_on = outcome is not None and outcome.leads_on and outcome.action == "drop"
         nofollow = outcome is not None and outcome.action == "nofollow" and not self._follows
+        nofollow = nofollow and not (outcome is not None and outcome.leads_on)
         unchanged = outcome is not None and outcome.unchanged
         was_seed = is_seed(self.crawler, request)  # asked for before Scrapy gives it a depth
         asked_again = False
@@ -76,6 +78,9 @@ class ConfirmMiddleware(Component):
             if not isinstance(output, Request):
                 if unchanged:
                     count(self.filter.stats, "items_left_out")
+                    continue
+                if leads_on:
+                    count(self.filter.stats, "links/items_left_out")
                     continue
             elif self._is_own(output, request):
                 asked_again = True

@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 from scrapy.utils.spider import DefaultSpider
@@ -32,7 +32,7 @@ from dedup.scrapy.settings import Options, in_memory, read_settings, spelled, un
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.slot import Slot
 from dedup.scrapy.summary import summary
-from dedup.scrapy.visits import DROPPED, TAB, page_id, reason_to_skip, visit
+from dedup.scrapy.visits import DROPPED, TAB, found_on, page_id, reason_to_skip, visit
 from dedup.settings import CrawlSettings
 
 __all__ = ["NearDuplicateMiddleware"]
@@ -132,6 +132,8 @@ class NearDuplicateMiddleware(Component):
             why = "sent_again"
         if why is not None:
             count(self.crawler.stats, "skipped", why)
+            if why == "status":
+                self.filter.link_failed(found_on(request))
             return response
         detector = self.filter.index.detector
         page = visit(
@@ -154,11 +156,16 @@ class NearDuplicateMiddleware(Component):
         self.crawler.signals.send_catch_log(
             near_duplicate, response=response, request=request, record=record, spider=self.crawler.spider
         )
-        if outcome.action == "drop" and not is_harvested(response):
+        if outcome.action == "drop" and not (outcome.leads_on or is_harvested(response)):
             self._note_drop(request)
             self._close_tab(request)
             raise NearDuplicate(*found)
         return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """A page can't be had, unless it was not wanted."""
+        if self.filter is not None and not isinstance(exception, IgnoreRequest):
+            self.filter.link_failed(found_on(request))
 
     def _leave(self, request: Request) -> None:
         """The engine is done with a request, and with its items: what was not handed over by now never will be."""

@@ -71,6 +71,9 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         yield f"  led on    {many(harvested, 'near-duplicate')}, whose links were followed as far as they seemed worth it"
     elif count("links_not_followed"):
         yield f"  saved     {_were(count('links_not_followed'), 'link')} not followed"
+    if worst := stats.get("dedup/hosts/worst"):
+        led = f"; the links of {count('hosts/led_on'):,} were followed" if count("hosts/led_on") else ""
+        yield f"  hosts     {many(count('hosts/dropped'), 'page')} were dropped for pages of other hosts: {worst}{led}"
     if count("links/parked"):
         yield (
             f"  parked    {many(count('links/waiting'), 'link')}: pages like them brought too little that is new; "

@@ -29,6 +29,7 @@ __all__ = [
     "SEED",
     "TAB",
     "asked",
+    "found_on",
     "is_judged",
     "is_seed",
     "page_id",
@@ -99,12 +100,12 @@ def visit(
     carried: int = 0,
 ) -> Visit:
     """A page as the filter takes it; the keywords are the settings of these names, and what its request carries."""
-    referer, depth = request.headers.get("Referer"), request.meta.get("depth")
+    depth = request.meta.get("depth")
     return Visit(
         page_id(crawler, request),
         response.url,
         lambda: read_response(response, detector),
-        referer=referer.decode("ascii", "replace") if referer else None,
+        referer=found_on(request),
         depth=depth if type(depth) is int and depth > 0 else 0,  # a spider may put anything there
         size=len(response.body),
         is_seed=keep_start and is_seed(crawler, request),
@@ -187,6 +188,12 @@ def _tree(response: TextResponse, text: str) -> etree._Element:
 def _is_cut_off(response: Response) -> bool:
     # The flag "partial" only says that the server gave no length.
     return bool(response.flags) and not {"dataloss", "download_stopped"}.isdisjoint(response.flags)
+
+
+def found_on(request: Request) -> str | None:
+    """The URL of the page on which a request was found; None if that is not known."""
+    referer = request.headers.get("Referer")
+    return referer.decode("ascii", "replace") if referer else None
 
 
 def page_id(crawler: Crawler, request: Request) -> str:

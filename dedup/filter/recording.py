@@ -1,0 +1,38 @@
+"""The record of a near-duplicate, as the filter makes it."""
+
+from datetime import UTC, datetime
+
+from dedup.droplog.record import Record, make
+from dedup.filter.visit import Outcome, Visit
+from dedup.page.urls import strip_user
+from dedup.settings import Action
+
+__all__ = ["make_record"]
+
+
+def make_record(visit: Visit, found: Outcome, action: Action, canonical: str, agrees: bool | None) -> Record:
+    """What the log says of a page that is a near-duplicate."""
+    verdict, fingerprint = found.verdict, found.fingerprint
+    evidence = verdict.evidence
+    own, matching = (round(evidence.own), round(evidence.matching)) if evidence else (None, None)
+    return make(
+        time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        url=strip_user(visit.url),
+        duplicate_of=verdict.of or "",
+        distance=verdict.distance or 0,
+        resemblance=round(verdict.resemblance or 0.0, 4),
+        own=own,
+        matching=matching,
+        new=None if own is None or matching is None else max(0, own - matching),
+        simhash=fingerprint.hex or "",
+        duplicate_of_simhash=f"{verdict.of_simhash or 0:016x}",
+        tokens=fingerprint.tokens,
+        links=fingerprint.links,
+        bytes=visit.size,
+        rule=verdict.rule or "",
+        action=action,
+        referer=strip_user(visit.referer) if visit.referer else None,
+        canonical=strip_user(canonical) or None,
+        agrees=agrees,
+        depth=visit.depth,
+    )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # every command of Scrapy loads all spiders
 
 __all__ = ["ArchiveMiddleware", "WarcSpider"]
 
+#: In the meta of a request: when its page was fetched.  The filter takes keys that begin so for no data of the spider.
+FETCHED = "dedup_fetched"
 #: In the meta of a request: the response that an archive has for it.
 ARCHIVED = "archived"
 #: What says how a body was packed, which it is no more.
@@ -103,7 +105,7 @@ class WarcSpider(CheckedSpider):
             title=(response.xpath("normalize-space(//title)").get() or None) if is_read else None,
             depth=0,
             fingerprint=judged.fingerprint.hex if judged else None,
-            fetched=written(response.meta["fetched"]),
+            fetched=written(response.meta[FETCHED]),
         )
 
 
@@ -113,7 +115,7 @@ def _request(item: "Item", page: "Capture", errback: Any) -> Request | None:
     from dedup.archive.warc import Record
 
     try:
-        request = Request(page.url, dont_filter=True, errback=errback, meta={"fetched": page.fetched})
+        request = Request(page.url, dont_filter=True, errback=errback, meta={FETCHED: page.fetched})
     except ValueError:
         return None
     headers = Headers({"Content-Type": "text/html" if page.kind == "html" else "text/plain"})

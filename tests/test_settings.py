@@ -47,7 +47,7 @@ def test_they_arrive_in_a_crawl(monkeypatch: pytest.MonkeyPatch, crawl: Run, tmp
     # One crawl has them all, but for those that don't go with all others.
     values = {name: other(name, tmp_path) for name in SETTINGS}
     alone = {name: {name: values.pop(name)} for name in ("method", "tables")}
-    del values["enabled"], values["shard"]
+    del values["enabled"], values["shard"]  # without which there is no filter, and no crawl without a Redis
     for changed in (values, *alone.values()):
         seen.clear()
         done = crawl(TWINS, **{f"DEDUP_{name.upper()}": value for name, value in changed.items()})

@@ -10,7 +10,7 @@ __all__ = ["Delay"]
 #: Seconds for which a host waits for a worker that died with its lease.
 HOLD = 20.0
 #: Deletes nothing that has become another's: the key is kept for the time of the delay, if it is still ours.
-END = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
+END = b"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
 
 
 class Delay:
@@ -23,7 +23,7 @@ class Delay:
     def __init__(self, address: str, seconds: float) -> None:
         self._server = Server(address)
         self._ms = round(seconds * 1000)
-        self._end = self._server.client.register_script(END)
+        self._end = self._server.script(END)
         # By host: one request asks, the others of this worker wait.
         self._queues: dict[str, asyncio.Lock] = {}
 

@@ -74,8 +74,7 @@ class Handover:
     ) -> None:
         """``lease`` is in seconds; ``crawl`` and ``cursor`` are those of a job that goes on."""
         self._server = Server(address)
-        text = (files("dedup.frontier") / "lua" / "beat.lua").read_text("utf-8")
-        self._script = self._server.client.register_script(text)
+        self._script = self._server.script((files("dedup.frontier") / "lua" / "beat.lua").read_bytes())
         self._prefix = f"shingleback:shards:{{{namespace}}}:"
         self._shard = shard
         self._lease = lease

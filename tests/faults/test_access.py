@@ -1,10 +1,12 @@
 """Least rights and TLS: an index needs few commands, and trusts no certificate that it should not."""
 
+import asyncio
 import datetime
 import ipaddress
+import re
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,27 +16,43 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from dedup.errors import IndexUnavailableError
+from dedup.frontier.delay import Delay
+from dedup.frontier.handover import Handover, Link
+from dedup.frontier.partition import Shard
 from dedup.index import open_index
+from dedup.scrapy.delay import SharedDelayMiddleware
 from tests.support import ROOT
 from tests.support.cluster import free_ports, running_cluster
 from tests.support.coroutines import driven
+from tests.support.crawls import Run, page
 from tests.support.fingerprints import fingerprint_of
 from tests.support.redis import Server, running_server
+from tests.support.shards import Hosts, Worker, kept, serve
 from tests.support.stores import DETECTOR, opened
+from tests.support.waiting import LIMIT
 
-#: What docs/reliability.md tells an operator to set.
-LEAST = (
-    "~shingleback:{test}:* resetchannels -@all +evalsha +script|load +info +get +mget +getrange +strlen +set +mset +setrange "
-    "+append +bitop +del +incr +exists "
-    "+hset +hget +hgetall +hexists +hlen +hdel +zadd +zrem +zscore +zcard +zrangebyscore +time"
-)
+#: What docs/reliability.md tells an operator to set, for the index and for what is used beside it.
+LINES = [
+    line.partition("crawler ")[2].partition(">PASSWORD")[2] or line.partition("crawler ")[2]
+    for line in ROOT.joinpath("docs/reliability.md").read_text().replace("\\\n", " ").splitlines()
+    if line.startswith("ACL SETUSER crawler ")
+]
 
 
-@driven
-async def test_an_index_needs_no_more_than_the_documented_rights(server: Server) -> None:
-    server.client.execute_command("ACL", "SETUSER", "crawler", "reset", "on", ">secret", *LEAST.split())
+def let(server: Server, namespace: str, *lines: str) -> str:
+    """The address for a user with these rights, and no others."""
+    rights = " ".join(lines).replace("NAMESPACE", namespace).split()
+    server.client.execute_command("ACL", "SETUSER", "crawler", "reset", "on", ">secret", *rights)
     server.client.execute_command("ACL", "LOG", "RESET")
-    address = f"unix://crawler:secret@{server.socket}"
+    return f"unix://crawler:secret@{server.socket}"
+
+
+def denied(server: Server) -> list[str]:
+    """What was refused, but for the client's wish to tell its own name."""
+    return [entry["object"] for entry in server.client.acl_log() if "setinfo" not in str(entry["object"])]
+
+
+async def use_index(address: str) -> None:
     async with opened(address) as index:
         assert (await index.claim("a", "http://a/", fingerprint_of(1))).status == "new"
         assert (await index.claim("b", "http://b/", fingerprint_of(1))).of == "http://a/"
@@ -46,15 +64,80 @@ async def test_an_index_needs_no_more_than_the_documented_rights(server: Server)
         assert await index.find("a") is not None
         page = DETECTOR.fingerprint("<p>" + " ".join(f"word{n}" for n in range(100)))
         assert (await index.claim("d", "http://d/", page)).status == "new"
-    assert server.client.zcard("shingleback:{test}:hosts") == 1  # what was learned of a host is stored, too
-    denied = [entry["object"] for entry in server.client.acl_log() if "shingleback" in str(entry)]
-    assert denied == []
 
 
-def test_those_rights_are_the_documented_ones() -> None:
-    text = ROOT.joinpath("docs/reliability.md").read_text()
-    written = text.partition("ACL SETUSER crawler")[2].partition("```")[0]
-    assert set(LEAST.split()) <= set(written.replace("\\\n", " ").replace("NAMESPACE", "test").split())
+async def use_shards(address: str) -> None:
+    handover = Handover(address, "test", Shard.read("1/1"), 60)
+    try:
+        await handover.beat([Link(0, b"a", b"a"), Link(0, b"b", b"b")])
+        await handover.beat(idle=True)
+        await handover.leave("finished")
+    finally:
+        await handover.close()
+
+
+async def use_delay(address: str) -> None:
+    delay = Delay(address, 0.01)
+    try:
+        lease = await delay.take("a.example")
+        taking = asyncio.create_task(delay.take("a.example"))
+        await asyncio.sleep(0.05)
+        await delay.end("a.example", lease)
+        await delay.end("a.example", await taking)
+    finally:
+        await delay.close()
+
+
+USES = [(use_index, LINES[:1]), (use_shards, LINES[:2]), (use_delay, [LINES[0], LINES[2]])]
+
+
+@pytest.mark.parametrize(("use", "lines"), USES)
+def test_a_right_that_is_missing_is_named(
+    server: Server, use: Callable[[str], Awaitable[None]], lines: list[str]
+) -> None:
+    asyncio.run(use(let(server, "test", *lines)))
+    assert denied(server) == []
+    server.client.flushall()
+    needed = 0
+    for right in [word for word in lines[-1].split() if word.startswith("+")]:
+        address = let(server, "test", *lines, "-" + right[1:])
+        try:
+            asyncio.run(use(address))
+        except IndexUnavailableError as error:
+            assert re.search(rf"lacks the right [^;]*{re.escape(right)}\b", str(error))  # noqa: PT017
+            needed += 1
+        server.client.flushall()
+    assert needed > len(lines[-1].split()) / 2
+
+
+def test_a_crawl_needs_no_more_than_the_documented_rights(crawl: Run, server: Server, namespace: str) -> None:
+    pages = {
+        "/": page("home", "/a", "/b", "/c"),
+        "/a": page("story"),
+        "/b": page("story", more="b"),
+        "/c": page("c"),
+    }
+    settings = {
+        "DEDUP_INDEX": let(server, namespace, LINES[0], LINES[2]),
+        "DEDUP_NAMESPACE": namespace,
+        "DEDUP_CHROME": True,
+        "DOWNLOAD_DELAY": 0.01,
+        "DOWNLOADER_MIDDLEWARES": {SharedDelayMiddleware: 1_000_000},
+    }
+    for more in ({}, {"DEDUP_INCREMENTAL": True}, {"DEDUP_FOLLOW": "yield", "DEDUP_AUDIT": 1.0}):
+        done = crawl(pages, **settings, **more)
+        assert done.stats["dedup/pages"] >= 4
+        assert "dedup/unjudged/index" not in done.stats
+    assert denied(server) == []
+
+
+def test_workers_need_no_more_than_the_documented_rights(server: Server, tmp_path: Path) -> None:
+    address = let(server, "shingleback/site", *LINES[:2])
+    with serve(Hosts(contents=8)) as site:
+        workers = [Worker(site, tmp_path, f"{number}/2", DEDUP_INDEX=address) for number in (1, 2)]
+        assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
+    assert set(kept(tmp_path)) == set(range(site.contents))
+    assert denied(server) == []
 
 
 @driven

@@ -54,6 +54,8 @@ VERBS = {
 LIMITS = {buckets: ("MAX_EXACT", "MAX_HERE", "MAX_WHOLE"), weighing: ("MAX_EQUAL", "MAX_LOOKED")}
 #: What Redis says of a user who may not do what an index needs.
 LACKING = re.compile(r"no permissions|can't run this command|NOPERM")
+#: The command that it names, and where in which script a command was.
+COMMAND, PLACE = re.compile(r"the '([\w|]+)' command"), re.compile(r"([0-9a-f]{40}).*@user_script:(\d+)")
 #: What a script says that finds no number for one more page.
 FULL = "all numbers of this index are given out"
 #: What Redis says of a key that holds something else than an index does.
@@ -100,14 +102,19 @@ class Server:
             raise SETTINGS["index"].refusal(redact(address), "whose database is not a number")
         self.where = redact(address)
         self.client: Any = aioredis.Redis(connection_pool=self._pool)
-        self._scripts = {
-            verb: self.client.register_script(source(verb)) for verb in VERBS if verb not in TRIPS
-        }
-        scripts = {verb: source(verb) for verb in TRIPS}
+        self._texts = dict[str, bytes]()  # of scripts, by their SHA-1
+        self._scripts = {verb: self.script(source(verb)) for verb in VERBS if verb not in TRIPS}
+        scripts = {verb: self.script(source(verb)).script for verb in TRIPS}
         self._trips = Trips(scripts, self._pool.make_connection, lambda: deadline(DEADLINE))
         self._claims, self._others = asyncio.Semaphore(CLAIMS), asyncio.Semaphore(OTHERS)
         self._answered = 0.0  # when a turn last ended well
         self._silent, self._trouble = 0.0, ""  # when one has shown that nobody answers, and why
+
+    def script(self, text: bytes) -> Any:
+        """A script that can be called."""
+        script = self.client.register_script(text)
+        self._texts[script.sha] = text
+        return script
 
     @asynccontextmanager
     async def turn(self, *, claiming: bool = False) -> AsyncIterator[None]:
@@ -239,10 +246,20 @@ class Server:
                 ) from None
             if LACKING.search(what):
                 raise IndexUnavailableError(
-                    f"the user for {self.where} lacks rights that an index needs: {what.partition(' script: ')[0]}; "
-                    "docs/reliability.md has the line that gives them"
+                    f"the user for {self.where} lacks the right {self._lacking(what)}; docs/reliability.md has the lines "
+                    "that give what each feature needs"
                 ) from None
             raise IndexUnavailableError(f"the index {self.where} can't be reached: {what}") from None
+
+    def _lacking(self, what: str) -> str:
+        """The right that is missing, as Redis says it: of a command in a script, it names the line only."""
+        if named := COMMAND.search(what):
+            return f"+{named[1]}"
+        if "key" in what or not (place := PLACE.search(what)):
+            return f"to these keys: {what.partition(' script: ')[0]}"
+        lines = self._texts.get(place[1], b"").decode().splitlines()
+        calls = re.findall(r"call\('(\w+)'", "".join(lines[int(place[2]) - 1 : int(place[2])]))
+        return " ".join(f"+{call.lower()}" for call in calls) or what
 
     async def disconnect(self) -> None:
         """Lets go of all connections; the next call makes new ones."""

@@ -86,6 +86,7 @@ class Cluster(Server):
         self._learning = asyncio.Lock()
         self._sources = {verb: source(verb) for verb in (*OWN, "open", "renew", "learn")}
         self._shas = {verb: hashlib.sha1(text).hexdigest() for verb, text in self._sources.items()}
+        self._texts = {sha: self._sources[verb] for verb, sha in self._shas.items()}
         self.on_change: Callable[[], object] = lambda: None  #: called when another set of nodes has the slots
         self._claims, self._others = asyncio.Semaphore(CLAIMS), asyncio.Semaphore(OTHERS)
         self._answered, self._silent, self._trouble = 0.0, 0.0, ""

@@ -100,7 +100,7 @@ class Filter:
         spend(self.stats, "fingerprint", read - started)
         spend(self.stats, "claim", time.perf_counter() - read)
         unchanged = self.settings.incremental and verdict.known
-        outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged)
+        outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged=unchanged)
         if verdict.status == "duplicate":
             outcome = self._record(visit, outcome, page.canonical)
         count(self.stats, "pages")

@@ -42,7 +42,7 @@ MAX_TABLES = 100
 BLOCKS = 4
 #: A plan is good enough if a query meets this many unrelated fingerprints at most (.7 ms in Redis).
 MAX_CANDIDATES = 500.0
-#: For prefixes of so many bits it is listed where each begins: the tables are buckets.
+#: Tables whose prefixes have this many bits are kept as buckets, with a list of where each prefix begins.
 BUCKET_BITS = 16
 #: Bytes of a page in each table in Redis: 8 + 4, and what its bucket takes beside its entries (measured).  In memory the
 #: same two, or, in a bucket, half of the key.

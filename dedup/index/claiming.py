@@ -23,7 +23,7 @@ from dedup.index.lifecycle import State
 from dedup.index.verdict import Verdict
 from dedup.index.weighing import Order, Weighing
 
-__all__ = ["Answer", "Looked", "Store", "apart", "claim", "settle"]
+__all__ = ["Answer", "Candidates", "Store", "apart", "claim", "settle"]
 
 #: Candidates that are weighed at once, at least: numpy takes as long for one.  Each batch has twice as many as the last.
 BATCH = 64
@@ -33,7 +33,7 @@ ROUNDS = 8
 K = TypeVar("K", int, tuple[int, bytes])
 
 
-class Looked(NamedTuple):
+class Candidates(NamedTuple):
     """What a store has found, by numbers.  If one of the very same content casts a shadow, nothing else has to be found."""
 
     seen: int  #: up to which number it has looked
@@ -64,7 +64,7 @@ class Store(Protocol):
     detector: Detector
     hosts: Hosts | None
 
-    async def look(self, entry: Entry) -> Looked:
+    async def look(self, entry: Entry) -> Candidates:
         """What is like a page.  Changes nothing."""
 
     async def read(self, numbers: Collection[int]) -> dict[int, Entry]:
@@ -114,8 +114,8 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
                 order = await _weigh_on(store, weighing, batches, looked.views)
 
 
-def _seen_at_once(weighing: Weighing[int], order: Order[int], looked: Looked) -> Verdict | None:
-    """The verdict on a page of which the look has told that it is a duplicate: then nothing has to be filed."""
+def _seen_at_once(weighing: Weighing[int], order: Order[int], looked: Candidates) -> Verdict | None:
+    """The verdict if the look alone has shown that the page is a duplicate: then nothing has to be filed."""
     if looked.own is not State.ABSENT:
         return None
     for number in chain(order.equal, order.like):

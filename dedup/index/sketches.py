@@ -9,7 +9,7 @@ __all__ = ["Sketches"]
 
 Numbers = npt.NDArray[np.uint32]
 
-#: How many are held: 8 MB of sketches of 128 bytes, of which only what is used is taken.
+#: How many are held: 8 MB of sketches of 128 bytes; memory is taken only for those that are used.
 PLACES = 1 << 16
 
 

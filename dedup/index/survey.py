@@ -18,9 +18,9 @@ from dedup.index.parameters import Parameters
 __all__ = [
     "BATCH",
     "REBUILD",
-    "Filed",
     "Finding",
     "KnownHost",
+    "StoredPage",
     "Survey",
     "damaged_host",
     "state_outside",
@@ -33,7 +33,7 @@ BATCH = 500
 REBUILD = "rebuild it: export it, which reads every readable page, and import those pages into another index"
 
 
-class Filed(NamedTuple):
+class StoredPage(NamedTuple):
     """A page as it was found."""
 
     entry: Entry | None  #: None if it can't be read
@@ -87,7 +87,7 @@ class Survey(ABC):
     async def count(self) -> int:
         """How many pages are filed, readable or not; a guess where the index is damaged."""
 
-    async def pages(self, *, run: str = "", before: float = math.inf) -> AsyncIterator[Filed]:
+    async def pages(self, *, run: str = "", before: float = math.inf) -> AsyncIterator[StoredPage]:
         """Every page, in the order of their filing; or those of a run, or filed ``before`` a time.
 
         The time is in seconds since 1970.  A page that can't be read may be one of these, and is told, if it is met.
@@ -98,8 +98,8 @@ class Survey(ABC):
                 yield found
 
     @abstractmethod
-    def _pages(self, run: str, before: float) -> AsyncIterator[Filed]:
-        """At least these pages, in the order of their filing; of all others as few as the store can."""
+    def _pages(self, run: str, before: float) -> AsyncIterator[StoredPage]:
+        """Yields these pages in filing order.  It may yield others as well, but as few as the store can manage."""
 
     @abstractmethod
     def hosts(self) -> AsyncIterator[KnownHost]:
@@ -117,9 +117,9 @@ class Survey(ABC):
     async def close(self) -> None:
         """Lets go of the store."""
 
-    def readable(self, entry: Entry | None, state: State) -> Filed:
+    def readable(self, entry: Entry | None, state: State) -> StoredPage:
         """A page as it was found; without its entry if no claim could be compared with it."""
-        return Filed(None if entry is None or self.parameters.flaw(entry) else entry, state)
+        return StoredPage(None if entry is None or self.parameters.flaw(entry) else entry, state)
 
 
 def unsound(parameters: Parameters, name: str, entry: Entry) -> Finding | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.index import Entry, Index, open_index
-from dedup.index.survey import Filed, Finding
+from dedup.index.survey import Finding, StoredPage
 from tests.support.stores import DETECTOR, opened_at
 
 __all__ = ["NAMESPACE", "PREFIX", "RUN", "TYPES", "claim_of", "entry", "restored", "surveyed", "unopened"]
@@ -39,7 +39,7 @@ def claim_of(filed: Entry) -> tuple[str, str, Fingerprint]:
     return filed.page_id, filed.url, fingerprint
 
 
-async def surveyed(index: Index) -> tuple[list[Filed], list[Finding]]:
+async def surveyed(index: Index) -> tuple[list[StoredPage], list[Finding]]:
     """Takes a survey; returns its pages and findings."""
     survey = await index.survey()
     assert survey is not None

@@ -1,4 +1,4 @@
-"""The tables of a plan with short prefixes, in memory: it is listed where each prefix begins, so many are read at once.
+"""The tables of a plan with short prefixes, in memory: a list says where each prefix begins, so that many are read at once.
 
 Of a key its `fold` is held: folds are at most as far apart as their keys, and of the unrelated keys of a bucket one in
 3,700 has a fold within six bits.
@@ -51,7 +51,7 @@ class Buckets:
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> Numbers | None:
         """Numbers of all pages with a key within ``radius`` bits, and of some others; some of them more than once.
 
-        None if the tables hold more than ``most`` candidates, none of which is then looked at.
+        None if the tables hold more than ``most`` candidates; then none is looked at.
         """
         key = keys[self._column]
         own = [[first + table.prefix_of(key)] for first, table in zip(self._first, self._tables, strict=True)]

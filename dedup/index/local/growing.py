@@ -35,7 +35,7 @@ class Growing(Generic[_T]):
         self.rows: npt.NDArray[_T] = np.frombuffer(self._memory, kind)
 
     def reserve(self, room: int) -> None:
-        """Makes room for so many rows in all, and as many again, if there is less.
+        """Makes room for this many rows in all, and as many again, if there is less.
 
         The memory is given another address; where that can't be done, or somebody holds a part of ``rows``, it is copied.
         """

@@ -15,12 +15,12 @@ from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.batching import Confirmations
-from dedup.index.claiming import Answer, Looked, claim, settle
+from dedup.index.claiming import Answer, Candidates, claim, settle
 from dedup.index.contract import Index
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
-from dedup.index.local.shelf import Live, Shelf
+from dedup.index.local.shelf import ClaimedPage, Shelf
 from dedup.index.local.shelves import join, leave
 from dedup.index.local.survey import survey_file
 from dedup.index.parameters import Parameters
@@ -52,7 +52,7 @@ class LocalIndex(Index):
             raise SETTINGS["index"].refusal(address, "which is a directory")
         self._path = path
         self._shelf: Shelf
-        self._claimed: dict[str, Live] = {}  # by this run, by page id: neither confirmed nor released
+        self._claimed: dict[str, ClaimedPage] = {}  # by this run, by page id: neither confirmed nor released
         self._confirmations = Confirmations(self._write)
 
     @property
@@ -78,16 +78,16 @@ class LocalIndex(Index):
     async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
         return await claim(self, entry, page)
 
-    async def look(self, entry: Entry) -> Looked:
+    async def look(self, entry: Entry) -> Candidates:
         with self._shelf.lock:
             tables, keys = self._shelf.tables, entry.keys
             own = self._state(self._shelf.find(entry.page_id))
             equal = tables.equal(keys[0])
             done = {number: self._shadow(number) for number in equal[:MAX_EQUAL]}
             if own is State.ABSENT and any(self._is_copied(entry, *each) for each in done.items()):
-                return Looked(tables.size, own, [*done], done=done)
+                return Candidates(tables.size, own, [*done], done=done)
             groups, met = tables.within(keys, self.detector.radius, MAX_LOOKED)
-            return Looked(
+            return Candidates(
                 tables.size,
                 own,
                 equal[:MAX_EQUAL],
@@ -175,14 +175,14 @@ class LocalIndex(Index):
             self._confirmations.add(page_id, live)
             await asyncio.sleep(0)
 
-    async def _write(self, batch: dict[str, Live]) -> None:
+    async def _write(self, batch: dict[str, ClaimedPage]) -> None:
         """Writes to the file, in another thread; meanwhile the pages are still looked up here.
 
         What was learned of hosts is written at once, so that no table is older than a page.
         """
         await self._save([*batch.values()], self.hosts)
 
-    async def _save(self, batch: list[Live], hosts: Hosts | None) -> None:
+    async def _save(self, batch: list[ClaimedPage], hosts: Hosts | None) -> None:
         if not self._path:
             return None
         if hosts is None:
@@ -198,7 +198,7 @@ class LocalIndex(Index):
             if self._is_pending(live) and live.entry.run == self.run:  # else it is another run's
                 self._shelf.release(live)
 
-    def _is_pending(self, live: Live) -> bool:
+    def _is_pending(self, live: ClaimedPage) -> bool:
         """Whether a claim is neither confirmed nor taken back: another of its page may have come in its place."""
         return live.state.is_pending and self._shelf.live.get(live.entry.page_id) is live
 

@@ -27,14 +27,14 @@ from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
 from dedup.index.sketches import Sketches
 
-__all__ = ["Live", "Shelf"]
+__all__ = ["ClaimedPage", "Shelf"]
 
 #: How many pages that were read from the file are held, of 600 bytes each: pages in one chrome meet the same again.
 MAX_READ = 4096
 
 
 @dataclass(slots=True, eq=False)
-class Live:
+class ClaimedPage:
     """A page that a run has claimed, and that is not (yet) in the file as it is here."""
 
     entry: Entry  # its run is the one that has claimed it
@@ -74,8 +74,8 @@ class Shelf:
             rows, keys = store.load(parameters.plan.columns)
             self._rows.frombytes(rows.tobytes())
         self.tables = SortedTables(parameters.plan, keys)
-        self.live: dict[str, Live] = {}  # by page id
-        self._by_number: dict[int, Live] = {}
+        self.live: dict[str, ClaimedPage] = {}  # by page id
+        self._by_number: dict[int, ClaimedPage] = {}
         self._held: dict[int, Entry] = {}  # by row
         self._sketcher = parameters.detector.sketcher
         self._sketches = Sketches(self._sketcher.size)
@@ -202,7 +202,7 @@ class Shelf:
         """Files a page that is new, or has changed: then it replaces what it was ``before``."""
         if before is not None:
             self._take_out(before)
-        live = Live(entry, self.tables.add(entry.keys), State.PENDING, replaces=replaces)
+        live = ClaimedPage(entry, self.tables.add(entry.keys), State.PENDING, replaces=replaces)
         self._rows.append(0)
         self.live[entry.page_id] = self._by_number[live.number] = live
 
@@ -214,10 +214,10 @@ class Shelf:
             live.known = known
             return
         row = self._row(entry.page_id)
-        live = Live(entry._replace(run=run), self.number(entry), state, row, known=known)
+        live = ClaimedPage(entry._replace(run=run), self.number(entry), state, row, known=known)
         self.live[entry.page_id] = self._by_number[live.number] = live
 
-    def confirm(self, live: Live, run: str) -> None:
+    def confirm(self, live: ClaimedPage, run: str) -> None:
         """The output of a page has been handed over."""
         live.state = after(live.state, Event.CONFIRM)
         if live.replaces is None:
@@ -227,7 +227,7 @@ class Shelf:
         if replaced and after(state, Event.REPLACE) is not state:
             self._take_out(replaced)
 
-    def release(self, live: Live) -> None:
+    def release(self, live: ClaimedPage) -> None:
         """A page could not be processed."""
         if live.before is not None:
             live.entry, live.state, live.before = live.before, State.DONE, None
@@ -241,7 +241,7 @@ class Shelf:
             self._take_out(entry)
         return entry is not None
 
-    def add(self, entries: Sequence[Entry]) -> list[Live]:
+    def add(self, entries: Sequence[Entry]) -> list[ClaimedPage]:
         """Files pages of another index, and gives back those that were not filed; of two with one page id the first."""
         rows = self.store.rows([entry.page_id for entry in entries]) if self.store else {}
         fresh: dict[str, Entry] = {}
@@ -250,7 +250,7 @@ class Shelf:
             if not ((page_id in rows or page_id in self.live) and self.find(page_id)):
                 fresh.setdefault(page_id, entry)
         first = self.tables.extend([entry.keys for entry in fresh.values()])
-        added = [Live(entry, number, State.DONE) for number, entry in enumerate(fresh.values(), first)]
+        added = [ClaimedPage(entry, number, State.DONE) for number, entry in enumerate(fresh.values(), first)]
         self._rows.extend([0] * len(added))
         self.live.update((live.entry.page_id, live) for live in added)
         self._by_number.update((live.number, live) for live in added)
@@ -287,7 +287,7 @@ class Shelf:
 
     # --- The file
 
-    def write(self, batch: list[Live], tables: Mapping[str, bytes]) -> None:
+    def write(self, batch: list[ClaimedPage], tables: Mapping[str, bytes]) -> None:
         """Writes pages that are done to the file, and takes out those that are gone; may be called in any thread."""
         if self.store is None:
             return

@@ -23,7 +23,7 @@ from dedup.index.local.file import COLUMNS, HOST_COLUMNS, IndexFile, entry_of, t
 from dedup.index.local.segments import unpack
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
-from dedup.index.survey import BATCH, Filed, Finding, KnownHost, Survey, damaged_host, unsound
+from dedup.index.survey import BATCH, Finding, KnownHost, StoredPage, Survey, damaged_host, unsound
 
 __all__ = ["FileSurvey", "survey_file"]
 
@@ -181,7 +181,7 @@ class FileSurvey(Survey):
             return 0
         return int(number)
 
-    async def _pages(self, run: str, before: float) -> AsyncIterator[Filed]:
+    async def _pages(self, run: str, before: float) -> AsyncIterator[StoredPage]:
         everything = not run and before == math.inf
         for _, entry in self._file.rows() if everything else self._file.rows_of(run, before):
             yield self.readable(entry, State.DONE)

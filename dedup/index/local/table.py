@@ -41,7 +41,7 @@ class Sorted(Generic[_T]):
         return permuted, self.values[start:end], self.numbers[start:end]
 
     def equal(self, key: int) -> Numbers:
-        """Numbers of the pages of which the bits that are held are those of a key."""
+        """Numbers of the pages whose held bits are those of a key."""
         held = self._bits(self.table.permute(key) >> self._left_out)
         start = self.values.searchsorted(held)
         if start == len(self.values) or self.values[start] != held:

@@ -176,7 +176,7 @@ def _begins(ordered: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 
 class _Permuted:
-    """The tables of a plan with long prefixes, each of which is found by halving."""
+    """The tables of a plan with long prefixes, each found by binary search."""
 
     def __init__(self, plan: Plan) -> None:
         self._tables = [Sorted(table, np.uint64) for table in plan.tables]
@@ -184,7 +184,7 @@ class _Permuted:
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> Numbers | None:
         """Numbers of all pages with a key within ``radius`` bits; some of them more than once.
 
-        None if the tables hold more than ``most`` candidates, none of which is then looked at.
+        None if the tables hold more than ``most`` candidates; then none is looked at.
         """
         probes = [table.probe(keys[table.table.column]) for table in self._tables]
         if sum(len(found) for _, _, found in probes) > most:

@@ -21,17 +21,17 @@ from dedup.index.redis.keys import Keys
 
 __all__ = ["ENTRY", "GAP", "Buckets", "Entries", "Place", "bucket_bits", "nearest", "numbers_of"]
 
-#: A bucket is planned to hold so many pages: what is stored of its own is then a fifth of their entries.
+#: A bucket is planned to hold this many pages: what Redis stores for the bucket itself is then a fifth of their entries.
 BUCKET_PAGES = 32
 #: The fewest bits that name a bucket.
 MIN_BITS = 8
-#: Among so many entries the script of a claim looks by itself, in .1 ms; among more the caller does, who is faster.
+#: The script of a look searches this many entries by itself, in .1 ms.  The caller searches more, and is faster.
 MAX_HERE = 2000
-#: The caller looks among so many, 6 MB; a page that is kept among more of them is `Verdict.crowded`.
+#: The caller searches this many, 6 MB; a page that is kept among more of them is `Verdict.crowded`.
 MAX_READ = 1 << 19
-#: Up to so many entries of one bucket a script looks through for an equal key; beyond, likewise.
+#: A script searches this many entries of one bucket for an equal key; beyond them, the page is crowded, too.
 MAX_EXACT = 1 << 17
-#: Up to so many pages, a script reads buckets without asking first how long they are.
+#: In an index of no more pages than this, a script reads buckets without asking first how long they are.
 MAX_WHOLE = 1 << 20
 #: What a bucket holds of a page.
 ENTRY = np.dtype([("key", "<u8"), ("number", "<u4")])
@@ -101,7 +101,7 @@ class Buckets:
 
 
 def bucket_bits(plan: Plan, pages: int) -> int:
-    """How many bits are the name of a bucket, so that buckets have about `BUCKET_PAGES` of so many pages."""
+    """How many bits name a bucket, if buckets are to have about `BUCKET_PAGES` pages each."""
     bits = math.ceil(math.log2(max(1, pages / BUCKET_PAGES)))
     return min(max(MIN_BITS, bits), *(table.prefix for table in plan.tables))
 

@@ -94,7 +94,7 @@ class Copies:
     async def read(
         self, names: Sequence[bytes], sizes: Sequence[int], last: int
     ) -> tuple[list[Entries], bool]:
-        """The entries of buckets that had so many bytes when ``last`` was the last number given out.
+        """The entries of buckets that had these sizes in bytes when ``last`` was the last number given out.
 
         And whether that is all: together they are `MAX_READ` at most.
         """
@@ -114,7 +114,7 @@ class Copies:
         return found, room >= 0
 
     async def _copied(self, names: Sequence[bytes], last: int) -> list[Entries]:
-        """What is in buckets; of one that has more than `MAX_READ`, at least so many."""
+        """What is in buckets; at least `MAX_READ` entries of a bucket that has more."""
         copies = {name: self._held.get(name) or _Copy() for name in names}
         for name, copy in copies.items():
             self._held[name] = copy

@@ -19,7 +19,7 @@ import numpy as np
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.shingles import Hashes
-from dedup.index.claiming import Answer, Looked, claim
+from dedup.index.claiming import Answer, Candidates, claim
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits
@@ -74,7 +74,7 @@ class RedisIndex(SharedIndex):
     async def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:
         return await claim(self, entry, page)
 
-    async def look(self, entry: Entry) -> Looked:
+    async def look(self, entry: Entry) -> Candidates:
         places = self._buckets.places(entry)
         arguments = [
             self.detector.radius,
@@ -89,7 +89,9 @@ class RedisIndex(SharedIndex):
         match answer:
             case [int(last), bytes(own), int(crowded), bytes(equal), bytes(marks), bytes(views), *near]:
                 done = _done(numbers := _numbers(equal), marks)
-                looked = Looked(last, State(own.decode()), numbers, _numbers(views), (), bool(crowded), done)
+                looked = Candidates(
+                    last, State(own.decode()), numbers, _numbers(views), (), bool(crowded), done
+                )
             case _:
                 raise self._session.no_answer()
         match near:

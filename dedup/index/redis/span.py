@@ -1,4 +1,4 @@
-"""Which numbers the pages of a run can have, or those filed before a time, so that no other page has to be read.
+"""Narrows the numbers that have to be read to find the pages of one run, or those filed before a date.
 
 A page's number tells when it was filed: numbers only grow, and a run that begins notes the last one before its own.
 Two things are noted because they break that order: a run that has met pages of earlier ones, which keep their numbers,

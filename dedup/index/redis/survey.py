@@ -14,7 +14,7 @@ from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import bits_of, whole
 from dedup.index.redis.span import numbers_of
-from dedup.index.survey import Filed, Finding, KnownHost, Survey, state_outside
+from dedup.index.survey import Finding, KnownHost, StoredPage, Survey, state_outside
 from dedup.printing import octets as shown
 
 __all__ = ["RedisSurvey", "Sample", "SharedSurvey", "read_header", "survey_redis"]
@@ -101,7 +101,7 @@ class SharedSurvey(Survey):
 
     @abstractmethod
     async def _sample(self, most: int) -> tuple[int, list[Sample]]:
-        """How many pages there are, and about so many of them."""
+        """How many pages there are, and a sample of about this many."""
 
     async def close(self) -> None:
         """The connections are the index's, which closes them."""
@@ -121,7 +121,7 @@ class RedisSurvey(SharedSurvey):
         except ValueError:
             return 0
 
-    async def _pages(self, run: str, before: float) -> AsyncIterator[Filed]:
+    async def _pages(self, run: str, before: float) -> AsyncIterator[StoredPage]:
         for numbers in batches(await numbers_of(self._reading, run, before)):
             records, owners, alive = await self._reading.claims(numbers)
             unread = [number for number, record in zip(numbers, records, strict=True) if record is None]

@@ -16,15 +16,15 @@ from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.cluster import protocol
-from dedup.index.redis.cluster.filed import Filed
 from dedup.index.redis.cluster.judging import Judge
 from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
 from dedup.index.redis.cluster.nodes import Cluster
+from dedup.index.redis.cluster.own_pages import OwnPages
 from dedup.index.redis.cluster.protocol import Outcome
 from dedup.index.redis.cluster.reading import count_pages
 from dedup.index.redis.cluster.record import Leases, Phase, Record, state_of
 from dedup.index.redis.cluster.recovery import Recovery
-from dedup.index.redis.cluster.store import PAGES, Met, Store
+from dedup.index.redis.cluster.store import PAGES, Neighbours, Store
 from dedup.index.redis.cluster.survey import survey_cluster
 from dedup.index.redis.cluster.tables import Tables, bucket_bits
 from dedup.index.redis.record import bits_of
@@ -51,12 +51,12 @@ class ClusterIndex(SharedIndex):
         self._namespace = namespace
         self._store: Store
         self._recovery: Recovery
-        self._filed = Filed()
+        self._filed = OwnPages()
         self._last = 0  # the last number that was given to a claim
 
     @property
     def lost(self) -> int:
-        """Pages that this run had filed, of which something was gone; they are filed anew."""
+        """How many pages of this run were filed again because a part of them was gone."""
         return self._recovery.lost
 
     def _made_up(self) -> dict[str, str]:
@@ -89,7 +89,7 @@ class ClusterIndex(SharedIndex):
     async def _judge_alone(self, entry: Entry, page: Fingerprint) -> Verdict:
         judge = Judge(self.detector, self._hosts if page.own is not None else None, entry, page)
         name = self._store.name(entry.page_id)
-        met = [Met((), False, 0)]
+        met = [Neighbours((), False, 0)]
 
         async def ready(records: Mapping[bytes, Record | None]) -> None:
             others = [record.entry.url for other, record in records.items() if record and other != name]

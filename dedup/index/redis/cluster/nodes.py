@@ -67,7 +67,7 @@ class Call(NamedTuple):
 
 
 class Cluster(Server):
-    """The masters of a cluster, of which one node at least is named by the address."""
+    """The masters of a cluster; the address names at least one of its nodes."""
 
     def __init__(self, address: str) -> None:
         """Raises `SettingsError` for an address that can't be one."""

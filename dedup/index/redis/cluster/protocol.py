@@ -155,7 +155,7 @@ def _is_tried_elsewhere(there: Record | None, entry: Entry, leases: Leases) -> b
 
 
 def _kept(own: Record, leases: Leases) -> Record:
-    """A page that was tried as it is kept: what it was before stays if it is one of an earlier run that is as it was."""
+    """The record of a page that is now kept.  If an earlier run has filed the same content, that record stays behind it."""
     before = own.before
     if state_of(before, leases) is State.EARLIER and before and before.entry.content == own.entry.content:
         return own._replace(phase=Phase.KEPT, entry=before.entry._replace(run=own.entry.run))

@@ -16,7 +16,7 @@ from dedup.index.survey import BATCH
 
 __all__ = ["Reading", "batches", "contents", "count_pages", "whole"]
 
-#: Keys up to which pages are counted one by one; of more, so many are a sample.
+#: Up to this many keys are counted one by one; of more, this many are a sample.
 COUNTED = 200_000
 _NUMBER = struct.Struct(">BQ")
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from dedup.errors import DedupError
 from dedup.index.redis.cluster import protocol
-from dedup.index.redis.cluster.filed import Filed
+from dedup.index.redis.cluster.own_pages import OwnPages
 from dedup.index.redis.cluster.record import Record
 from dedup.index.redis.cluster.store import Store
 from dedup.printing import inert, many
@@ -19,12 +19,12 @@ logger = logging.getLogger(__name__)
 class Recovery:
     """Keeps what a run has ``filed`` in the store, whatever becomes of the masters."""
 
-    def __init__(self, store: Store, filed: Filed, where: str) -> None:
+    def __init__(self, store: Store, filed: OwnPages, where: str) -> None:
         self._store = store
         self._filed = filed
         self._where = where
         self.due = asyncio.Event()  #: set when another node has become a master
-        self.lost = 0  #: pages of which something was gone, and that were filed again
+        self.lost = 0  #: pages that were filed again because a part of them was gone
 
     async def watch(self) -> None:
         """Files anew whenever that is due."""

@@ -18,7 +18,7 @@ from dedup.index.redis.keys import LEASE_MS
 from dedup.index.redis.session import Session
 from dedup.index.weighing import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
 
-__all__ = ["Met", "Store"]
+__all__ = ["Neighbours", "Store"]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -30,7 +30,7 @@ PATIENCE = 1.0
 PAUSE, LONGEST_PAUSE = 0.002, 0.05
 
 
-class Met(NamedTuple):
+class Neighbours(NamedTuple):
     """What a page has met in its buckets."""
 
     pages: tuple[bytes, ...]
@@ -71,7 +71,7 @@ class Store:
         *,
         seen: Seen | None = None,
         ready: Callable[[Mapping[bytes, Record | None]], Awaitable[None]] | None = None,
-        note: Callable[[Met], object] = lambda met: None,
+        note: Callable[[Neighbours], object] = lambda met: None,
     ) -> T:
         """Does what a part of the protocol asks for, and returns what it returns.
 
@@ -145,7 +145,7 @@ class Store:
                 f"the index {self._session.where} is damaged: the record of a page is torn; see scrapy index check"
             ) from None
 
-    async def file(self, entry: Entry, *, only: int | None = None, look_only: bool = False) -> Met:
+    async def file(self, entry: Entry, *, only: int | None = None, look_only: bool = False) -> Neighbours:
         """Files a page in its buckets, or in the ``only`` first of them, and looks into each."""
         page = b"" if look_only else self.keys.name(entry.page_id)
         shelves = defaultdict[bytes, list[Probe]](list)
@@ -167,7 +167,7 @@ class Store:
             or any(answer[1] for answer in answers)
         )
         lacking = 0 if look_only else sum(answer[0] for answer in answers)
-        return Met(tuple(dict.fromkeys((*first, *nearest))), crowded, lacking)
+        return Neighbours(tuple(dict.fromkeys((*first, *nearest))), crowded, lacking)
 
     async def _unfile(self, entry: Entry, other: Entry | None) -> None:
         """Takes a page out of those of its buckets in which it is not with its other content, too."""

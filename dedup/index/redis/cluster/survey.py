@@ -14,7 +14,7 @@ from dedup.index.redis.cluster.record import Phase
 from dedup.index.redis.cluster.tables import Tables
 from dedup.index.redis.record import bits_of
 from dedup.index.redis.survey import Sample, SharedSurvey, read_header
-from dedup.index.survey import Filed, Finding, state_outside
+from dedup.index.survey import Finding, StoredPage, state_outside
 from dedup.printing import octets as shown
 
 __all__ = ["survey_cluster"]
@@ -50,12 +50,12 @@ class ClusterSurvey(SharedSurvey):
     async def count(self) -> int:
         return await count_pages(self._reading.cluster, self._reading.keys.pages)
 
-    async def _pages(self, run: str, before: float) -> AsyncIterator[Filed]:
+    async def _pages(self, run: str, before: float) -> AsyncIterator[StoredPage]:
         alive = await self._reading.alive()
         async for _, octets in self._reading.records():
             record = whole(octets)
             if record is None:
-                yield Filed(None, State.DONE)
+                yield StoredPage(None, State.DONE)
             elif settled := record.settled:
                 done = settled.before if settled.phase is Phase.KEPT else settled
                 claimed_by = settled.entry.run if settled.phase is Phase.KEPT else None

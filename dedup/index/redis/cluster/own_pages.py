@@ -8,17 +8,17 @@ from contextlib import asynccontextmanager
 
 from dedup.index.redis.cluster.record import Phase, Record
 
-__all__ = ["Filed"]
+__all__ = ["OwnPages"]
 
 #: Seconds for which a page that was confirmed is remembered, and how many are at most: a replica may have missed them.
 REMEMBERED, MOST_REMEMBERED = 60.0, 10_000
 
 
-class Filed(dict[str, Record]):
+class OwnPages(dict[str, Record]):
     """Records as they should be stored, by their page ids.
 
     >>> from dedup.index.entry import Entry
-    >>> filed, record = Filed(), Record(Phase.KEPT, 1, 0, Entry("a", "http://a/", 1, 2, 3, (), b"", 4, "0f" * 16))
+    >>> filed, record = OwnPages(), Record(Phase.KEPT, 1, 0, Entry("a", "http://a/", 1, 2, 3, (), b"", 4, "0f" * 16))
     >>> filed["a"] = record
     >>> filed.confirm("a", record._replace(phase=Phase.DONE))
     >>> filed["a"].phase.name

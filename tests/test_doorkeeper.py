@@ -199,22 +199,21 @@ def bomb(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("answer", "timeout", "why"),
     [
-        (drip, "it takes longer than 1 seconds"),
-        pytest.param(drip_headers, "it takes longer than 1 seconds", marks=pytest.mark.slow),
-        (pour, "it has more than 16,777,216 bytes"),
-        (bomb, "exceeded DOWNLOAD_MAXSIZE"),
+        (drip, 1, "it takes longer than 1 seconds"),
+        pytest.param(drip_headers, 1, "it takes longer than 1 seconds", marks=pytest.mark.slow),
+        (pour, 60, "it has more than 16,777,216 bytes"),
+        (bomb, 60, "exceeded DOWNLOAD_MAXSIZE"),
     ],
 )
 def test_a_page_that_does_not_end_is_refused_in_one_line(
-    tmp_path: Path, answer: Callable[[socket.socket], None], why: str
+    tmp_path: Path, answer: Callable[[socket.socket], None], timeout: int, why: str
 ) -> None:
     (tmp_path / "page.html").write_text("<p>a page")
     with talking(answer) as url:
-        done = scrapy(
-            "compare", url, tmp_path / "page.html", "-s", "DOWNLOAD_TIMEOUT=1", "-s", "ROBOTSTXT_OBEY=0"
-        )
+        options = ("-s", f"DOWNLOAD_TIMEOUT={timeout}", "-s", "ROBOTSTXT_OBEY=0")
+        done = scrapy("compare", url, tmp_path / "page.html", *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"compare: {url} can't be fetched: ")
     assert why in done.stderr

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from benchmarks.quality.measures import NEAR, Stream, Truth
 from dedup.fingerprint.detector import Detector
@@ -64,6 +63,8 @@ def draw_collection(
     path: Path, rows: Rows, stream: Stream, truth: Truth, detector: Detector, name: str
 ) -> None:
     """Right drops and recall against k, and distances of near pairs and of a sample of the others."""
+    from matplotlib.figure import Figure  # tests import this module, and it takes a second
+
     figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     names = {"false_rate": "drops that are right", "recall": "recall"}

@@ -1,6 +1,7 @@
 """Generated text in scripts with and without spaces, and what becomes of a page that is edited or translated."""
 
 import random
+from functools import cache
 from itertools import accumulate
 
 __all__ = ["LANGUAGES", "edited", "page", "paragraphs", "translated"]
@@ -101,12 +102,18 @@ LANGUAGES: dict[str, tuple[list[str], str]] = {
 
 def paragraphs(language: str, seed: object, count: int = 20, words: int = 30) -> list[str]:
     """Text of a vocabulary of 600 words, which follows Zipf's law."""
-    letters, space = LANGUAGES[language]
-    vocabulary = random.Random(language)
-    known = ["".join(vocabulary.choices(letters, k=vocabulary.randint(2, 4))) for _ in range(600)]
-    weights = list(accumulate(1 / (at + 3) for at in range(600)))
-    rng = random.Random(f"{language} {seed}")
-    return [space.join(rng.choices(known, cum_weights=weights, k=words)) for _ in range(count)]
+    space, rng = LANGUAGES[language][1], random.Random(f"{language} {seed}")
+    known = _vocabulary(language)
+    return [space.join(rng.choices(known, cum_weights=_WEIGHTS, k=words)) for _ in range(count)]
+
+
+_WEIGHTS = list(accumulate(1 / (at + 3) for at in range(600)))
+
+
+@cache
+def _vocabulary(language: str) -> list[str]:
+    letters, rng = LANGUAGES[language][0], random.Random(language)
+    return ["".join(rng.choices(letters, k=rng.randint(2, 4))) for _ in range(600)]
 
 
 def page(texts: list[str]) -> str:

@@ -142,6 +142,9 @@ class IndexSettings(Group):
         "not the chrome of its host; a higher value drops less.")
     expected_pages: int = setting(1_000_000, Number(1, _MANY),
         "An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.")
+    lease: float = setting(60.0, Number(1.0, 60.0),
+        "A crawler on Redis of which nothing was heard for this many seconds is taken for dead; a lower value says so sooner "
+        "where crawlers are killed, and sooner of one that only hangs.")
     tables: int | None = setting(None, Number(1, _MANY),
         "The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many as "
         "its pages need.")

@@ -1,6 +1,7 @@
 """Drops that are not yet certain: what becomes of them when the kept page is done, fails or is never heard of."""
 
-from collections.abc import AsyncIterator
+import math
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -23,11 +24,11 @@ class Run:
         self.again = crawl.again
         self.watch = Watch(self.index, self.counts, crawl.fetch_again)
 
-    async def add(self, of: str, page: str, *, done: bool = False) -> None:
+    async def add(self, of: str, page: str, *, certain: bool = False) -> None:
         if (await self.index.states([of])) == ["absent"]:
             await self.index.claim(of, f"http://example.org/{of}", replace(fingerprint(of), simhash=0))
         drop = Drop(page, f"http://example.org/{page}", f"request of {page}", 0)
-        self.watch.add(of, drop, done=done)
+        self.watch.add(of, drop, certain=certain)
 
 
 @asynccontextmanager
@@ -129,8 +130,8 @@ async def test_what_was_dropped_for_a_page_that_turns_out_to_be_none_is_fetched_
     async with watching() as run:
         await run.add("a", "b")
         run.watch.settle("a", processed=True)
-        await run.add("a", "c", done=True)
-        await run.add("x", "y", done=True)
+        await run.add("a", "c", certain=True)
+        await run.add("x", "y", certain=True)
         assert not run.watch.is_waiting()
         run.watch.undo("a", "it is a wall")
         run.watch.undo("a", "it is a wall")
@@ -146,7 +147,7 @@ async def test_a_page_that_is_met_with_another_content_turns_out_to_be_none() ->
             assert run.again == []
         run.watch.met("a", 0b1111, 3)
         assert run.again == ["request of b"]
-        await run.add("a", "c", done=True)
+        await run.add("a", "c", certain=True)
         run.watch.met("a", None, 3)
         assert run.again == ["request of b", "request of c"]
         assert not run.watch.is_waiting()
@@ -201,7 +202,7 @@ async def test_a_page_whose_copies_crawlers_leave_in_doubt_is_kept_at_last(
 async def test_what_is_uncertain_at_the_end_is_fetched_again_unjudged() -> None:
     async with watching() as run:
         await run.add("a", "b")
-        await run.add("x", "y", done=True)
+        await run.add("x", "y", certain=True)
     assert run.again == ["request of b, unjudged"]
     assert run.counts == {"dedup/uncertain": 1, "dedup/fetched_again": 1}
 
@@ -223,7 +224,81 @@ async def test_of_certain_drops_the_last_are_remembered(monkeypatch: pytest.Monk
     monkeypatch.setattr(doubts, "MAX_DOUBTS", 2)
     async with watching() as run:
         for of in "abc":
-            await run.add(of, f"copy of {of}", done=True)
+            await run.add(of, f"copy of {of}", certain=True)
         for of in "abc":
             run.watch.undo(of, "it is a wall")
         assert run.again == ["request of copy of b", "request of copy of c"]
+
+
+class OthersIndex(FailingIndex):
+    """An index with the pages of another run, whose lease is given."""
+
+    is_shared = True
+    lease = 1.0
+
+    async def leases(self, runs: Sequence[str]) -> list[float]:
+        return [self.lease] * len(runs)
+
+
+@asynccontextmanager
+async def watching_others() -> AsyncIterator[tuple[Run, OthersIndex]]:
+    async with watching() as run:
+        run.index = index = OthersIndex()
+        run.watch = Watch(index, run.counts, run.watch._fetch_again)
+        await run.add("a", "b")
+        await index.confirm("a")
+        try:
+            yield run, index
+        finally:
+            await run.watch.close()
+
+
+async def looks(run: Run, index: OthersIndex, times: int = 3) -> None:
+    asked = index.asked
+    await until(lambda: index.asked > asked + times or not run.watch.is_waiting())
+
+
+@driven
+async def test_a_drop_is_certain_once_the_run_of_the_kept_page_has_given_a_sign_of_life() -> None:
+    async with watching_others() as (run, index):
+        await looks(run, index)
+        assert run.watch.is_waiting()
+        index.lease = 2.0
+        await until(lambda: not run.watch.is_waiting())
+        await run.add("a", "c")
+        await looks(run, index)
+        assert run.watch.is_waiting()  # that was before the drop
+        index.lease = math.inf  # it has finished
+        await until(lambda: not run.watch.is_waiting())
+        assert run.again == []
+
+
+@driven
+async def test_what_was_dropped_for_a_page_of_a_run_that_died_before_is_fetched_again() -> None:
+    """Its lease has not ended when the drop is made, but it is never renewed."""
+    async with watching_others() as (run, index):
+        await looks(run, index)
+        await index.forget(["a"])  # as a page of a dead run, it casts no shadow any more
+        await until(lambda: not run.watch.is_waiting())
+        assert run.again == ["request of b"]
+
+
+@driven
+async def test_what_was_dropped_for_a_run_that_is_silent_for_too_long_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with watching_others() as (run, index):
+        await looks(run, index)
+        monkeypatch.setattr(doubts, "PATIENCE", 0.0)
+        await until(lambda: not run.watch.is_waiting())
+        assert run.again == ["request of b, unjudged"]
+        assert run.watch.may_doubt("c", "another run")
+        assert not run.watch.may_doubt("c", index.run)
+
+
+@driven
+async def test_the_links_of_what_is_fetched_again_are_not_saved() -> None:
+    async with watching() as run:
+        run.watch.add("a", Drop("b", "http://b/", "request of b", links=7), certain=True)
+        run.watch.undo("a", "it is a wall")
+        assert run.counts == {"dedup/fetched_again": 1, "dedup/links_not_followed": -7}

@@ -6,6 +6,7 @@ resemblance is known.  `Model` is the contract spelled out: a list of kept pages
 
 import asyncio
 import functools
+import math
 import random
 import re
 import sys
@@ -36,6 +37,7 @@ from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of, flip
 from tests.support.model import GROUPS, Model, crawl_of_verbs
 from tests.support.stores import DETECTOR, ODD_IDS, PERSISTENT, RUN, opened_at, until_done, until_written
+from tests.support.waiting import until
 
 Opened = Callable[..., AbstractAsyncContextManager[Index]]
 
@@ -604,6 +606,28 @@ async def test_an_index_first_used_by_many_claims_at_once_leaves_no_task_behind(
     await index.close()
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@driven
+async def test_whoever_waits_for_a_sign_of_life_of_a_run_gets_one(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease ends later then; unless it can't die unnoticed."""
+    monkeypatch.setattr("dedup.index.redis.session.LEASE_MS", 3_000)
+    async with opened() as one, opened() as another:
+        assert await one.leases([one.run]) == [math.inf]
+        (first,) = await one.leases([another.run])
+
+        async def is_alive() -> bool:
+            (now,) = await one.leases([another.run])
+            return now > first or now == math.inf
+
+        await until(is_alive)
+        assert one.is_shared == (first < math.inf)
+        await another.close()
+        assert await one.leases([another.run]) == [math.inf]
+        if one.is_shared:
+            assert await one.leases(["0" * 32]) == [0.0]
 
 
 # --- Scope -------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ class Settings(TypedDict, total=False):
     chrome: bool
     min_own: float
     expected_pages: int
+    lease: float
     tables: int | None
 
 

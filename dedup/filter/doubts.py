@@ -1,14 +1,17 @@
 """Drops that may yet turn out wrong.
 
 Each was dropped for a kept page.  If that page was claimed but is not yet processed, it may fail, or its crawler may
-die, and then it was kept nowhere.  Even a page that is done may turn out to be no page, but a wall.  What was dropped
-for it is then fetched again.  And so it is if nobody says in time what became of that page: its claim is annulled, so
+die, and then it was kept nowhere.  Of a page that another crawler has done, all that it links to is lost if that crawler
+had died before the drop, of which nothing is known until its lease ends; so the drop is certain only when that crawler
+has renewed its lease after it, or has finished.  Even then the page may turn out to be no page, but a wall.  What was
+dropped for it is then fetched again.  And so it is if nobody says in time what became of that page: its claim is annulled, so
 that the first copy that is fetched again takes its place.  If the index is out of reach, or the crawl is stopped, what is
 fetched again is not judged any more.  So no doubt ends in a loss.
 """
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -45,6 +48,10 @@ class Drop(NamedTuple):
     url: str
     origin: Any  #: what `Crawl.fetch_again` takes
     of_simhash: int | None = None  #: simhash of the kept page
+    links: int = 0  #: that were not followed
+    lease: float = (
+        math.inf
+    )  #: when that of the kept page's run was to end as it was first seen after the drop
 
 
 class Watch:
@@ -55,10 +62,14 @@ class Watch:
         self._index = index
         self._stats = stats
         self._fetch_again = fetch_again
-        self._waiting: dict[str, list[Drop]] = {}  # by the page id of the kept page, which is not done
+        self._waiting: dict[str, list[Drop]] = {}  # by the page id of the kept page
         self._count = 0
+        self._runs: dict[
+            str, str
+        ] = {}  # of those that are done: their runs, which are to give a sign of life
+        self._silent: set[str] = set()  # runs that gave none for too long
         self._since: dict[str, float] = {}  # when that page was first waited for
-        self._certain: dict[str, list[Drop]] = {}  # likewise, where the kept page is done
+        self._certain: dict[str, list[Drop]] = {}  # likewise, where nothing is waited for
         self._certain_count = 0
         self._again: Counter[str] = Counter()  # how often page ids were fetched again
         self._processed: dict[str, None] = {}  # page ids that `settle` has told of last
@@ -66,13 +77,19 @@ class Watch:
         self._task: asyncio.Task[None] | None = None
         self._annulling: asyncio.Task[None] | None = None
 
-    def may_doubt(self, page_id: str) -> bool:
-        """Whether a page may be dropped for one that is not done: there is room, and it was not so too often."""
-        return self._again[page_id] < MAX_AGAIN and self._count < MAX_DOUBTS
+    def may_doubt(self, page_id: str, of_run: str | None = None) -> bool:
+        """Whether a page may be dropped for one that is not certain: there is room, and it was not so too often.
 
-    def add(self, of_id: str, drop: Drop, *, done: bool) -> None:
-        """Remembers a drop, and whether the kept page was ``done`` when the index was asked."""
-        if done or of_id in self._processed:  # the answer was on its way, or the index is told a second later
+        ``of_run`` is the run of the kept page; it must not be one from which nothing was heard for too long.
+        """
+        is_heard = of_run not in self._silent
+        return is_heard and self._again[page_id] < MAX_AGAIN and self._count < MAX_DOUBTS
+
+    def add(self, of_id: str, drop: Drop, *, certain: bool) -> None:
+        """Remembers a drop, and whether the kept page was done, by a run that lives for ``certain``."""
+        if (
+            certain or of_id in self._processed
+        ):  # the answer was on its way, or the index is told a second later
             self._add_certain(of_id, [drop])
             return
         self._waiting.setdefault(of_id, []).append(drop)
@@ -84,6 +101,8 @@ class Watch:
             self._task = asyncio.create_task(self._look())
 
     def _add_certain(self, of_id: str, drops: list[Drop]) -> None:
+        if not drops:
+            return
         self._certain.setdefault(of_id, []).extend(drops)
         self._certain_count += len(drops)
         while self._certain_count > MAX_DOUBTS:
@@ -95,15 +114,38 @@ class Watch:
             page_ids = list(self._waiting)
             with suppress(DedupError):  # the index is out of reach: it is asked again
                 for page_id, state in zip(page_ids, await self._index.states(page_ids), strict=True):
-                    if not state.is_pending:
-                        processed = state.is_done and await self._is_as_it_was(page_id)
-                        self.settle(page_id, processed=processed, elsewhere=True)
+                    if not (state.is_pending or (state.is_done and await self._is_as_it_was(page_id))):
+                        self.settle(page_id, processed=False, elsewhere=True)
+                runs = {*self._runs.values()}
+                leases = dict(zip(runs, await self._index.leases([*runs]), strict=True))
+                for page_id, run in list(self._runs.items()):
+                    if run in leases:
+                        self._hear(page_id, leases[run])
 
     async def _is_as_it_was(self, of_id: str) -> bool:
         """Whether a page is filed with what others were dropped for: it may have failed, and been claimed anew."""
+        if of_id in self._runs:
+            return True
         filed = await self._index.find(of_id)
         drops = self._waiting.get(of_id, [])
-        return filed is not None and all(drop.of_simhash in (None, filed.simhash) for drop in drops)
+        if filed is None or not all(drop.of_simhash in (None, filed.simhash) for drop in drops):
+            return False
+        if drops:
+            self._runs[of_id] = filed.run
+        return True
+
+    def _hear(self, of_id: str, lease: float) -> None:
+        """What was dropped for a page before its run has given a sign of life is certain."""
+        certain, waiting = list[Drop](), list[Drop]()
+        for drop in self._waiting.get(of_id, []):
+            is_alive = lease == math.inf or lease > drop.lease
+            (certain if is_alive else waiting).append(drop._replace(lease=min(drop.lease, lease)))
+        if waiting:
+            self._waiting[of_id] = waiting
+            self._count -= len(certain)
+        else:
+            self._forget(of_id)
+        self._add_certain(of_id, certain)
 
     def settle(self, of_id: str, *, processed: bool, elsewhere: bool = False) -> None:
         """The kept page is done, or it has failed; ``elsewhere``: in another crawler, which may have died."""
@@ -146,6 +188,7 @@ class Watch:
     def _forget(self, of_id: str) -> list[Drop]:
         """What was dropped for a page that is not waited for any more."""
         self._since.pop(of_id, None)
+        self._runs.pop(of_id, None)
         drops = self._waiting.pop(of_id, [])
         self._count -= len(drops)
         return drops
@@ -155,6 +198,8 @@ class Watch:
             self._again[drop.page_id] += times
             logger.info("Fetched again: %s, as %s", inert(drop.url), why)
             count(self._stats, "fetched_again")
+            if drop.links:
+                self._stats.inc_value("dedup/links_not_followed", -drop.links)
             self._fetch_again(drop.origin, judged=judged)
 
     def is_waiting(self) -> bool:
@@ -168,8 +213,15 @@ class Watch:
         return True
 
     async def _annul(self, of_ids: Iterable[str]) -> None:
-        """Takes claims back of which nobody says what became; of what was dropped for them, the first is kept."""
+        """Takes claims back of which nobody says what became; of what was dropped for them, the first is kept.
+
+        A page that is done can't be taken back: what was dropped for it is kept if its run is silent.
+        """
         for of_id in of_ids:
+            if of_id in self._runs:
+                self._silent.add(self._runs[of_id])
+                self.give_up([of_id])
+                continue
             try:
                 is_annulled = await self._index.annul(of_id)
             except Exception as error:  # noqa: BLE001 (whatever it is, no doubt may last)

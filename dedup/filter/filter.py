@@ -155,7 +155,9 @@ class Filter:
         if self._alarm.rings(visit.url, verdict.of or "", visit.asked):
             self._watch.undo(verdict.of_id or "", "what it duplicates looks like a wall")
             return replace(found, verdict=Verdict("unjudged", reason="alarm"))
-        if action == "drop" and not verdict.done and not self._watch.may_doubt(visit.page_id):
+        if action == "drop" and not (
+            self._is_certain(verdict) or self._watch.may_doubt(visit.page_id, verdict.of_run)
+        ):
             return replace(found, verdict=Verdict("unjudged", reason="uncertain"))
         try:
             agrees = self._canonicals.agrees(visit.url, canonical, verdict.of or "")
@@ -172,6 +174,10 @@ class Filter:
             return replace(found, verdict=Verdict("unjudged", reason="log"))
         leads_on = action != "mark" and self._pairs.drop(visit.url, record["duplicate_of"], of[0])
         return replace(found, action=action, record=record, leads_on=leads_on)
+
+    def _is_certain(self, verdict: Verdict) -> bool:
+        """Whether a kept page is done, and its run lives."""
+        return verdict.done and (not self.index.is_shared or verdict.of_run == self.index.run)
 
     def action_for(self, visit: Visit) -> Action:
         """What is done with a page if it is a near-duplicate."""
@@ -199,8 +205,9 @@ class Filter:
                 known.are_links_left = True
         verdict, of = outcome.verdict, record["duplicate_of"]
         if verdict.of_id and visit.origin is not None:
-            drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash)
-            self._watch.add(verdict.of_id, drop, done=verdict.done)
+            saved = 0 if outcome.leads_on else outcome.fingerprint.links
+            drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, saved)
+            self._watch.add(verdict.of_id, drop, certain=self._is_certain(verdict))
         if self._audit.picks(record["url"]):
             shingles = self.index.detector.shingles(outcome.page or visit.read())
             check = asyncio.create_task(self._audit.check(inert(record["url"]), shingles, of))

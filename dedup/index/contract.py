@@ -12,6 +12,7 @@ An index knows pages and their fingerprints; whether a candidate counts comes fr
 """
 
 import asyncio
+import math
 import re
 import time
 from abc import ABC, abstractmethod
@@ -45,6 +46,8 @@ class Index(ABC):
 
     #: Whether what is filed outlives the run.
     persistent = True
+    #: Whether other processes file pages there, which may die unnoticed.
+    is_shared = False
     #: Whether its tables are made in memory when it is opened; then any plan goes with what is stored.
     in_memory = False
     #: Whether a look-up may read many prefixes of a table; then four tables are enough.
@@ -174,6 +177,14 @@ class Index(ABC):
         await self.open()
         return await self._states([*map(storable_id, page_ids)])
 
+    async def leases(self, runs: Sequence[str]) -> list[float]:
+        """When the lease of each run ends: a number that is greater each time the run has given a sign of life.
+
+        Infinity for a run that has finished, and for one that can't die unnoticed; 0 for one of which nothing is known.
+        """
+        await self.open()
+        return await self._leases(runs)
+
     async def count(self) -> int:
         """How many pages are filed, whatever their state."""
         await self.open()
@@ -228,6 +239,9 @@ class Index(ABC):
 
     @abstractmethod
     async def _states(self, page_ids: Sequence[str]) -> list[State]: ...
+
+    async def _leases(self, runs: Sequence[str]) -> list[float]:
+        return [math.inf] * len(runs)
 
     @abstractmethod
     async def _count(self) -> int: ...

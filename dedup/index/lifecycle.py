@@ -9,7 +9,7 @@ The words:
 * A *run* is one index from its opening to its closing: one crawl, or, if a crawl is interrupted and goes on, all
   its parts.  It has *finished* when it was closed so, and is *dead* when it ended in any other way.
 * While a run lives it holds a *lease*.  In Redis it renews the lease; if it falls silent, the lease runs out
-  after a minute, and the run is dead.  All runs on a file are of one process, which holds the lock of the file.
+  after a minute at most, and the run is dead.  All runs on a file are of one process, which holds the lock of the file.
   The index in memory ends with its run.
 * A *claim* asks for the verdict on a page, and files the page if it is new.  The claim is *pending*, and
   belongs to its run, until the run *confirms* that the page was processed, items and all, or *releases* the

@@ -32,6 +32,7 @@ class Verdict:
     of_simhash: int | None = None  #: simhash of the kept page
     rule: str | None = None  #: what found it: "exact" (equal tokens), the detector's method, or "view"
     of_id: str | None = field(default=None, compare=False)  #: page id of the kept page
+    of_run: str | None = field(default=None, compare=False)  #: the run that has filed the kept page
     #: Whether the kept page has been processed; if not, it may yet be released.
     done: bool = field(default=True, compare=False)
     #: How its own shingles match; None where it is an exact one, or nothing is known of its host.
@@ -84,6 +85,7 @@ class Verdict:
             of_simhash=of.simhash,
             rule="exact" if equal else rule,
             of_id=original_id(of.page_id),
+            of_run=of.run,
             done=done,
             evidence=evidence,
         )

@@ -35,7 +35,7 @@ import re
 
 __all__ = ["BUCKET", "KINDS", "LEASE_MS", "PAGE", "Keys"]
 
-#: A run whose lease is not renewed for this long is dead (see `dedup.index.lifecycle`), in ms.
+#: No lease is longer than this, in ms: a run that has not renewed its own is dead then (see `dedup.index.lifecycle`).
 LEASE_MS = 60_000
 #: Bytes of the digest that stands for a page id, or for a host.
 ID_OCTETS = 16

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from itertools import count
@@ -19,17 +20,27 @@ logger = logging.getLogger(__name__)
 
 #: The fields of a header that every index has, beside those of its parameters.
 FIELDS = {"created", "digest", "bucket_bits", "tables"}
+#: How often a lease is renewed before it would end: a sign of life that others wait for (see `dedup.filter.doubts`).
+RENEWALS = 12
 
 
 class Session:
     """The session of a run; ``may_be_set_back`` if the numbers may be, as by a replica that had missed some."""
 
     def __init__(
-        self, server: Server, keys: Keys, namespace: str, run: str, *, may_be_set_back: bool = False
+        self,
+        server: Server,
+        keys: Keys,
+        namespace: str,
+        run: str,
+        lease: float = 60.0,
+        *,
+        may_be_set_back: bool = False,
     ) -> None:
         self.server = server
         self.keys = keys
         self.run = run
+        self._lease = round(lease / 60 * LEASE_MS)  # in ms
         self.where = f"{server.where} ({namespace})"
         self.digest = ""  #: of the header
         self.began = 0  #: the last number that had been given out when the run began
@@ -76,7 +87,7 @@ class Session:
 
     async def begin(self, also: Callable[[], Awaitable[None]]) -> None:
         """Begins the run: its lease is renewed until it ends, and ``also`` done each time."""
-        (self.began,) = await self.renew(LEASE_MS)
+        (self.began,) = await self.renew(self._lease)
         self._ending = False
         self.beside(self._keep_lease(also))
 
@@ -98,10 +109,19 @@ class Session:
         """Prolongs the lease, by ms; 0 ends it, and "finished" notes that the run has come to its end."""
         return await self.call("renew", [self.keys.released], [lease])
 
+    async def leases(self, runs: Sequence[str]) -> list[float]:
+        """When the leases of these runs end, in ms by the server's clock; see `Index.leases`."""
+        self.check()
+        async with self.server.turn():
+            found = await self.server.ask([("ZSCORE", self.keys.runs, run) for run in runs])
+        with self.server.errors():
+            ends = [float(score or 0) for score in found]
+        return [math.inf if run == self.run or end < 0 else end for run, end in zip(runs, ends, strict=True)]
+
     async def _keep_lease(self, also: Callable[[], Awaitable[None]]) -> None:
         while not self._ending:
-            await asyncio.sleep(LEASE_MS / 3000)
-            for work in (self.watch, lambda: self.renew(LEASE_MS), also):
+            await asyncio.sleep(self._lease / 1000 / RENEWALS)
+            for work in (self.watch, lambda: self.renew(self._lease), also):
                 try:
                     await work()
                 except IndexMismatchError as error:  # a cluster's claims would not notice it

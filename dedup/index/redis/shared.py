@@ -23,6 +23,7 @@ __all__ = ["SharedIndex"]
 class SharedIndex(Index):
     """An index that any number of crawlers share; all they share is stored, but for what one has claimed itself."""
 
+    is_shared = True
     #: Whether it may be set back, and is used all the same: see `Session`.
     may_be_set_back = False
 
@@ -30,7 +31,8 @@ class SharedIndex(Index):
         self, server: Server, keys: Keys, namespace: str, detector: Detector, **options: Any
     ) -> None:
         super().__init__(detector, **options)
-        self._session = Session(server, keys, namespace, self.run, may_be_set_back=self.may_be_set_back)
+        lease, may_be_set_back = self.settings.lease, self.may_be_set_back
+        self._session = Session(server, keys, namespace, self.run, lease, may_be_set_back=may_be_set_back)
         # Numbers of this run's claims that are neither confirmed nor released, by page id.
         self._pending: dict[str, int] = {}
         self._confirmations = Confirmations(self._write)  # of such numbers
@@ -82,6 +84,9 @@ class SharedIndex(Index):
         if self._pending.pop(page_id, None):
             self._releases.add(page_id)
         await self._releases.make(page_id)
+
+    async def _leases(self, runs: Sequence[str]) -> list[float]:
+        return await self._session.leases(runs)
 
     async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
         if self._hosts is not None:

@@ -273,12 +273,14 @@ class Filter:
         ``idle`` returns when all pages that the crawl was asked for are fetched and processed, and may be called again: as
         `asyncio.Queue.join`.  The filter may ask for more until it is certain of every drop.
         """
-        await idle()
-        while self.is_busy():
-            await asyncio.sleep(PAUSE)
+        is_done = False
+        while not is_done:
+            asked = self.stats.get_value("dedup/fetched_again")
             await idle()
-        self.end_doubts()
-        await idle()
+            # What was asked for while that returned is not yet fetched.
+            is_done = not self.is_busy() and self.stats.get_value("dedup/fetched_again") == asked
+            if not is_done:
+                await asyncio.sleep(PAUSE)
         await self.close()
 
     async def close(self, *, finished: bool = True) -> None:

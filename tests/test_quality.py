@@ -99,6 +99,16 @@ def test_an_index_is_measured_with_the_rule_of_own_content(collection: Path) -> 
     assert "with the rule of own content" in done
 
 
+@pytest.mark.parametrize("method", ["simhash", "minhash"])
+def test_a_collection_is_drawn(collection: Path, tmp_path: Path, method: str) -> None:
+    figure = tmp_path / "figure.svg"
+    done = evaluate(
+        collection, "--root", collection.parent, "--figure", figure, "-s", f"DEDUP_METHOD={method}"
+    )
+    assert f"figure drawn to {figure}" in done
+    assert figure.read_text().startswith("<?xml")
+
+
 def test_the_measure_by_identity_tells_pages_by_their_names() -> None:
     names, alike = (
         ["a", "a", "b", "b"],

@@ -43,7 +43,7 @@ from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.shell import is_shell
 from dedup.page.urls import join, url_token, usable_base
-from dedup.page.walk import Found, walk
+from dedup.page.walk import Contents, walk
 
 __all__ = ["Page", "extract", "parse", "parse_whole"]
 
@@ -166,7 +166,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore:
     return page._replace(data=data) if data else page
 
 
-def _page(found: Found, url: str, truncated: bool) -> Page:
+def _page(found: Contents, url: str, truncated: bool) -> Page:
     """The page that was found."""
     tokens, links = found.tokens, found.links
     if len(tokens) > MAX_TOKENS:

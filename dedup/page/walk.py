@@ -29,7 +29,7 @@ from dedup.page.tokens import Ranges, Tokens
 from dedup.page.urls import base_of, folder, plain_folder, url_tokens
 from dedup.page.words import fold_each, fold_text, is_url, remembered, separators
 
-__all__ = ["Found", "walk"]
+__all__ = ["Contents", "walk"]
 
 #: Characters of the longest texts between two marks whose tokens are remembered, and how many of these texts.
 SHORT, REMEMBERED = 64, 1 << 14
@@ -44,7 +44,7 @@ class Part(Enum):
     NAME = 2
 
 
-class Found(NamedTuple):
+class Contents(NamedTuple):
     """What a walk has found, in document order."""
 
     tokens: Sequence[str]
@@ -70,7 +70,7 @@ _RULES = SimpleNamespace(
 )
 
 
-def walk(root: etree._Element, url: str, keep_urls: bool) -> Found:
+def walk(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     """What is in a tree, which is left as it is.  O(size of the tree).
 
     ``url`` is that against which links are resolved.
@@ -78,13 +78,13 @@ def walk(root: etree._Element, url: str, keep_urls: bool) -> Found:
     return (walk_fast if fast else walk_in_python)(root, url, keep_urls)
 
 
-def walk_fast(root: etree._Element, url: str, keep_urls: bool) -> Found:
+def walk_fast(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     assert fast
     octets, count, *found = fast.walk(root, url, keep_urls, _RULES)
-    return Found(Tokens(octets, count), *found)
+    return Contents(Tokens(octets, count), *found)
 
 
-def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Found:
+def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     met = _Walk(url, keep_urls)
     for mark, value, text in read_flat(root):
         if mark:
@@ -97,7 +97,7 @@ def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Found:
         for node in root.iter("link")
         if (rel := node.get("rel")) is not None and (href := node.get("href")) is not None
     ]
-    return Found(
+    return Contents(
         Tokens(octets[:-1], octets.count(0)),
         chrome,
         heading,

@@ -581,7 +581,7 @@ HEADERS: dict[str, tuple[Callable[[Index], bytes], str]] = {
     "garbage": (lambda index: b"\x89PNG\r\n\x1a\n", "line 1: it is not a JSON object"),
     "another format": (
         lambda index: header_line(index).replace('index": 2', 'index": 3').encode(),
-        "line 1: it is not the header of an export of format 2",
+        "line 1: it is the header of an export of format 3, and this version reads 2",
     ),
     "no parameters": (
         lambda index: b'{"shingleback_index": 2, "parameters": 7}',

@@ -75,9 +75,11 @@ def read_header(line: bytes, index: Index, what: str) -> None:
     Raises ValueError if that is no header, and `IndexMismatchError` if its parameters are not the index's.
     """
     header = _object(line)
-    parameters = header.get("parameters")
-    if header.get("shingleback_index") != FORMAT or not isinstance(parameters, dict):
-        raise ValueError(f"it is not the header of an export of format {FORMAT}")
+    found, parameters = header.get("shingleback_index"), header.get("parameters")
+    if type(found) is not int or not isinstance(parameters, dict):
+        raise ValueError("it is not the header of an export")
+    if found != FORMAT:
+        raise ValueError(f"it is the header of an export of format {found}, and this version reads {FORMAT}")
     check_parameters(what, parameters, _parameters(index))
 
 

@@ -1,0 +1,1 @@
+"""What each version of the formats has written: see `tests.golden.make`."""

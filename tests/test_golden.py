@@ -1,0 +1,127 @@
+"""What earlier code has written is read for ever, or refused in a line that says why: tests/golden/make.py wrote it.
+
+Nothing in these folders is ever changed.  A new format gets a folder of its own, and its line below.
+"""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from dedup import Detector
+from dedup.droplog.course import read_steps, read_thresholds
+from dedup.droplog.reader import Reader, find_beside
+from dedup.errors import IndexMismatchError
+from dedup.index import Entry, Index
+from dedup.index.export import read_header, read_line
+from dedup.links import Links
+from dedup.links.state import read_state
+from tests.golden.make import URL, fill, pages, words
+from tests.support.coroutines import driven
+from tests.support.redis import Server
+from tests.support.stores import opened
+
+GOLDEN = Path(__file__).with_name("golden")
+#: What the crawls have kept.
+KEPT = ("/", "/story", "/print", "/copy")
+#: By folder: the layout of its file, the format of its index in Redis, and that of its export.
+FILES = {"index-1": 1, "index-2": 2, "index-3": 3, "index-4": 4, "index-5": 5, "redis-5": 5}
+SERVERS = {"index-1": 1, "index-2": 2, "index-3": 3, "index-4": 4, "index-5": 4, "redis-5": 5}
+EXPORTS = {"index-3": 1, "index-4": 2, "index-5": 2, "redis-5": 2}
+#: Of these, what is read.
+LAYOUTS, FORMATS, LINES = {4, 5}, {5}, {2}
+
+
+async def judge(index: Index) -> None:
+    """Judges pages that a golden index holds, as a later crawl does that finds them elsewhere, and one that it has not."""
+    survey = await index.survey()
+    assert survey is not None
+    assert {page.entry.url async for page in survey.pages()} == {f"{URL}{path}" for path in KEPT}
+    assert [host.name async for host in survey.hosts()] == ["127.0.0.1:8321"]
+    await survey.close()
+    for path, known in (("/tale", True), ("/", True), ("/other", False)):
+        html = pages().get(path, f"<p>{words(path)}")
+        content = index.detector.fingerprint(html, f"{URL}{path}")
+        verdict = await index.claim(f"new {path}", f"{URL}/new{path}", content)
+        assert (verdict.status, verdict.known) == ("new", known)
+
+
+def refusal(what: str, found: int, read: set[int]) -> str:
+    return f"built by an older version of this program: its {what} is {found}, and this one's is {max(read)};"
+
+
+def test_every_folder_has_its_line() -> None:
+    assert FILES.keys() == SERVERS.keys() == {path.parent.name for path in GOLDEN.glob("*/index.sqlite.gz")}
+    assert EXPORTS.keys() == {path.parent.name for path in GOLDEN.glob("*/export.jsonl")}
+
+
+@pytest.mark.parametrize("name", FILES)
+@driven
+async def test_a_file_of_each_format_is_read_or_refused_and_left(name: str, tmp_path: Path) -> None:
+    path, layout = tmp_path / "index.sqlite", FILES[name]
+    before = gzip.decompress((GOLDEN / name / "index.sqlite.gz").read_bytes())
+    path.write_bytes(before)
+    if layout in LAYOUTS:
+        async with opened(f"file:{path}", "golden", Detector()) as index:
+            await judge(index)
+    else:
+        with pytest.raises(IndexMismatchError, match=refusal("layout", layout, LAYOUTS)):
+            async with opened(f"file:{path}", "golden", Detector()):
+                pass
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", SERVERS)
+@driven
+async def test_an_index_in_redis_of_each_format_is_read_or_refused_and_left(
+    name: str, server: Server
+) -> None:
+    fill(server.client, json.loads((GOLDEN / name / "redis.json").read_text()))
+    before, format = server.contents(), SERVERS[name]
+    if format in FORMATS:
+        async with opened(server.address, "golden", Detector()) as index:
+            await judge(index)
+    else:
+        with pytest.raises(IndexMismatchError, match=refusal("format", format, FORMATS)):
+            async with opened(server.address, "golden", Detector()):
+                pass
+        assert server.contents() == before
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+@driven
+async def test_an_export_of_each_format_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    header, *lines = (GOLDEN / name / "export.jsonl").read_bytes().splitlines(keepends=True)
+    async with opened(f"file:{tmp_path}/index.sqlite", "golden", Detector()) as index:
+        if EXPORTS[name] not in LINES:
+            with pytest.raises(
+                ValueError, match=f"of format {EXPORTS[name]}, and this version reads {max(LINES)}"
+            ):
+                read_header(header, index, "it")
+            return
+        read_header(header, index, "it")
+        found = [read_line(line, index) for line in lines]
+        await index.add_hosts(dict(each for each in found if not isinstance(each, Entry)))
+        assert await index.add([each for each in found if isinstance(each, Entry)]) == len(KEPT)
+        await judge(index)
+
+
+@pytest.mark.parametrize("log", sorted(GOLDEN.glob("*/duplicates.jsonl")), ids=lambda path: path.parent.name)
+def test_a_drop_log_of_any_version_is_read(log: Path) -> None:
+    reader = Reader()
+    [record] = reader.read([log])
+    assert reader.unreadable == 0
+    assert (record["url"], record["duplicate_of"]) == (f"{URL}/tale", f"{URL}/copy")
+    assert (record["tokens"], record["links"], record["distance"]) == (152, 0, 0)
+    if beside := find_beside(log, ".crawl"):
+        [thresholds] = read_thresholds([beside])
+        assert (thresholds.max_distance, thresholds.min_resemblance) == (6, 0.75)
+        assert [(step.pages, step.duplicates) for step in read_steps([beside])] == [(5, 1)]
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*/links.json")), ids=lambda path: path.parent.name)
+def test_what_was_learnt_of_links_is_read(path: Path) -> None:
+    links = Links()
+    assert read_state(path, links)
+    assert links.parking.hosts() == {"127.0.0.1:8321": (4, 0)}

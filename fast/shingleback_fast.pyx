@@ -32,10 +32,10 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 4
+VERSION = 5
 
 cdef enum:
-    OTHER, LINK, IMAGE, BASE, RELATED, SCRIPT, DROPPED, NAME, CONTENT, MARGIN, CHROME
+    OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
 
 #: Of each octet: 0 for a separator, else what it is folded to.
 cdef unsigned char FOLD[256]
@@ -77,6 +77,8 @@ cdef int kind_of(const char* name) noexcept:
     elif first == c"b":
         if strcmp(name, "base") == 0:
             return BASE
+        if strcmp(name, "button") == 0:
+            return INPUT
     elif first == c"f":
         if strcmp(name, "form") == 0:
             return CHROME
@@ -88,8 +90,11 @@ cdef int kind_of(const char* name) noexcept:
         if strcmp(name, "header") == 0:
             return MARGIN
     elif first == c"i":
-        if strcmp(name, "img") == 0:
-            return IMAGE
+        if strcmp(name, "input") == 0:
+            return INPUT
+    elif first == c"I":
+        if strcmp(name, "IGNORED") == 0:
+            return IGNORED
     elif first == c"l":
         if strcmp(name, "link") == 0:
             return RELATED
@@ -98,24 +103,67 @@ cdef int kind_of(const char* name) noexcept:
             return CHROME
         if strcmp(name, "main") == 0:
             return CONTENT
+        if strcmp(name, "meta") == 0:
+            return META
     elif first == c"n":
         if strcmp(name, "nav") == 0:
             return CHROME
-        if strcmp(name, "noscript") == 0:
-            return DROPPED
+    elif first == c"o":
+        if strcmp(name, "object") == 0:
+            return OBJECT
     elif first == c"s":
-        if strcmp(name, "script") == 0:
-            return SCRIPT
-        if strcmp(name, "style") == 0:
-            return DROPPED
+        if strcmp(name, "script") == 0 or strcmp(name, "style") == 0:
+            return CODE
         if strcmp(name, "section") == 0:
             return CONTENT
     elif first == c"t":
-        if strcmp(name, "template") == 0:
-            return DROPPED
         if strcmp(name, "title") == 0:
             return NAME
     return OTHER
+
+
+cdef enum:
+    MAX_NAMES = 64  #: attributes that are known
+
+#: The names of the attributes that count, each with its mark, as dedup.page.flat has them, by their first letters.
+cdef char NAMES[MAX_NAMES][24]
+cdef char MARKS[MAX_NAMES]
+cdef int FIRST[129]  #: of the names that begin with each character, the number of the first; then that of the next character
+cdef uint8_t IS_SIGN[256]  #: whether an octet is a sign that counts in names
+
+
+cdef int learn_names(object rules) except -1:
+    """From here on, these attributes and signs count."""
+    cdef bytes name
+    cdef int number = 0, letter = 0
+    for each, mark in sorted(rules.ATTRIBUTES.items()):
+        name = each.encode()
+        if number >= MAX_NAMES or len(name) > 23:
+            raise ValueError("too many attributes are to be known, or too long ones")
+        while letter <= name[0]:
+            FIRST[letter] = number
+            letter += 1
+        memcpy(NAMES[number], <const char*> name, len(name) + 1)
+        MARKS[number] = ord(mark)
+        number += 1
+    while letter <= 128:
+        FIRST[letter] = number
+        letter += 1
+    for each in rules.SIGNS:
+        IS_SIGN[ord(each)] = True
+    return 0
+
+
+cdef char mark_of(const char* name) noexcept:
+    """The mark of an attribute; 0 if it doesn't count."""
+    cdef unsigned char first = name[0]
+    cdef int number
+    if first >= 128:
+        return 0
+    for number in range(FIRST[first], FIRST[first + 1]):
+        if strcmp(name, NAMES[number]) == 0:
+            return MARKS[number]
+    return c"d" if first == c"d" and strncmp(name, "data-", 5) == 0 else 0
 
 
 #: A bit for each character below U+10000: whether it only separates words.
@@ -165,16 +213,31 @@ cdef bint has_role(xmlNode* node) noexcept:
     return False
 
 
-cdef const unsigned char* sole_text(xmlNode* node, const char* name) noexcept:
-    """The value of an attribute that is one text, as it is if anything; NULL if it is none, empty, or more than that."""
-    cdef xmlAttr* each = node.properties
-    while each != NULL:
-        if each.ns == NULL and strcmp(<const char*> each.name, name) == 0:
-            if each.children != NULL and each.children.next == NULL and each.children.type == XML_TEXT_NODE:
-                return <const unsigned char*> each.children.content
-            return NULL
-        each = each.next
+cdef const unsigned char* sole_text(xmlAttr* attribute) noexcept:
+    """The value of an attribute that is one text, as it is if anything; NULL if it is empty, or more than that."""
+    cdef xmlNode* text = attribute.children
+    if text != NULL and text.next == NULL and text.type == XML_TEXT_NODE:
+        return <const unsigned char*> text.content
     return NULL
+
+
+cdef bint is_description(xmlNode* node) noexcept:
+    """Whether an element META is named so, whatever its case."""
+    cdef xmlAttr* each = node.properties
+    cdef const unsigned char* text
+    cdef const char* sought = "description"
+    cdef int at
+    while each != NULL:
+        if each.ns == NULL and strcmp(<const char*> each.name, "name") == 0:
+            text = sole_text(each)
+            if text == NULL:
+                return False
+            for at in range(12):
+                if (text[at] + 32 if 65 <= text[at] <= 90 else text[at]) != <unsigned char> sought[at]:
+                    return False
+            return True
+        each = each.next
+    return False
 
 
 cdef class Octets:
@@ -226,9 +289,9 @@ cdef struct Event:
 cdef class Walk:
     """What was met of a page: its tokens, but for those that are yet to be made, and what else is noted."""
 
-    cdef Octets text, events
+    cdef Octets text, events, titles
     cdef Py_ssize_t tokens, words
-    cdef list strange, odd, scripts, related
+    cdef list strange, odd, data, related
     cdef set links
     cdef dict bare, remembered
     cdef bint keep_urls
@@ -238,8 +301,8 @@ cdef class Walk:
     cdef unsigned char url[MAX_TOKEN]
 
     def __cinit__(self, str base, bint keep_urls, object rules):
-        self.text, self.events = Octets(), Octets()
-        self.strange, self.odd, self.scripts, self.related = [], [], [], []
+        self.text, self.events, self.titles = Octets(), Octets(), Octets()
+        self.strange, self.odd, self.data, self.related = [], [], [], []
         self.links, self.bare = set(), {}
         self.keep_urls, self.rules = keep_urls, rules
         self.remembered = rules.remembered
@@ -257,16 +320,29 @@ cdef class Walk:
         event.kind, event.number = kind, number
         return self.events.add(&event, sizeof(Event))
 
-    cdef int add_words(self, const unsigned char* text) except -1:
-        """Splits a text into words."""
+    cdef int add_words(self, const unsigned char* text, bint is_name) except -1:
+        """Splits a text into words; in a name, signs are words, too."""
         # A word takes its own place, and its NUL that of the separator behind it, or at the end of the text.
         cdef const unsigned char* end = text + strlen(<const char*> text)
-        cdef unsigned char* to = self.text.ask(end - text + 1)
+        cdef Py_ssize_t times = 2 if is_name else 1  # a sign has a NUL of its own
+        cdef unsigned char* to = self.text.ask(times * (end - text) + 1)
         cdef unsigned char* start
         cdef unsigned char folded, all_octets
         while True:
             while text[0] and (FOLD[text[0]] == 0 or (text[0] >= 128 and separator(text))):
+                if is_name and IS_SIGN[text[0]]:
+                    break
                 text += separator(text) if text[0] >= 128 else 1
+            if is_name and IS_SIGN[text[0]]:
+                while IS_SIGN[text[0]]:
+                    to[0] = text[0]
+                    to += 1
+                    text += 1
+                to[0] = 0
+                to += 1
+                self.tokens += 1
+                self.words += 1
+                continue
             if not text[0]:
                 self.text.size = to - self.text.data
                 return 0
@@ -288,7 +364,7 @@ cdef class Walk:
             else:
                 self.text.size = start - self.text.data
                 self.add_strange(PyUnicode_DecodeUTF8(<const char*> start, to - start, "replace"))
-                to = self.text.ask(end - text + 1)
+                to = self.text.ask(times * (end - text) + 1)
 
     cdef int add_strange(self, str word) except -1:
         """Adds the tokens of a word that is not ASCII, if they are remembered."""
@@ -307,8 +383,68 @@ cdef class Walk:
             self.words += 1
         return 0
 
-    cdef int add_url(self, xmlNode* node, const char* name, bint is_link) except -1:
-        cdef const unsigned char* value = sole_text(node, name)
+    cdef int add_attributes(self, xmlNode* node, int kind, bint is_name) except -1:
+        """Adds what is read of the attributes of an element."""
+        cdef xmlAttr* each = node.properties
+        cdef const unsigned char* value
+        cdef char mark
+        while each != NULL:
+            mark = mark_of(<const char*> each.name) if each.ns == NULL and each.children != NULL else 0
+            if mark == c"l":
+                mark = 0 if kind == LINK or kind == RELATED else c"w"
+                if kind == LINK:
+                    self.add_title(node, each)
+            if mark == c"w":
+                value = sole_text(each)
+                if value != NULL:
+                    self.add_words(value, is_name)
+                else:
+                    self.add_text(cetree.attributeValue(node, each), is_name)
+            elif mark == c"i" or (mark == c"o" and kind == OBJECT):
+                self.add_url(node, each, False)
+            elif mark == c"h":
+                if kind != RELATED:
+                    self.add_url(node, each, kind == LINK)
+            elif mark == c"t":
+                found = cetree.attributeValue(node, each).split(None, 1)
+                if found:
+                    self.add_odd(found[0].rstrip(","), False)
+            elif mark == c"v":
+                if kind == INPUT:
+                    self.add_value(node, each, is_name)
+            elif mark == c"d" or (mark == c"c" and kind == META and is_description(node)):
+                self.data.append(("@" + cetree.pyunicode(each.name), cetree.attributeValue(node, each)))
+            elif mark == c"y":
+                found = cetree.attributeValue(node, each)
+                if "url(" in found:
+                    self.data.append(("@style", found))
+            each = each.next
+        return 0
+
+    cdef int add_title(self, xmlNode* node, xmlAttr* each) except -1:
+        """Adds the title of a link, and a NUL."""
+        cdef const unsigned char* value = sole_text(each)
+        if value != NULL:
+            return self.titles.add(value, strlen(<const char*> value) + 1)
+        return self.titles.add_token(cetree.attributeValue(node, each))
+
+    cdef int add_text(self, str text, bint is_name) except -1:
+        cdef Py_ssize_t size
+        cdef const char* octets = PyUnicode_AsUTF8AndSize(text, &size)
+        return self.add_words(<const unsigned char*> octets, is_name)
+
+    cdef int add_value(self, xmlNode* node, xmlAttr* each, bint is_name) except -1:
+        """Adds the value of an input, as a text if it is shown."""
+        kind, name = (attribute(node, "type") or ""), (attribute(node, "name") or "")
+        value = cetree.attributeValue(node, each)
+        key = self.rules.datum_name(cetree.pyunicode(node.name), kind.replace("\n", " "), name.replace("\n", " "))
+        if key is None:
+            return self.add_text(value, is_name)
+        self.data.append((key, value))
+        return 0
+
+    cdef int add_url(self, xmlNode* node, xmlAttr* each, bint is_link) except -1:
+        cdef const unsigned char* value = sole_text(each)
         cdef Py_ssize_t size, at
         cdef unsigned char* to
         if value != NULL:
@@ -326,11 +462,17 @@ cdef class Walk:
                     self.text.size += size + 1
                     self.tokens += 1
                 return 0
-        return self.add_odd(attribute(node, name), is_link)
+        return self.add_odd(cetree.attributeValue(node, each), is_link)
 
     cdef int add_odd(self, value, bint is_link) except -1:
         """The same, by Python."""
-        found = self.rules.url_tokens(value, self.base, self.below) if value else None
+        if is_link:
+            found = self.rules.url_tokens(value, self.base, self.below)
+        elif value.startswith("data:"):
+            self.data.append(("@data:", value))
+            return 0
+        else:
+            found = self.rules.source_tokens(value, self.base, self.below)
         if found is None:
             return 0
         token, stripped = found
@@ -340,7 +482,7 @@ cdef class Walk:
             if stripped != token:
                 self.bare.setdefault(stripped, set()).add(token)
                 self.note(ODD, len(self.odd))
-                self.odd.append(token)
+                self.odd.append((token, stripped))
             else:
                 self.text.add_token((<str> token).lower())
                 self.tokens += 1
@@ -484,10 +626,11 @@ cdef class Walk:
                         self.related.append((rel, href))
                 if dropping != NULL:
                     pass
-                elif kind == SCRIPT or kind == DROPPED:
+                elif kind == CODE or kind == IGNORED:
                     dropping = node
-                    if kind == SCRIPT:
-                        self.scripts.append((attribute(node, "type") or "", cetree.textOf(node) or ""))
+                    if kind == CODE:
+                        type_of = "style" if node.name[1] == c"t" else (attribute(node, "type") or "").replace("\n", " ")
+                        self.data.append((type_of, cetree.textOf(node) or ""))
                 else:
                     opened = False
                     is_name = kind == NAME and (no_heading if node.name[0] == c"h" else no_title)
@@ -509,19 +652,18 @@ cdef class Walk:
                         opened = True
                     if opened:
                         self.note(PART, NAME if named != NULL else CHROME)
-                    if kind == LINK or kind == IMAGE:
-                        if node.properties != NULL:
-                            self.add_url(node, "href" if kind == LINK else "src", kind == LINK)
-                    elif kind == BASE and self.base == url:
-                        value = attribute(node, "href")
+                    if kind == BASE:
+                        value = attribute(node, "href") if self.base == url else None
                         if value:
                             self.rebase(self.rules.base_of(url, value))
+                    elif node.properties != NULL:
+                        self.add_attributes(node, kind, named != NULL)
                 if node.children != NULL:
                     node = node.children
                     continue
             elif dropping == NULL and (node.type == XML_TEXT_NODE or node.type == XML_CDATA_SECTION_NODE):
                 if node.content != NULL:
-                    self.add_words(<const unsigned char*> node.content)
+                    self.add_words(<const unsigned char*> node.content, named != NULL)
             while True:  # the node, and all that is in it, has been visited
                 if node == dropping:
                     dropping = NULL
@@ -551,7 +693,6 @@ cdef class Walk:
         cdef str word
         self.note(PART, OTHER)
         folded = self.rules.fold_each(self.strange)
-        bare = {token: key for key, tokens in self.bare.items() if len(tokens) == 1 for token in tokens}
         memset(&before, 0, sizeof(Event))
         events = <Event*> self.events.data
         out.ask(self.text.size + 1)
@@ -574,8 +715,9 @@ cdef class Walk:
                     if part == NAME:
                         heading.append(word)
             elif event.kind == ODD:
-                word = self.odd[event.number]
-                out.add_token((<str> bare.get(word, word)).lower())
+                token, stripped = self.odd[event.number]
+                word = stripped if len(self.bare[stripped]) == 1 else token
+                out.add_token(word.lower())
                 count += 1
             else:
                 if part == CHROME and count > start:
@@ -640,13 +782,17 @@ def walk(_Element root, str base, bint keep_urls, object rules):
     """The tokens of a page, and what else `dedup.page.walk` notes; ``rules`` are the functions of its own that it lends.
 
     Returns the tokens as octets, joined by NULs, and their number; the runs of chrome among them; the words of the
-    heading; how many words are outside marked chrome; how many links differ; the scripts, the relations (rel and href of
-    each link element) and the base.
+    heading; how many words are outside marked chrome; how many links differ; the pieces of data, the relations (rel and
+    href of each link element) and the base.
     """
+    if FIRST[128] == 0:
+        learn_names(rules)
     cdef Walk met = Walk(base, keep_urls, rules)
     met.visit(root)
+    if met.titles.size:
+        met.data.append(("@title", PyUnicode_DecodeUTF8(<const char*> met.titles.data, met.titles.size, "replace")))
     octets, count, chrome, heading, left = met.settle()
-    return octets, count, chrome, heading, left, len(met.links), met.scripts, met.related, met.base
+    return octets, count, chrome, heading, left, len(met.links), met.data, met.related, met.base
 
 
 def without(bytes octets, tuple ranges):

@@ -217,6 +217,6 @@ def test_data_in_scripts_is_a_part_of_its_own(site: Path, tmp_path: Path) -> Non
     for name in ("lamp", "lantern"):
         (tmp_path / name).write_text(drawn(f"Brass {name}"))
     lines = told(compare(tmp_path / "lamp", tmp_path / "lantern").stdout)
-    assert lines["data A"] == lines["data B"] == "3 tokens in scripts, without ids and times"
+    assert lines["data A"] == lines["data B"] == "3 tokens in scripts and attributes, without nonces"
     assert (lines["A's data"], lines["B's data"]) == ("lamp", "lantern")
     assert "data A" not in told(compare(site / "article", site / "print").stdout)

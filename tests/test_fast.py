@@ -16,6 +16,7 @@ from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.sketch import Sketcher
 from dedup.page import walk, words
 from dedup.page.charset import decode
+from dedup.page.flat import ATTRIBUTES
 from dedup.page.html import parse
 from dedup.page.tokens import Tokens, join, without
 from tests.support.pages.apps import APPS, app
@@ -34,16 +35,21 @@ TAGS = [
     "base",
     "b",
     "br",
+    "button",
     "footer",
     "form",
     "h1",
     "header",
+    "iframe",
     "img",
+    "input",
     "link",
     "main",
     "menu",
+    "meta",
     "nav",
     "noscript",
+    "object",
     "p",
     "script",
     "section",
@@ -54,9 +60,30 @@ TAGS = [
     "title",
     "xmp",
 ]
-NAMES = ["href", "src", "rel", "role", "type", "class"]
+NAMES = ["href", "src", "rel", "role", "type", "class", "name", "data-x", "hrefs", "ALT", *ATTRIBUTES]
 VALUES = LINKS | st.sampled_from(
-    ["navigation", " Search ", "canonical", "x", "application/json", "/a?tok=9f86d081884c7d65"]
+    [
+        *(
+            "navigation",
+            " Search ",
+            "canonical",
+            "x",
+            "application/json",
+            "/a?tok=9f86d081884c7d65",
+            "Hidden",
+            "submit",
+        ),
+        *(
+            "Description",
+            "A & b != c",
+            "/9f86d081884c7d65.png 2x, /b 1x",
+            ",",
+            "url(/a.png)",
+            "data:image/png;base64,A",
+            "a\nb",
+        ),
+        *("Qu\xe4lität – !", "{&quot;a&quot;: [1]}", "operator&lt;&lt;"),
+    ]
 )
 TEXTS = st.text(
     st.sampled_from("aZ9_ /-\n\x01\xa0\u2019\u2013\xad\u200bäß漢\ufdfa\U0001f600\u0301&<>"), max_size=12

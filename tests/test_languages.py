@@ -3,7 +3,7 @@
 ``python -m tests.test_languages`` prints the figures that docs/quality.md tells.
 """
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import mean
 
 import pytest
@@ -41,10 +41,10 @@ def translations(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_word_or_letter_is_a_token(language: str) -> None:
+def test_every_word_is_a_token_and_every_two_letters_where_no_spaces_are_written(language: str) -> None:
     [text] = paragraphs(language, 1, count=1)
     space = LANGUAGES[language][1]
-    assert read(f"<p>{text}").tokens == (text.split() if space else list(text))
+    assert read(f"<p>{text}").tokens == (text.split() if space else [a + b for a, b in pairwise(text)])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -110,7 +110,7 @@ HEADER = {
     "format": "4",
     "scope": "all",
     "tables": "1",
-    "scheme": "3",
+    "scheme": "4",
     "min_resemblance": "0.75",
     "shingle_size": "6",
     "min_tokens": "5",

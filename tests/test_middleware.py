@@ -484,7 +484,7 @@ def test_pages_that_can_not_be_judged_are_kept(crawl: Run) -> None:
             "scripted",
             html(f"<title>{words('shell', 60)}</title><div id=root></div><script src=x>"),
         ),
-        "frames": ("empty", html('<frameset><frame src="/left"><frame src="/right"></frameset>')),
+        "frames": ("short", html('<frameset><frame src="/left"><frame src="/right"></frameset>')),
         "an error message": ("short", html("<h1>Sorry</h1><p>Please enable JavaScript to see this page.")),
         "random bytes": ("binary", html(noise)),
         "an image": ("binary", html(b"\x89PNG\r\n\x1a\n" + bytes(1_000))),

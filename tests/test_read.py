@@ -145,7 +145,7 @@ def test_a_page_that_cannot_be_read_is_not_judged_and_that_is_told(caplog: pytes
 
 def test_half_an_emoji_in_a_url_raises_nothing() -> None:
     page = read('<p>word<script type="application/ld+json">{"url": "/caf\\ud83d"}</script>', "http://e.org/")
-    assert (page.reason, page.data) == (None, ("/caf\\ud83d",))
+    assert (page.reason, page.data[0]) == (None, "/caf\\ud83d")
 
 
 # --- What is not HTML -----------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def test_an_empty_text_is_empty_and_a_huge_one_is_large_or_truncated() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a": ["one", 2, {"token": "x"}], "url": "http://x.org/"}', '\ufeff ["one", 2]']
+    "text", ['{"a": ["one", 2, {"token": "9f86d081"}], "url": "http://x.org/"}', '\ufeff ["one", 2]']
 )
 def test_of_json_its_strings_and_numbers_are_read(text: str) -> None:
     assert read_text(text, is_json=True).tokens == ["one", "2"]

@@ -29,6 +29,7 @@ from dedup.fingerprint.shingles import Hashes, hash_tokens
 from dedup.fingerprint.simhash import distance
 from dedup.fingerprint.sketch import Sketcher
 from dedup.page.charset import decode
+from dedup.page.data import is_digest
 from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
@@ -38,7 +39,7 @@ from dedup.settings import DetectorSettings
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 
 #: Changes whenever the same page would get another fingerprint; stored with every index.
-SCHEME = 3
+SCHEME = 4
 #: Words outside marked chrome that make a main view of a page.
 LEAST_VIEW = 8
 #: Made-up features of a page that is no text.
@@ -221,7 +222,14 @@ class Detector(DetectorSettings):
             view=view,
             called=called,
             said=said,
-            own=Own(made.ids, made.filled, made.main, made.view, made.different, bool(page.data)),
+            own=Own(
+                made.ids,
+                made.filled,
+                made.main,
+                made.view,
+                made.different,
+                not all(map(is_digest, page.data)),
+            ),
         )
 
     @cached_property

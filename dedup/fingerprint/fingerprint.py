@@ -39,7 +39,7 @@ class Own:
     main: npt.NDArray[np.bool_]  #: whether it is outside marked chrome, if enough is; shape (slots,)
     view: npt.NDArray[np.bool_]  #: whether it is in the main view, shape (slots,)
     shingles: int  #: different shingles of the page
-    has_data: bool = False  #: whether there is data in scripts among them
+    has_data: bool = False  #: whether there is data among them, beside the digest of what can't be read
 
 
 @dataclass(frozen=True, slots=True, repr=False)

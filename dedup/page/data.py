@@ -1,169 +1,239 @@
-"""Data in scripts -> tokens: what a page will show once a browser has run its scripts.
+"""Data -> tokens: what a page will show once a browser has run its scripts, and what its scripts use.
 
-Pages that are drawn by scripts often carry what they show as JSON: in scripts of the types application/json and
-application/ld+json, such as ``__NEXT_DATA__``, and in assignments like ``window.__INITIAL_STATE__ = {...}``.  The
-strings and numbers in there tell such pages apart, although their visible words are the same.
+Pages that are drawn by scripts carry what they show in scripts (as JSON, or as a value in the program: ``var x = {...}``,
+``JSON.parse("...")``, ``push([...])``), and in attributes such as ``data-price``.  The strings and numbers in there tell
+such pages apart, although their visible words are the same.
 
-What changes whenever a page is served says nothing, and is left out: values whose keys speak of tokens, sessions,
-builds, times or hashes, and values that look like ids or times.  Nothing here raises; the work is bounded by the
-size of a script, and what comes of it by `MAX_DATA`.
+What can't be read (programs, styles, keys, what is beyond `MAX_DATA`) is one token, a digest of all of it, so that pages
+that differ in it are not equal.  What looks like a nonce is left out of both: ids of any kind; and numbers, times and
+codes whose keys speak of tokens, sessions, builds or times.  Nothing here raises; the work is bounded by the size of a page.
 
->>> shop = '{"product": {"name": "Brass lamp", "price": 12.50, "csrfToken": "x", "sku": "9f86d081884c7d659a2f"}}'
->>> read_data([("application/json", shop), ("", f"window.__STATE__ = {shop};"), ("", "let name = 'x'")])[:4]
+>>> shop = '{"product": {"name": "Brass lamp", "price": 12.50, "csrfToken": "9f86d081", "sku": "9f86d081884c7d659a2f"}}'
+>>> for script in (("application/json", shop), ("", "let shop = {name: 'Brass lamp', token: '9f86d081'}")):
+...     print(read_data([script]).tokens[:-1])
 ('brass', 'lamp', '12', '50')
+('brass', 'lamp')
+>>> read_data([("@data-price", "12.50"), ("@data-nonce", "9f86d081")]).tokens
+('12', '50')
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 from dedup.page.ids import is_opaque
+from dedup.page.literals import UNWRITTEN, read_literals
+from dedup.page.nonces import Looks, is_nonce, nonces_of, without_nonces
 from dedup.page.words import split_tokens
 
-__all__ = ["MAX_DATA", "read_data", "read_json"]
+__all__ = ["MAX_DATA", "is_digest", "read_data", "read_json"]
 
-#: Tokens of data that are looked at, in document order.
+#: Tokens of data that are looked at one by one, in document order; the rest are in the digest.
 MAX_DATA = 4_000
-#: Characters of a script, and of all scripts of a page; those beyond are not looked at.  A million take up to .5 s.
+#: Characters of a script, and of all scripts of a page, that are looked at: a million take up to .5 s.
 MAX_SCRIPT, MAX_SCRIPTS = 1_000_000, 2_000_000
 #: Characters of one string that are looked at.
 MAX_STRING = 20_000
 #: Values within values; data that is nested more deeply is not looked at.
 MAX_DEPTH = 100
-TYPES = frozenset({"application/json", "application/ld+json"})
+#: Characters of programs that are remembered, and how many: most are the same on all pages of a site.
+SHORT, REMEMBERED = 16_384, 256
 
-_ASSIGNED = re.compile(
-    r"[;\s]*(?:(?:var|let|const)\s|(?:window|self|globalThis)(?:\.|\[[\"']))?(__\w+)(?:[\"']\])?\s*=\s*(?=[{\[])"
-)
-#: Where in a script the first assignment begins at the latest.
-_NEAR = 80
-#: Words of keys whose values are new whenever a page is served, or say nothing of what it shows.
-_PASSING = frozenset(
-    [
-        "nonce",
-        "csrf",
-        "xsrf",
-        "token",
-        "tokens",
-        "session",
-        "sess",
-        "sid",
-        "build",
-        "time",
-        "times",
-        "timestamp",
-        "ts",
-        "date",
-        "dates",
-        "datetime",
-        "created",
-        "updated",
-        "modified",
-        "lastmod",
-        "generated",
-        "expires",
-        "expiry",
-        "hash",
-        "checksum",
-        "digest",
-        "etag",
-        "integrity",
-        "uuid",
-        "guid",
-        "signature",
-        "trace",
-        "visitor",
-        "jwt",
-        "cookie",
-    ]
-)
-_KEY_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.{0,20}|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d.{0,6}")
+#: Types of scripts that are JSON, beside those whose names say so.
+RULES = frozenset({"importmap", "speculationrules"})
+#: Where in a program the name of an application's state, which begins with "__", is at the latest.
+NEAR = 80
+
+#: Attributes that are in the digest alone: an image that is in the page itself, and the title of a link.
+UNREAD = frozenset({"data:", "title"})
+
+#: What the digest begins with, and no other token.
+_MARK = "#"
+_PROGRAM = re.compile(r"|(?:.*[/-])?(?:java|ecma|live|j)script.*|module", re.DOTALL).fullmatch
+_URL = re.compile(r"url\(\s*[\"']?([^\"')\s]+)")
+_TAG = re.compile(r"<[^<>]*>")
 # Numbers stay as they are written: reading one of many digits takes quadratic time.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
 
+Token = Callable[[str], str | None]
 
-def read_data(
-    scripts: Iterable[tuple[str, str]],
-    url_token: Callable[[str], str | None] = lambda url: None,
-) -> tuple[str, ...]:
-    """The tokens of the data in a page's scripts, each of them given as its type and its text.
 
-    ``url_token`` says which token stands for a string that is a URL; None: it is left out.
+class Data(NamedTuple):
+    """What was read of the data of a page."""
+
+    tokens: tuple[str, ...]  #: the last is a digest of the rest, if there is any
+    is_state: bool  #: whether some of them are the state of an application, from which scripts draw the page
+
+
+def read_data(pieces: Iterable[tuple[str, str]], url_token: Token = lambda url: None) -> Data:
+    """The tokens of a page's data.
+
+    Each piece has a kind and a text: of a script its type, of an element STYLE "style", of an attribute its name after an
+    "@".  ``url_token`` says which token stands for a string that is a URL; None: it is left out.
     """
-    tokens: list[str] = []
+    found = _Data(url_token, MAX_DATA)
+    attributes = []
     left = MAX_SCRIPTS
-    for kind, text in scripts:
-        if len(text) > min(MAX_SCRIPT, left):
-            continue
-        left -= len(text)
-        if not kind and "__" not in text[:_NEAR]:
-            continue  # as most are
-        for data in _values(kind, text):
-            tokens += _tokens(data, url_token, MAX_DATA - len(tokens))
-            if len(tokens) >= MAX_DATA:
-                return tuple(tokens[:MAX_DATA])
-    return tuple(tokens)
+    for kind, text in pieces:
+        if kind[:1] == "@":
+            attributes.append((kind[1:], text))
+        elif len(text) > min(MAX_SCRIPT, left):
+            found.rest(text)
+        else:
+            left -= len(text)
+            found.add_script(kind, text)
+    found.add_attributes(attributes)
+    return Data(tuple(found.settle()), found.is_state)
 
 
-def read_json(text: str, most: int) -> list[str] | None:
-    """The tokens of a JSON document, more than ``most`` if it has more than that; None if it is not one.
+def read_json(text: str, most: int) -> tuple[list[str], tuple[str, ...]] | None:
+    """The tokens of a JSON document, more than ``most`` if it has more than that, and a digest of the rest; None if it is
+    not one.
 
-    >>> read_json('{"lamp": ["Brass", 12], "session": "x"}', 10), read_json("{lamp}", 10)
+    >>> read_json('{"lamp": ["Brass", 12], "session": 3}', 10)[0], read_json("{lamp}", 10)
     (['brass', '12'], None)
     """
     try:
         data = _DECODER.decode(text.lstrip("\ufeff"))
     except (ValueError, RecursionError):
         return None
-    return _tokens(data, lambda url: None, most)
+    found = _Data(lambda url: None, most + 1)
+    if not found.add(data):
+        return None
+    *tokens, last = found.settle() or [""]
+    return (tokens, (last,)) if is_digest(last) else ([*tokens, *filter(None, [last])], ())
 
 
-def _values(kind: str, text: str) -> Iterator[Any]:
-    """The JSON values of a script."""
-    with suppress(ValueError, RecursionError):
-        if kind.partition(";")[0].strip().lower() in TYPES:
-            yield _DECODER.raw_decode(text.lstrip())[0]
-        elif "__" in text[:_NEAR]:
-            end = 0
-            while found := _ASSIGNED.match(text, end):
-                data, end = _DECODER.raw_decode(text, found.end())
-                yield data
+def is_digest(token: str) -> bool:
+    """Whether a token stands for what can't be read.
 
-
-def _tokens(data: Any, url_token: Callable[[str], str | None], most: int) -> list[str]:
-    """The tokens of a JSON value, in document order; none if it is nested too deeply, or not much over ``most``."""
-    tokens: list[str] = []
-    rest = [(data, 0)]
-    while rest and len(tokens) <= most:
-        value, depth = rest.pop()
-        if depth > MAX_DEPTH:
-            return []
-        if isinstance(value, dict):
-            rest += [(value[key], depth + 1) for key in reversed(value) if not is_passing(key)]
-        elif isinstance(value, list):
-            rest += [(one, depth + 1) for one in reversed(value)]
-        elif isinstance(value, str):
-            if value.startswith(("/", "http://", "https://")) and not any(map(str.isspace, value)):
-                token = url_token(value)
-                tokens += split_tokens(token) if token else ()
-            elif not is_opaque(value) and not _TIME.fullmatch(value):
-                tokens += split_tokens(value[:MAX_STRING].replace("/", " "))
-    return tokens
-
-
-def is_passing(key: str) -> bool:
-    """Whether the value of a key is likely to be new whenever a page is served.
-
-    >>> [key for key in ("csrfToken", "build_id", "updatedAt", "candidate", "hashtags", "title") if is_passing(key)]
-    ['csrfToken', 'build_id', 'updatedAt']
+    >>> [is_digest(token) for token in read_data([("", "draw()")]).tokens]
+    [True]
     """
-    return len(key) <= 64 and _is_passing(key)  # longer ones are no names
+    return token.startswith(_MARK)
 
 
-@lru_cache(maxsize=1 << 12)
-def _is_passing(key: str) -> bool:
-    return not _PASSING.isdisjoint(word.lower() for word in _KEY_WORDS.findall(key))
+class _Data:
+    """What was found of the data of a page."""
+
+    def __init__(self, url_token: Token, most: int) -> None:
+        self._url_token, self._most = url_token, most
+        self._tokens: list[str] = []
+        self._rest = blake2b(digest_size=8)
+        self._has_rest = self.is_state = False
+
+    def rest(self, text: str) -> None:
+        """What is not looked at one by one."""
+        self._has_rest = True
+        self._rest.update(text.encode("utf-8", "replace") + b"\0")
+
+    def settle(self) -> list[str]:
+        """All tokens."""
+        if len(self._tokens) > self._most:
+            self.rest(" ".join(self._tokens[self._most :]))
+        return self._tokens[: self._most] + [_MARK + self._rest.hexdigest()] * self._has_rest
+
+    def add_script(self, kind: str, text: str) -> None:
+        before, kind = len(self._tokens), kind.partition(";")[0].strip().lower()
+        is_json = kind.endswith("json")
+        if kind == "style":
+            self.rest(without_nonces(text))
+        elif is_json or kind in RULES:
+            if not self._add_json(text):
+                self.rest(text)
+        elif _PROGRAM(kind):
+            values, rest = (_remembered if len(text) <= SHORT else _read_program)(text)
+            for value in values:
+                if not self.add(value):
+                    rest = text
+            if rest:
+                self.rest(rest)
+        else:  # a template, a formula
+            self._add_string(text)
+        self.is_state |= len(self._tokens) > before and (is_json or "__" in text[:NEAR])
+
+    def _add_json(self, text: str) -> bool:
+        with suppress(ValueError, RecursionError):
+            return self.add(_DECODER.raw_decode(text.lstrip())[0])
+        return False
+
+    def add_attributes(self, attributes: list[tuple[str, str]]) -> None:
+        plain: list[str] = []
+        for key, text in attributes:
+            first = text[:1]
+            if (first == "{" or first == "[") and self._add_json(text):
+                continue
+            if key in UNREAD:
+                self.rest(text)
+            elif key == "style":
+                for url in _URL.findall(text):
+                    self._add_url(url)
+            elif first == "/" or text.startswith("http"):
+                self._add_leaf(text, nonces_of(key))
+            elif not is_nonce(text, nonces_of(key)):
+                plain.append(text if len(text) <= MAX_STRING else self._cut(text))
+        self._tokens += split_tokens(" ".join(plain).replace("/", " "))
+
+    def add(self, data: Any) -> bool:
+        """The tokens of a value of JSON, in document order; False, and nothing, if it is nested too deeply."""
+        before, names = len(self._tokens), list[str]()
+        rest: list[tuple[Any, Looks, int]] = [(data, None, 0)]
+        while rest:
+            value, looks, depth = rest.pop()
+            if depth > MAX_DEPTH:
+                del self._tokens[before:]
+                return False
+            if isinstance(value, dict):
+                names += [key for key in value if not is_opaque(key)]
+                rest += [(value[key], nonces_of(key), depth + 1) for key in reversed(value)]
+            elif isinstance(value, list):
+                rest += [(one, looks, depth + 1) for one in reversed(value)]
+            elif isinstance(value, str):
+                self._add_leaf(value, looks)
+            elif value is not UNWRITTEN:
+                names.append(str(value))
+        if names:
+            self.rest(" ".join(names))
+        return True
+
+    def _add_leaf(self, value: str, looks: Looks) -> None:
+        if value.startswith(("/", "http://", "https://")) and not any(map(str.isspace, value)):
+            self._add_url(value)
+        elif not is_nonce(value, looks):
+            self._add_string(value)
+
+    def _add_url(self, value: str) -> None:
+        token = self._url_token(value)
+        self._tokens += split_tokens(token) if token else ()
+
+    def _add_string(self, value: str) -> None:
+        if len(self._tokens) > self._most:
+            self.rest(value)
+            return
+        if "<" in value:
+            value = _TAG.sub(" ", value)
+        self._tokens += split_tokens(
+            (value if len(value) <= MAX_STRING else self._cut(value)).replace("/", " ")
+        )
+
+    def _cut(self, text: str) -> str:
+        self.rest(text[MAX_STRING:])
+        return text[:MAX_STRING]
+
+
+def _read_program(text: str) -> tuple[tuple[Any, ...], str]:
+    """The values that are written in a program, and what is left of it without nonces."""
+    values, rest, end = [], [], 0
+    for start, after, value in read_literals(text, _DECODER):
+        values.append(value)
+        rest.append(text[end:start])
+        end = after
+    rest.append(text[end:])
+    return tuple(values), without_nonces("".join(rest)).strip()
+
+
+_remembered = lru_cache(maxsize=REMEMBERED)(_read_program)

@@ -1,6 +1,9 @@
-"""Tree -> one text of a page, with marks in it: for the links worth keeping, for parts of the page, and for scripts.
+"""Tree -> one text of a page, with marks in it: for links, what is shown, data, and parts of the page.
 
-libxslt makes it, which takes a fraction of the time that an object of Python for each node would take, lets other
+The sets of names in here are all that is known of what HTML shows, for this walk and for the compiled one: what is read of a
+page is the text of all elements but those of `CODE` and `IGNORED`, and the attributes in `ATTRIBUTES`.
+
+libxslt makes the text, which takes a fraction of the time that an object of Python for each node would take, lets other
 threads go on meanwhile, and is linear in the size of any tree.
 """
 
@@ -12,13 +15,14 @@ from typing import cast
 
 from lxml import etree
 
-from dedup.page.shell import DROPPED
-
 __all__ = [
+    "ATTRIBUTES",
     "CHROME",
     "CHROME_ROLES",
+    "CODE",
     "CONTENT",
     "HEADING",
+    "IGNORED",
     "MARGINS",
     "TITLE",
     "is_chrome_role",
@@ -34,39 +38,92 @@ CONTENT = frozenset({"main", "article", "section"})
 #: Elements that say what a page is called; of the second, the first in the page.
 TITLE, HEADING = "title", "h1"
 
+#: Elements whose text is data, not words.
+CODE = frozenset({"script", "style"})
+#: An element of which nothing is read.  No page has it: the names that a parser finds are in lower case.
+IGNORED = "IGNORED"
+#: Attributes that count, each with its mark: "w" for words that are shown or read out; "i" for the URL of what is shown, and
+#: "t" for several, of which the first counts; "h" for that of a link; "v" for a value, "c" for the content of a description,
+#: "o" for the data of an object, "y" for a style that shows an image; "l" for a title, of which those of links mostly say again
+#: what the links say: they are data; "d" for other data, as is every data-*.
+ATTRIBUTES = {
+    **dict.fromkeys(["alt", "alttext", "aria-label", "label", "placeholder", "srcdoc", "summary"], "w"),
+    **dict.fromkeys(["src", "poster", "data-src", "data-original", "data-lazy", "data-lazy-src"], "i"),
+    **dict.fromkeys(["srcset", "data-srcset", "data-lazy-srcset"], "t"),
+    "href": "h",
+    "value": "v",
+    "content": "c",
+    "data": "o",
+    "style": "y",
+    "title": "l",
+    "onclick": "d",
+}
+
 #: What stands on both sides of a mark.  No page can have it, since nobody can guess it.
 _CUT = token_hex(8)
 _PARTS = CHROME | MARGINS | CONTENT | {TITLE, HEADING}
-_HIDDEN = " | ".join(sorted(DROPPED - {"script"}))
+
+
+def _marked(mark: str, what: str = '<xsl:value-of select="."/>') -> str:
+    return f"<xsl:text>{_CUT}{mark}</xsl:text>{what}<xsl:text>{_CUT}</xsl:text>"
+
+
+def _template(match: str, content: str, priority: int) -> str:
+    return f'<xsl:template match="{match}" priority="{priority}">{content}</xsl:template>'
+
+
+def _line(value: str) -> str:
+    """A value as a line of its own."""
+    return f"<xsl:value-of select=\"translate({value}, '&#10;', ' ')\"/><xsl:text>&#10;</xsl:text>"
+
+
+def _plain(mark: str) -> str:
+    """The attributes that have a mark wherever they are."""
+    names = " | ".join(f"@{name}" for name, its in sorted(ATTRIBUTES.items()) if its == mark)
+    return _template(names, _marked(mark), 2)
+
+
+_LOWER = "translate(../@name, 'DESCRIPTON', 'descripton')"
+_DATUM = _marked("d", '<xsl:value-of select="name()"/><xsl:text>&#10;</xsl:text><xsl:value-of select="."/>')
+_INSIDE = '<xsl:apply-templates select="@*"/><xsl:apply-templates/>'
 _STYLESHEET = f"""
 <xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
   <xsl:output method="text" encoding="utf-8"/>
   <xsl:template match="/"><xsl:apply-templates select="*[1]"/></xsl:template>
   <xsl:template match="text()"><xsl:text>&#10;</xsl:text><xsl:copy/></xsl:template>
-  <xsl:template match="comment() | processing-instruction()"/>
-  <xsl:template match="a | area"><xsl:call-template name="link"/><xsl:apply-templates/></xsl:template>
-  <xsl:template name="link">
-    <xsl:text>{_CUT}h</xsl:text><xsl:value-of select="@href"/><xsl:text>{_CUT}</xsl:text>
-  </xsl:template>
-  <xsl:template match="img"><xsl:call-template name="image"/><xsl:apply-templates/></xsl:template>
-  <xsl:template name="image">
-    <xsl:text>{_CUT}i</xsl:text><xsl:value-of select="@src"/><xsl:text>{_CUT}</xsl:text>
-  </xsl:template>
+  <xsl:template match="comment() | processing-instruction() | @*"/>
+  <xsl:template match="*">{_INSIDE}</xsl:template>
+  {_plain("w")}{_plain("i")}{_plain("t")}{_plain("d").replace(_marked("d"), _DATUM)}
+  {_template("@*[starts-with(name(), 'data-')] | @style[contains(., 'url(')]", _DATUM, 1)}
+  {_template("@href", _marked("i"), 2)}{_template("a/@href | area/@href", _marked("h"), 3)}
+  {_template("@title", _marked("w"), 2)}{_template("a/@title | area/@title", _marked("l"), 3)}
+  {_template("link/@href | link/@title", "", 3)}{_template("object/@data", _marked("i"), 2)}
+  {_template(f"meta[{_LOWER.replace('../', '')}='description']/@content", _DATUM, 2)}
+  {
+    _template(
+        "input/@value | button/@value",
+        _marked(
+            "v",
+            _line("name(..)") + _line("../@type") + _line("../@name") + '<xsl:value-of select="."/>',
+        ),
+        2,
+    )
+}
   <xsl:template match="{" | ".join(sorted(_PARTS))} /* roles */" priority="2">
     <xsl:text>{_CUT}p</xsl:text><xsl:value-of select="name()"/>
     <xsl:text> </xsl:text><xsl:value-of select="@role"/><xsl:text>{_CUT}</xsl:text>
-    <xsl:if test="self::a or self::area"><xsl:call-template name="link"/></xsl:if>
-    <xsl:if test="self::img"><xsl:call-template name="image"/></xsl:if>
-    <xsl:apply-templates/>
+    {_INSIDE}
     <xsl:text>{_CUT}/{_CUT}</xsl:text>
   </xsl:template>
-  <xsl:template match="base" priority="3">
-    <xsl:text>{_CUT}b</xsl:text><xsl:value-of select="@href"/><xsl:text>{_CUT}</xsl:text>
-  </xsl:template>
-  <xsl:template match="script" priority="3"><xsl:text>{_CUT}s{_CUT}</xsl:text></xsl:template>
-  <xsl:template match="{_HIDDEN}" priority="3">
-    <xsl:for-each select="descendant::script"><xsl:text>{_CUT}-{_CUT}</xsl:text></xsl:for-each>
-  </xsl:template>
+  {_template("base", _marked("b", '<xsl:value-of select="@href"/>'), 3)}
+  {
+    _template(
+        " | ".join(sorted(CODE)),
+        _marked("s", _line("name()") + _line("@type") + '<xsl:value-of select="."/>'),
+        3,
+    )
+}
+  {_template(IGNORED, "", 3)}
 </xsl:stylesheet>
 """
 _FIND_ROLES = cast(
@@ -81,12 +138,12 @@ _PLAIN_NAME = re.compile(r"[a-z][a-z0-9]*").fullmatch
 def read_flat(root: etree._Element) -> Iterator[tuple[str, str, str]]:
     """Marks, what each marks, and the texts before the next mark; texts of different nodes are on different lines.
 
-    The first mark is empty.  "p" is for a part, with its tag and its role, and "/" for its end; "h" for an HREF, "i" for
-    the SRC of an image, "b" for a base; "s" for a script, and "-" for one that is not run, since what is around it
-    is not shown.
+    The first mark is empty.  "p" is for a part, with its tag and its role, and "/" for its end; "b" for a base; "s" for a
+    script or a style, with its tag, its type and its text, each of the first two on a line; and others for attributes, as
+    `ATTRIBUTES` has them: "l" only of links, "d" with its name on a line before its value, "v" with the tag, the type and the name of the input.
 
-    >>> list(read_flat(etree.HTML("<h1>One <b>story</b></h1><a href=/b>next</a><noscript>no</noscript>")))
-    [('', '', ''), ('p', 'h1 ', '\\nOne \\nstory'), ('/', '', ''), ('h', '/b', '\\nnext')]
+    >>> list(read_flat(etree.HTML("<h1>One <b>story</b></h1><a href=/b title=more>next</a><p data-x=1>")))
+    [('', '', ''), ('p', 'h1 ', '\\nOne \\nstory'), ('/', '', ''), ('h', '/b', ''), ('w', 'more', '\\nnext'), ('d', 'data-x\\n1', '')]
     """
     kinds = {str(node.tag) for node in _FIND_ROLES(root) if is_chrome_role(str(node.get("role")))} - _PARTS
     if len(kinds) > MAX_KINDS or not all(map(_PLAIN_NAME, kinds)):

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
+from dedup.page.words import SIGNS
+
 __all__ = ["address_words", "place", "shared"]
 
 _WORD = re.compile(r"[^\W_]{3,}")
@@ -40,7 +42,7 @@ def shared(address: Iterable[str], heading: Iterable[str]) -> tuple[str, ...]:
     >>> shared(("storm097", "released"), ("storm", "0", "9", "7", "released"))
     ('storm097', 'released')
     """
-    spelled = "".join(heading)
+    spelled = "".join(word for word in heading if word[0] not in SIGNS)
     return tuple(word for word in address if word in spelled)
 
 

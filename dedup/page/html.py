@@ -3,19 +3,22 @@
 
 The contract:
 
-* **Kept**, in document order: the words of the visible text and of the title; the HREF of every
-  ``a`` and ``area`` and the SRC of every ``img``, as URL tokens.
-* **Dropped**: ``script``, ``style``, ``noscript``, ``template``, comments, processing instructions
-  and the rest of the markup.  Markup separates words.  Data in scripts is kept apart (`dedup.page.data`).
+* **Kept**, in document order: the words of the text and of the title, of what stands for an image (its ALT) and of the
+  other attributes that are shown or read out; the HREF of every ``a`` and ``area``, and the SRC and the like of
+  all that is shown, as URL tokens.  `dedup.page.flat` has the list.
+* **Kept apart**: data in scripts and attributes, and a digest of what can't be read (`dedup.page.data`).
+* **Dropped**: comments, processing instructions and the rest of the markup.  Markup separates words.
 * **Folded**: text is NFKC-normalised and case-folded; zero-width characters vanish.  A word is a run of
   letters, digits, underscores and their combining marks.  Scripts written without spaces (Han, kana,
-  Thai, Lao, Khmer, Burmese) give one token per character.
+  Thai, Lao, Khmer, Burmese) give one token for each two neighbours.  In title and heading, runs of the signs
+  of ASCII that programs use are words, too.
 * **URL tokens** start with ``/``, which no word does.  They are resolved against the page (or its
   ``base``), lose scheme, fragment, session and click-tracking parameters, and what they share with the
   page's own address: its host and the folders they have in common, so that a mirror under another path,
   or the next version of a manual, has the same tokens.  Other hosts are kept (``//host/path``).  Values that
   look like nothing but an id go, unless they are all that tells two links of the page apart.  Links
-  within the page, links that are not http(s), and URLs over 2,000 characters are dropped.  Nothing is
+  within the page, links that are not http(s), and URLs over 2,000 characters are dropped.  Of what is shown, such as
+  an image, ids go from the query alone.  Nothing is
   resolved against an address of more than 20 folders.
 
 >>> page = '<title>Storm</title><p>The <b>Crawler</b><a href="/Docs/?PHPSESSID=9f&v=2#top">reads</a>'
@@ -38,11 +41,11 @@ from lxml import etree
 
 from dedup.page.data import read_data
 from dedup.page.heading import address_words, place, shared
-from dedup.page.ids import MAX_URL, strip_ids
+from dedup.page.ids import MAX_URL
 from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.shell import is_shell
-from dedup.page.urls import join, url_token, usable_base
+from dedup.page.urls import folder, join, source_tokens, usable_base
 from dedup.page.walk import Contents, walk
 
 __all__ = ["Page", "extract", "parse", "parse_whole"]
@@ -77,7 +80,7 @@ class Page(NamedTuple):
     address: tuple[str, ...] = ()  #: words of the last part of its address
     names: tuple[str, ...] = ()  #: those of them that its heading says, too
     place: str = ""  #: its path, but for hosts and versions
-    data: tuple[str, ...] = ()  #: tokens of the data in its scripts
+    data: tuple[str, ...] = ()  #: tokens of its data, the last a digest of what can't be read, if anything
     canonical: str = ""  #: the URL that it says it should be known by; "" if it names none
     body: bytes = b""  #: of a page that is no text: a digest of all its bytes, by which alone it is judged
 
@@ -153,17 +156,19 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore:
     """
     found = walk(ignore.applied(root), usable_base(url), keep_urls)
     page = _page(found, url, _is_truncated(root))
-    if not found.scripts or page.reason == "truncated":
+    if not found.data or page.reason == "truncated":
         return page
+    base = folder(found.base)
 
     def data_token(value: str) -> str | None:
-        token = url_token(value, found.base) if keep_urls else None
-        return token and strip_ids(token)
+        token = source_tokens(value, found.base, base) if keep_urls else None
+        return token and token[1]
 
-    data = read_data(found.scripts, data_token)
-    if not data and is_shell(found.left, root):
+    data = read_data(found.data, data_token)
+    has_scripts = any(kind[:1] != "@" and kind != "style" for kind, _ in found.data)
+    if has_scripts and not data.is_state and is_shell(found.left, root):
         return page._replace(reason="scripted")
-    return page._replace(data=data) if data else page
+    return page._replace(data=data.tokens) if page.reason is None else page
 
 
 def _page(found: Contents, url: str, truncated: bool) -> Page:

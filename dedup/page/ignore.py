@@ -15,13 +15,11 @@ from cssselect import parse as parse_selectors
 from cssselect.parser import Attrib, Class, CombinedSelector, Element, Hash, Negation, Tree
 from lxml import etree
 
-from dedup.page.shell import DROPPED
+from dedup.page.flat import CODE, IGNORED
 from dedup.settings import SETTINGS
 
 __all__ = ["NOTHING", "Ignore"]
 
-#: An element of which nothing is shown.
-HIDDEN = "template"
 #: Characters that a regular expression is given at a time, and of a page; what is beyond counts as it is.
 SEGMENT, MAX_TEXT = 1_000, 200_000
 
@@ -35,7 +33,7 @@ class Ignore:
     >>> ignore = Ignore(["#banner, .cookies > p"], [r"\\d+ readers"])
     >>> root = etree.HTML("<div id=banner><p>x</div><div class=cookies><p>y</div><p>z")
     >>> etree.tostring(ignore.applied(root)).decode()
-    '<html><body><template id="banner"><p>x</p></template><div class="cookies"><template>y</template></div><p>z</p></body></html>'
+    '<html><body><IGNORED id="banner"><p>x</p></IGNORED><div class="cookies"><IGNORED>y</IGNORED></div><p>z</p></body></html>'
     >>> ignore.reader()("The story of 1024 readers")
     'The story of  '
     """
@@ -63,11 +61,11 @@ class Ignore:
         root = deepcopy(root)
         for tree in self._selectors:
             for node in self._matches(tree, root):
-                node.tag = HIDDEN
+                node.tag = IGNORED
         if self._patterns:
             read = self.reader()
             for node in root.iter():
-                if node.text and node.tag not in DROPPED and isinstance(node.tag, str):
+                if node.text and node.tag not in CODE and isinstance(node.tag, str):
                     node.text = read(node.text)
                 if node.tail:
                     node.tail = read(node.tail)

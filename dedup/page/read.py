@@ -68,7 +68,8 @@ def read_text(text: str, url: str = "", *, is_json: bool = False, ignore: Ignore
         if reason := no_text(text):
             return Page([], 0, reason)
         found = read_json(text, MAX_TOKENS) if is_json else None
-        return tokens_as_page(_read_words(text, ignore) if found is None else found, url)
+        tokens, data = found or (_read_words(text, ignore), ())
+        return tokens_as_page(tokens, url)._replace(data=data)
 
     return _whatever_happens(find, url)
 

@@ -18,6 +18,7 @@ __all__ = [
     "host",
     "join",
     "plain_folder",
+    "source_tokens",
     "strip_user",
     "url_token",
     "url_tokens",
@@ -43,6 +44,8 @@ _PLAIN_FOLDER = re.compile(
 _USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 #: The scheme and the host of a URL; the group is the host with its port.
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE | re.ASCII)
+#: As ASP.NET puts session ids into paths.
+_SESSION_PART = re.compile(r"/\([A-Za-z]\([0-9A-Za-z]{16,}\)\)")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
@@ -70,6 +73,19 @@ def url_tokens(value: str, base: str, folder: str) -> tuple[str, str] | None:
         return None
     # All but a bare query resolve alike for every page of a folder, and are remembered for all of them.
     return _resolve(value, base if value[0] == "?" else folder)
+
+
+def source_tokens(value: str, base: str, folder: str) -> tuple[str, str] | None:
+    """The same of what a page shows, such as an image: ids go from its query alone, since its path may be nothing else.
+
+    >>> source_tokens("/img/9f86d081884c7d65.png?tok=4c7d659a2feaa0c5", "", "")[1]
+    '/img/9f86d081884c7d65.png'
+    """
+    if (found := url_tokens(value, base, folder)) is None:
+        return None
+    path, mark, query = found[0].partition("?")
+    stripped = strip_ids(mark + query) if mark else ""
+    return found[0], (_SESSION_PART.sub("/*", path) if "/(" in path else path) + stripped
 
 
 def folder(base: str) -> str:

@@ -15,6 +15,7 @@ from lxml import etree
 
 from dedup.compiled import fast
 from dedup.page.flat import (
+    ATTRIBUTES,
     CHROME,
     CHROME_ROLES,
     CONTENT,
@@ -26,10 +27,13 @@ from dedup.page.flat import (
 )
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.tokens import Ranges, Tokens
-from dedup.page.urls import base_of, folder, plain_folder, url_tokens
-from dedup.page.words import fold_each, fold_text, is_url, remembered, separators
+from dedup.page.urls import base_of, folder, plain_folder, source_tokens, url_tokens
+from dedup.page.words import SIGNS, fold_each, fold_name, fold_text, is_url, remembered, separators
 
 __all__ = ["Contents", "walk"]
+
+#: Inputs whose values nobody sees.
+_UNSEEN = frozenset({"hidden", "checkbox", "radio", "password", "image"})
 
 #: Characters of the longest texts between two marks whose tokens are remembered, and how many of these texts.
 SHORT, REMEMBERED = 64, 1 << 14
@@ -52,20 +56,33 @@ class Contents(NamedTuple):
     heading: tuple[str, ...]  #: words of the title and of the first h1
     left: int  #: words outside marked chrome
     links: int  #: how many different URLs its HREFs name
-    scripts: list[tuple[str, str]]  #: type and text
+    data: list[tuple[str, str]]  #: pieces, each with its kind and its text, as `dedup.page.data` has them
     related: list[tuple[str, str]]  #: rel and href
     base: str
 
 
+def datum_name(tag: str, kind: str, name: str) -> str | None:
+    """The name of a value that nobody sees, of an element, its type and its name; None if it is shown.
+
+    >>> datum_name("input", "Hidden", "id"), datum_name("input", "submit", "go")
+    ('@id', None)
+    """
+    return "@" + name if tag == "input" and kind.strip().lower() in _UNSEEN else None
+
+
 #: What the compiled walk asks Python for.
 _RULES = SimpleNamespace(
+    ATTRIBUTES=ATTRIBUTES,
     CHROME_ROLES=CHROME_ROLES,
+    SIGNS=SIGNS,
     base_of=base_of,
+    datum_name=datum_name,
     fold_each=fold_each,
     folder=folder,
     plain_folder=plain_folder,
     remembered=remembered,
     separators=separators,
+    source_tokens=source_tokens,
     url_tokens=url_tokens,
 )
 
@@ -91,7 +108,6 @@ def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:
             _MARKS[mark](met, value)
         met.add_text(text)
     octets, chrome, heading, left = met.settle()
-    scripts = zip(root.iter("script"), met.scripts, strict=True)
     related = [
         (rel, href)
         for node in root.iter("link")
@@ -103,7 +119,7 @@ def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:
         heading,
         left,
         len(met.links),
-        [(node.get("type") or "", node.text or "") for node, is_shown in scripts if is_shown],
+        met.data,
         related,
         met.base,
     )
@@ -119,7 +135,8 @@ class _Walk:
         self._pieces: list[bytes] = []  # tokens, each with a NUL behind it
         self._unfolded = 0  # tokens of texts that are not ASCII
         self.links: set[str] = set()
-        self.scripts: list[bool] = []  # whether they are shown, that is, run
+        self.data: list[tuple[str, str]] = []
+        self._titles: list[str] = []  # of links
         self._bare: dict[str, dict[str, list[int]]] = {}  # URL tokens by what is left of them without ids
         self._named = self._content = self._chrome = False  # whether such an element is open
         self._unnamed = {TITLE, HEADING}
@@ -129,17 +146,28 @@ class _Walk:
     def add_text(self, text: str) -> None:
         if self._unfolded > MAX_TOKENS:  # of ASCII, a page is too short to have many more
             return
-        piece = (_fold_again if len(text) <= SHORT else fold_text)(text)
+        fold = fold_name if self._named else _fold_again if len(text) <= SHORT else fold_text
+        piece = fold(text)
         if not text.isascii():
             self._unfolded += piece.count(0)
         self._pieces.append(piece)
 
     def add_href(self, value: str) -> None:
-        if token := self._add_url(value):
+        if token := self._add_url(url_tokens(value, self.base, self._folder)):
             self.links.add(token)
 
-    def _add_url(self, value: str) -> str | None:
-        if (found := url_tokens(value, self.base, self._folder)) is None:
+    def add_source(self, value: str) -> None:
+        if value.startswith("data:"):
+            self.data.append(("@data:", value))
+        else:
+            self._add_url(source_tokens(value, self.base, self._folder))
+
+    def add_sources(self, value: str) -> None:
+        if first := value.split(None, 1)[:1]:
+            self.add_source(first[0].rstrip(","))
+
+    def _add_url(self, found: tuple[str, str] | None) -> str | None:
+        if found is None:
             return None
         token, stripped = found
         if self._keep_urls:
@@ -153,11 +181,23 @@ class _Walk:
             self.base = base_of(self._url, value)
             self._folder = folder(self.base)
 
-    def add_script(self, _: str) -> None:
-        self.scripts.append(True)
+    def add_code(self, value: str) -> None:
+        tag, kind, text = value.split("\n", 2)
+        self.data.append((kind if tag == "script" else tag, text))
 
-    def add_hidden_script(self, _: str) -> None:
-        self.scripts.append(False)
+    def add_datum(self, value: str) -> None:
+        name, _, text = value.partition("\n")
+        self.data.append(("@" + name, text))
+
+    def add_title(self, value: str) -> None:
+        self._titles.append(value + "\0")
+
+    def add_value(self, value: str) -> None:
+        tag, kind, name, text = value.split("\n", 3)
+        if (key := datum_name(tag, kind, name)) is not None:
+            self.data.append((key, text))
+        else:
+            self.add_text(text)
 
     def begin(self, value: str) -> None:
         """An element that is more than text or a link begins: its tag, and its role."""
@@ -184,6 +224,8 @@ class _Walk:
     def settle(self) -> tuple[bytes, Ranges, tuple[str, ...], int]:
         """The tokens, each with a NUL behind it; the runs of chrome and the words of the heading; and how many words are
         outside chrome."""
+        if self._titles:
+            self.data.append(("@title", "".join(self._titles)))
         # Where ids are not needed to tell URLs apart, they are left out.
         for stripped, tokens in self._bare.items():
             if len(tokens) == 1:
@@ -217,10 +259,14 @@ def _url_octets(token: str) -> bytes:
 #: What a mark of each kind means to the walk.
 _MARKS = {
     "h": _Walk.add_href,
-    "i": _Walk._add_url,
+    "i": _Walk.add_source,
+    "t": _Walk.add_sources,
+    "w": _Walk.add_text,
+    "d": _Walk.add_datum,
+    "l": _Walk.add_title,
+    "v": _Walk.add_value,
     "b": _Walk.set_base,
     "p": _Walk.begin,
     "/": _Walk.end,
-    "s": _Walk.add_script,
-    "-": _Walk.add_hidden_script,
+    "s": _Walk.add_code,
 }

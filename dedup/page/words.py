@@ -9,7 +9,9 @@ from itertools import chain, islice, pairwise
 from dedup.page.limits import MAX_TOKENS
 
 __all__ = [
+    "SIGNS",
     "fold_each",
+    "fold_name",
     "fold_text",
     "is_url",
     "remembered",
@@ -29,6 +31,7 @@ SPACELESS = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 )
 
+_BEFORE_THAI = "\u0e00"
 _ASCII_TOKENS = re.compile(r"/\S*|\w+", re.ASCII)
 # Invisible characters, which vanish, and those that NFKC would turn into slashes.
 _INVISIBLE = re.compile(
@@ -46,27 +49,30 @@ def is_url(token: str) -> bool:
 
 
 @cache
-def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Patterns of the runs of combining marks over the limit, in the basic plane and beyond, and of tokens."""
+def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Patterns of the runs of combining marks over the limit, in the basic plane and beyond; of tokens, where a run of a
+    script without spaces is one; and of the characters of such a run."""
     codes = [code for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M"]
     # Ranges are compiled in a tenth of the time.
     starts = [code for before, code in pairwise((0, *codes)) if code != before + 1]
     ends = [code for code, after in pairwise((*codes, 0)) if after != code + 1]
     marks = "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
     letter = rf"[^\W{SPACELESS}]"
-    tokens = rf"/\S*|[{SPACELESS}][{marks}]*|{letter}+(?:[{marks}]+{letter}*)*"
+    character = rf"[{SPACELESS}][{marks}]*+"
+    tokens = rf"/\S*|(?:{character})++|{letter}+(?:[{marks}]+{letter}*)*"
     over = f"{{{MAX_MARKS + 1},}}"
     # Halfwidth voicing marks are letters that become marks.
     return (
         re.compile(f"[{marks}\uff9e\uff9f]{over}"),
         re.compile(f"[\U00010a01-\U0001e94a]{over}"),
         re.compile(tokens),
+        re.compile(character),
     )
 
 
 def _normalise(text: str) -> str:
     """The NFKC of a text whose runs of combining marks are cut to the limit."""
-    long_marks, beyond, _ = _unicode_patterns()
+    long_marks, beyond, _, _ = _unicode_patterns()
     text = long_marks.sub(_cut, text)
     if len(text.encode("utf-16-le", "replace")) > 2 * len(text):  # characters beyond the basic plane
         text = beyond.sub(_cut, text)
@@ -82,13 +88,24 @@ def split_tokens(text: str) -> list[str]:
 
     >>> split_tokens("Ｆｕｌｌ STRASSE Straße x\u0301")
     ['full', 'strasse', 'strasse', 'x́']
-    >>> split_tokens("ไทย 漢字かな हिन्दी")
-    ['ไ', 'ท', 'ย', '漢', '字', 'か', 'な', 'हिन्दी']
+
+    Where no spaces are written, each two neighbours are a token:
+
+    >>> split_tokens("ไทย 漢字かな 字 हिन्दी")
+    ['ไท', 'ทย', '漢字', '字か', 'かな', '字', 'हिन्दी']
     """
     if text.isascii():
         return _ASCII_TOKENS.findall(text.lower())
     text = _INVISIBLE.sub(lambda found: " " if found[0] in "\uff0f\u2100\u2101\u2105\u2106" else "", text)
-    return _unicode_patterns()[2].findall(_normalise(_normalise(text).casefold()))
+    _, _, token, character = _unicode_patterns()
+    tokens: list[str] = []
+    for found in token.findall(_normalise(_normalise(text).casefold())):
+        if found > _BEFORE_THAI and character.match(found):
+            characters = character.findall(found)
+            tokens += [a + b for a, b in pairwise(characters)] or characters
+        else:
+            tokens.append(found)
+    return tokens
 
 
 # --- The same, faster, of the text of a page ----------------------------------------------------------
@@ -106,6 +123,10 @@ BATCH = 65_536
 #: Words that are remembered, and characters of the longest of them.
 REMEMBERED, SHORT = 1 << 14, 32
 
+#: Signs of ASCII that count in the names of pages, such as `operator*` and `!=`; others only separate words.
+SIGNS = "!#$%&()*+<=>?@[\\]^{|}~"
+
+_SIGNED = re.compile(f"[{re.escape(SIGNS)}]+")
 _WORDS = re.compile(rf".{{1,{BATCH}}}", re.DOTALL)
 #: The tokens of words that were met, by what they are written like.
 remembered: dict[str, tuple[str, ...]] = {}
@@ -131,6 +152,19 @@ def fold_text(text: str) -> bytes:
     else:  # which takes less time than an object for each word
         octets = octets.strip().replace(b" ", b"\0")
     return octets + b"\0" if octets else b""
+
+
+def fold_name(text: str) -> bytes:
+    """The same of the name of a page, in which runs of `SIGNS` are tokens.
+
+    >>> fold_name("operator!= (C++)").decode().split("\\0")
+    ['operator', '!=', '(', 'c', '++)', '']
+    """
+    pieces, end = [], 0
+    for signs in _SIGNED.finditer(text):
+        pieces += [fold_text(text[end : signs.start()]), signs[0].encode() + b"\0"]
+        end = signs.end()
+    return b"".join([*pieces, fold_text(text[end:])])
 
 
 def _fold_words(words: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from itertools import pairwise
 from urllib.parse import quote, urljoin, urlsplit
 
 from bs4 import BeautifulSoup, Tag
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 __all__ = ["LINKS", "fold", "spaced", "steady", "tokens_of", "url_tokens"]
 
+SIGNS = "!#$%&()*+<=>?@[\\]^{|}~"
 SESSION = re.compile(r"(phpsessid|zenid|gclid|fbclid|utm_\w+)=", re.IGNORECASE)
 SPACELESS = re.compile(
     "CJK UNIFIED|IDEOGRAPHIC ITERATION|HIRAGANA LETTER|KATAKANA LETTER|KATAKANA-HIRAGANA PROLONGED|THAI CHARACTER"
@@ -23,26 +25,36 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
 
 
-def words_of(text: str) -> list[str]:
-    """Splits a text into words, letter by letter."""
+def words_of(text: str, signs: str = "") -> list[str]:
+    """Splits a text into words, letter by letter; some signs are words, too."""
     words: list[str] = []
+    run: list[str] = []  # the letters of a script without spaces
     joins: bool | None = (
         None  # whether the last word takes letters (True), marks only (False), nothing (None)
     )
-    for char in fold(text):
-        if unicodedata.category(char).startswith("M"):
-            if joins is not None:
+    for part in re.split(f"([{re.escape(signs)}]+)", text) if signs else [text]:
+        if part and part[0] in signs:
+            words.append(part)
+            continue
+        joins = None
+        for char in [*fold(part), " "]:
+            if unicodedata.category(char).startswith("M"):
+                if joins is not None:
+                    (words if joins else run)[-1] += char
+                continue
+            if char.isalnum() and SPACELESS.match(unicodedata.name(char)):
+                run.append(char)
+                joins = False
+                continue
+            words += [a + b for a, b in pairwise(run)] or run
+            run = []
+            if not char.isalnum() and char != "_":
+                joins = None
+            elif joins:
                 words[-1] += char
-        elif not char.isalnum() and char != "_":
-            joins = None
-        elif SPACELESS.match(unicodedata.name(char)):
-            words.append(char)
-            joins = False
-        elif joins:
-            words[-1] += char
-        else:
-            words.append(char)
-            joins = True
+            else:
+                words.append(char)
+                joins = True
     return words
 
 
@@ -68,15 +80,18 @@ def tokens_of(page: str, url: str) -> list[str]:
     """Collects the tokens of a page on a plain walk over the tree of another parser."""
     found: list[str] = []
     for node in BeautifulSoup(page, "html.parser").descendants:
-        dropped = {"script", "style", "noscript", "template"}
-        if dropped.intersection(parent.name for parent in [node, *node.parents]):
+        around = {parent.name for parent in [node, *node.parents]}
+        if around & {"script", "style"}:
             continue
+        signs = SIGNS if around & {"title"} else ""
         if isinstance(node, Tag):
-            attribute = {"a": "href", "area": "href", "img": "src"}.get(node.name)
-            token = url_tokens(node.get(attribute) or "", url) if attribute else []
-            found += token
+            for name, value in node.attrs.items():
+                if name == {"a": "href", "area": "href"}.get(node.name, "src"):
+                    found += url_tokens(value, url)
+                elif name in {"alt", "title"}:
+                    found += words_of(value, signs)
         elif not isinstance(node, PreformattedString):  # comments and the like
-            found += words_of(node)
+            found += words_of(node, signs)
     return found
 
 

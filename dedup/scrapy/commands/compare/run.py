@@ -15,6 +15,7 @@ from dedup.fingerprint.shingles import Hashes, containment, resemblance
 from dedup.index.hosts import Weighed
 from dedup.lab.labelled import read_page
 from dedup.page.charset import decode
+from dedup.page.data import is_digest
 from dedup.page.html import Page
 from dedup.printing import many, printable
 from dedup.scrapy.commands.compare.own import Tables, ask, describe, evidence, objection
@@ -191,7 +192,11 @@ def _print_differences(tokens: Sequence[Sequence[str]], heading: str) -> None:
 
 
 def _print_data(pages: Sequence[_Side]) -> None:
-    """Prints how much data is in the pages' scripts, and what only one of them has."""
-    for side in pages:
-        print(f"data {side.name:7} {many(len(side.page.data), 'token')} in scripts, without ids and times")
-    _print_differences([side.page.data for side in pages], "{}'s data")
+    """Prints how much data is in the pages' scripts and attributes, and what only one of them has."""
+    words = [[token for token in side.page.data if not is_digest(token)] for side in pages]
+    rests = [[token for token in side.page.data if is_digest(token)] for side in pages]
+    for side, data in zip(pages, words, strict=True):
+        print(f"data {side.name:7} {many(len(data), 'token')} in scripts and attributes, without nonces")
+    _print_differences(words, "{}'s data")
+    if rests[0] != rests[1]:
+        print("programs     what can't be read of both pages (programs, styles, keys of data) differs")

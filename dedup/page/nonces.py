@@ -1,0 +1,97 @@
+"""Nonces in data: what looks as if it were new whenever a page is served, and says nothing of it.
+
+Ids of any kind are nonces.  So are numbers, times and codes whose keys speak of tokens, sessions, builds or times; but
+other values of such keys are read: a conference has sessions, a game builds.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from dedup.page.ids import is_opaque
+
+__all__ = ["Looks", "is_nonce", "nonces_of", "without_nonces"]
+
+#: Tells whether a value looks like a nonce; None: no value does.
+Looks = Callable[[str], re.Match[str] | None] | None
+
+#: Words of keys whose values are nonces if they are one word.
+_NONCES = frozenset({"csrf", "etag", "integrity", "jwt", "nonce", "sess", "wpnonce", "xsrf"})
+#: Words of keys whose values may be nonces.
+_PASSING = frozenset(
+    {
+        *(
+            "build",
+            "checksum",
+            "cookie",
+            "digest",
+            "expires",
+            "expiry",
+            "generated",
+            "guid",
+            "hash",
+            "key",
+            "lastmod",
+        ),
+        *(
+            "modified",
+            "session",
+            "sid",
+            "signature",
+            "time",
+            "times",
+            "timestamp",
+            "token",
+            "tokens",
+            "trace",
+            "ts",
+        ),
+        *("updated", "uuid", "visitor"),
+    }
+)
+_KEY_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+#: A number, a time, a code.
+_SHAPES = (
+    r"[\d.]+|\d{4}-\d\d-\d\d[T ]\d\d:\d\d.{0,20}|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d.{0,6}|"
+    r"(?=\S{0,63}\d)(?=\S{0,63}[A-Za-z])\S{6,}|\S{16,}"
+)
+_CODE, _WORD = re.compile(_SHAPES).fullmatch, re.compile(rf"\S*|{_SHAPES}").fullmatch
+#: In a program: a key and its value; and what may be an id.
+_PAIR = re.compile(r"""([A-Za-z_]\w{1,63})["']?\s{0,9}[:=]\s{0,9}(?:"([^"\n]*)"|'([^'\n]*)'|(\d[\d.]*))""")
+_ID = re.compile(r"[\w+-]{10,}={0,2}", re.ASCII)
+
+
+def is_nonce(value: str, looks: Looks) -> bool:
+    """Whether a value looks like a nonce, whatever its key, or by what `nonces_of` says of its key."""
+    return is_opaque(value) or (looks is not None and looks(value) is not None)
+
+
+def nonces_of(key: str) -> Looks:
+    """What tells nonces among the values of a key.
+
+    >>> [key for key in ("csrfToken", "build_id", "updatedAt", "candidate", "hashtags", "title") if nonces_of(key)]
+    ['csrfToken', 'build_id', 'updatedAt']
+    """
+    return _nonces_of(key) if len(key) <= 64 else None  # longer ones are no names
+
+
+@lru_cache(maxsize=1 << 12)
+def _nonces_of(key: str) -> Looks:
+    words = {word.lower() for word in _KEY_WORDS.findall(key)}
+    return _WORD if words & _NONCES else _CODE if words & _PASSING else None
+
+
+def without_nonces(program: str) -> str:
+    """A program without nonces, and with no more than one space between two words.
+
+    >>> without_nonces("load('/x.js?v=9f86d081884c7d659a2f',  {time: 17, size: 9})")
+    "load('/x.js?v=', {time, size: 9})"
+    """
+    program = _PAIR.sub(_without_value, program)
+    return " ".join(_ID.sub(lambda found: "" if is_opaque(found[0]) else found[0], program).split())
+
+
+def _without_value(pair: re.Match[str]) -> str:
+    value = next((group for group in pair.groups()[1:] if group is not None), "")
+    looks = nonces_of(pair[1])
+    return pair[1] if looks and looks(value) else pair[0]

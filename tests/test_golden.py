@@ -26,11 +26,13 @@ GOLDEN = Path(__file__).with_name("golden")
 #: What the crawls have kept.
 KEPT = ("/", "/story", "/print", "/copy")
 #: By folder: the layout of its file, the format of its index in Redis, and that of its export.
-FILES = {"index-1": 1, "index-2": 2, "index-3": 3, "index-4": 4, "index-5": 5, "redis-5": 5}
-SERVERS = {"index-1": 1, "index-2": 2, "index-3": 3, "index-4": 4, "index-5": 4, "redis-5": 5}
-EXPORTS = {"index-3": 1, "index-4": 2, "index-5": 2, "redis-5": 2}
+FILES = {"index-1": 1, "index-2": 2, "index-3": 3, "index-4": 4, "index-5": 5, "redis-5": 5, "scheme-4": 5}
+SERVERS = {"index-1": 1, "index-2": 2, "index-3": 3, "index-4": 4, "index-5": 4, "redis-5": 5, "scheme-4": 5}
+EXPORTS = {"index-3": 1, "index-4": 2, "index-5": 2, "redis-5": 2, "scheme-4": 2}
+#: The scheme of the fingerprints, of those that could be read but for it.
+SCHEMES = {"index-4": 3, "index-5": 3, "redis-5": 3, "scheme-4": 4}
 #: Of these, what is read.
-LAYOUTS, FORMATS, LINES = {4, 5}, {5}, {2}
+LAYOUTS, FORMATS, LINES, FINGERPRINTS = {4, 5}, {5}, {2}, {4}
 
 
 async def judge(index: Index) -> None:
@@ -48,7 +50,14 @@ async def judge(index: Index) -> None:
 
 
 def refusal(what: str, found: int, read: set[int]) -> str:
-    return f"built by an older version of this program: its {what} is {found}, and this one's is {max(read)};"
+    return f"was built by an older version of this program: its {what} is {found}, and this one's is {max(read)};"
+
+
+def refused(name: str, what: str, found: int, read: set[int]) -> str:
+    """Why an index is refused: by its format, or else by its fingerprints."""
+    if found not in read:
+        return refusal(what, found, read)
+    return refusal("scheme of fingerprints", SCHEMES[name], FINGERPRINTS)
 
 
 def test_every_folder_has_its_line() -> None:
@@ -62,11 +71,11 @@ async def test_a_file_of_each_format_is_read_or_refused_and_left(name: str, tmp_
     path, layout = tmp_path / "index.sqlite", FILES[name]
     before = gzip.decompress((GOLDEN / name / "index.sqlite.gz").read_bytes())
     path.write_bytes(before)
-    if layout in LAYOUTS:
+    if layout in LAYOUTS and SCHEMES[name] in FINGERPRINTS:
         async with opened(f"file:{path}", "golden", Detector()) as index:
             await judge(index)
     else:
-        with pytest.raises(IndexMismatchError, match=refusal("layout", layout, LAYOUTS)):
+        with pytest.raises(IndexMismatchError, match=refused(name, "layout", layout, LAYOUTS)):
             async with opened(f"file:{path}", "golden", Detector()):
                 pass
         assert path.read_bytes() == before
@@ -79,11 +88,11 @@ async def test_an_index_in_redis_of_each_format_is_read_or_refused_and_left(
 ) -> None:
     fill(server.client, json.loads((GOLDEN / name / "redis.json").read_text()))
     before, format = server.contents(), SERVERS[name]
-    if format in FORMATS:
+    if format in FORMATS and SCHEMES[name] in FINGERPRINTS:
         async with opened(server.address, "golden", Detector()) as index:
             await judge(index)
     else:
-        with pytest.raises(IndexMismatchError, match=refusal("format", format, FORMATS)):
+        with pytest.raises(IndexMismatchError, match=refused(name, "format", format, FORMATS)):
             async with opened(server.address, "golden", Detector()):
                 pass
         assert server.contents() == before
@@ -97,6 +106,13 @@ async def test_an_export_of_each_format_is_read_or_refused(name: str, tmp_path: 
         if EXPORTS[name] not in LINES:
             with pytest.raises(
                 ValueError, match=f"of format {EXPORTS[name]}, and this version reads {max(LINES)}"
+            ):
+                read_header(header, index, "it")
+            return
+        if SCHEMES[name] not in FINGERPRINTS:
+            with pytest.raises(
+                IndexMismatchError,
+                match="it " + refusal("scheme of fingerprints", SCHEMES[name], FINGERPRINTS),
             ):
                 read_header(header, index, "it")
             return

@@ -84,11 +84,24 @@ def check_format(where: str, stored: object, wanted: int = FORMAT, what: str = "
         )
 
 
+def check_scheme(what: str, stored: str, wanted: str) -> None:
+    """Raises `IndexMismatchError` if other versions of this program have made the fingerprints."""
+    if stored.isdigit():
+        age = "a newer" if int(stored) > int(wanted) else "an older"
+        raise IndexMismatchError(
+            f"{what} was built by {age} version of this program: its scheme of fingerprints is {stored}, and this one's is "
+            f"{wanted}; go on with that version, or start anew with another index: what the two have read of a page differs",
+            settings=("index", "namespace"),
+        )
+
+
 def check_parameters(what: str, stored: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     """Raises `IndexMismatchError`, naming the first parameter that is not as wanted."""
     stored = UNSAID | dict(stored)
     for name, value in wanted.items():
         if stored.get(name) != value:
+            if name == "scheme":
+                check_scheme(what, stored.get(name, ""), value)
             there = repr(stored[name]) if name in stored else "not stored"
             raise IndexMismatchError(
                 f"{what} was built with other parameters: {name} is {there} there "

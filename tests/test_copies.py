@@ -32,7 +32,7 @@ class Worker(Crawl):
         self.fleet = fleet
         self.left = deque((page, True) for page in pages)
         self.open: list[str] = []  # pages that were kept, but not yet handed over
-        self.index = open_index(fleet.address, DETECTOR, namespace=fleet.namespace)
+        self.index = open_index(fleet.address, DETECTOR, namespace=fleet.namespace, lease=1.0)
         self.counts = Counts()
         log = DropLog(str(fleet.folder / f"{len(fleet.workers)}.jsonl"))
         self.filter = Filter(self.index, log, stats=self.counts, crawl=self)
@@ -112,7 +112,9 @@ async def sailing(address: str, namespace: str, folder: Path) -> AsyncIterator[F
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doubts, "INTERVAL", 0.005)
-    monkeypatch.setattr(doubts, "PATIENCE", 0.0)
+    monkeypatch.setattr(
+        doubts, "PATIENCE", 1.5
+    )  # longer than the leases are here, whose renewals are waited for
 
 
 @SHARED

@@ -77,8 +77,8 @@ def test_an_item_that_another_page_completes_is_made_of_each_copy_of_that_page(
     assert done.mishaps == []
     [told] = [line for m in done.messages for line in m.getMessage().split("\n") if "  carried " in line]
     assert told == (
-        "  carried   with 12 pages the requests carried data of the spider, 12 different: item (12). Pages are "
-        "compared only where it is equal, but for the keys in DEDUP_IGNORE_CARRIED"
+        "  carried   the requests of 12 pages carried data of the spider, 12 different: item (12). Two pages are "
+        "compared only if these data are equal; DEDUP_IGNORE_CARRIED names keys that don't count"
     )
 
 

@@ -61,7 +61,7 @@ def test_the_audit_tells_what_is_behind_links_that_were_not_followed(crawl: Run)
         line for message in done.messages for line in message.getMessage().split("\n") if "missed?" in line
     ]
     assert told == (
-        "  missed?   1 URL on them was asked for by no other page: 1 of 1 sampled is new, so of all about 1 (1 to 1)"
+        "  missed?   1 URL was found only on dropped pages; 1 of 1 sampled is new, so about 1 of all (1 to 1)"
     )
 
 
@@ -271,7 +271,7 @@ def test_the_last_words_say_what_was_kept_and_dropped(crawl: Run, tmp_path: Path
         "  kept      3: 3 new\n"
         "  dropped   1 near-duplicate\n"
         "  saved     1 link on them was not followed\n"
-        "  missed?   1 URL on them was asked for by no other page; DEDUP_AUDIT = 0.1 would tell what a tenth of them hold\n"
+        "  missed?   1 URL was found only on dropped pages, and not fetched; DEDUP_AUDIT = 0.1 fetches a tenth of such URLs, to see what they hold\n"
         f"  drop log  {tmp_path / 'duplicates.jsonl'}\n"
         f"  to see    scrapy duplicates {tmp_path / 'duplicates.jsonl'} --html report.html"
     ) in [message.getMessage() for message in crawl(TWINS).messages]
@@ -284,7 +284,9 @@ def test_mark_says_what_would_have_been_dropped(crawl: Run) -> None:
         if (text := message.getMessage()).startswith("Near-duplicate filter: 5 pages")
     ]
     assert "  kept      5: 4 new, 1 marked as near-duplicates\n  dropped   0 near-duplicates\n" in text
-    assert "  marked    1 near-duplicate; dropped, 1 link on them would not have been followed\n" in text
+    assert (
+        "  marked    1 near-duplicate; if they were dropped, 1 link on them would not be followed\n" in text
+    )
 
 
 def test_the_stats_are_in_the_periodic_log(crawl: Run, site: Site, caplog: pytest.LogCaptureFixture) -> None:

@@ -48,27 +48,27 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
     yield f"  kept      {count('pages') - count('dropped'):,}: {', '.join(kept)}"
     if count("unchanged"):
         yield (
-            f"  unchanged {count('unchanged'):,} of them were handed over by an earlier crawl: the "
-            f"{count('items_left_out'):,} items on them were left out, their links were followed"
+            f"  unchanged {count('unchanged'):,} of them were handed over by an earlier crawl: their "
+            f"{count('items_left_out'):,} items were left out, and their links were followed"
         )
     if count("own_content"):
         unknown = count("own_content/host_unknown")
         yield (
-            f"  own       {count('own_content'):,} new ones resemble another page, but what is their own differs"
-            + (f"; of {unknown:,} of them the host was not yet known" if unknown else "")
+            f"  own       {count('own_content'):,} new ones resemble another page, but differ in what is their own"
+            + (f"; {unknown:,} of them are on hosts that were not known yet" if unknown else "")
         )
     if count("carries"):
         different = count("carries/different")
         yield (
-            f"  carried   with {many(count('carries'), 'page')} the requests carried data of the spider, {different:,} "
-            f"different: {stats.get('dedup/carries/keys', '')}. Pages are compared only where it is equal, but for "
-            "the keys in DEDUP_IGNORE_CARRIED"
+            f"  carried   the requests of {many(count('carries'), 'page')} carried data of the spider, {different:,} "
+            f"different: {stats.get('dedup/carries/keys', '')}. Two pages are compared only if these data are equal; "
+            "DEDUP_IGNORE_CARRIED names keys that don't count"
         )
     if count("crowded"):
-        yield f"  crowded   {count('crowded'):,} of the kept ones resemble too many pages to be compared with all of them"
+        yield f"  crowded   {count('crowded'):,} of the kept pages resemble more pages than could be compared"
     yield f"  dropped   {many(count('dropped'), 'near-duplicate')}"
     if harvested := count("links/harvested"):
-        yield f"  led on    {many(harvested, 'near-duplicate')}, whose links were followed as far as they seemed worth it"
+        yield f"  led on    {many(harvested, 'near-duplicate')}; those of their links that promised new content were followed"
     elif count("links_not_followed"):
         yield f"  saved     {_were(count('links_not_followed'), 'link')} not followed"
     if worst := stats.get("dedup/hosts/worst"):
@@ -76,15 +76,16 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         yield f"  hosts     {many(count('hosts/dropped'), 'page')} were dropped for pages of other hosts: {worst}{led}"
     if count("links/parked"):
         yield (
-            f"  parked    {many(count('links/waiting'), 'link')}: pages like them brought too little that is new; "
-            f"{count('links/came_back'):,} others came back"
+            f"  parked    {many(count('links/waiting'), 'link')}, since pages like them brought too little new content; "
+            f"{count('links/came_back'):,} others were parked and then followed"
         )
     if count("unreached"):
-        yield f"  missed?   {_were(count('unreached'), 'URL')} asked for by no other page{_missed(stats)}"
+        were = "was" if count("unreached") == 1 else "were"
+        yield f"  missed?   {many(count('unreached'), 'URL')} {were} found only on dropped pages{_missed(stats)}"
     if count("marked"):
         yield (
-            f"  marked    {many(count('marked'), 'near-duplicate')}; dropped, {many(count('links_marked'), 'link')} on them "
-            "would not have been followed"
+            f"  marked    {many(count('marked'), 'near-duplicate')}; if they were dropped, "
+            f"{many(count('links_marked'), 'link')} on them would not be followed"
         )
     if named := count("canonical"):
         words = {"agrees": "that of the kept page", "own": "their own", "other": "that of a third page"}
@@ -92,19 +93,21 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         yield f"  site      {named:,} of the near-duplicates name a canonical URL: {told}"
     if count("late/filed") or count("late/duplicate") or count("late/never"):
         yield (
-            f"  outage    of the pages kept meanwhile {count('late/filed'):,} were filed later, "
+            f"  outage    of the pages kept while the index was away, {count('late/filed'):,} were filed later, "
             f"{count('late/duplicate'):,} were near-duplicates, {count('late/never'):,} are in no index"
         )
     if count("fetched_again"):
         unsaid = (
-            f"; of {count('uncertain'):,} nobody has said what became of it" if count("uncertain") else ""
+            f"; {count('uncertain'):,} since nobody knew what became of that page"
+            if count("uncertain")
+            else ""
         )
         yield (
-            f"  again     {count('fetched_again'):,} dropped pages were fetched again: what they duplicate failed, or is "
-            f"no page{unsaid}"
+            f"  again     {count('fetched_again'):,} dropped pages were fetched again, since the page that they duplicate "
+            f"failed or is no page{unsaid}"
         )
     if count("asked_again"):
-        yield f"  asked     {count('asked_again'):,} times a callback asked for its page once more: what it had got is no page"
+        yield f"  asked     {count('asked_again'):,} times a callback asked for its page once more: the answer was no page"
     if count("alarms"):
         yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
     if trap := stats.get("dedup/trap"):
@@ -122,8 +125,8 @@ def _missed(stats: Mapping[str, Any]) -> str:
     """What is known of the contents behind addresses that were never asked for."""
     get = "dedup/unreached/{}".format
     if not (sampled := stats.get(get("sampled"))):
-        return "; DEDUP_AUDIT = 0.1 would tell what a tenth of them hold"
+        return ", and not fetched; DEDUP_AUDIT = 0.1 fetches a tenth of such URLs, to see what they hold"
     low, most, high = (stats[get(name)] for name in ("contents_low", "contents", "contents_high"))
     new = stats[get("new")]
     verb = "is" if new == 1 else "are"
-    return f": {new:,} of {sampled:,} sampled {verb} new, so of all about {most:,} ({low:,} to {high:,})"
+    return f"; {new:,} of {sampled:,} sampled {verb} new, so about {most:,} of all ({low:,} to {high:,})"

@@ -3,8 +3,13 @@
 import asyncio
 import time
 
+import pytest
+
+from dedup.frontier import delay
 from dedup.frontier.delay import HOLD, Delay
+from dedup.scrapy.delay import SharedDelayMiddleware
 from tests.support.coroutines import driven
+from tests.support.crawls import Run, Site, page
 from tests.support.redis import Server
 
 KEY = "shingleback:delay:{a.example}"
@@ -33,13 +38,40 @@ async def test_a_host_is_free_for_any_worker_when_the_delay_after_its_answer_is_
 async def test_no_host_waits_for_longer_than_a_lease_if_the_clock_is_set_back(server: Server) -> None:
     """A key that ends in 20 seconds ends an hour later then."""
     server.client.set(KEY, "dead", px=3_600_000)
-    delay = Delay(server.address, 0.05)
+    one = Delay(server.address, 0.05)
     try:
-        waiting = asyncio.create_task(delay.take("a.example"))
+        waiting = asyncio.create_task(one.take("a.example"))
         async with asyncio.timeout(10):
             while server.client.pttl(KEY) > 1000 * HOLD + 50:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         server.client.pexpire(KEY, 10)
         assert await waiting
     finally:
-        await delay.close()
+        await one.close()
+
+
+def test_a_lease_lasts_until_the_answer_is_there(
+    crawl: Run, site: Site, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long that takes, and longer than the host would wait for a worker that died."""
+    monkeypatch.setattr(delay, "HOLD", 0.2)
+    lasted: dict[str, list[int]] = {}
+    key = "shingleback:delay:{127.0.0.1}"
+
+    def watch(path: str) -> None:
+        lasted[path] = []
+        until = time.monotonic() + 0.3
+        while time.monotonic() < until:
+            lasted[path].append(server.client.pttl(key))
+            time.sleep(0.02)
+
+    site.on_request = watch
+    settings = {
+        "DEDUP_INDEX": server.address,
+        "DOWNLOAD_DELAY": 0.01,
+        "DOWNLOADER_MIDDLEWARES": {SharedDelayMiddleware: 1_000_000},
+    }
+    crawl({"/": page("home", "/a"), "/a": page("story")}, **settings)
+    assert set(lasted) == {"/", "/a"}
+    assert all(min(left) > 0 for left in lasted.values())
+    assert server.client.pttl(key) <= 10

@@ -109,6 +109,34 @@ def test_a_worker_that_was_silent_for_too_long_ends_and_another_crawls_its_shard
     assert max(counts.values()) <= 2
 
 
+def test_a_worker_that_lost_its_shard_while_it_slept_sends_nothing_more(
+    server: Server, tmp_path: Path
+) -> None:
+    """Not even what had waited for its turn at the host."""
+    with serve(Hosts(1, contents=60)) as site:
+        slow = {"DOWNLOAD_DELAY": 0.2, "RANDOMIZE_DOWNLOAD_DELAY": False, "DEDUP_INDEX": server.address}
+        worker = Worker(site, tmp_path, "auto/1", lease=2, CONCURRENT_REQUESTS=32, **slow)
+        wait_until(lambda: len(site.asked) > 8)  # links are found faster than they are sent
+        worker.send(signal.SIGSTOP)
+        before = len(site.asked)
+        wait_until(lambda: asyncio.run(is_taken(server)))
+        worker.send(signal.SIGCONT)
+        assert worker.wait(LIMIT) == 4
+        assert len(site.asked) == before
+    said = worker.log.read_text()
+    assert "shard 1 of 1 was taken by another worker" in said
+    assert "begins anew" not in said
+
+
+async def is_taken(server: Server) -> bool:
+    """Whether the only shard is free now, and taken by one who does nothing with it."""
+    crawl = server.client.hget("shingleback:shards:{shingleback/site}:state", "crawl").decode()
+    heir = Handover(server.address, "shingleback/site", Shard.read("auto/1"), 2, crawl)
+    await heir.beat()
+    await heir.close()
+    return bool(heir.held)
+
+
 def test_jobs_that_are_stopped_go_on_where_they_were(server: Server, tmp_path: Path) -> None:
     with serve(Hosts(wait=0.02)) as site:
 

@@ -1,16 +1,20 @@
 """One delay for each host, which all workers keep: a lease in Redis (``SET NX PX``)."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from uuid import uuid4
 
+from dedup.errors import DedupError
+from dedup.index.batching import end
 from dedup.index.redis.client import DEADLINE, Server, deadline
 
 __all__ = ["Delay"]
 
 #: Seconds for which a host waits for a worker that died with its lease.
 HOLD = 20.0
-#: Deletes nothing that has become another's: the key is kept for the time of the delay, if it is still ours.
-END = b"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
+#: Says for how long a key is kept, if it is still ours: nothing is changed that has become another's.
+KEEP = b"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
 
 
 class Delay:
@@ -23,9 +27,27 @@ class Delay:
     def __init__(self, address: str, seconds: float) -> None:
         self._server = Server(address)
         self._ms = round(seconds * 1000)
-        self._end = self._server.script(END)
+        self._keep = self._server.script(KEEP)
         # By host: one request asks, the others of this worker wait.
         self._queues: dict[str, asyncio.Lock] = {}
+
+    @asynccontextmanager
+    async def lease(self, host: str) -> AsyncIterator[None]:
+        """Waits for the lease of a host, and holds it.  Raises `IndexUnavailableError` if nobody answers before."""
+        name = await self.take(host)
+        renewing = asyncio.create_task(self._renew(host, name))
+        try:
+            yield
+        finally:
+            await end(renewing)
+            with suppress(DedupError):  # else it ends by itself
+                await self.end(host, name)
+
+    async def _renew(self, host: str, name: str) -> None:
+        while True:
+            await asyncio.sleep(HOLD / 4)
+            with suppress(DedupError):
+                await self._last(host, name, self._ms + round(HOLD * 1000))
 
     async def take(self, host: str) -> str:
         """Waits for the lease of a host, and gives its name.  Raises `IndexUnavailableError` if nobody answers."""
@@ -54,9 +76,12 @@ class Delay:
 
     async def end(self, host: str, name: str) -> None:
         """The answer is there, or none will come."""
+        await self._last(host, name, max(1, self._ms))
+
+    async def _last(self, host: str, name: str, ms: int) -> None:
         with self._server.errors():
             async with deadline(DEADLINE):
-                await self._end(keys=[_key(host)], args=[name, max(1, self._ms)])
+                await self._keep(keys=[_key(host)], args=[name, ms])
 
     async def close(self) -> None:
         """Lets go of the server."""

@@ -1,9 +1,9 @@
 """A delay that workers keep between them, where any of them may ask any host: as with the queue of scrapy-redis."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import Self
-from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -11,11 +11,12 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
-from dedup.errors import DedupError, IndexUnavailableError
+from dedup.errors import IndexUnavailableError
 from dedup.frontier.delay import Delay
-from dedup.scrapy.compat import accept_spider
+from dedup.scrapy.sending import at_sending, give_back
 from dedup.scrapy.settings import shared_address
 from dedup.scrapy.signals import logger_for
+from dedup.scrapy.slot import is_closing
 
 __all__ = ["SharedDelayMiddleware"]
 
@@ -26,13 +27,13 @@ PAUSE = 1.0
 class SharedDelayMiddleware:
     """Between two requests to a host, of all workers with one Redis, there are DOWNLOAD_DELAY seconds or more.
 
-    A downloader middleware; its place is next to the downloader (1,000,000).  A request holds the lease of its host
-    until its answer is there, so a host has one request at a time.
+    A downloader middleware, whatever its place.  A request holds the lease of its host until its answer is there, so a
+    host has one request at a time.
     """
 
     def __init__(self, crawler: Crawler, delay: Delay) -> None:
+        self._crawler = crawler
         self._delay = delay
-        self._leases: WeakKeyDictionary[Request, tuple[str, str]] = WeakKeyDictionary()
         self._logger = logger_for(crawler, __name__)
         self._silent = False
 
@@ -45,41 +46,32 @@ class SharedDelayMiddleware:
         if seconds <= 0:
             raise NotConfigured("DOWNLOAD_DELAY is 0")
         middleware = cls(crawler, Delay(shared_address(crawler.settings), seconds))
+        crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
         crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
         return middleware
 
-    async def process_request(self, request: Request) -> None:
-        """Waits until the host may be asked; while Redis is away, no host is."""
+    def spider_opened(self) -> None:
+        """Takes its place behind Scrapy's own delays."""
+        at_sending(self._crawler, self.send)
+
+    async def send(self, request: Request, send: Callable[[], Awaitable[Response]]) -> Response:
+        """Sends a request when its host may be asked; while Redis is away, no host is."""
         host = urlparse_cached(request).hostname
-        while host:
-            try:
-                self._leases[request] = host, await self._delay.take(host)
-            except IndexUnavailableError as error:
-                if not self._silent:
-                    self._logger.warning("No host is asked for now: %s", error)
-                self._silent = True
+        async with AsyncExitStack() as stack:
+            while host:
+                try:
+                    await stack.enter_async_context(self._delay.lease(host))
+                    break
+                except IndexUnavailableError as error:
+                    if not self._silent:
+                        self._logger.warning("No host is asked for now: %s", error)
+                    self._silent = True
+                if is_closing(self._crawler):
+                    give_back(self._crawler, request, "this worker is stopped while its Redis is away")
                 await asyncio.sleep(PAUSE)
-            else:
-                self._silent = False
-                return
-
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """The answer is there."""
-        await self._end(request)
-        return response
-
-    async def process_exception(self, request: Request, exception: Exception) -> None:
-        """No answer will come."""
-        await self._end(request)
-
-    async def _end(self, request: Request) -> None:
-        if lease := self._leases.pop(request, None):
-            with suppress(DedupError):  # else it ends by itself
-                await self._delay.end(*lease)
+            self._silent = False
+            return await send()
 
     async def spider_closed(self) -> None:
         """Lets go of the server."""
         await self._delay.close()
-
-
-accept_spider(SharedDelayMiddleware)

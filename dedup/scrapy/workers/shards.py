@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
+from scrapy.exceptions import DontCloseSpider, NotConfigured
 
 from dedup.errors import DedupError, IndexInUseError, IndexUnavailableError, ShardTakenError
 from dedup.filter import Filter
@@ -26,6 +26,7 @@ from dedup.scrapy.middleware import is_tried_out
 from dedup.scrapy.settings import shard_options, spelled
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
 from dedup.scrapy.slot import is_closing
+from dedup.scrapy.workers.gate import Gate
 from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.outbox import Outbox
 from dedup.scrapy.workers.packing import Packing, leave_slot
@@ -43,7 +44,7 @@ REMINDER = 60.0
 
 
 class ShardMiddleware:
-    """Stands between the scheduler and the other workers, and at the door of the downloader."""
+    """Stands between the scheduler and the other workers, and where requests are sent."""
 
     def __init__(self, crawler: Crawler, shard: Shard, address: str, namespace: str, key: str = "") -> None:
         """``key`` signs what is handed over."""
@@ -58,11 +59,12 @@ class ShardMiddleware:
         self._logger = logger_for(crawler, __name__)
         self._taken: WeakSet[Request] = WeakSet()
         self._asked = time.monotonic()  # for a shard
-        self._until = 0.0  # until then the shards are ours, by time.monotonic
+        self._gate = Gate(crawler)
         self._idled = False  # nothing was left to be crawled, and nothing has been scheduled since
         self._ended = False
         self._reminded = 0.0
         self._silent = False
+        self._is_out = False  # stopped by an error, such as that another worker has the shard
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -93,6 +95,7 @@ class ShardMiddleware:
         slot: Any = self.crawler.engine._slot
         slot.scheduler.enqueue_request = partial(self._enqueue, slot.scheduler.enqueue_request)
         self._nudge: Callable[[], None] = slot.nextcall.schedule
+        self._gate.stand()
         self._beating = asyncio.create_task(self._keep_beating())
 
     # --- Requests
@@ -113,15 +116,6 @@ class ShardMiddleware:
         """Waits until the links that wait to be handed over are few."""
         while len(self._outbox.waiting) > 10 * MOST and not is_closing(self.crawler):  # noqa: ASYNC110
             await asyncio.sleep(BEAT)
-
-    async def process_request(self, request: Request) -> None:
-        """Lets a request go while the shards are ours; else it waits, and comes back if the crawl is stopped."""
-        while time.monotonic() >= self._until:
-            if is_closing(self.crawler):
-                slot: Any = self.crawler.engine._slot
-                slot.scheduler.enqueue_request(request.replace(dont_filter=True))
-                raise IgnoreRequest("this worker is stopped before its shard was its own again")
-            await asyncio.sleep(BEAT / 5)
 
     # --- The beat
 
@@ -157,7 +151,7 @@ class ShardMiddleware:
                     settings=("shard",),
                 )
             return
-        self._until = now + (LEASE * SAFE if self._handover.held else float("inf") if beat.ended else 0)
+        self._gate.until = now + (LEASE * SAFE if self._handover.held else float("inf") if beat.ended else 0)
         self._delivered(links, beat)
         if new := set(self._handover.held) - before:
             self._job.begin()
@@ -221,8 +215,9 @@ class ShardMiddleware:
     def _stop(self, error: DedupError) -> None:
         if isinstance(error, ShardTakenError) and self._filter is not None:
             self._filter.has_heir = True
+        self._is_out = True
+        self._gate.shut()
         error = spelled(error)
-        self._outbox.waiting.clear()  # whoever has the shard now finds these links
         self._logger.error("Crawl stopped: %s", error)
         self.crawler.signals.send_catch_log(filter_failed, error=error)
         self._closing = asyncio.create_task(compat.close(self.crawler, error.reason))
@@ -236,6 +231,8 @@ class ShardMiddleware:
         with suppress(DedupError):
             while links := self._outbox.first():
                 self._delivered(links, await self._handover.beat(links, reading=False))
+        if self._is_out:
+            self._outbox.waiting.clear()  # whoever has the shard now finds these links
         if left := self._outbox.waiting:
             text = "%s links could not be handed over, and are %s"
             where = "in the JOBDIR" if self._job.path else "found again only by a crawl that begins anew"
@@ -245,9 +242,6 @@ class ShardMiddleware:
         with suppress(DedupError):
             await self._handover.leave("finished" if finished else "job" if self._job.path else "stopped")
         await self._handover.close()
-
-
-compat.accept_spider(ShardMiddleware)
 
 
 class ShardStartMiddleware:

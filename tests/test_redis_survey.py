@@ -356,9 +356,9 @@ HEADERS: dict[str, tuple[Callable[[Stored], object], type[Exception], str]] = {
         "is not the header",
     ),
     "another parameter": (
-        lambda at: at.client.hset(at.key("header"), "scheme", "9"),
+        lambda at: at.client.hset(at.key("header"), "shingle_size", "9"),
         IndexMismatchError,
-        "scheme is '9'",
+        "shingle_size is '9'",
     ),
     "no plan": (
         lambda at: at.client.hset(at.key("header"), "tables", "9.9.9"),

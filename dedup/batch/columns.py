@@ -45,9 +45,9 @@ def originals(
     url: Any = None,
     **settings: Unpack[Settings],
 ) -> Any:
-    """Of each row, the number of the row that it is a near-duplicate of, from 0; its own number if it is none.
+    """For each row, the number (from 0) of the row that it duplicates, or its own number if it duplicates none.
 
-    A column like that of `duplicated`, which says what else there is to say.
+    The column is of the same kind as that of `duplicated`, which has the arguments and errors.
 
     >>> from dedup import originals
     >>> story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time " * 3

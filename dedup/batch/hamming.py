@@ -69,8 +69,8 @@ def query(queries: Any, stored: Any, max_distance: int, *, memory: int = MEMORY)
 def near_pairs(simhashes: Any, max_distance: int, *, memory: int = MEMORY) -> Pairs:
     """All pairs of fingerprints that differ in at most ``max_distance`` (0 to 7) of 64 bits, each once: left < right.
 
-    Uses 100 bytes for each fingerprint.  Raises `DedupError` if the answer needs more than ``memory`` bytes: of n
-    fingerprints that are equal, there are n (n - 1) / 2 pairs.  `clusters` says without pairs what belongs together.
+    Uses 100 bytes for each fingerprint.  Raises `DedupError` if the answer needs more than ``memory`` bytes: n equal
+    fingerprints make n (n - 1) / 2 pairs.  `clusters` says without pairs what belongs together.
 
     >>> near_pairs([0b1111, 1 << 63, 0b1110], max_distance=1)
     Pairs(left=array([0]), right=array([2]), distances=array([1], dtype=uint8))
@@ -93,7 +93,7 @@ def near_pairs(simhashes: Any, max_distance: int, *, memory: int = MEMORY) -> Pa
 
 
 def clusters(simhashes: Any, max_distance: int) -> Numbers:
-    """Of each fingerprint, the first of its cluster: int64, shape (n,); itself, if it is near none before it.
+    """For each fingerprint, the first of its cluster, or itself if it is near none before it: int64, shape (n,).
 
     Fingerprints belong together that differ in at most ``max_distance`` (0 to 7) of 64 bits, and, chain by chain, all
     that are near these.  Uses 100 bytes for each.  Takes a time that grows with n, and with the square of how many
@@ -119,7 +119,7 @@ def _near(values: Hashes, max_distance: int) -> Iterator[tuple[Hashes, Hashes]]:
 
 
 def tables_of_pairs(rows: int, max_distance: int) -> tuple[Table, ...]:
-    """The tables that find all pairs among so many different fingerprints, and cost least; none for equal ones."""
+    """The cheapest tables that find all pairs among ``rows`` different fingerprints; no tables if only equal ones are near."""
     return _cheapest(max_distance, lambda plan: _cost_of_pairs(plan, rows)).tables if max_distance else ()
 
 
@@ -171,7 +171,7 @@ class _Answer:
         self._distances = [np.empty(0, np.uint8)]
 
     def expect(self, count: int) -> None:
-        """Raises if so many more are too many."""
+        """Raises if this many more pairs are too many."""
         self._count += count
         if self._count > self._most:
             raise DedupError(

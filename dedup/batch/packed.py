@@ -1,4 +1,4 @@
-"""A sorted table of fingerprints in few bits, of which any part is read where it is.
+"""A sorted table of fingerprints in few bits.  Any part of it can be read alone.
 
 Successive fingerprints of a sorted table share their top bits, so that these need not be stored again and again (Manku,
 Jain, Das Sarma 2007, section 3.2).  The paper writes in Huffman's code how many bits each shares with the one before
@@ -19,16 +19,17 @@ from dedup.fingerprint.simhash import distances
 
 __all__ = ["PackedTable"]
 
-#: It is noted for each so many upper parts where the first row of theirs is.
+#: The place of the first row is noted once for each block of this many upper parts.
 STEP = 128
-#: Upper parts have so many bits or more, so that a lower part and up to 7 bits before it fit in 64.
+#: Upper parts have at least this many bits, so that a lower part and up to 7 bits before it fit in 64.
 LEAST_UPPER = 7
 
 
 class PackedTable:
     """Fingerprints in ascending order of one permutation of their bits, or of themselves.
 
-    Of n, each takes 66 - log2(n) bits, and a quarter of one for finding it: 5.4 bytes of 2^23, 4.1 of 2^34.
+    Among n fingerprints, each takes 66 - log2(n) bits, and a quarter of a bit for finding it: 5.4 bytes if n is 2^23, 4.1
+    if it is 2^34.
 
     >>> table = PackedTable(np.array([0b1011, 1 << 63, 0b1000], np.uint64))
     >>> len(table), table[1:].tolist(), table.near(0b1011, 0).tolist()
@@ -60,7 +61,7 @@ class PackedTable:
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory, in bytes."""
+        """The memory that it takes, in bytes."""
         return self._lower.nbytes + self._ends.nbytes + self._starts.nbytes
 
     def __getitem__(self, rows: slice) -> Hashes:
@@ -106,7 +107,7 @@ class PackedTable:
         return first, bits[at & 7 : to - at + (at & 7)].nonzero()[0]
 
     def _read(self, row: int, end: int, parts: npt.NDArray[np.int64] | int) -> Hashes:
-        """Permuted fingerprints of rows one after the other, of which the upper parts are known."""
+        """Reads the permuted fingerprints of successive rows, given their upper parts."""
         bits = np.arange(row * self._width, end * self._width, self._width)
         lower = self._words[bits >> 3] >> (bits & 7).view(np.uint64) & self._mask
         upper = (

@@ -19,7 +19,7 @@ class Pairs(NamedTuple):
 
 
 class Clusters:
-    """Rows of which pairs are joined: a union-find of whole arrays, O(log rows) steps for each array of pairs.
+    """Rows that are joined by pairs: a union-find of whole arrays, O(log rows) steps for each array of pairs.
 
     >>> clusters = Clusters(6)
     >>> clusters.join(np.array([4, 1]), np.array([2, 4]))
@@ -39,7 +39,7 @@ class Clusters:
             np.minimum.at(self._above, np.maximum(a, b), np.minimum(a, b))
 
     def lowest(self) -> Numbers:
-        """Of each row, the lowest one of its cluster: int64, shape (rows,)."""
+        """For each row, the lowest one of its cluster: int64, shape (rows,)."""
         return self._top(np.arange(len(self._above)))
 
     def _top(self, rows: Numbers) -> Numbers:

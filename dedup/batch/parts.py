@@ -1,8 +1,8 @@
 """Which pages have to be judged together: those that can have a say in each other's verdicts.
 
 A verdict on a page rests on the kept pages near it, and on the chrome of their hosts and its own, which is learned
-from the pages that are kept there, one after another.  So hosts belong together of which pages are near; pages of others
-are judged apart from them, and those that are near none are not judged at all.
+from the pages that are kept there, one after another.  So hosts belong together if pages of them are near each other.
+Pages of other hosts are judged apart from them, and a page that is near none is not judged at all.
 """
 
 from collections.abc import Iterable
@@ -33,31 +33,31 @@ class Groups:
         self._clusters = Clusters(len(mixed))
 
     def join_equal(self, keys: Hashes) -> None:
-        """Joins rows of which one key is equal, of shape (n,)."""
+        """Joins rows with an equal key; ``keys`` has shape (n,)."""
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
         self._clusters.join(np.arange(len(keys)), first[which])
 
     def join_near(self, keys: Hashes, left: Hashes, right: Hashes) -> None:
-        """Joins rows of which one key is equal, or one of some pairs."""
+        """Joins rows that share a key, and the two rows of each pair."""
         self.join_equal(keys)
         values, first = np.unique(keys, return_index=True)
         self._clusters.join(first[values.searchsorted(left)], first[values.searchsorted(right)])
 
     @property
     def lowest(self) -> Numbers:
-        """Of each row, the lowest one that belongs with it."""
+        """For each row, the lowest one that belongs with it."""
         return self._clusters.lowest()
 
     @property
     def some(self) -> Bools:
-        """Which rows belong with others, or are of several contents: only of these the verdicts have to be found."""
+        """Which rows belong with others, or are of several contents: only these need verdicts."""
         lowest = self.lowest
         several: Bools = (np.bincount(lowest, minlength=len(lowest))[lowest] > 1) | self._mixed
         return several
 
     @property
     def unsure(self) -> Bools:
-        """Of which rows the first page may be dropped; of all others it is kept, and all copies of it are dropped."""
+        """Rows whose first page may be dropped.  The first page of any other row is kept, and all its copies are dropped."""
         unsure: Bools = self.some & ((self.lowest != np.arange(len(self._mixed))) | self._mixed)
         return unsure
 

@@ -1,6 +1,6 @@
 """One permuted table of many fingerprints, all known: asked by many others at once, or by its own.
 
-A pair may be met in several tables.  It is told by the first one in which its prefixes agree.
+Several tables may find a pair.  The first one in which its prefixes agree reports it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ __all__ = ["Chunk", "Probe", "prefix_mask", "ranges", "within"]
 MAP_BITS = 24
 #: Pairs that are looked up and compared in one go.
 COMPARED = 1 << 17
-#: Neighbours in a table are compared in stretches of so many, each with so many behind it.
+#: Neighbours in a table are compared in stretches of this many, each with this many that follow it.
 STRETCH, STEPS = 1 << 15, 64
 
 Octets = npt.NDArray[np.uint8]
@@ -27,7 +27,7 @@ Run = tuple[int, int, int]  # of bits: (shift right, mask, shift left), as in `T
 
 
 class Chunk:
-    """Fingerprints that are looked up in many tables.  What several tables need of them is computed once."""
+    """Fingerprints that are looked up in many tables.  What several tables need is computed once."""
 
     def __init__(self, values: Hashes) -> None:
         self.values = values
@@ -162,7 +162,7 @@ def _sorted(table: Table, values: Hashes) -> Hashes:
 
 
 def _told(differences: Hashes, mask: int, *earlier: int) -> npt.NDArray[np.bool_]:
-    """Of which pairs the prefixes agree in a table, and in none before it."""
+    """Which pairs have prefixes that agree in this table, and in none before it."""
     told: npt.NDArray[np.bool_] = differences & mask == 0
     for other in earlier:
         told &= differences & other != 0

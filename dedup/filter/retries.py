@@ -28,7 +28,7 @@ class Retries:
             del self._shown[next(iter(self._shown))]
 
     def shows(self, page_id: str, simhash: int | None) -> bool:
-        """Whether a page still shows what it showed when it was asked for again; if not, that is forgotten."""
+        """True if the page has not changed since its callback asked for it again.  If it has changed, forgets that it was asked for."""
         if page_id not in self._shown:
             return False
         if simhash is not None and distance(simhash, self._shown[page_id]) <= self._max_distance:

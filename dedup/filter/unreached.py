@@ -1,8 +1,8 @@
 """The addresses that only dropped pages link to: how many of them a crawl has never asked for.
 
-The links of a near-duplicate are not followed, and what is behind them may be found on no other page.  How much is
-lost by that, the contents of dropped pages can't tell; so the addresses are counted, and a sample of them can be
-fetched at the end of the crawl, which says how many new contents they hold.
+The links of a near-duplicate are not followed, and what is behind them may be found on no other page.  The
+dropped pages can't tell how much is lost.  So the addresses are counted, and a sample of them can be fetched at the
+end of the crawl, to estimate how many new contents they hold.
 """
 
 import logging
@@ -24,10 +24,10 @@ __all__ = ["MAX_ADDRESSES", "MAX_SAMPLED", "Unreached"]
 
 logger = logging.getLogger(__name__)
 
-#: How many addresses are remembered, about 200 bytes each.  Beyond that a part of them stands for all.
+#: How many addresses are remembered, about 200 bytes each.  If there are more, a sample stands for all.
 MAX_ADDRESSES = 1 << 16
-#: The links of so many kept pages are read, and then of one in so many: what a spider never follows, such as the links
-#: of a menu that it leaves out, is on these, too, and is nothing that a drop has cost.
+#: The links of the first 30 kept pages are read, then those of every 20th.  A link that the spider never follows is on
+#: kept pages too, so it must not be counted as lost.
 FIRST_READ, READ_ONE_IN = 30, 20
 #: How many addresses are fetched at most.  Among 200 the share of new ones is known to 7 points or better.
 MAX_SAMPLED = 200
@@ -46,7 +46,7 @@ class Unreached:
     """
 
     def __init__(self, stats: Stats, most: int = MAX_ADDRESSES) -> None:
-        """At most so many addresses are remembered."""
+        """Remembers at most ``most`` addresses."""
         self._stats = stats
         self._most = most
         # By their digests: the URL of an address that was never asked for, or None.  Only digests that are 0
@@ -68,12 +68,12 @@ class Unreached:
         self.ask(url)
 
     def reads(self) -> bool:
-        """Whether the links of the next kept page are to be given to `ask`, too; of most pages that takes too long."""
+        """True if the links of the next kept page shall be given to `ask`, too: to read those of every page takes too long."""
         self._kept += 1
         return self._kept <= FIRST_READ or self._kept % READ_ONE_IN == 0
 
     def leave(self, urls: Iterable[str]) -> None:
-        """The links of a page are not followed."""
+        """Notes the links of a page that are not followed."""
         for url in urls:
             if (digest := _digest(url)) not in self._met:
                 self._add(digest, url)

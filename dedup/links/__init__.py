@@ -1,4 +1,4 @@
-"""What a link is expected to bring: the rate of new content of the pages that are like it, learnt from verdicts.
+"""What a link is expected to bring: how often pages like it were new, as verdicts have taught.
 
 Nothing here knows Scrapy, time or chance: the same verdicts in the same order give the same decisions.
 

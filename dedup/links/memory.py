@@ -1,10 +1,10 @@
-"""What was met before: tails of URLs, with what their repeats brought, and URLs but for one of their parameters."""
+"""What was met before: tails of URLs, with what their repeats brought, and URLs without one of their parameters."""
 
 from collections.abc import Iterable, Iterator
 
 __all__ = ["Memory"]
 
-#: How many digests are remembered, about 140 bytes each: three of most pages.  The least recently met one goes.
+#: How many digests are remembered, about 140 bytes each; most pages have three.  The least recently met one goes.
 MAX_MET = 200_000
 
 
@@ -30,7 +30,7 @@ class Memory:
         self._met |= met
 
     def add(self, digests: Iterable[int]) -> None:
-        """These were met."""
+        """Notes that these were met."""
         met = self._met
         for digest in digests:
             met[digest] = met.pop(digest, None)

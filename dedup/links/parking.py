@@ -11,13 +11,13 @@ from dedup.links.address import Address, address, digest
 
 __all__ = ["Link", "Lot", "Parking"]
 
-#: Links that wait at most; beyond that, those that have waited longest are in the log only.
+#: At most this many links wait.  Beyond that, those that have waited longest are in the log only.
 MAX_PARKED = 50_000
-#: Of each lot one link is taken as a sample, then at first one or two in this many, and fewer of large ones.
+#: One link of each lot is taken as a sample, then at first one or two in this many, and fewer of large lots.
 ONE_IN = 20
-#: For each sample that is new, so many more are taken of its lot: what is new is seldom alone.
+#: For each sample that is new, this many more are taken from its lot: new content is seldom alone.
 MORE = 3
-#: Samples that each host may be asked for beside the share of its new contents.
+#: Each host may be asked for this many samples beside the share of its new contents.
 FREE_SAMPLES = 50
 
 
@@ -106,7 +106,7 @@ class Parking:
             self._leave_out()
 
     def remove(self, url: str) -> None:
-        """A link waits no more, if it did."""
+        """Removes a link from those that wait, if it is one."""
         key = digest(url)
         if (name := self._where.pop(key, None)) is not None:
             del self._lots[name].links[key]
@@ -118,12 +118,12 @@ class Parking:
         self.left_out += 1
 
     def found(self, host: str) -> int:
-        """A page of a host is new; says how many there are."""
+        """Counts a new page of a host; returns how many it has."""
         self._found[host] = self._found.get(host, 0) + 1
         return self._found[host]
 
     def near(self, url: str, most: int) -> list[Lot]:
-        """Lots of a URL's place that hold links, and those of its host's parameters; at most so many, others next time."""
+        """Gives lots of a URL's place that hold links, and of its host's parameters: at most ``most``, and others the next time."""
         parts = address(url)
         lots = []
         for place in {_place(parts), parts.host}:
@@ -139,7 +139,7 @@ class Parking:
         return [lot for lot in self._lots.values() if lot.links]
 
     def take(self, lot: Lot, is_worth: Callable[[Link], bool], most: int | None = None) -> list[Link]:
-        """Takes those links out of a lot that are worth it; at most so many are looked at, others the next time."""
+        """Takes the links out of a lot that are worth a download.  Looks at ``most`` of them, at others the next time."""
         taken = {}
         for key, link in list(islice(lot.links.items(), most)):
             del lot.links[key]

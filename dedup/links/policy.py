@@ -1,12 +1,12 @@
 """The policy for links: which are worth a download, by what the verdicts on pages like theirs have taught.
 
-A link belongs to groups, from its host down.  The pages of each that were judged make its rate, and a group of
-which nothing is known begins with the rate of the one above it.  Links whose tail was met before, on another
-release or mirror, have rates of their own, and so have the parameters of which other values were met.  A
-near-duplicate that leads to new content was worth its download, so it is credited with that.
+A link belongs to groups, from its host down.  The pages of a group that were judged make its rate; an unknown group
+begins with the rate of the one above it.  Links whose tail was met before, on another release or mirror, have rates
+of their own.  So has a parameter, once links with other values of it were met.  A near-duplicate that leads to new
+content was worth its download, and is credited with that content.
 
-Links that are not worth a download are parked.  They come back when their group has become worth it, and some are
-taken as samples, so that a group that is misjudged is found out.
+Links that are not worth a download are parked.  They come back when their group is found to bring more.  Some are taken
+as samples, since nothing else would show that a group was misjudged.
 """
 
 import math
@@ -21,17 +21,17 @@ from dedup.settings import LinkSettings
 
 __all__ = ["Doubt", "Links"]
 
-#: Of links of kept pages, this share is asked at most if only their names were met, in another folder.
+#: A link on a kept page whose name was met in another folder, and nothing else of it, needs no higher yield than this.
 LEAST_OF_NAMES = 0.02
-#: New content credits the near-duplicate that linked to it, and the one before with this share of that.
+#: New content credits the near-duplicate that linked to it in full, and the one that linked to that with this share.
 CREDITED, SHARE = 2, 0.5
-#: Downloads that are under way, and near-duplicates that may yet be credited, which are remembered.
+#: How many downloads under way, and near-duplicates that may yet be credited, are remembered.
 MAX_NOTES, MAX_HUBS = 10_000, 20_000
-#: After each of so many new contents of a host, a parked link is taken as a sample.
+#: Each time that a host has had this many new contents, one parked link is taken as a sample.
 SAMPLE_EVERY = 20
 #: How many samples are taken when nothing else is left.
 SAMPLES_AT_ONCE = 8
-#: Lots that are looked at after a new content, links of each, and how much its rate must have risen before that.
+#: After new content is found, this many lots, and links in each, are checked again, if the lot's rate has risen by this factor.
 LOTS_AT_ONCE, LINKS_AT_ONCE, RISEN = 8, 200, 1.1
 
 
@@ -86,7 +86,7 @@ class Links:
     # --- Decisions
 
     def _least(self, link: Link, parts: Address) -> float | None:
-        """The rate that is asked of a link; None if it is not asked for one."""
+        """The rate that a link must have; None if it may have any."""
         if not link.on_kept:
             return self.settings.min_yield
         if not self.settings.skip:
@@ -134,7 +134,7 @@ class Links:
         return Doubt(group, parameter, tail, judged, new, rate, least, *waiting)
 
     def park(self, link: Link, doubt: Doubt) -> None:
-        """The link waits."""
+        """Lets a link wait."""
         parts, parameter = address(link.url), doubt.parameter
         names = (
             names_of_parameter(parts, parameter)[:1]
@@ -145,7 +145,7 @@ class Links:
         self.parking.add(lot, link, names, doubt.rate, on_host=bool(parameter))
 
     def note(self, link: Link) -> None:
-        """The link is downloaded: what its verdict will teach depends on what is known now."""
+        """Notes that a link is downloaded: what its verdict will teach depends on what is known now."""
         parts = address(link.url)
         tail = self.yields.tail(parts)
         groups = list(names_of(parts.groups, tail))
@@ -166,7 +166,7 @@ class Links:
     # --- Verdicts
 
     def learn(self, url: str, *, new: bool | None, of: str = "") -> list[Link]:
-        """A page that was noted was judged; returns the parked links that are worth a download by now.
+        """Learns from the verdict on a noted page; returns the parked links that are now worth a download.
 
         ``new`` is None if it could not be judged, which teaches nothing.  ``of`` is the page that it duplicates.
         """
@@ -200,7 +200,7 @@ class Links:
                 self.yields.rates.twin(names_of_parameter(parts, name))
 
     def _credit(self, note: _Note) -> list[Link]:
-        """New content was found: the near-duplicates through which it was found were worth their downloads."""
+        """Credits the near-duplicates through which new content was found: they were worth their downloads."""
         back: list[Link] = []
         share = 1.0
         for _ in range(CREDITED):
@@ -218,7 +218,7 @@ class Links:
         return back
 
     def _reopen(self, url: str) -> list[Link]:
-        """Parked links near a URL that are worth a download now."""
+        """Takes the parked links near a URL that are worth a download now."""
         near = self.parking.near(url, LOTS_AT_ONCE)
         return [link for lot in near for link in self._worth(lot, LINKS_AT_ONCE)]
 
@@ -235,7 +235,7 @@ class Links:
         return self.doubt(link) is None
 
     def idle(self) -> list[Link]:
-        """Nothing else is left: the parked links that are worth a download, or else samples of the others."""
+        """Takes, when nothing else is left, the parked links that are worth a download, or else samples of the others."""
         worth: list[Link] = []
         if self._has_found:  # else no rate has risen
             self._has_found = False

@@ -10,7 +10,7 @@ __all__ = ["Count", "Rates", "logit", "sigmoid"]
 MAX_GROUPS = 20_000
 #: What is expected where nothing was judged, and how many pages that expectation counts for.
 PRIOR, WEIGHT = 0.5, 4.0
-#: At this many pages, older ones begin to count for less: of what was judged, this share goes on counting.
+#: Whenever this many pages have been counted, what was counted is multiplied by this share: older pages count for less.
 WINDOW, FADING = 60, 0.75
 
 
@@ -25,7 +25,7 @@ class Count:
     twins: int = 0  #: of a parameter: how many were near-duplicates of a page that differs in it alone
 
     def add(self, new: bool) -> None:
-        """One more page was judged."""
+        """Counts one more judged page."""
         if self.judged >= WINDOW:
             self.judged *= FADING
             self.new *= FADING
@@ -35,7 +35,7 @@ class Count:
         self.all_new += new
 
     def credit(self, share: float) -> None:
-        """A page that was not new has led to one that is."""
+        """Credits a page that was not new, but has led to one that is."""
         self.new = min(self.new + share, self.judged)
 
 
@@ -62,7 +62,7 @@ class Rates:
         self._counts[name] = count
 
     def add(self, names: Iterable[str], new: bool) -> None:
-        """A page of these groups was judged."""
+        """Counts a judged page in these groups."""
         for name in names:
             count = self._counts.pop(name, None) or Count()
             count.add(new)
@@ -71,19 +71,19 @@ class Rates:
             del self._counts[next(iter(self._counts))]
 
     def credit(self, names: Iterable[str], share: float) -> None:
-        """A page of these groups was not new, but has led to one that is."""
+        """Credits, in these groups, a page that was not new, but has led to one that is."""
         for name in names:
             if count := self._counts.get(name):
                 count.credit(share)
 
     def twin(self, names: Iterable[str]) -> None:
-        """A page was a near-duplicate of one that differs in the parameter of these names alone."""
+        """Counts a near-duplicate of a page whose URL differs only in the parameter of these names."""
         for name in names:
             if count := self._counts.get(name):
                 count.twins += 1
 
     def rate(self, names: Iterable[str], prior: float = PRIOR) -> float:
-        """The expected share of new ones in the last of these groups; each begins as the one before it.
+        """The expected share of new pages in the last of these groups.  Each group begins with the rate of the one before it.
 
         >>> rates = Rates()
         >>> for _ in range(4):

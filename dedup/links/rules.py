@@ -10,7 +10,7 @@ from dedup.links.rates import Count
 
 __all__ = ["LEAST", "Rule", "learnt", "url_discarder"]
 
-#: Of how many pages at least a rule is learnt.
+#: A rule is learnt from this many pages or more.
 LEAST = 20
 
 
@@ -27,7 +27,7 @@ class Rule(NamedTuple):
 
 
 def learnt(links: Links, least: int = LEAST) -> list[Rule]:
-    """The rules: where no page was new, or surely a smaller share than the least yield.  The most pages come first.
+    """Rules: where no page was new, or where the share of new ones is surely below the least yield.  The most pages come first.
 
     A group is left out if it is a part of one that is a rule as well.
     """

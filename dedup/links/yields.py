@@ -6,7 +6,7 @@ from dedup.links.rates import Count, Rates, logit, sigmoid
 
 __all__ = ["Yields", "lot_of", "name_of", "names_of", "names_of_parameter", "repeats_of"]
 
-#: A repeat's own history weighs against so many repeats of the host.
+#: What the host's repeats have taught counts as this many repeats of the link's own.
 REPEATS = 2.0
 
 
@@ -56,7 +56,7 @@ class Yields:
 
 
 def name_of(group: str, tail: int) -> str:
-    """The rate of a group's links of which so many last segments were met before."""
+    """Names the rate of a group's links whose last ``tail`` segments were met before."""
     return f"{tail} {group}"
 
 
@@ -71,7 +71,7 @@ def lot_of(parts: Address, tail: int, parameter: str) -> str:
 
 
 def repeats_of(host: str, tail: int) -> str:
-    """The rate of all of a host's links of which so many last segments were met before."""
+    """Names the rate of all links of a host whose last ``tail`` segments were met before."""
     return f"repeats {tail} {host}"
 
 

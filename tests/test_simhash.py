@@ -97,7 +97,7 @@ ZEITUNG = """<title>Straße gesperrt</title><p>In Zürich ist die Straße über 
 
 
 def test_the_golden_fingerprint_of_a_page() -> None:
-    assert Detector(min_tokens=1).fingerprint(STORM, "http://example.org/").hex == "87160c8537e3d879"
+    assert Detector(min_tokens=1).fingerprint(STORM, "http://example.org/").hex == "87760cc537e7d979"
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
@@ -113,7 +113,7 @@ def test_fingerprints_are_the_same_in_every_process(hash_seed: str) -> None:
         text=True,
         check=True,
     )
-    assert run.stdout.strip() == "6f48a6ea4c94fd8f"
+    assert run.stdout.strip() == "46c26aecacd4f92d"
 
 
 VOCABULARY = [f"word{number}" for number in range(5000)]

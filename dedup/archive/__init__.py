@@ -1,6 +1,6 @@
 """Archives: pages that are there already, in files, cleaned by the filter of a crawl.
 
-`Cleaning` does the whole; what it reads can be had alone, and so can the fingerprints:
+`Cleaning` does it all.  Its readers can be used alone, and so can the fingerprints:
 
 >>> from pathlib import Path
 >>> from dedup import Detector

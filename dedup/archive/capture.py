@@ -31,7 +31,7 @@ Kind = Literal["html", "text", "json", "body"]
 
 #: Bytes of a page that are read at most; a longer one is passed on unread.
 MAX_BODY = 16 << 20
-#: When a page was fetched of which nobody knows it: after all others.
+#: The time of a page whose time is not known: after all others.
 NEVER = (1 << 63) - 1
 
 
@@ -49,8 +49,8 @@ class Capture:
     payload: bytes | None = None  #: its bytes as they were sent, where the body was unpacked
 
     def precedence(self, position: int) -> tuple[int, str, int]:
-        """Of pages alike, the least is kept: the one that was fetched first, then that of the least URL, then the one at
-        the least position, whatever file it is in.
+        """Pages are judged in this order: the one fetched first, then that of the least URL, then that of the least position,
+        whatever file it is in.
         """
         return self.fetched, self.url, position
 
@@ -65,7 +65,7 @@ class Item(NamedTuple):
 
 
 class Reader(Protocol):
-    """Reads one input; as often as it is asked to, it gives the same items in the same order."""
+    """Reads one input.  It can be read more than once, and gives the same items in the same order each time."""
 
     path: Path
     name: str  #: as messages call it
@@ -79,7 +79,7 @@ class Reader(Protocol):
 
 
 def is_judged(kind: Kind, types: Types) -> bool:
-    """Whether a page of an archive that has all kinds is one to be judged."""
+    """True if a page is to be judged, of an archive that holds all kinds of things."""
     return types == "all" or kind == "html" or (types == "text" and kind != "body")
 
 
@@ -103,7 +103,7 @@ def moment(value: object) -> int:
 
 
 def written(fetched: int) -> str:
-    """The time when a page was fetched, in ISO 8601 to the second; "" if it is not known, or is none of this calendar.
+    """The time when a page was fetched, in ISO 8601 to the second; "" if it is not known, or no date has that year.
 
     >>> written(60_000_000), written(NEVER)
     ('1970-01-01T00:01:00Z', '')

@@ -17,8 +17,8 @@ SUFFIXES = (".html", ".htm", ".xhtml")
 class Folder:
     """Reads the HTML files in a folder and those below it, in the order of their paths.
 
-    Links to elsewhere are not followed; they, and files of other names, are items without a page.  What a cleaning writes
-    meanwhile in a folder of its own is none of it.
+    Symbolic links that lead elsewhere are not followed.  They, and files of other names, are items without a page.  The
+    files that a cleaning writes meanwhile, in a folder of its own, are passed over.
 
     A page at docs/index.html has the URL http://localhost/docs/index.html.
     """

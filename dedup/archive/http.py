@@ -13,7 +13,7 @@ HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xht
 TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 
 
-#: Content codings that are not read here.
+#: Content codings that are not unpacked here.
 OTHERS = frozenset({b"br", b"zstd", b"compress", b"x-compress"})
 
 
@@ -25,7 +25,7 @@ class Response(NamedTuple):
     body: bytes
     whole: bool  #: whether the body came to its end
     payload: bytes | None  #: the body as it was sent, if it was packed
-    fields: dict[bytes, bytes]  #: by their names in lower case; of some of one name, the first
+    fields: dict[bytes, bytes]  #: by their names in lower case; if a name stands more than once, the first
 
 
 def parse(message: bytes) -> Response | None:
@@ -61,7 +61,7 @@ def parse(message: bytes) -> Response | None:
 
 
 def _unchunk(body: bytes) -> tuple[bytes, bool]:
-    """A body in chunks, joined, and whether the last chunk is there; one without chunks as it is.
+    """Joins a body in chunks, and says whether the last chunk is there.  A body without chunks is returned unchanged.
 
     >>> _unchunk(b"5\\r\\nHello\\r\\n0\\r\\n\\r\\n"), _unchunk(b"5\\r\\nHel"), _unchunk(b"<p>Hello")
     ((b'Hello', True), (b'Hel', False), (b'<p>Hello', True))

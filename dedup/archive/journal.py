@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
 
 class Original(NamedTuple):
-    """For which page another was dropped."""
+    """The page for which another was dropped."""
 
     url: str
     fetched: int  #: microseconds since 1970; `NEVER` if it is not known
@@ -120,20 +120,20 @@ class Journal:
         return Row._make(self._file.execute(query, (position,)).fetchone())
 
     def begin_verdicts(self) -> None:
-        """Forgets what was dropped; nothing of what follows is there before `end_verdicts`."""
+        """Forgets what was dropped.  None of the verdicts that follow counts before `end_verdicts`."""
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM dropped")
 
     def drop(self, position: int, of: int, of_url: str) -> None:
-        """A page is a near-duplicate of another."""
+        """Notes that a page is a near-duplicate of another."""
         self._file.execute("REPLACE INTO dropped VALUES (?, ?, ?)", (position, of, of_url))
 
     def keep(self, position: int) -> None:
-        """A page is none after all."""
+        """Notes that a page is no near-duplicate after all."""
         self._file.execute("DELETE FROM dropped WHERE position = ?", (position,))
 
     def end_verdicts(self, **facts: Any) -> None:
-        """All verdicts are there."""
+        """Notes that all verdicts are there."""
         self.set(**facts)
         self._file.execute("COMMIT")
 
@@ -155,5 +155,5 @@ class Journal:
 
 
 def _text(text: str) -> str:
-    """Without lone surrogates, which SQLite can't store."""
+    """The text without lone surrogates, which SQLite can't store."""
     return text.encode("utf-8", "replace").decode()

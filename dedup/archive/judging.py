@@ -26,10 +26,10 @@ class Turns(Protocol):
         """The page at a position."""
 
     def drop(self, position: int, of: int, of_url: str) -> None:
-        """A page is a near-duplicate of another."""
+        """Notes that a page is a near-duplicate of another."""
 
     def keep(self, position: int) -> None:
-        """A page is none after all."""
+        """Notes that a page is no near-duplicate after all."""
 
 
 class Replay(Crawl):
@@ -39,7 +39,7 @@ class Replay(Crawl):
         self.again: deque[tuple[int, bool]] = deque()
 
     def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
-        """A page at a position was dropped for a page that is a wall."""
+        """Judges again a page that was dropped for one that has turned out to be a wall."""
         self.again.append((origin, judged))
 
 

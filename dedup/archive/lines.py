@@ -66,7 +66,7 @@ class Lines:
 
 
 class _Row(Struct):
-    """What is read of a line; other fields are passed over, whatever is in them."""
+    """The fields of a line that are read; others are passed over, whatever they hold."""
 
     url: Raw = Raw(b"null")
     html: Raw = Raw(b"null")
@@ -75,7 +75,7 @@ class _Row(Struct):
 
 
 def _as_python_has_it(line: bytes) -> Any:
-    """What else Python reads and writes as JSON: lone surrogates, NaN, and numbers of any size; None if it is none."""
+    """Parses what only Python reads and writes as JSON: lone surrogates, NaN, and numbers of any size; None if it is not that."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -83,7 +83,7 @@ def _as_python_has_it(line: bytes) -> Any:
 
 
 def _value(raw: Raw) -> str | float | None:
-    """A text or a number; None for what else JSON has."""
+    """A text or a number; None for any other JSON value."""
     value = bytes(raw)
     if value.startswith(b'"'):
         return decode(value, type=str)

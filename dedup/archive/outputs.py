@@ -15,7 +15,7 @@ from dedup.archive.warc import Record, Warc
 
 __all__ = ["IDENTICAL", "NEAR", "LinesOutput", "Output", "WarcOutput", "output"]
 
-#: Profiles of revisit records: that of WARC 1.1 for a payload that is the same, byte by byte, and one of our own.
+#: Profiles of revisit records: that of WARC 1.1 for a payload that is equal byte by byte, and our own for near-duplicates.
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NEAR = "urn:x-shingleback:revisit:near-duplicate"
 
@@ -27,7 +27,7 @@ class Output(Protocol):
     """Writes items in their order.  Everything may raise OSError."""
 
     def keep(self, item: Item, position: int) -> bool:
-        """Writes an item that is kept or passed on; whether it could be."""
+        """Writes an item that is kept or passed on; returns False if it can't be written."""
 
     def drop(self, item: Item, position: int, kept: Original) -> None:
         """Writes what is left of a near-duplicate."""
@@ -138,7 +138,7 @@ class WarcOutput:
             self._file.write(stream.flush())
 
     def drop(self, item: Item, position: int, kept: Original) -> None:
-        """Writes a revisit record, which says where the page is; of a response, it has the head."""
+        """Writes a revisit record, which says where the page is, and has the head of a response."""
         assert item.capture is not None
         fields = self._fields("revisit", item.capture, position)
         fields["WARC-Profile"] = IDENTICAL if kept.is_identical else NEAR

@@ -41,7 +41,7 @@ class Parquet:
         return self.size * self._read // max(1, self._rows)
 
     def __iter__(self) -> Iterator[Item]:
-        """An item for each row.  Of a row group that is damaged, the rest is lost."""
+        """An item for each row.  If a row group is damaged, the rest of it is lost."""
         self._read = 0
         told = False
         for group in range(self._file.metadata.num_row_groups):
@@ -67,7 +67,7 @@ class Parquet:
 
 
 def _value(column: "Array", place: int) -> Any:
-    """A value.  Where Python has none like it, it is text: of times in nanoseconds, or in the year 30,000."""
+    """A value.  A value that Python can't represent is given as text: a time in nanoseconds, or in the year 30,000."""
     try:
         return column[place].as_py()
     except Exception:  # noqa: BLE001 (pyarrow lets any error pass)

@@ -1,6 +1,6 @@
-"""What is read again is what was read before: an input that has changed meanwhile is found, however it has changed.
+"""Checks that what is read again is what was read before: a change of an input is found, whatever has changed.
 
-Verdicts are told by position.  With the verdicts of other pages, contents would be lost without a word.
+A verdict belongs to a position.  If it were applied to another page, contents would be lost without a word.
 """
 
 from dedup.archive.capture import Item, payload_digest

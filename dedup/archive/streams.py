@@ -1,4 +1,4 @@
-"""The bytes of an archive, which may be compressed and damaged: nothing here raises but what the disk raises.
+"""The bytes of an archive, which may be compressed and damaged.  The only errors raised here are those of the disk.
 
 A file that is compressed by gzip is a row of members, often one for each record.  After a damaged one the next is
 looked for, so that the damage costs no more than it has to.
@@ -14,11 +14,11 @@ __all__ = ["MAGIC", "Member", "members"]
 MAGIC = b"\x1f\x8b\x08"
 #: Bytes that are read at once, and that are unpacked at once at most.
 READ, UNPACKED = 1 << 15, 1 << 18
-#: Bytes of a member that are unpacked twice at most, beside as many as it has had: lengths that are wrong cost no more.
+#: At most this many bytes of a member, and as many as it had before, are unpacked twice: that bounds what wrong lengths cost.
 TWICE = 1 << 30
-#: Packed bytes by which it is told whether a member begins with them.
+#: Whether a member begins somewhere is decided by this many packed bytes.
 PROBE = 1 << 10
-#: Bytes in damaged members that are looked at again at most, beside as many as there are before them.
+#: At most this many bytes in damaged members, and as many as stand before them, are looked at again.
 AGAIN = 1 << 26
 
 
@@ -95,7 +95,7 @@ class Member:
         return taken
 
     def ready(self, count: int) -> int:
-        """Makes the next bytes ready to be taken; how many there are, more or fewer."""
+        """Makes the next bytes ready to be taken; returns how many are ready, which may be more or fewer."""
         have = len(self._buffer) - self._at
         if have < count and (part := next(self._parts, b"")):
             parts = [self._buffer[self._at :]]
@@ -107,16 +107,16 @@ class Member:
         return have
 
     def peek(self, after: int, count: int) -> bytes:
-        """Of the bytes that are ready, those after some, which are not taken."""
+        """Bytes that are ready, from ``after`` on; they are not taken."""
         return self._buffer[self._at + after : self._at + after + count]
 
     def _hold(self, parts: list[bytes]) -> None:
-        """What was read is the buffer from now on; it begins with what is next."""
+        """Makes what was read the buffer, which begins with the next byte."""
         self._gone += self._at
         self._buffer, self._at = b"".join(parts), 0
 
     def skip(self, count: int) -> int:
-        """Passes over the next bytes without keeping them; how many there were."""
+        """Passes over the next bytes without keeping them; returns how many there were."""
         left = count - (len(self._buffer) - self._at)
         if left > 0 and not self.packed:
             at = self._file.tell()
@@ -133,7 +133,7 @@ class Member:
         return passed
 
     def may_have(self, count: int) -> bool:
-        """Whether there may be so many bytes more; looking for it is not worth it for ever."""
+        """True if there may be ``count`` more bytes, and it is still worth while to look for them."""
         if self._length is not None and self.tell() + count > self._length:
             return False
         return not self.packed or self._twice <= TWICE + self.tell()
@@ -147,7 +147,7 @@ class Member:
         self._buffer, self._at = taken + self._buffer[self._at :], 0
 
     def mark(self) -> Mark:
-        """Where it is."""
+        """The place where it is."""
         stream = self._stream and self._stream.copy()
         return Mark(stream, self._file.tell(), self._buffer[self._at :], self.tell())
 
@@ -161,7 +161,7 @@ class Member:
         self._buffer, self._at, self._gone = mark.buffer, 0, mark.gone
 
     def is_at_end(self) -> bool:
-        """Whether nothing is left; then it is known whether it was whole."""
+        """True if nothing is left.  Only then is it known whether the member was whole."""
         if self._at >= len(self._buffer) and (part := next(self._parts, b"")):
             self._hold([part])
         return self._at >= len(self._buffer)
@@ -216,7 +216,7 @@ def _next(file: BinaryIO, start: int, is_first: Callable[[bytes], bool]) -> int 
 
 
 def _unpacked(begins: bytes) -> bytes:
-    """The first bytes of a member, of which the first are given packed; b"" if it is none."""
+    """Unpacks the beginning of a member; b"" if no member begins so."""
     try:
         return zlib.decompressobj(wbits=31).decompress(begins, PROBE)
     except zlib.error:

@@ -1,7 +1,7 @@
 """WARC files (ISO 28500:2017, WARC 1.1), also compressed by gzip.
 
-Libraries end at the first record that is damaged, or take what follows it for a part of it.  Here the damage is
-told, and the next record is found: by the next member of gzip, or by the next line that begins a record.
+Libraries end at the first damaged record, or take what follows it for a part of it.  Here the damage is reported,
+and the next record is found: by the next member of gzip, or by the next line that begins a record.
 """
 
 import os
@@ -33,7 +33,7 @@ def is_warc(begins: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as it is in its file."""
+    """A record, byte by byte as its file has it."""
 
     head: bytes  #: its lines and the empty line after them
     fields: dict[str, str]  #: by their names in lower case
@@ -99,7 +99,7 @@ class Warc:
 
 
 def _next(member: Member) -> Item | None:
-    """The next record as it is, or damage; None at the end."""
+    """The next record, or damage; None at the end."""
     line = b"\n"
     while not line.strip():
         if not (line := member.line(MAX_LINE)):
@@ -141,7 +141,7 @@ def _next(member: Member) -> Item | None:
 
 
 def _head(member: Member, first: bytes) -> tuple[bytes, dict[str, str]]:
-    """The head of a record, and its fields, of which the first of a name counts."""
+    """The head of a record, and its fields.  If a field stands there twice, the first one counts."""
     lines, fields, size, last = [first], dict[str, str](), 0, ""
     while (line := member.line(MAX_LINE)).strip() and size < MAX_HEAD:
         lines.append(line)
@@ -158,7 +158,7 @@ def _head(member: Member, first: bytes) -> tuple[bytes, dict[str, str]]:
 
 
 def _damage(member: Member, why: str) -> Item:
-    """What is damaged is passed over, up to the next record of the member."""
+    """Passes over what is damaged, up to the next record of the member."""
     while line := member.line(MAX_LINE):
         if _FIRST.fullmatch(line):
             member.back(line)

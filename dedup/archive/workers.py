@@ -33,7 +33,7 @@ def cores() -> int:
 def fingerprints(
     batches: Iterable[tuple[T, Sequence[Capture]]], detector: Detector, workers: int
 ) -> Iterator[tuple[T, list[Made]]]:
-    """The packed fingerprints of each batch, with what it came with, in the order of the batches.
+    """The packed fingerprints of each batch, beside what was given with it, in the order of the batches.
 
     One worker is this very process.  At most `AHEAD` batches for each are in memory.
     """
@@ -63,7 +63,7 @@ def fingerprints(
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """What is started here never hears Ctrl-C, and this process hears it afterwards."""
+    """Processes that are started here ignore Ctrl-C; this process hears it when they have been started."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -24,7 +24,7 @@ __all__ = ["Reader", "find_beside", "find_logs"]
 #: Finds the logs that there are by now.
 Find = Callable[[], Iterable[Path]]
 
-#: A longer line is read as several lines, none of which is a record.
+#: A longer line is read as several lines, and none of them is a record.
 MAX_LINE = 1 << 20  # bytes
 #: The ends of the names of files that lie beside a log.
 BESIDE = frozenset({course.SUFFIX, texts.SUFFIX, f"{texts.SUFFIX}-journal"})

@@ -1,4 +1,4 @@
-"""Tokens of pages, beside a drop log: what a dropped page and the one that it was dropped for said.
+"""The tokens of pages, beside a drop log: those of each dropped page, and of the page that it was dropped for.
 
 There is one SQLite file per log, and its name is that of the log and ``.texts``.  A page is known by URL and
 simhash, so that its words are always those that were judged.  A text has three lines: a page's tokens with spaces

@@ -1,1 +1,1 @@
-"""Many crawlers, one crawl: which hosts are whose, and how links get to the worker whose they are."""
+"""Many crawlers, one crawl: which worker has which hosts, and how links get to it."""

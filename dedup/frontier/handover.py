@@ -1,4 +1,4 @@
-"""How links get from the worker that has found them to the one whose they are, and how all learn that nothing is left.
+"""How links get from the worker that found them to the one that crawls their host, and how all learn that nothing is left.
 
 Each shard has a log in Redis: the requests that were handed to it, the first of the crawl among them.  They stay
 there until the crawl has ended, so they are the seeds of their shard: a worker that takes the place of one that died
@@ -18,10 +18,10 @@ Key         Type    What it holds
 state       hash    crawl: its name; shards: how many; began: when, in ms of the
                     server's clock; links: how many were handed over, which never
                     falls, so that a server that was set back is noticed;
-                    ended; and of each shard lease: the worker, and
+                    ended; and for each shard lease: the worker, and
                     until when; done: up to where in its log; left: why its last
                     worker went
-seen        set     of each link that was handed over a fingerprint
+seen        set     a fingerprint of each link that was handed over
 log:NUMBER  list    the links handed to a shard
 ==========  ======  ===========================================================
 
@@ -127,7 +127,7 @@ class Handover:
         raise IndexUnavailableError(f"{self.where} gave an answer that no crawl gives")
 
     async def leave(self, why: str) -> None:
-        """Lets go of the shards: "finished", or for another reason, after which they are not done."""
+        """Lets go of the shards.  Unless the reason is "finished", they are not done."""
         try:
             await self._say((), leave=why)
         finally:

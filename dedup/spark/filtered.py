@@ -24,7 +24,7 @@ from dedup.spark.fingerprints import ARROW
 
 __all__ = ["SAID", "filtered"]
 
-#: Of a page of which the drop log says something: for which page it is dropped, if it is; and of each task, its counts.
+#: Rows for pages that are in the drop log, with the page for which each was dropped, if it was; and the counts of each task.
 SAID = StructType(
     [
         *(StructField(name, StringType()) for name in ("id", "of", "of_url", "line", "counts")),

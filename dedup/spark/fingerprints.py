@@ -55,15 +55,15 @@ NAMES = ["id", "url", "order", *(field.name for field in PRINT)]
 def fingerprints(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     """The fingerprints of a table of pages, a row each: what all else here is made from.
 
-    Columns are given by their names: one of ``html`` (strings or binary, of which ``encoding`` is the character set
-    if it is known), ``text`` or ``tokens``; the ``url`` of each page; an ``id`` that no two rows share, else the URL
+    Columns are given by their names: one of ``html`` (strings or binary, whose character set is in ``encoding`` if it is
+    known), ``text`` or ``tokens``; the ``url`` of each page; an ``id`` that no two rows share, else the URL
     is that.  Pages are judged in the ``order`` of the columns that it names, then of their URLs, then of their
     ids.  Settings are those of `dedup.open`.
 
     A page takes 1.5 kB.  Whoever asks more than one thing of a table makes its fingerprints once, has Spark
     keep them (``.cache()``, or Parquet), and gives them in its place, with the same settings.
 
-    Raises TypeError, ValueError and `SettingsError` for what can't be meant, before anything is computed.
+    Raises TypeError, ValueError and `SettingsError` for wrong arguments, before anything is computed.
     """
     columns, _, detector, plan = task_of(given)
     table = selected(pages, columns)

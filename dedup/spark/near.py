@@ -30,8 +30,8 @@ def near_pairs(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     """All pairs of pages that the method finds, such as those within ``max_distance`` bits: a row each.
 
     ``left`` and ``right`` are ids, the earlier page first; ``distance`` is in bits of the simhash, ``resemblance`` is
-    estimated, and ``duplicate`` says whether it is enough, as `Detector.compare` does.  Of pages with equal tokens, the
-    first stands for all.
+    estimated, and ``duplicate`` says whether it is enough, as `Detector.compare` does.  The first of several
+    pages with equal tokens stands for all.
 
     Arguments and errors are those of `fingerprints`.
     """
@@ -40,7 +40,7 @@ def near_pairs(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
 
 
 def clusters(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
-    """Of each page, by its ``id``, the ``cluster``: the id of the first page that belongs with it; its own, if none does.
+    """For each page, by its ``id``, the ``cluster``: the id of the first page that belongs with it, or its own if none does.
 
     Pages belong together that are near pairs and duplicates, and, chain by chain, all that belong with these.  So a
     cluster may have several pages that `unique` keeps: resemblance is not transitive, and pages of one host have to

@@ -68,7 +68,7 @@ class Task(NamedTuple):
 
 
 def task_of(given: Options) -> Task:
-    """Raises `SettingsError`, or TypeError for a setting that there is none of."""
+    """Raises `SettingsError`, or TypeError for a setting that does not exist."""
     columns = {name: value for name, value in given.items() if name in Columns._fields}
     settings: Any = {name: value for name, value in given.items() if name not in columns}
     with open(**settings) as pages:

@@ -1,4 +1,4 @@
-"""Spark for a command: started and ended, and what it says told in one line."""
+"""Spark for a command: started and ended, with its errors in one line."""
 
 import os
 import shutil
@@ -65,7 +65,7 @@ def _begin(master: str) -> SparkSession:
 
 @contextmanager
 def _heard(file: BinaryIO) -> Iterator[None]:
-    """What Java says when it starts, and for ever after, goes to a file."""
+    """Sends to a file what Java prints, when it starts and later."""
     stderr = os.dup(2)
     os.dup2(file.fileno(), 2)
     try:

@@ -1,4 +1,4 @@
-"""Verdicts on a table of pages: those that one machine gives which meets the pages one after another.
+"""Verdicts on a table of pages: the same as those of one machine that judges the pages one after another.
 
 What is kept depends on the order, as resemblance is not transitive, and the chrome of a host is learned on the way.  So
 pages that can have a say in each other's verdicts are judged by one task, in their order, by the same code as
@@ -90,7 +90,7 @@ def duplicates(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
 
 
 def unique(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
-    """The rows of a table that are no near-duplicates of kept ones, as they are.
+    """The rows of a table that are no near-duplicates of kept ones, unchanged.
 
     Arguments and errors are those of `verdicts`.
     """

@@ -25,6 +25,8 @@ CLOSESPIDER_PAGECOUNT = 0  # stop after so many kept pages; 0 = never
 
 # --- Housekeeping --------------------------------------------------------------------------------
 LOG_LEVEL = "INFO"
+EXTENSIONS = {"scrapy.extensions.periodic_log.PeriodicLog": 0}
+PERIODIC_LOG_STATS = {"include": ["dedup/"]}  # once a minute
 FEED_EXPORT_ENCODING = "utf-8"
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False

@@ -85,7 +85,9 @@ def test_log_and_index_are_the_projects_wherever_in_it_one_is(
 
 def test_the_tilde_is_the_home_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    DropLog("~/logs/%(name)s.jsonl", "news").close()
+    log = DropLog("~/logs/%(name)s.jsonl", "news")
+    log.write({"url": "http://a.example/"})
+    log.close()
     assert (tmp_path / "logs" / "news.jsonl").exists()
 
 

@@ -23,10 +23,11 @@ from lxml import etree
 from parsel import Selector
 from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
+from scrapy.settings import Settings
 from twisted.python.failure import Failure
 
 from dedup import DedupError, Detector
-from dedup.scrapy import NearDuplicate
+from dedup.scrapy import Addon, NearDuplicate
 from dedup.scrapy.signals import filter_failed
 from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, html, listening, page, words
 from tests.support.redis import Server
@@ -289,17 +290,19 @@ def test_mark_says_what_would_have_been_dropped(crawl: Run) -> None:
     )
 
 
-def test_the_stats_are_in_the_periodic_log(crawl: Run, site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    def logged() -> list[str]:
-        return [
-            text
-            for m in caplog.records
-            if '"dedup/new": ' in (text := m.getMessage()) and "periodic" in m.name
-        ]
+def test_a_crawl_without_near_duplicates_leaves_no_log_behind(crawl: Run, tmp_path: Path) -> None:
+    done = crawl({"/": page("home", "/a"), "/a": page("a")})
+    assert done.figures["new"] == 2
+    assert list(tmp_path.iterdir()) == []
 
-    site.on_request = lambda path: wait_until(logged) if path == "/behind-a" else None
-    crawl(TWINS, LOGSTATS_INTERVAL=0.2)
-    assert '"downloader/' not in logged()[-1]
+
+@pytest.mark.parametrize("own", [{}, {"PERIODIC_LOG_DELTA": True}])
+def test_the_periodic_log_of_a_project_stays_as_it_is(own: dict[str, Any]) -> None:
+    settings = Settings(own)
+    before = {name: value for name, value in settings.items() if name.startswith("PERIODIC_LOG")}
+    Addon().update_settings(settings)
+    assert {name: value for name, value in settings.items() if name.startswith("PERIODIC_LOG")} == before
+    assert not any("periodic" in path for path in settings.getdict("EXTENSIONS"))
 
 
 # --- Seeds, and pages that come again ---------------------------------------------------------------

@@ -101,7 +101,9 @@ def test_files_that_are_there_keep_the_modes_that_their_user_gave_them(tmp_path:
 def test_in_a_folder_that_is_shared_with_a_group_the_group_may_read_and_write(tmp_path: Path) -> None:
     tmp_path.chmod(0o2770)
     fill(tmp_path / "index.sqlite")
-    DropLog(str(tmp_path / "drops.jsonl")).close()
+    drops = DropLog(str(tmp_path / "drops.jsonl"))
+    drops.write({"url": "http://a.example/"})
+    drops.close()
     assert set(modes(tmp_path).values()) == {"0o660"}
 
 

@@ -172,3 +172,24 @@ def test_a_job_that_is_stopped_in_doubt_goes_on_with_what_was_dropped(
     assert stopped.dropped
     assert stopped.mishaps == []
     assert crawl(PAGES, Walker, **job).verdicts.items() >= dict.fromkeys(stopped.dropped).items()
+
+
+def test_the_summary_says_which_drops_rest_on_pages_of_other_crawls(
+    crawl: Run, tmp_path: Path, redis_socket: Path, namespace: str
+) -> None:
+    """Beside the links that were saved, and not only in the stats."""
+    address = f"unix://{redis_socket}"
+
+    async def work() -> list[str]:
+        index = open_index(address, DETECTOR, namespace=namespace, chrome=False, lease=1.0)
+        async with index:
+            await index.claim("elsewhere", "http://a.org/", DETECTOR.fingerprint(PAGES["/a"][2]))
+            await index.confirm("elsewhere")
+            done = await asyncio.to_thread(
+                crawl, PAGES, DEDUP_INDEX=address, DEDUP_NAMESPACE=namespace, DEDUP_LEASE=1
+            )
+        assert done.figures["dropped/elsewhere"] == done.figures["dropped"] == 2
+        return [line for m in done.messages for line in m.getMessage().split("\n")]
+
+    said = asyncio.run(work())
+    assert "  doubtful  2 rest on pages that another crawl has handed over" in said

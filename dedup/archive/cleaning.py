@@ -30,6 +30,7 @@ from dedup.archive.reading import read
 from dedup.archive.writing import write
 from dedup.droplog.log import DropLog
 from dedup.errors import DedupError, IndexUnavailableError, OutputError, SettingsError
+from dedup.files import make_private
 from dedup.filter import Counts, Filter
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
@@ -248,6 +249,8 @@ class Cleaning:
         self, journal: Journal, folder: Path, stats: Counts, advance: Callable[[int], None]
     ) -> int:
         index = self._index(folder)
+        if self.duplicates:  # it was asked for, even if there is nothing in it
+            make_private(folder / "duplicates")
         log = DropLog(str(folder / "duplicates").replace("%", "%%") if self.duplicates else "")
         replay = Replay()
         filter = Filter(index, log, stats=stats, crawl=replay, **vars(self.policy))

@@ -82,17 +82,23 @@ class Loss(NamedTuple):
 
 
 class Course:
-    """Writes the course of one crawl.  If that fails, a warning says so, and nothing more is written."""
+    """Writes the course of one crawl that has found near-duplicates: without any, there is no log and no file beside it.
+
+    If that fails, a warning says so, and nothing more is written.
+    """
 
     def __init__(self, path: Path, thresholds: Thresholds) -> None:
         """Begins with a line of the crawl's thresholds."""
         self._path = path
         self._run = uuid.uuid4().hex[:12]
         self._failed = False
+        self._held: list[str] | None = []  # lines that are not yet written
         self._add(thresholds._asdict())
 
     def add(self, pages: int, duplicates: int) -> None:
         """Adds a line of the counts so far."""
+        if duplicates:
+            self._write_held()
         self._add({"pages": pages, "duplicates": duplicates})
 
     def end(self, missed: Loss) -> None:
@@ -103,10 +109,22 @@ class Course:
         if self._failed:
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"run": self._run, "time": now} | values) + "\n"
+        if self._held is None:
+            self._write([line])
+        else:
+            self._held.append(line)
+
+    def _write_held(self) -> None:
+        held, self._held = self._held, None
+        if held:
+            self._write(held)
+
+    def _write(self, lines: Iterable[str]) -> None:
         try:
             make_private(self._path)
             with self._path.open("a") as file:
-                file.write(json.dumps({"run": self._run, "time": now} | values) + "\n")
+                file.writelines(lines)
         except OSError as error:
             logger.warning("The course of the crawl can't be written: %s", error)
             self._failed = True

@@ -1,9 +1,11 @@
 """The writer of the drop log: JSON Lines, one object per page, written before the drop takes effect."""
 
+import errno
 import json
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,18 +36,25 @@ class DropLog:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # Windows knows O_BINARY, and would write line ends of its own without it.
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-            make_private(self.path)
-            self._file = os.open(self.path, flags, 0o600)
+            if not os.path.lexists(self.path):
+                _check_folder(self.path)
+                return
+            self._open(self.path)
             self._check_kind(path, setting)
-            torn = os.fstat(self._file).st_size > 0 and self._last() != b"\n"
         except SettingsError:
             self.close()
             raise
         except (OSError, ValueError) as error:
             raise SETTINGS[setting].refusal(path, f"which can't be written: {error}") from None
+
+    def _open(self, path: Path) -> int:
+        # Windows knows O_BINARY, and would write line ends of its own without it.
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        make_private(path)
+        self._file = file = os.open(path, flags, 0o600)
+        torn = stat.S_ISREG(os.fstat(file).st_mode) and os.fstat(file).st_size > 0 and self._last() != b"\n"
         self._before = b"\n" if torn else b""  # keeps apart what a crash left of the last line
+        return file
 
     def _check_kind(self, path: str, setting: str) -> None:
         """Raises `SettingsError` for what is no file: a pipe would hold up the crawl, and a disk would be overwritten.
@@ -67,12 +76,13 @@ class DropLog:
         return os.read(self._file, 1)
 
     def write(self, record: Mapping[str, object]) -> None:
-        """Adds a line, ASCII only; raises OSError if it is not all in the file."""
-        if self._file is None:
+        """Adds a line, ASCII only; raises OSError if it is not all in the file, which the first line makes."""
+        if self.path is None:
             return
+        file = self._open(self.path) if self._file is None else self._file
         cut = {name: value[:MAX_TEXT] if isinstance(value, str) else value for name, value in record.items()}
         line = self._before + json.dumps(cut).encode("ascii") + b"\n"
-        written = os.write(self._file, line)
+        written = os.write(file, line)
         if written != len(line):
             self._before = b"\n"
             raise OSError(f"only {written} of {len(line)} bytes written to {self.path}")
@@ -80,12 +90,22 @@ class DropLog:
 
     def beside(self, suffix: str) -> Path | None:
         """The path of a file beside the log; None if there is no log, or it is /dev/null or the like."""
-        return Path(f"{self.path}{suffix}") if self.path is not None and self.path.is_file() else None
+        if self.path is None or (self.path.exists() and not self.path.is_file()):
+            return None
+        return Path(f"{self.path}{suffix}")
 
     def close(self) -> None:
         """Lets go of the file."""
         if self._file is not None:
             os.close(self._file)
+
+
+def _check_folder(path: Path) -> None:
+    """Raises OSError if a file can't be made: at the start of a crawl, and not at its first near-duplicate."""
+    with suppress(FileNotFoundError):
+        path.stat()  # raises for too long a name
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def fill(path: str, *, name: str, time: str, setting: str = "log") -> str:

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 from dedup.errors import DedupError
 from dedup.filter.stats import Stats, count
 from dedup.fingerprint.simhash import distance
-from dedup.index import Index
+from dedup.index import Index, Verdict
 from dedup.index.batching import end
 from dedup.printing import inert
 
-__all__ = ["Drop", "Watch"]
+__all__ = ["Drop", "Watch", "count_doubtful"]
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +52,14 @@ class Drop(NamedTuple):
     lease: float = (
         math.inf
     )  #: when that of the kept page's run was to end as it was first seen after the drop
+
+
+def count_doubtful(stats: Stats, verdict: Verdict, *, is_own: bool) -> None:
+    """Counts a drop once more if its owner should look at it; ``is_own``: this crawl has kept the other page."""
+    if verdict.evidence is not None and verdict.evidence.matching < verdict.evidence.own / 2:
+        count(stats, "dropped/few_own")
+    if not is_own:
+        count(stats, "dropped/elsewhere")
 
 
 class Watch:
@@ -84,6 +92,10 @@ class Watch:
         """
         is_heard = of_run not in self._silent
         return is_heard and self._again[page_id] < MAX_AGAIN and self._count < MAX_DOUBTS
+
+    def has_processed(self, page_id: str) -> bool:
+        """Whether this crawl has processed a page, unless that was long ago."""
+        return page_id in self._processed
 
     def add(self, of_id: str, drop: Drop, *, certain: bool) -> None:
         """Remembers a drop, and whether the kept page was done, by a run that lives for ``certain``."""
@@ -151,7 +163,7 @@ class Watch:
         """The kept page is done, or it has failed; ``elsewhere``: in another crawler, which may have died."""
         drops = self._forget(of_id)
         self._processed.pop(of_id, None)
-        if processed:
+        if processed and not elsewhere:
             self._processed[of_id] = None
             if len(self._processed) > MAX_DOUBTS:
                 del self._processed[next(iter(self._processed))]

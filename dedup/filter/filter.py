@@ -18,7 +18,7 @@ from dedup.filter.audit import Audit
 from dedup.filter.bodies import Content
 from dedup.filter.canonical import Canonicals
 from dedup.filter.claims import Claimant
-from dedup.filter.doubts import Drop, Watch
+from dedup.filter.doubts import Drop, Watch, count_doubtful
 from dedup.filter.pairs import Pairs
 from dedup.filter.reading import Reading
 from dedup.filter.recording import make_record
@@ -132,9 +132,7 @@ class Filter:
 
     def _note_link(self, found_on: str | None, *, leads_to_page: bool) -> None:
         if of_id := self._pairs.follow(found_on, leads_to_page=leads_to_page):
-            self._watch.undo(
-                of_id, "most links on the page that it duplicates, on another host, lead to nothing"
-            )
+            self._watch.undo(of_id, "most links on the page that it duplicates lead to nothing")
 
     def _tell_crowded(self, visit: Visit) -> None:
         if not self.stats.get_value("dedup/crowded"):
@@ -155,9 +153,8 @@ class Filter:
         if self._alarm.rings(visit.url, verdict.of or "", visit.asked):
             self._watch.undo(verdict.of_id or "", "what it duplicates looks like a wall")
             return replace(found, verdict=Verdict("unjudged", reason="alarm"))
-        if action == "drop" and not (
-            self._is_certain(verdict) or self._watch.may_doubt(visit.page_id, verdict.of_run)
-        ):
+        may_drop = self._is_certain(verdict) or self._watch.may_doubt(visit.page_id, verdict.of_run)
+        if action == "drop" and not may_drop:
             return replace(found, verdict=Verdict("unjudged", reason="uncertain"))
         try:
             agrees = self._canonicals.agrees(visit.url, canonical, verdict.of or "")
@@ -179,6 +176,11 @@ class Filter:
         """Whether a kept page is done, and its run lives."""
         return verdict.done and (not self.index.is_shared or verdict.of_run == self.index.run)
 
+    def _is_own(self, verdict: Verdict) -> bool:
+        """Whether this crawl has kept the page that a verdict names."""
+        of = verdict.of_id or ""
+        return verdict.of_run == self.index.run or self.is_open(of) or self._watch.has_processed(of)
+
     def action_for(self, visit: Visit) -> Action:
         """What is done with a page if it is a near-duplicate."""
         if visit.action is not None:
@@ -198,9 +200,9 @@ class Filter:
             count(self.stats, "canonical", "other" if agrees is None else "agrees" if agrees else "own")
         if outcome.action != "drop":
             return
-        if not outcome.leads_on:
-            if known is None or not known.are_links_left:
-                self.unreached.leave(visit.links())
+        count_doubtful(self.stats, outcome.verdict, is_own=self._is_own(outcome.verdict))
+        if not (outcome.leads_on or (known and known.are_links_left)):
+            self.unreached.leave(visit.links())
             if known is not None:
                 known.are_links_left = True
         verdict, of = outcome.verdict, record["duplicate_of"]

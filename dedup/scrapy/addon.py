@@ -47,10 +47,10 @@ SHARD_COMPONENTS = (
 
 
 class Addon:
-    """Puts middlewares and extensions into their places, and the stats into Scrapy's periodic log."""
+    """Puts middlewares and extensions into their places."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Called by Scrapy.  A project that has given them other places, or has its own periodic log, keeps those."""
+        """Called by Scrapy.  A project that has given them other places keeps those."""
         from dedup.scrapy.settings import asks_for, is_sharded
         from dedup.scrapy.workers.queues import warn_of_queue
 
@@ -62,9 +62,6 @@ class Addon:
         for component in COMPONENTS:
             _place(settings, *component)
         warn_of_queue(settings)
-        if not settings.get("PERIODIC_LOG_STATS"):
-            settings.set("PERIODIC_LOG_STATS", {"include": ["dedup/"]}, priority="addon")
-            _place(settings, "EXTENSIONS", "scrapy.extensions.periodic_log.PeriodicLog", 0)
 
 
 def _place(settings: BaseSettings, name: str, path: str, order: int) -> None:

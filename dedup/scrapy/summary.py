@@ -1,7 +1,7 @@
 """The summary of a crawl: what the filter did, in a few lines for people."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dedup.printing import many
@@ -67,6 +67,8 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
     if count("crowded"):
         yield f"  crowded   {count('crowded'):,} of the kept pages resemble more pages than could be compared"
     yield f"  dropped   {many(count('dropped'), 'near-duplicate')}"
+    if doubts := list(_doubts(count)):
+        yield f"  doubtful  {'; '.join(doubts)}"
     if harvested := count("links/harvested"):
         yield f"  led on    {many(harvested, 'near-duplicate')}; those of their links that promised new content were followed"
     elif count("links_not_followed"):
@@ -112,9 +114,17 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
     if trap := stats.get("dedup/trap"):
         yield f"  TRAP?     {trap}"
-    yield f"  drop log  {log or 'none'}"
+    yield f"  drop log  {log if log and count('duplicate') else 'none'}"
     if log and count("duplicate"):
         yield f"  to see    {scrapy} duplicates {shlex.quote(log)} --html report.html"
+
+
+def _doubts(count: Callable[[str], int]) -> Iterator[str]:
+    """What speaks against some of the drops."""
+    if few := count("dropped/few_own"):
+        yield f"{few:,} of them share less than half of what is their own with the kept page"
+    if elsewhere := count("dropped/elsewhere"):
+        yield f"{elsewhere:,} rest on pages that another crawl has handed over"
 
 
 def _were(count: int, noun: str) -> str:

@@ -42,7 +42,9 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
         raise error.renamed(lambda name: "--" + name.replace("_", "-")) from None
     find, missing = _logs(args, settings)
     if missing and not opts.follow:
-        raise SettingsError(f"no drop log: {missing}, and no such file is here; crawl, or name another LOG")
+        raise SettingsError(
+            f"no drop log: {missing}, and no such file is here; a crawl without near-duplicates leaves none; crawl, or name another LOG"
+        )
     if opts.csv:
         print(text.CSV_HEADING)
     form = text.as_json if opts.json else text.as_csv if opts.csv else text.as_line

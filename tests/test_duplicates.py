@@ -86,7 +86,7 @@ drops  links  hosts  kept page
 CLUSTERS = """\
 4 near-duplicates of http://a.example/p
   seen      2026-11-20 23:59:59 to 2026-11-21 11:00:00 UTC
-  new       at most 10 shingles of their own that the kept page has not
+  new       at most 10 shingles of their own that the kept page lacks
   hosts     3 b.example
             1 www.b.example:8000
   patterns  3 http://b.example/p?id=*
@@ -94,7 +94,7 @@ CLUSTERS = """\
 
 1 near-duplicate of http://a.example/new
   seen      2026-11-21 10:00:00 UTC
-  new       at most 10 shingles of their own that the kept page has not
+  new       at most 10 shingles of their own that the kept page lacks
   hosts     1 a.example
   patterns  1 http://a.example/old/*
 

@@ -153,7 +153,7 @@ def test_a_method_with_bands_is_evaluated_by_resemblance(collection: Path, redis
         f"DEDUP_INDEX=unix://{redis_socket}",
     )
     done = evaluate(collection, "--root", collection.parent, "--through-index", *options)
-    assert "17 bands of 5 min-hashes, of which one is shared with a probability of" in done
+    assert "17 bands of 5 min-hashes, and the probability that two pages share one or more:" in done
     assert "the same verdicts" in done
     rows = [line.lstrip("* ").split() for line in done.splitlines()]
     thresholds = [float(row[1]) for row in rows if row and row[0] == "6"]  # k, which is of no account

@@ -56,7 +56,7 @@ def test_a_wish_that_can_not_be_granted_is_told_once_and_not_heeded(crawl: Run) 
     done = crawl(TREE, asking("Mark"))
     assert done.dropped == ["/b", "/deep-b"]
     told = [m.getMessage() for m in done.messages if "meta['dedup']" in m.getMessage()]
-    assert told == ["meta['dedup'] is 'Mark', and is not heeded; allowed: False, 'drop', 'nofollow', 'mark'"]
+    assert told == ["meta['dedup'] is 'Mark', which is ignored; allowed: False, 'drop', 'nofollow', 'mark'"]
 
 
 def test_nothing_is_dropped_that_is_not_deep_enough(crawl: Run) -> None:
@@ -106,7 +106,7 @@ def test_the_log_tells_canonical_urls_and_how_often_they_agree_with_the_verdict(
         "on 1 that of a third page\n"
     ) in text
     shown = scrapy("duplicates", tmp_path / "duplicates.jsonl").stdout
-    assert "2 of 3 that name a canonical URL, that of the kept page or their own, name that" in shown
+    assert "2 of 3 whose canonical URL is the kept page's or their own name the kept page's" in shown
 
 
 @pytest.mark.parametrize("href", ["", "javascript:alert(1)", "/" + "x" * 3_000, "ftp://a/b"])

@@ -56,7 +56,7 @@ class NearDuplicateMiddleware(Component):
     def __init__(self, crawler: Crawler) -> None:
         """Everything is opened when the spider is."""
         if is_tried_out(crawler.spider):
-            raise NotConfigured("scrapy check, shell, fetch and parse are not to write to the index")
+            raise NotConfigured("scrapy check, shell, fetch and parse must not write to the index")
         super().__init__(crawler)
         self.filter: Filter | None = None  # while the spider is open
         self.settings = CrawlSettings()

@@ -162,8 +162,8 @@ def unheard_shard(spider: Spider, settings: BaseSettings) -> str:
     with suppress(SettingsError):
         setting = f"{_spell('shard')}={Shard.read(shard)}"
         return (
-            f"The spider {spider.name} crawls all hosts, as shard={shard} is an argument, and no setting: to crawl one shard "
-            f"of them, start it with -s {setting}"
+            f"The spider {spider.name} crawls all hosts, since shard={shard} is an argument of the spider, and not a setting: to "
+            f"crawl one shard of them, start it with -s {setting}"
         )
     return ""
 

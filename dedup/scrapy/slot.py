@@ -63,5 +63,5 @@ def _before(listener: Callable[[Any], None], method: Callable[[Any], Any], argum
     try:
         listener(argument)
     except Exception:
-        logger.exception("An error in the filter, which the engine goes on without")
+        logger.exception("An error in the filter; the engine goes on without it")
     return method(argument)

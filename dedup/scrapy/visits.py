@@ -154,7 +154,7 @@ def asked(request: Request) -> Action | None:
 @lru_cache(maxsize=100)  # so it is said once
 def _warn(wanted: str) -> None:
     allowed = ", ".join(map(repr, (False, *get_args(Action))))
-    logger.warning("meta['dedup'] is %s, and is not heeded; allowed: %s", wanted, allowed)
+    logger.warning("meta['dedup'] is %s, which is ignored; allowed: %s", wanted, allowed)
 
 
 def read_response(response: Response, detector: Detector) -> Page:

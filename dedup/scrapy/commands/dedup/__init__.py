@@ -18,9 +18,9 @@ class Command(base.Command):
     summary = "Drop the near-duplicates of archives: WARC, JSON Lines, Parquet, folders of HTML"
     description = (
         "INPUT is a WARC file, JSON Lines (either may be compressed by gzip) or Parquet with the fields html or text, "
-        "and url and fetched if there are any, a folder of HTML files, or - for the standard input. Of pages alike, "
-        "the one that was fetched first is kept, then the one of the least URL. Whatever ends a run that writes to a "
-        "file, the same command goes on from there."
+        "and url and fetched if there are any, a folder of HTML files, or - for the standard input. Of pages "
+        "that are alike, the one that was fetched first is kept, or else the one of the least URL. If a run that writes "
+        "to a file is interrupted, the same command goes on where it stopped."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -34,17 +34,17 @@ class Command(base.Command):
         add("-o", dest="kept", default="", metavar="FILE", help=kept)
         add("--duplicates", default="", metavar="FILE", help="write the drop log, as a crawl does")
         joined = (
-            "join this index of a crawl, file:PATH or redis://HOST:PORT/DB: what is in it is dropped, and what is kept "
-            "is filed in it at the end"
+            "use this index of a crawl, too, file:PATH or redis://HOST:PORT/DB: pages like those in it are dropped, and "
+            "the pages that are kept are filed in it at the end"
         )
         add("--index", default="", metavar="ADDRESS", help=joined)
         whose = "with --index: the index of this spider; only needed where several spiders share a Redis"
         add("--spider", default="", metavar="NAME", help=whose)
-        read = "processes that read pages (default: one a core)"
+        read = "processes that read pages (default: one for each core)"
         add("--workers", type=int, default=0, metavar="N", help=read)
         engine = "what reads and judges: this machine, or spark, with the extra spark and Java 17"
         add("--engine", choices=("local", "spark"), default="local", help=engine)
-        where = "with --engine spark: where Spark is if it is not local[*], this machine"
+        where = "with --engine spark: the address of Spark (default: local[*], this machine)"
         add("--master", default="", metavar="MASTER", help=where)
 
     def work(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> int:

@@ -25,10 +25,10 @@ DAMAGE = {
     "cut_off": "cut off",
     "head": "without a type or a length that is a number",
     "large": "too long",
-    "length": "of another length than it says",
-    "no_json": "no object in JSON",
-    "no_record": "no record of WARC",
-    "packed": "damaged in its compression",
+    "length": "shorter or longer than stated",
+    "no_json": "no JSON object",
+    "no_record": "no WARC record",
+    "packed": "damaged, and can't be unpacked",
     "unreadable": "not readable",
 }
 OTHERS = {
@@ -36,7 +36,7 @@ OTHERS = {
     "name": "no file that ends with .html, .htm or .xhtml",
     "no_page": "without html or text",
     "no_url": "without a URL",
-    "not_http": "no HTTP",
+    "not_http": "no HTTP response",
 }
 
 

@@ -95,8 +95,8 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
     if total.agrees or total.differs:
         told = total.agrees + total.differs
         print(
-            f"  {'the site':12}  {total.agrees:,} of {told:,} that name a canonical URL, that of the kept page or their "
-            f"own, name that of the kept page ({total.agrees / told:.0%})"
+            f"  {'the site':12}  {total.agrees:,} of {told:,} whose canonical URL is the kept page's or their own name the "
+            f"kept page's ({total.agrees / told:.0%})"
         )
     wide = max(20, screen().width - 30)
     hosts = (
@@ -135,7 +135,7 @@ def print_clusters(drops: Drops, as_objects: bool) -> None:
         print(f"  {'seen':8}  {_span(cluster.first, cluster.last)}")
         if cluster.new is not None:
             print(
-                f"  {'new':8}  at most {many(cluster.new, 'shingle')} of their own that the kept page has not"
+                f"  {'new':8}  at most {many(cluster.new, 'shingle')} of their own that the kept page lacks"
             )
         for name, groups in parts.items():
             for at, (part, count) in enumerate(islice(groups, PARTS)):

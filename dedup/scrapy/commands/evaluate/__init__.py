@@ -18,8 +18,8 @@ class Command(base.Command):
     arguments = "[options] INPUT"
     summary = "Measure precision and recall of the near-duplicate filter"
     description = (
-        "INPUT is a file of labelled pairs: .jsonl or .csv with the fields a, b and label, of which a and b are a path, "
-        "URL, HTML or text each. With --from-log, it is the drop log of a crawl with DEDUP_ACTION=mark. The thresholds "
+        "INPUT is a file of labelled pairs: .jsonl or .csv with the fields a, b and label; a and b are each a path, a URL, "
+        "HTML or text. With --from-log, it is the drop log of a crawl with DEDUP_ACTION=mark. The thresholds "
         "are the project's settings: vary them by -s."
     )
 

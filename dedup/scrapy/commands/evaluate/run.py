@@ -45,6 +45,6 @@ def thresholds(detector: Detector) -> list[tuple[int, float]]:
     chances = list(map(detector.finder.probability, curve))
     if None in chances:
         return [(k, r) for r in sorted({0.0, detector.min_resemblance}) for k in range(1, 11)]
-    print(f"{detector.finder}, of which one is shared with a probability of")
+    print(f"{detector.finder}, and the probability that two pages share one or more:")
     print_table(["resemblance", *map(str, curve)], [["", *chances]], gap=False, starred=lambda row: False)
     return [(detector.max_distance, r) for r in sorted({*curve, 0.0, detector.min_resemblance})]

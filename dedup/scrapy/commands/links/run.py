@@ -71,8 +71,8 @@ def print_explanation(links: Links, url: str, *, as_json: bool) -> None:
         return
     what = "would be parked" if doubt else "would be downloaded"
     print(
-        f"{inert(url)}\n{what}: {rate:.1%} of the downloads like it are expected to be new, "
-        f"{links.settings.min_yield:.1%} are asked for"
+        f"{inert(url)}\n{what}: {rate:.1%} of the downloads like it are expected to be new; "
+        f"{links.settings.min_yield:.1%} is enough"
     )
     rows = [
         (f"{count.judged:,.0f}", f"{count.new:,.1f}", tail, inert(group)) for group, tail, count in evidence

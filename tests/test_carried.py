@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Field, Item, Request, Selector, Spider
 from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
 
 from dedup import Detector, open_index
 from dedup.filter import Counts
@@ -89,6 +92,62 @@ def test_copies_whose_requests_carry_equal_data_are_dropped(crawl: Run) -> None:
     assert crawl(SHOPS, Alike, DEDUP_MAX_CLUSTER=0).figures["new"] == 2 * STORES + 1
 
 
+class ByRules(CrawlSpider):
+    """Makes an item of what is below /item, and only follows other links."""
+
+    name = "rules"
+    rules = (Rule(LinkExtractor(allow=r"/item/\d$"), "note"), Rule(LinkExtractor()))
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.start_urls = [url]
+
+    def note(self, response: Any) -> dict[str, str]:
+        return {"path": response.url.rpartition("/")[2]}
+
+
+class TwoKinds(Walker):
+    """Makes an item of another kind where a link says so."""
+
+    def parse(self, response: Any) -> Iterator[Any]:
+        for link in self.links(response):
+            yield self.request(link, callback=self.short if "short" in link else self.long)
+
+    def short(self, response: Any) -> dict[str, str]:
+        return {"path": self.path(response)[6:7]}
+
+    def long(self, response: Any) -> dict[str, str]:
+        return self.short(response)
+
+
+class Bound(Walker):
+    """Hands data over in a callback that is made for it."""
+
+    def parse(self, response: Any) -> Iterator[Any]:
+        for link in self.links(response):
+            path = link[6:7]
+            made = (
+                partial(self.item, path=path) if "short" in link else lambda _, path=path: self.item(_, path)
+            )
+            yield self.request(link, callback=made)
+
+    def item(self, response: Any, path: str) -> dict[str, str]:
+        return {"path": path}
+
+
+@pytest.mark.parametrize(("spider", "items"), [(ByRules, 9), (TwoKinds, 18), (Bound, 18)])
+def test_a_page_that_another_callback_was_handed_is_no_near_duplicate(
+    crawl: Run, spider: type[Spider], items: int
+) -> None:
+    paths = [f"/item/{n}" for n in range(9)]
+    pages = {"/": page("items", *(f"{path}?short" for path in paths), *paths)}
+    for path in paths:
+        pages |= {path: page(path), path + "?short": page(path)}
+    done = crawl(pages, spider)
+    assert sorted(item["path"] for item in done.items) == sorted("012345678" * (items // 9))
+    assert done.mishaps == []
+
+
 # --- Indexes ----------------------------------------------------------------------------------------
 
 
@@ -156,6 +215,29 @@ def test_what_says_how_a_page_is_fetched_is_nothing_that_its_request_carries() -
     assert number(meta={"item": 1}) != number(cb_kwargs={"item": 1})
     assert number(meta={"item": 1, "depth": 2}) == number(meta={"depth": 3, "item": 1})
     assert not is_known(3)
+
+
+def test_the_callback_and_what_it_holds_are_part_of_what_a_request_carries() -> None:
+    one, other = Shopper("http://a.org"), Shopper("http://a.org")
+    assert number(callback=one.parse) == number() == 0
+    assert number(callback=one.note) == number(callback=other.note) != 0
+    assert number(callback=one.note) != number(callback=one.links)
+    assert number(callback=partial(one.note, item=1)) == number(callback=partial(other.note, item=1))
+    assert number(callback=partial(one.note, item=1)) != number(callback=partial(one.note, item=2))
+    made = [lambda response, n=n: one.path(response) * n for n in (1, 1, 2)]
+    assert number(callback=made[0]) == number(callback=made[1]) != number(callback=made[2])
+    assert number(callback=Hostile()) != number(callback=Hostile())
+    assert Carried(Counts(), ["callback"]).number(Request("http://a.org/", one.note)) == 0
+
+
+def test_rules_that_hand_over_other_data_are_told_apart() -> None:
+    def of_rules(*rules: Rule) -> list[int]:
+        spider = type("Ruled", (ByRules,), {"rules": rules})("http://a.org")
+        return [number(callback=spider._callback, meta={"rule": n}) for n in range(len(rules))]
+
+    assert of_rules(Rule(LinkExtractor())) == [0]
+    assert len({*of_rules(Rule(callback="note"), Rule(callback="note", follow=True), Rule())}) == 3
+    assert len({*of_rules(*(Rule(callback="note", cb_kwargs={"kind": n}) for n in (1, 1, 2)))}) == 2
 
 
 def test_what_can_not_be_looked_through_is_equal_to_nothing() -> None:
@@ -246,6 +328,9 @@ def test_equal_values_have_equal_digests_and_others_have_not() -> None:
 
 
 class Hostile:
+    def __call__(self, response: Any) -> None:
+        """A callback with a state that nobody knows."""
+
     @property
     def __dataclass_fields__(self) -> Any:
         raise RuntimeError("none of your business")

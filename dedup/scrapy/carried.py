@@ -1,7 +1,7 @@
 """What a request carries to its callback: ``cb_kwargs``, and the keys of ``meta`` that no framework puts there.
 
-A callback that is handed a half-made item makes another item of the same page for each.  So pages are compared only
-where their requests carried equal data.
+A callback that is handed a half-made item makes another item of the same page for each, and so does another callback.
+So pages are compared only where their requests carried equal data to the same callback.
 """
 
 from collections import defaultdict
@@ -14,6 +14,7 @@ from scrapy import Request
 from dedup.filter import Stats
 from dedup.filter.stats import count
 from dedup.printing import inert
+from dedup.scrapy.callbacks import callback_of
 from dedup.scrapy.digests import digest
 
 __all__ = ["Carried"]
@@ -105,14 +106,18 @@ class Carried:
         self._by_key = defaultdict[str, set[int]](set)
 
     def number(self, request: Request) -> int:
-        """A number that requests share if what they carry is equal, here and in other processes; 0 if it is nothing.
+        """A number that requests share if they carry equal data to one callback, here and in other processes.
 
-        What can't be looked through, such as a response, or is very large, is equal to nothing.
+        It is 0 if they carry nothing to the default callback.  What can't be looked through, such as a response, or is
+        very large, is equal to nothing.
         """
+        callback, held = ("", []) if "callback" in self._ignored else callback_of(request)
         found = dict(self._numbers(request))
+        if held:
+            found["the callback"] = digest(held)
         if not found:
-            return 0
-        number = 0 if None in found.values() else digest(found) or 0
+            return (digest(callback) or 0) if callback else 0
+        number = 0 if None in found.values() else digest((callback, found)) or 0
         number = number or randbits(63) + 1
         count(self._stats, "carries")
         _note(self._values, number)

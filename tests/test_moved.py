@@ -89,3 +89,36 @@ def test_what_was_met_nowhere_else_and_what_is_wrong_is_said(log: Path, tmp_path
         f"index: LOG is '{tmp_path}/no.jsonl', and no such file is here\n",
     )
     assert scrapy("index", "stolen", OLD).returncode == 2
+
+
+def test_why_says_what_became_of_a_page(log: Path, tmp_path: Path) -> None:
+    address, page = f"file:{tmp_path}/index.sqlite", "<p>" + " ".join(f"word{n}" for n in range(100))
+
+    async def keep() -> str:
+        async with open_index(address, Detector()) as index:
+            for url in (OLD, "http://pending.example/"):
+                await index.claim(fingerprint(Request(url)).hex(), url, Detector().fingerprint(page + url))
+            await index.confirm(fingerprint(Request(OLD)).hex())
+            return index.run
+
+    run = asyncio.run(keep())
+    where = ("-s", f"DEDUP_INDEX={address}")
+    done = scrapy("index", "why", NEW, log, *where)
+    assert (done.returncode, done.stderr) == (0, "")
+    url, filed, first, kept, last, _ = done.stdout.splitlines()
+    assert (url, filed) == (NEW, "  in the index: not among its pages")
+    evidence = "drop: rule simhash, distance 1, resemblance 0.90; a near-duplicate of"
+    assert (first, last) == (f"  2026-11-03 10:00:00 {evidence}", f"  2026-11-09 10:00:00 {evidence}")
+    assert kept.startswith(f"    {OLD}: kept, and handed over; filed 20")
+    assert kept.endswith(f" by run {run}")
+    done = scrapy("index", "why", OLD, log, *where)
+    assert done.stdout.splitlines()[1].endswith(f" by run {run}")
+    assert done.stdout.splitlines()[2] == "  in 1 drop log: never dropped"
+    assert scrapy("index", "why", "http://unknown.example/", log, *where).returncode == 1
+
+
+def test_the_drops_of_one_page_are_chosen_by_its_url(log: Path) -> None:
+    done = scrapy("duplicates", "--url", NEW, "--json", log)
+    assert [json.loads(line)["time"] for line in done.stdout.splitlines()] == [
+        f"2026-11-0{day}T10:00:00.000+00:00" for day in (3, 9)
+    ]

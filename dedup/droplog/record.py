@@ -263,6 +263,7 @@ class Filter:
     min_distance: int = 0  #: bits
     max_resemblance: float = 1.0
     since: str = ""  #: a time, as `moment` gives it
+    url: str = ""  #: of the dropped page
 
     def __post_init__(self) -> None:
         check("min_distance", self.min_distance, Number(0, 64))
@@ -275,6 +276,7 @@ class Filter:
             and record["resemblance"] <= self.max_resemblance
             and record["time"] >= self.since
             and self.of in ("", record["duplicate_of"])
+            and self.url in ("", record["url"])
             and (not self.host or self._is_at(host(record["url"])))
         )
 

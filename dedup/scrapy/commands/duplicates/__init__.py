@@ -28,6 +28,7 @@ class Command(base.Command):
         group = parser.add_argument_group("Conditions, all of which must hold")
         only = group.add_argument
         only("--host", default="", help="dropped pages of this host and its subdomains")
+        only("--url", default="", metavar="URL", help="this dropped page")
         only("--of", default="", metavar="URL", help="near-duplicates of this kept page")
         only("--min-distance", type=int, default=0, metavar="BITS", help="pages at least this far apart")
         most = "pages at most this much alike, 0 to 1"

@@ -62,6 +62,7 @@ def _in_words(wanted: Filter) -> str:
     """What a filter asks of a record."""
     conditions = (
         (wanted.host, f"the host {wanted.host}"),
+        (wanted.url, f"the dropped page {wanted.url}"),
         (wanted.of, f"the kept page {wanted.of}"),
         (wanted.min_distance, f"a distance of at least {wanted.min_distance}"),
         (wanted.max_resemblance < 1, f"a resemblance of at most {wanted.max_resemblance:g}"),

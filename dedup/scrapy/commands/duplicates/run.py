@@ -37,7 +37,7 @@ def run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
 def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader: Reader) -> None:
     try:
         since = moment(opts.since) if opts.since else ""
-        wanted = Filter(opts.host, opts.of, opts.min_distance, opts.max_resemblance, since)
+        wanted = Filter(opts.host, opts.of, opts.min_distance, opts.max_resemblance, since, opts.url)
     except SettingsError as error:
         raise error.renamed(lambda name: "--" + name.replace("_", "-")) from None
     find, missing = _logs(args, settings)

@@ -22,6 +22,7 @@ VERBS: dict[str, tuple[str, range, tuple[str, ...]]] = {
     "export": ("FILE|-", range(1, 2), ()),
     "import": ("FILE|-", range(1, 2), ()),
     "moved": ("URL [LOG ...]", range(1, sys.maxsize), ()),
+    "why": ("URL [LOG ...]", range(1, sys.maxsize), ()),
     "plan": (
         "--pages N [--recall R] [--memory BYTES] [--rate R]",
         range(1),
@@ -42,11 +43,13 @@ HELP = {
     "moved": "shows the other URLs at which the content of URL was met, with the first and the last time; the one "
     "that was seen last comes first. It asks the index and the drop logs (without LOG, those that the project's "
     "DEDUP_LOG names).",
+    "why": "shows what became of the page at URL: whether the index has it, since when and by which run, and each time that "
+    "it was dropped, with the rule, the evidence and the kept page. It asks the index and the drop logs, as moved does.",
     "plan": "says what an index of N pages would take in a file and in Redis: tables, memory, disk, machines, and CPU. It "
     "needs no index, only the settings.",
 }
 EXIT_STATUS = (
-    "0: all is well. 1: moved found no other URL, or import left out a torn last line. 2: the usage or a setting is "
+    "0: all is well. 1: moved found no other URL, why found nothing, or import left out a torn last line. 2: the usage or a setting is "
     "wrong. 3: there is no index, or it can't be reached. 4: it was built with other parameters, or is not an index of "
     "this library. 5: it is damaged. 6: another process is using it."
 )
@@ -56,7 +59,7 @@ class Command(base.Command):
     """The exit status is one of `EXIT_STATUS`."""
 
     name = "index"
-    arguments = "info | check | forget | export | import | moved | plan [arguments] [options]"
+    arguments = "info | check | forget | export | import | moved | why | plan [arguments] [options]"
     summary = "Look after the index of kept pages: show, check, forget, export, import, plan"
     description = (
         "Later pages are compared with the kept pages in the index. It is the one that the project's settings "

@@ -60,7 +60,7 @@ def _work(
     verb: str, rest: list[str], opts: argparse.Namespace, options: Options
 ) -> Coroutine[None, None, int]:
     index = options.index
-    if not index.persistent and verb != "moved":
+    if not index.persistent and verb not in ("moved", "why"):
         raise SettingsError(
             "DEDUP_INDEX is 'memory:', which ends with its crawl; allowed here: file:PATH, redis://HOST:PORT/DB"
         )
@@ -80,6 +80,10 @@ def _work(
         from dedup.scrapy.commands.index.moved import print_places
 
         return print_places(options, rest[0], list(map(Path, rest[1:])))
+    if verb == "why":
+        from dedup.scrapy.commands.index.why import print_reasons
+
+        return print_reasons(options, rest[0], list(map(Path, rest[1:])))
     from dedup.scrapy.commands.index.exchange import export_pages, import_pages
 
     return export_pages(index, rest[0]) if verb == "export" else import_pages(index, rest[0])

@@ -1,0 +1,84 @@
+"""`scrapy index why URL`: what became of a page, and why, by the index and the drop logs."""
+
+from pathlib import Path
+
+from dedup.droplog.reader import Reader, find_logs
+from dedup.droplog.record import Filter, Record
+from dedup.errors import SettingsError
+from dedup.index import Index
+from dedup.index.entry import storable_id, storable_url
+from dedup.index.lifecycle import State
+from dedup.index.survey import StoredPage
+from dedup.printing import clock, inert, many
+from dedup.scrapy.commands.index.access import WIDTH, page_id
+from dedup.scrapy.commands.terminal import counting
+from dedup.scrapy.settings import Options
+
+__all__ = ["print_reasons"]
+
+#: What is said of a page in a state.
+STATES = {
+    State.DONE: "kept, and handed over",
+    State.PENDING: "kept by a crawl that is still at work on it",
+    State.DEAD: "kept by a crawl that died before it was handed over, so it counts as new",
+}
+
+
+async def print_reasons(options: Options, url: str, logs: list[Path]) -> int:
+    """Prints what is known of a URL: its state and its run, and each drop with its evidence and the kept page.
+
+    Returns the exit status: 0, or 1 if nothing is known.
+    """
+    for log in logs:
+        if not log.is_file():
+            raise SettingsError(f"LOG is '{log}', and no such file is here")
+    paths = logs or (find_logs(options.crawl.log) if options.crawl.log else [])
+    drops = list(filter(Filter(url=url).passes, Reader().read(paths)))
+    urls = [url, *dict.fromkeys(drop["duplicate_of"] for drop in drops)]
+    filed = await _filed(options.index, urls)
+    print(inert(url, WIDTH))
+    print(f"  in the index: {_told(filed.get(url))}")
+    for drop in drops:
+        print(f"  {_evidence(drop)}")
+        of = drop["duplicate_of"]
+        print(f"    {inert(of, WIDTH)}: {_told(filed.get(of))}")
+    if not drops:
+        print(f"  in {many(len(paths), 'drop log')}: never dropped")
+    return 0 if drops or url in filed else 1
+
+
+def _told(found: StoredPage | None) -> str:
+    if found is None or found.entry is None:
+        return "not among its pages"
+    return f"{STATES[found.state]}; filed {clock(found.entry.filed, seconds=True)} by run {found.entry.run}"
+
+
+def _evidence(drop: Record) -> str:
+    parts = [f"rule {inert(drop['rule'], 40)}", f"distance {drop['distance']}"]
+    parts.append(f"resemblance {drop['resemblance']:.2f}")
+    if (own := drop.get("own")) is not None and (new := drop.get("new")) is not None:
+        parts.append(f"{new:,} of {own:,} own shingles new")
+    return f"{clock(drop['time'], seconds=True)} {drop['action']}: {', '.join(parts)}; a near-duplicate of"
+
+
+async def _filed(index: Index, urls: list[str]) -> dict[str, StoredPage]:
+    """The pages at some URLs, as the index has them."""
+    try:
+        survey = await index.survey() if index.persistent else None
+        if survey is None:
+            return {}
+        ids = {storable_id(page_id(url)): url for url in urls} | {storable_url(url): url for url in urls}
+        found: dict[str, StoredPage] = {}
+        try:
+            with counting("Reading", await survey.count()) as advance:
+                async for page in survey.pages():
+                    advance()
+                    if page.entry is None:
+                        continue
+                    if (url := ids.get(page.entry.page_id) or ids.get(page.entry.url)) is not None:
+                        found[url] = page
+        finally:
+            await survey.close()
+        return found
+    finally:
+        await index.close()

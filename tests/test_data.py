@@ -1,6 +1,7 @@
-"""Data in scripts: which of it is read, what it does to fingerprints, and pages that are nothing without it."""
+"""Data in scripts and attributes: which of it is read, what it does to fingerprints, and pages that are nothing without it."""
 
 import asyncio
+import base64
 import json
 import random
 import re
@@ -88,12 +89,23 @@ def test_what_the_app_router_of_next_pushes_is_read() -> None:
     assert found[-3:] == ["children", "brass", "lamp"]
 
 
+#: Texts that are longer than any nonce.
+PACKED = [base64.b64encode(words(number, 20).encode()).decode() for number in (1, 2)]
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         ("<script>draw(a)</script>", "<script>draw(b)</script>"),
         ("<script>x = {a: f(1)}</script>", "<script>x = {a: f(2)}</script>"),
         ("<script>d = atob('QnJhc3MgbGFtcA')</script>", "<script>d = atob('QnJhc3MgbGFtcB')</script>"),
+        (f"<script>d = '{PACKED[0]}'</script>", f"<script>d = '{PACKED[1]}'</script>"),
+        (script({"image": PACKED[0]}), script({"image": PACKED[1]})),
+        (f"<p data-x={PACKED[0]}>", f"<p data-x={PACKED[1]}>"),
+        (
+            "<script>document.write('<img src=/a>')</script>",
+            "<script>document.write('<img src=/b>')</script>",
+        ),
         ("<style>p::after { content: 'a' }</style>", "<style>p::after { content: 'b' }</style>"),
         ("<p style='background: url(/a.png)'>", "<p style='background: url(/b.png)'>"),
         ("<img src='data:image/png;base64,AAAA'>", "<img src='data:image/png;base64,AAAB'>"),

@@ -357,7 +357,7 @@ def test_data_in_scripts_is_a_block_of_its_own(tmp_path: Path, opened: Open) -> 
     page.locator("details.cluster button").first.click()
     expect(page.locator("#differences > .note")).to_contain_text("All of them are equal.")
     data = page.locator("#differences section")
-    assert data.locator("h3").inner_text() == "Data in scripts"
+    assert data.locator("h3").inner_text() == "Data in scripts and attributes"
     expect(data.locator(".note")).to_contain_text("They differ in 1 place.")
     sides = [data.locator(f"td[data-page={side}]").text_content() for side in ("kept", "dropped")]
     assert [str(side).split() for side in sides] == [

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from dedup.page.ids import is_opaque
 from dedup.page.literals import UNWRITTEN, read_literals
-from dedup.page.nonces import Looks, is_nonce, nonces_of, without_nonces
+from dedup.page.nonces import MAX_NONCE, Looks, is_nonce, nonces_of, without_nonces
 from dedup.page.words import split_tokens
 
 __all__ = ["MAX_DATA", "is_digest", "read_data", "read_json"]
@@ -175,7 +175,7 @@ class _Data:
             elif first == "/" or text.startswith("http"):
                 self._add_leaf(text, nonces_of(key))
             elif not is_nonce(text, nonces_of(key)):
-                plain.append(text if len(text) <= MAX_STRING else self._cut(text))
+                plain.append(self._readable(text))
         self._tokens += split_tokens(" ".join(plain).replace("/", " "))
 
     def add(self, data: Any) -> bool:
@@ -214,15 +214,19 @@ class _Data:
         if len(self._tokens) > self._most:
             self.rest(value)
             return
-        if "<" in value:
+        if "<" in value and (tags := _TAG.findall(value)):
+            self.rest(without_nonces(" ".join(tags)))
             value = _TAG.sub(" ", value)
-        self._tokens += split_tokens(
-            (value if len(value) <= MAX_STRING else self._cut(value)).replace("/", " ")
-        )
+        self._tokens += split_tokens(self._readable(value).replace("/", " "))
 
-    def _cut(self, text: str) -> str:
-        self.rest(text[MAX_STRING:])
-        return text[:MAX_STRING]
+    def _readable(self, text: str) -> str:
+        """What of a text is read word by word."""
+        if len(text) <= MAX_NONCE:
+            return text
+        most = 0 if text.isascii() and len(text.split(None, 1)) == 1 else MAX_STRING  # packed
+        if len(text) > most:
+            self.rest(text[most:])
+        return text[:most]
 
 
 def _read_program(text: str) -> tuple[tuple[Any, ...], str]:

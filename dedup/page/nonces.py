@@ -10,7 +10,10 @@ from functools import lru_cache
 
 from dedup.page.ids import is_opaque
 
-__all__ = ["Looks", "is_nonce", "nonces_of", "without_nonces"]
+__all__ = ["MAX_NONCE", "Looks", "is_nonce", "nonces_of", "without_nonces"]
+
+#: Characters of the longest nonce whose key says nothing of it; longer ones are data that is packed, such as an image.
+MAX_NONCE = 160
 
 #: Tells whether a value looks like a nonce; None: no value does.
 Looks = Callable[[str], re.Match[str] | None] | None
@@ -63,7 +66,11 @@ _ID = re.compile(r"[\w+-]{10,}={0,2}", re.ASCII)
 
 def is_nonce(value: str, looks: Looks) -> bool:
     """Whether a value looks like a nonce, whatever its key, or by what `nonces_of` says of its key."""
-    return is_opaque(value) or (looks is not None and looks(value) is not None)
+    return _is_id(value) or (looks is not None and looks(value) is not None)
+
+
+def _is_id(value: str) -> bool:
+    return len(value) <= MAX_NONCE and is_opaque(value)
 
 
 def nonces_of(key: str) -> Looks:
@@ -88,7 +95,7 @@ def without_nonces(program: str) -> str:
     "load('/x.js?v=', {time, size: 9})"
     """
     program = _PAIR.sub(_without_value, program)
-    return " ".join(_ID.sub(lambda found: "" if is_opaque(found[0]) else found[0], program).split())
+    return " ".join(_ID.sub(lambda found: "" if _is_id(found[0]) else found[0], program).split())
 
 
 def _without_value(pair: re.Match[str]) -> str:

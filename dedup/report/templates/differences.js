@@ -162,7 +162,7 @@ function compare(pair, data) {
     if (keptData || dataEdits.length) {
       const inData = differenceTable("Words of data", keptData, [], [], dataEdits);
       count += inData.count;
-      place.append(element("section", { class: "data" }, element("h3", {}, "Data in scripts"),
+      place.append(element("section", { class: "data" }, element("h3", {}, "Data in scripts and attributes"),
         element("p", { class: "note" }, dataNote(inData.count)), inData.shown));
     }
   }

@@ -105,6 +105,7 @@ def test_a_right_that_is_missing_is_named(
             asyncio.run(use(address))
         except IndexUnavailableError as error:
             assert re.search(rf"lacks the right [^;]*{re.escape(right)}\b", str(error))  # noqa: PT017
+            assert not re.search(r"\n|secret", str(error))  # noqa: PT017
             needed += 1
         server.client.flushall()
     assert needed > len(lines[-1].split()) / 2

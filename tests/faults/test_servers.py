@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError
+from dedup.errors import IndexMismatchError, IndexUnavailableError
 from dedup.index import Index, open_index
-from tests.faults.test_access import LEAST
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.redis import Line, Server, running_server
@@ -153,20 +152,6 @@ async def test_while_a_foreign_script_keeps_the_server_busy_claims_fail_at_once(
                 client.script_kill()
             await busy
             assert [await said(index, number) for number in (1, 2)] == ["same", "new"]
-
-
-@pytest.mark.parametrize("command", ["+evalsha", "+script|load", "+zadd", "+time", "+hset", "+get"])
-@driven
-async def test_a_user_who_lacks_a_right_is_told_so_in_one_line(server: Server, command: str) -> None:
-    rights = [right for right in LEAST.split() if right != command]
-    server.client.execute_command("ACL", "SETUSER", "crawler", "reset", "on", ">secret", *rights)
-    with pytest.raises(
-        DedupError, match=r"lacks rights that an index needs: .*; docs/reliability.md has"
-    ) as told:
-        async with opened(f"unix://crawler:secret@{server.socket}") as index:
-            await said(index, 1)
-    assert "\n" not in str(told.value)
-    assert "secret" not in str(told.value)
 
 
 # --- Loops, threads, descriptors ---------------------------------------------------------------------

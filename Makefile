@@ -1,5 +1,6 @@
 # make crawl [URL=https://example.org/]   crawls a site; without URL, a demo site on this machine
 # make test [TESTS=...] [SYSTEM=no]       runs the test suite; SYSTEM=no installs no system packages for it
+# make chaos [SEED=0] [BUDGET=60]         random crawls with and without the filter, for so many seconds; what is lost is told
 # make check                              checks lint, format, types and the directions of imports
 # make fast                               compiles what is compiled of the filter; needs a C compiler
 # make plugin                             runs the tests of the add-on on the oldest Scrapy and on the newest
@@ -18,13 +19,16 @@ BIN := $(VENV)/bin
 # Whatever the environment says, what many processes import is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: crawl test check settings fast plugin companions bench docs system clean help
+.PHONY: crawl test chaos check settings fast plugin companions bench docs system clean help
 
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
 
 test: $(VENV)/test $(VENV)/fast system
 	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder $(TESTS)
+
+chaos: $(VENV)/test system
+	$(BIN)/python -m tests.chaos --seed $(or $(SEED),0) --budget $(or $(BUDGET),60)
 
 check: $(VENV)/test
 	$(BIN)/ruff check .

@@ -112,7 +112,8 @@ class Process:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("ascii").splitlines()]
+    """The lines of a file; a drop log is not there if nothing was dropped."""
+    return [json.loads(line) for line in (path.read_text("ascii").splitlines() if path.exists() else [])]
 
 
 def contents(site: Site, paths: Iterable[str]) -> Counter[str]:

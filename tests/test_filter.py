@@ -39,8 +39,9 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Filtering:
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    """What is in the drop log."""
-    return [json.loads(line) for line in (folder / "drops.jsonl").read_text().splitlines()]
+    """What is in the drop log; it is not there if nothing is in it."""
+    log = folder / "drops.jsonl"
+    return [json.loads(line) for line in (log.read_text().splitlines() if log.exists() else [])]
 
 
 # --- What becomes of a page --------------------------------------------------------------------------

@@ -70,15 +70,15 @@ DEDUP_ACTION = "drop"
 # Near-duplicates that are fewer links than this from the start are only logged, and never dropped.  Allowed:
 # a whole number from 0 to 1,000,000,000,000.
 DEDUP_MIN_DEPTH = 0
-# If true, only what is new or has changed since earlier crawls is handed over: of a page that is as it was,
-# the items are left out, and the links are followed all the same.
+# If true, only what is new or has changed since earlier crawls is handed over: the items of an unchanged page
+# are left out, and its links are followed all the same.
 DEDUP_INCREMENTAL = False
 # While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), or it ends
 # ("stop").
 DEDUP_ON_INDEX_FAILURE = "keep"
-# A page may absorb near-duplicates of this many different names, the last parts of their paths, of a host;
-# one that absorbs more looks like a login wall: there is a warning, and what looks like it is kept. 0 allows
-# any number.  Allowed: a whole number from 0 to 1,000,000,000,000.
+# If the near-duplicates of one page have more different names (last parts of their paths) on one host than
+# this, the page is taken for a login wall: a warning is logged, and pages that look like it are kept. 0 turns
+# this off.  Allowed: a whole number from 0 to 1,000,000,000,000.
 DEDUP_MAX_CLUSTER = 5
 # This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link
 # to, this share is fetched at the end and judged: one more download each.  Allowed: a number from 0 to 1.

@@ -80,7 +80,7 @@ class Filter:
         #: What only near-duplicates link to; it is told what the crawl asks for.
         self.unreached = Unreached(self.stats)
         self._sampling: asyncio.Task[None] | None = None
-        #: Whether another crawler fetches anew all that this one would have fetched, and what it has fetched.
+        #: True if another worker has taken over this worker's shard, and crawls all of it again.
         self.has_heir = False
 
     async def judge(self, visit: Visit) -> Outcome:

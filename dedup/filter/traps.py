@@ -3,7 +3,8 @@
 Their own content does not match, so they are kept.  But a site that makes up new adverts, quotes or prices at each
 request never ends, and somebody should be told.
 
-Nor does one where each address that leads nowhere gives a page too short to be judged, with links further down.
+Another endless site answers every address that leads nowhere with a short page, which can't be judged and links one
+level deeper.
 """
 
 import logging

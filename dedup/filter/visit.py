@@ -112,6 +112,6 @@ class Crawl:
     def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
         """A page was dropped for another that failed, or is a wall: it is to be fetched once more.
 
-        If it is not to be ``judged``, nobody will ever know whether the drop was right: it is to be kept, and not given to
-        the filter.
+        If ``judged`` is false, keep the page and do not give it to the filter: it can't be checked any more whether the
+        drop was right.
         """

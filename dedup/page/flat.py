@@ -43,9 +43,9 @@ CODE = frozenset({"script", "style"})
 #: An element of which nothing is read.  No page has it: the names that a parser finds are in lower case.
 IGNORED = "IGNORED"
 #: Attributes that count, each with its mark: "w" for words that are shown or read out; "i" for the URL of what is shown, and
-#: "t" for several, of which the first counts; "h" for that of a link; "v" for a value, "c" for the content of a description,
-#: "o" for the data of an object, "y" for a style that shows an image; "l" for a title, of which those of links mostly say again
-#: what the links say: they are data; "d" for other data, as is every data-*.
+#: "t" for several URLs, the first of which counts; "h" for that of a link; "v" for a value, "c" for the content of a
+#: description, "o" for the data of an object, "y" for a style that shows an image; "l" for a title (titles of links are data,
+#: since they mostly repeat the links); "d" for other data, such as every ``data-*``.
 ATTRIBUTES = {
     **dict.fromkeys(["alt", "alttext", "aria-label", "label", "placeholder", "srcdoc", "summary"], "w"),
     **dict.fromkeys(["src", "poster", "data-src", "data-original", "data-lazy", "data-lazy-src"], "i"),

@@ -78,6 +78,28 @@ STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {
         2_000,
     ),
     "assignments without end": (lambda text: read_data([("", text)]), lambda n: "__a__={" * n, 9_000),
+    **{
+        f"a program of {part}": (
+            lambda text: read_data([("", text)]),
+            lambda n, part=part: f"{next(serial)}{part * n}",
+            size,
+        )  # type: ignore[misc]
+        for part, size in [
+            *(("x=[/*", 20_000), ("x={'", 4_000), ("x=[", 4_000), ('x={"a":1,', 9_000), ("x=[1,2],", 4_000)),
+            *(
+                ("write('a<b ", 9_000),
+                ("JSON.parse('", 9_000),
+                ("timeout_", 20_000),
+                ("time:1;", 4_000),
+                ("x={a:", 4_000),
+            ),
+        ]
+    },
+    "attributes": (
+        lambda text: read_data([("@data-a", each) for each in text.split()]),
+        lambda n: '{"a":["b"]} x-1 /a ' * n,
+        4_000,
+    ),
     "empty mounts": (
         lambda text: is_shell(3, parse(text)),
         lambda n: "<app-root></app-root>" * n + "<p id=app>" * n,

@@ -34,14 +34,15 @@ __all__ = ["MAX_DATA", "is_digest", "read_data", "read_json"]
 
 #: Tokens of data that are looked at one by one, in document order; the rest are in the digest.
 MAX_DATA = 4_000
-#: Characters of a script, and of all scripts of a page, that are looked at: a million take up to .5 s.
+#: Characters of a script, and of all scripts of a page, that are looked at: a million take up to 1 s.
 MAX_SCRIPT, MAX_SCRIPTS = 1_000_000, 2_000_000
 #: Characters of one string that are looked at.
 MAX_STRING = 20_000
 #: Values within values; data that is nested more deeply is not looked at.
 MAX_DEPTH = 100
-#: Characters of programs that are remembered, and how many: most are the same on all pages of a site.
-SHORT, REMEMBERED = 16_384, 256
+#: Characters of programs that are remembered, and how many of the short and of the long ones: most are the same on all
+#: pages of a site, and to read one of 100,000 characters takes 10 ms.
+SHORT, LONG = (32_768, 256), (262_144, 16)
 
 #: Types of scripts that are JSON, beside those whose names say so.
 RULES = frozenset({"importmap", "speculationrules"})
@@ -141,12 +142,12 @@ class _Data:
         before, kind = len(self._tokens), kind.partition(";")[0].strip().lower()
         is_json = kind.endswith("json")
         if kind == "style":
-            self.rest(without_nonces(text))
+            self.rest(text)
         elif is_json or kind in RULES:
             if not self._add_json(text):
                 self.rest(text)
         elif _PROGRAM(kind):
-            values, rest = (_remembered if len(text) <= SHORT else _read_program)(text)
+            values, rest = _read_again(text)
             for value in values:
                 if not self.add(value):
                     rest = text
@@ -240,4 +241,10 @@ def _read_program(text: str) -> tuple[tuple[Any, ...], str]:
     return tuple(values), without_nonces("".join(rest)).strip()
 
 
-_remembered = lru_cache(maxsize=REMEMBERED)(_read_program)
+_short, _long = (lru_cache(maxsize=count)(_read_program) for _, count in (SHORT, LONG))
+
+
+def _read_again(text: str) -> tuple[tuple[Any, ...], str]:
+    """The same, once for all pages that have the program."""
+    read = _short if len(text) <= SHORT[0] else _long if len(text) <= LONG[0] else _read_program
+    return read(text)

@@ -76,7 +76,7 @@ class _NoValueError(Exception):
 def _text(text: str, start: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
     """The value that a string holds."""
     if not (found := _ONE_STRING.match(text, start)):
-        raise _NoValueError(start + 1)
+        raise _NoValueError(_read_in_vain(text, start))
     said = _unescaped(found[0])
     if said.lstrip()[:1] in ("{", "["):
         try:
@@ -121,7 +121,15 @@ def _value(text: str, start: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
                 keys.append("")
         if len(inner) == 1:
             return whole[0], at
-    raise _NoValueError(at + spent)
+    raise _NoValueError(_read_in_vain(text, at) + spent)
+
+
+def _read_in_vain(text: str, at: int) -> int:
+    """Up to where a lexeme was looked for that begins here, and never ends."""
+    if text.startswith("/*", at):
+        return len(text)
+    end = text.find("\n", at) if text[at : at + 1] in ("'", '"') else at + 1
+    return end if end >= 0 else len(text)
 
 
 def _leaf(found: re.Match[str], kind: str | None, at: int) -> Any:

@@ -60,7 +60,7 @@ _SHAPES = (
 )
 _CODE, _WORD = re.compile(_SHAPES).fullmatch, re.compile(rf"\S*|{_SHAPES}").fullmatch
 #: In a program: a key and its value; and what may be an id.
-_PAIR = re.compile(r"""([A-Za-z_]\w{1,63})["']?\s{0,9}[:=]\s{0,9}(?:"([^"\n]*)"|'([^'\n]*)'|(\d[\d.]*))""")
+_PAIR = re.compile(r"""\b([A-Za-z_]\w{1,63}+)["']?\s{0,9}[:=]\s{0,9}(?:"([^"\n]*)"|'([^'\n]*)'|(\d[\d.]*))""")
 _ID = re.compile(r"[\w+-]{10,}={0,2}", re.ASCII)
 
 

@@ -160,9 +160,31 @@ def test_what_was_dropped_for_a_wall_is_kept_after_all(tmp_path: Path) -> None:
     path = tmp_path / "pages.jsonl"
     pages = {f"http://example.org/{words(n, 1)}": wall for n in range(9)}
     path.write_bytes(rows(pages))
-    result = Cleaning([str(path)], str(tmp_path / "kept.jsonl")).run()
+    log = tmp_path / "drops.jsonl"
+    result = Cleaning([str(path)], str(tmp_path / "kept.jsonl"), str(log)).run()
     assert sorted(urls(tmp_path / "kept.jsonl")) == sorted(pages)
     assert result.stats["dedup/alarms"] == 1
+    assert log.read_text() == ""  # what was taken back is in neither the log nor the counts
+    assert {name: result.stats[f"dedup/{name}"] for name in ("pages", "duplicate", "dropped")} == {
+        "pages": 9,
+        "duplicate": 0,
+        "dropped": 0,
+    }
+    assert result.stats["dedup/new"] + result.stats["dedup/unjudged"] == 9
+
+
+def test_of_a_page_with_a_wall_the_drops_for_others_stay(tmp_path: Path) -> None:
+    """No page is both kept and in the drop log, and each is judged once."""
+    wall = f"<title>Log in</title><p>{words('wall')}"
+    pages = {f"http://example.org/{words(n, 1)}": wall for n in range(9)}
+    pages |= {f"http://example.org/s{n}/a": f"<title>{n // 2}</title><p>{words(n // 2)}" for n in range(8)}
+    path, kept, log = tmp_path / "pages.jsonl", tmp_path / "kept.jsonl", tmp_path / "drops.jsonl"
+    path.write_bytes(rows(pages))
+    stats = Cleaning([str(path)], str(kept), str(log)).run().stats
+    dropped = [json.loads(line)["url"] for line in log.read_text().splitlines()]
+    assert len(dropped) == 4
+    assert sorted(urls(kept) + dropped) == sorted(pages)
+    assert (stats["dedup/pages"], stats["dedup/dropped"]) == (17, 4)
 
 
 def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:

@@ -58,6 +58,16 @@ def _as_output(folder: Path) -> Iterator[None]:
         raise OutputError(f"{folder} can't be written: {error}") from None
 
 
+def _log(journal: Journal, path: Path) -> None:
+    make_private(path)  # it was asked for, even if there is nothing in it
+    log = DropLog(str(path).replace("%", "%%"))
+    try:
+        for record in journal.logged():
+            log.write(record)
+    finally:
+        log.close()
+
+
 def _check_free(option: str, name: str) -> None:
     if name not in ("", INPUT) and os.path.lexists(name):
         raise SettingsError(f"{option} is '{inert(name)}', which exists; nothing is overwritten")
@@ -249,11 +259,8 @@ class Cleaning:
         self, journal: Journal, folder: Path, stats: Counts, advance: Callable[[int], None]
     ) -> int:
         index = self._index(folder)
-        if self.duplicates:  # it was asked for, even if there is nothing in it
-            make_private(folder / "duplicates")
-        log = DropLog(str(folder / "duplicates").replace("%", "%%") if self.duplicates else "")
         replay = Replay()
-        filter = Filter(index, log, stats=stats, crawl=replay, **vars(self.policy))
+        filter = Filter(index, DropLog(""), stats=stats, crawl=replay, **vars(self.policy))
         try:
             with _as_output(folder):
                 await index.open()
@@ -262,6 +269,8 @@ class Cleaning:
                 await judge(journal, filter, replay, advance)
         finally:
             await filter.close()
+        if self.duplicates:
+            _log(journal, folder / "duplicates")
         return known
 
     def _index(self, folder: Path) -> Index:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dedup.archive.capture import NEVER, Capture
+from dedup.droplog.record import Record
 from dedup.files import make_private
 
 __all__ = ["Journal", "Made", "Original", "Row", "Verdict"]
@@ -34,6 +35,11 @@ CREATE TABLE IF NOT EXISTS dropped (
     position INTEGER PRIMARY KEY,
     of INTEGER NOT NULL,            -- the position of the kept page; -1: it is in another index
     of_url TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS logged (
+    number INTEGER PRIMARY KEY,     -- in this order
+    position INTEGER NOT NULL UNIQUE,
+    record TEXT NOT NULL            -- of the drop log
 );
 """
 
@@ -123,14 +129,30 @@ class Journal:
         """Forgets what was dropped.  None of the verdicts that follow counts before `end_verdicts`."""
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM dropped")
+        self._file.execute("DELETE FROM logged")
 
     def drop(self, position: int, of: int, of_url: str) -> None:
         """Notes that a page is a near-duplicate of another."""
         self._file.execute("REPLACE INTO dropped VALUES (?, ?, ?)", (position, of, of_url))
 
-    def keep(self, position: int) -> None:
-        """Notes that a page is no near-duplicate after all."""
+    def log(self, position: int, record: Record) -> None:
+        """What the drop log is to say of a page."""
+        self._file.execute(
+            "REPLACE INTO logged (position, record) VALUES (?, ?)", (position, json.dumps(record))
+        )
+
+    def keep(self, position: int) -> Record:
+        """A page is none after all; what was logged of it."""
+        query = "SELECT record FROM logged WHERE position = ?"
+        found: Record = json.loads(self._file.execute(query, (position,)).fetchone()[0])
+        self._file.execute("DELETE FROM logged WHERE position = ?", (position,))
         self._file.execute("DELETE FROM dropped WHERE position = ?", (position,))
+        return found
+
+    def logged(self) -> Iterator[Record]:
+        """The records of the drop log."""
+        for (record,) in self._file.execute("SELECT record FROM logged ORDER BY number"):
+            yield json.loads(record)
 
     def end_verdicts(self, **facts: Any) -> None:
         """Notes that all verdicts are there."""

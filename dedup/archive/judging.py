@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 from dedup.archive.journal import Row
 from dedup.archive.packing import unpack
-from dedup.errors import OutputError
+from dedup.droplog.record import Record
 from dedup.filter import Crawl, Filter, Visit
+from dedup.filter.stats import count
 
 __all__ = ["SEED", "Replay", "Turns", "judge"]
 
@@ -28,8 +29,11 @@ class Turns(Protocol):
     def drop(self, position: int, of: int, of_url: str) -> None:
         """Notes that a page is a near-duplicate of another."""
 
-    def keep(self, position: int) -> None:
-        """Notes that a page is no near-duplicate after all."""
+    def log(self, position: int, record: Record) -> None:
+        """What the drop log is to say of a page."""
+
+    def keep(self, position: int) -> Record:
+        """A page is none after all; what was logged of it."""
 
 
 class Replay(Crawl):
@@ -46,15 +50,18 @@ class Replay(Crawl):
 async def judge(journal: Turns, filter: Filter, replay: Replay, advance: Callable[[int], None]) -> None:
     """Has a filter that works for a replay judge the pages, each in its turn, and notes what is dropped.
 
-    Raises `OutputError` if a drop can't be logged.
+    The filter writes no log: the journal has it, so that a drop that is taken back is in neither of both.
     """
     for number, row in enumerate(journal.in_turn(), 1):
         await _judge(journal, filter, row)
         while replay.again:
             position, judged = replay.again.popleft()
-            journal.keep(position)
+            filter.take_back(journal.keep(position))
             if judged:
                 await _judge(journal, filter, journal.page(position))
+            else:
+                count(filter.stats, "pages")
+                count(filter.stats, "unjudged", "uncertain")
         advance(number)
 
 
@@ -70,8 +77,8 @@ async def _judge(journal: Turns, filter: Filter, row: Row) -> None:
         fingerprint=made,
     )
     outcome = await filter.judge(visit)
-    if filter.stats.get_value("dedup/unjudged/log"):
-        raise OutputError(f"{filter.log.path} can't be written: the disk is full, perhaps")
+    if outcome.record is not None:
+        journal.log(row.position, outcome.record)
     if outcome.action == "drop":
         of = outcome.verdict.of_id or ""
         journal.drop(row.position, int(of) if of.isdigit() else -1, outcome.verdict.of or "")

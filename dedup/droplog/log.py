@@ -13,7 +13,7 @@ from dedup.errors import SettingsError
 from dedup.files import make_private
 from dedup.settings import SETTINGS
 
-__all__ = ["DropLog", "fill"]
+__all__ = ["DropLog", "as_line", "fill"]
 
 #: Strangers choose the texts, so they are cut to this many characters: a line stays one small write.
 MAX_TEXT = 2_000
@@ -80,8 +80,7 @@ class DropLog:
         if self.path is None:
             return
         file = self._open(self.path) if self._file is None else self._file
-        cut = {name: value[:MAX_TEXT] if isinstance(value, str) else value for name, value in record.items()}
-        line = self._before + json.dumps(cut).encode("ascii") + b"\n"
+        line = self._before + as_line(record)
         written = os.write(file, line)
         if written != len(line):
             self._before = b"\n"
@@ -98,6 +97,12 @@ class DropLog:
         """Lets go of the file."""
         if self._file is not None:
             os.close(self._file)
+
+
+def as_line(record: Mapping[str, object]) -> bytes:
+    """A record as a line of a log, ASCII only."""
+    cut = {name: value[:MAX_TEXT] if isinstance(value, str) else value for name, value in record.items()}
+    return json.dumps(cut).encode("ascii") + b"\n"
 
 
 def _check_folder(path: Path) -> None:

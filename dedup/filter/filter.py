@@ -216,6 +216,21 @@ class Filter:
             self._checks.add(check)
             check.add_done_callback(self._checks.discard)
 
+    def take_back(self, record: Record) -> None:
+        """What a record says of a page was not right, and does not count: the page is judged once more."""
+        own, matching = record.get("own"), record.get("matching")
+        names = ["pages", "duplicate", COUNTED[record["action"]][0]]
+        if record["canonical"] is not None:
+            agrees = record["agrees"]
+            names += [
+                "canonical",
+                f"canonical/{'other' if agrees is None else 'agrees' if agrees else 'own'}",
+            ]
+        if own is not None and matching is not None and matching < own / 2:
+            names.append("dropped/few_own")
+        for name in names:
+            self.stats.inc_value(f"dedup/{name}", -1)
+
     async def handed_over(self, page_id: str) -> None:
         """The output of a page has been processed by the crawler, items and all: its claim is confirmed."""
         if self.is_open(page_id):  # else an item of it has failed already, and nothing is done for the page

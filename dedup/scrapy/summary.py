@@ -9,10 +9,11 @@ from dedup.printing import many
 __all__ = ["summary"]
 
 
-def summary(stats: Mapping[str, Any], log: str, scrapy: str = "scrapy") -> str:
+def summary(stats: Mapping[str, Any], log: str, scrapy: str = "scrapy", *, archived: bool = False) -> str:
     """A block of lines made from a crawl's stats; ``scrapy`` is the command that people call it by here.
 
-    ``log`` is the path of the drop log, "" if there is none.
+    ``log`` is the path of the drop log, "" if there is none.  ``archived``: the pages are those of archives, of which
+    nothing is fetched or followed.
 
     >>> print(summary({"dedup/pages": 12, "dedup/new": 7, "dedup/duplicate": 4, "dedup/dropped": 4,
     ...     "dedup/unjudged": 1, "dedup/unjudged/short": 1, "dedup/links_not_followed": 90}, "drops.jsonl"))
@@ -23,10 +24,10 @@ def summary(stats: Mapping[str, Any], log: str, scrapy: str = "scrapy") -> str:
       drop log  drops.jsonl
       to see    scrapy duplicates drops.jsonl --html report.html
     """
-    return "\n".join(_lines(stats, log, scrapy))
+    return "\n".join(_lines(stats, log, scrapy, archived))
 
 
-def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
+def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> Iterator[str]:
     def count(name: str) -> int:
         return int(stats.get(f"dedup/{name}", 0))
 
@@ -37,7 +38,7 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         return f"{count(name):,} {name}" + (f" ({reasons})" if reasons else "")
 
     skipped = f", {parts('skipped')}" if count("skipped") else ""
-    yield f"{many(count('pages'), 'page')} fetched and judged{skipped}"
+    yield f"{many(count('pages'), 'page')} {'judged' if archived else 'fetched and judged'}{skipped}"
     kept = [
         f"{count('new'):,} new",
         *([f"{count('same'):,} seen before at the same URL"] if count("same") else []),
@@ -71,7 +72,7 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
         yield f"  doubtful  {'; '.join(doubts)}"
     if harvested := count("links/harvested"):
         yield f"  led on    {many(harvested, 'near-duplicate')}; those of their links that promised new content were followed"
-    elif count("links_not_followed"):
+    elif count("links_not_followed") and not archived:
         yield f"  saved     {_were(count('links_not_followed'), 'link')} not followed"
     if worst := stats.get("dedup/hosts/worst"):
         led = f"; the links of {count('hosts/led_on'):,} were followed" if count("hosts/led_on") else ""
@@ -104,8 +105,9 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str) -> Iterator[str]:
             if count("uncertain")
             else ""
         )
+        fetched = "judged" if archived else "fetched"
         yield (
-            f"  again     {count('fetched_again'):,} dropped pages were fetched again, since the page that they duplicate "
+            f"  again     {count('fetched_again'):,} dropped pages were {fetched} again, since the page that they duplicate "
             f"failed or is no page{unsaid}"
         )
     if count("asked_again"):

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
@@ -14,7 +14,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from dedup.archive.journal import Row
 from dedup.archive.judging import Replay, judge
-from dedup.droplog.log import DropLog
+from dedup.droplog.log import DropLog, as_line
+from dedup.droplog.record import Record
 from dedup.filter import Counts, Filter
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
@@ -45,7 +46,7 @@ class _Turns:
         self._at: list[int] = []
         self.ids: list[str] = []
         self.dropped: dict[int, tuple[int, str]] = {}
-        self.current: tuple[int, dict[str, Any]] = 0, {}  #: the page that is judged, and its turn
+        self._logged: dict[int, int] = {}  # by position, where its record and its turn are in the file
 
     def in_turn(self) -> Iterator[Row]:
         """The pages."""
@@ -54,39 +55,38 @@ class _Turns:
                 row = Row(len(self.ids), *page)
                 self.ids.append(page_id)
                 self._at.append(self._file.seek(0, os.SEEK_END))
-                self.current = row.position, turn
                 pickle.dump((row, turn), self._file)
                 yield row
 
     def page(self, position: int) -> Row:
         """The page at a position."""
-        self._file.seek(self._at[position])
-        row: Row
-        row, turn = pickle.load(self._file)
-        self.current = position, turn
+        row: Row = self._load(self._at[position])[0]
         return row
 
     def drop(self, position: int, of: int, of_url: str) -> None:
         """A page is a near-duplicate of another."""
         self.dropped[position] = of, of_url
 
-    def keep(self, position: int) -> None:
-        """A page is none after all."""
+    def log(self, position: int, record: Record) -> None:
+        """What the drop log is to say of a page."""
+        self._logged.pop(position, None)
+        self._logged[position] = self._file.seek(0, os.SEEK_END)
+        pickle.dump(record, self._file)
+
+    def keep(self, position: int) -> Record:
+        """A page is none after all; what was logged of it."""
         self.dropped.pop(position, None)
+        found: Record = self._load(self._logged.pop(position))
+        return found
 
+    def logged(self) -> Iterator[tuple[int, dict[str, Any], Record]]:
+        """The records of the drop log, each with the position of its page and with its turn."""
+        for position, at in self._logged.items():
+            yield position, self._load(self._at[position])[1], self._load(at)
 
-class _Log(DropLog):
-    """A drop log that knows whose its lines are."""
-
-    def __init__(self, path: str, turns: _Turns) -> None:
-        super().__init__(path)
-        self._turns = turns
-        self.whose: list[tuple[int, dict[str, Any]]] = []
-
-    def write(self, record: Mapping[str, object]) -> None:
-        """Adds a line."""
-        super().write(record)
-        self.whose.append(self._turns.current)
+    def _load(self, at: int) -> Any:
+        self._file.seek(at)
+        return pickle.load(self._file)
 
 
 def filtered(
@@ -96,20 +96,16 @@ def filtered(
     stats = Counts()
     with TemporaryDirectory(prefix="shingleback-") as folder, open(f"{folder}/pages", "w+b") as file:
         turns = _Turns(batches, file)
-        log = _Log(f"{folder}/log", turns)
-        asyncio.run(
-            _judge(turns, stats, log, open_index(f"file:{folder}/index", detector, **vars(plan)), policy)
-        )
-        with open(f"{folder}/log", encoding="ascii") as lines:
-            said = zip(log.whose, lines, strict=True)
-            while some := list(islice(said, LINES)):
-                yield _said([_row(turns, position, line, turn) for (position, turn), line in some])
+        asyncio.run(_judge(turns, stats, open_index(f"file:{folder}/index", detector, **vars(plan)), policy))
+        rows = (_row(turns, *logged) for logged in turns.logged())
+        while some := list(islice(rows, LINES)):
+            yield _said(some)
     yield _said([(None, None, None, None, json.dumps(stats), None)])
 
 
-async def _judge(turns: _Turns, stats: Counts, log: DropLog, index: Index, policy: FilterSettings) -> None:
+async def _judge(turns: _Turns, stats: Counts, index: Index, policy: FilterSettings) -> None:
     replay = Replay()
-    filter = Filter(index, log, stats=stats, crawl=replay, **vars(policy))
+    filter = Filter(index, DropLog(""), stats=stats, crawl=replay, **vars(policy))
     try:
         await index.open()
         await judge(turns, filter, replay, lambda done: None)
@@ -117,7 +113,8 @@ async def _judge(turns: _Turns, stats: Counts, log: DropLog, index: Index, polic
         await filter.close()
 
 
-def _row(turns: _Turns, position: int, line: str, turn: dict[str, Any]) -> tuple[Any, ...]:
+def _row(turns: _Turns, position: int, turn: dict[str, Any], record: Record) -> tuple[Any, ...]:
+    line = as_line(record).decode()
     of, url = turns.dropped.get(position, (None, None))
     return turns.ids[position], None if of is None else turns.ids[of], url, line, None, turn
 

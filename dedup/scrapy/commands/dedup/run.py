@@ -101,7 +101,7 @@ def _tell(result: Result, opts: argparse.Namespace) -> int:
         )
         complain("dedup", f"{what} can't be written in JSON Lines, and stay in the input only")
     to = sys.stderr if opts.kept == "-" else sys.stdout
-    print(summary(result.stats, opts.duplicates).replace("fetched and judged", "judged"), file=to)
+    print(summary(result.stats, opts.duplicates, archived=True), file=to)
     if opts.index:
         print(f"  index     {many(result.known, 'page')} known before, {result.filed:,} filed", file=to)
     if opts.kept not in ("", "-"):

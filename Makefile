@@ -8,6 +8,8 @@
 # make settings                           writes what stands elsewhere of the settings in dedup/settings.py
 # make bench [BENCH="--pages 100000"]     measures us beside our peers; takes a quarter of an hour
 # make spark                              runs the tests of dedup.spark with PySpark, which is 460 MB; needs Java 17
+# make slow                               runs the tests that take long, which 'make test' leaves out
+# make release                            runs all before a release: check, test, docs, plugin, companions, spark, slow; tells how long each takes
 # make docs                               builds the documentation as a site, in docs/_build
 # make clean                              removes everything that these have made
 # make help                               shows these lines
@@ -19,7 +21,7 @@ BIN := $(VENV)/bin
 # Whatever the environment says, what many processes import is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: crawl test chaos check settings fast plugin companions bench docs system clean help
+.PHONY: crawl test chaos check settings fast plugin companions bench docs system clean help slow release
 
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
@@ -60,6 +62,17 @@ bench: .venvs/bench/done
 
 spark: .venvs/spark/done
 	.venvs/spark/bin/python -m pytest -q -m spark -W ignore -p no:cacheprovider tests/test_spark.py
+
+slow: $(VENV)/test $(VENV)/fast system
+	$(BIN)/python -m pytest -q -m slow
+
+RELEASE := check test docs plugin companions spark slow
+
+release:
+	@begun=$$(date +%s); for each in $(RELEASE); do \
+		from=$$(date +%s); $(MAKE) --no-print-directory $$each || exit; \
+		echo "make $$each: $$(($$(date +%s) - from)) s"; \
+	done; echo "make release: $$(($$(date +%s) - begun)) s"
 
 # Every warning is an error, so no link is dead.
 docs: $(VENV)/docs

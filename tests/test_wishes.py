@@ -11,6 +11,7 @@ from dedup import Detector, IndexMismatchError, open_index
 from dedup.page.read import read
 from tests.support.crawls import Answer, Run, Site, Walker, html, page, words
 from tests.support.processes import scrapy
+from tests.support.waiting import wait_until
 
 #: /a and /b are near-duplicates, and so are /deep-a and /deep-b below them.
 TREE = {
@@ -64,6 +65,27 @@ def test_nothing_is_dropped_that_is_not_deep_enough(crawl: Run) -> None:
     assert done.dropped == ["/deep-b"]
     assert [record["action"] for record in done.records] == ["mark", "drop"]
     assert "/behind-b" in done.requests
+
+
+@pytest.mark.parametrize("follow", ["never", "yield"])
+def test_where_depth_is_limited_the_links_of_a_copy_are_followed_if_the_kept_page_is_deeper(
+    crawl: Run, site: Site, tmp_path: Path, follow: str
+) -> None:
+    """/deep is kept first, at the limit; what is behind it and its copy /near can only be reached from there."""
+    pages = {"/": page("home", "/way", "/near"), "/way": page("way", "/deep"), "/behind": page("behind")}
+    pages |= {path: page("list", "/behind") for path in ("/deep", "/near")}
+
+    def on_request(path: str) -> None:
+        if path == "/near":
+            wait_until(lambda: site.stats.get("dedup/pages") == 3)
+
+    site.on_request = on_request
+    settings = {"CONCURRENT_REQUESTS": 2, "DEDUP_FOLLOW": follow, "DEDUP_INDEX": f"file:{tmp_path / 'index'}"}
+    for _ in range(2):
+        done = crawl(pages, DEPTH_LIMIT=2, **settings)
+        assert {item["path"] for item in done.items} == {"/", "/way", "/deep", "/behind"}
+        assert done.figures["depth/led_on"] == 1
+    assert "depth/led_on" not in crawl(pages, **settings).figures
 
 
 # --- The site's own word: canonical URLs -------------------------------------------------------------

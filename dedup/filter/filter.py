@@ -18,6 +18,7 @@ from dedup.filter.audit import Audit
 from dedup.filter.bodies import Content
 from dedup.filter.canonical import Canonicals
 from dedup.filter.claims import Claimant
+from dedup.filter.depths import Depths
 from dedup.filter.doubts import Drop, Watch, count_doubtful
 from dedup.filter.pairs import Pairs
 from dedup.filter.reading import Reading
@@ -69,6 +70,7 @@ class Filter:
         self._crawl = crawl = crawl or Crawl()
         self._alarm = Alarm(own.max_cluster, self.stats)
         self._pairs = Pairs(self.stats)
+        self._depths = Depths(self.stats, crawl.depth_limit)
         self._traps = Traps(self.stats)
         self._canonicals = Canonicals()
         self._audit = Audit(index.detector, own.audit, self.stats, crawl.fetch)
@@ -114,6 +116,7 @@ class Filter:
         elif verdict.reason == "short":
             self._traps.short(visit.url, page.tokens)
         if outcome.record is None:
+            self._depths.keep(visit.page_id, visit.depth)
             self._canonicals.keep(visit.url, page.canonical)
             if verdict.status == "new" and self.unreached.reads():
                 for url in visit.links():
@@ -169,7 +172,10 @@ class Filter:
                     error,
                 )
             return replace(found, verdict=Verdict("unjudged", reason="log"))
-        leads_on = action != "mark" and self._pairs.drop(visit.url, record["duplicate_of"], of[0])
+        leads_on = action != "mark" and (
+            self._pairs.drop(visit.url, record["duplicate_of"], of[0])
+            or self._depths.leads_further(visit.depth, of[0])
+        )
         return replace(found, action=action, record=record, leads_on=leads_on)
 
     def _is_certain(self, verdict: Verdict) -> bool:

@@ -97,6 +97,9 @@ class Crawl:
     As it is here, it suits pages that are replayed, of which none can be fetched.
     """
 
+    #: The depth whose links are not followed any more; 0 = there is none.
+    depth_limit = 0
+
     def stop(self, error: DedupError) -> None:
         """The filter can't go on, and the crawl is to end.  Called once; what it raises, `judge` raises."""
         raise error

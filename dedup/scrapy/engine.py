@@ -25,6 +25,7 @@ class Engine(Crawl):
         self._crawler = crawler
         self._detector = detector
         self._types = types
+        self.depth_limit = crawler.settings.getint("DEPTH_LIMIT")
         self._closing: asyncio.Task[None] | None = None
 
     def stop(self, error: DedupError) -> None:

@@ -403,7 +403,10 @@ cdef class Walk:
             elif mark == c"i" or (mark == c"o" and kind == OBJECT):
                 self.add_url(node, each, False)
             elif mark == c"h":
-                if kind != RELATED:
+                value = sole_text(each)
+                if kind == LINK and value != NULL and strncmp(<const char*> value, "javascript:", 11) == 0:
+                    self.add_title(node, each)
+                elif kind != RELATED:
                     self.add_url(node, each, kind == LINK)
             elif mark == c"t":
                 found = cetree.attributeValue(node, each).split(None, 1)
@@ -422,7 +425,7 @@ cdef class Walk:
         return 0
 
     cdef int add_title(self, xmlNode* node, xmlAttr* each) except -1:
-        """Adds the title of a link, and a NUL."""
+        """Adds the title of a link, or its program, and a NUL."""
         cdef const unsigned char* value = sole_text(each)
         if value != NULL:
             return self.titles.add(value, strlen(<const char*> value) + 1)
@@ -790,7 +793,7 @@ def walk(_Element root, str base, bint keep_urls, object rules):
     cdef Walk met = Walk(base, keep_urls, rules)
     met.visit(root)
     if met.titles.size:
-        met.data.append(("@title", PyUnicode_DecodeUTF8(<const char*> met.titles.data, met.titles.size, "replace")))
+        met.data.append(("@links", PyUnicode_DecodeUTF8(<const char*> met.titles.data, met.titles.size, "replace")))
     octets, count, chrome, heading, left = met.settle()
     return octets, count, chrome, heading, left, len(met.links), met.data, met.related, met.base
 

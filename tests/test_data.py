@@ -110,6 +110,7 @@ PACKED = [base64.b64encode(words(number, 20).encode()).decode() for number in (1
         ("<p style='background: url(/a.png)'>", "<p style='background: url(/b.png)'>"),
         ("<img src='data:image/png;base64,AAAA'>", "<img src='data:image/png;base64,AAAB'>"),
         ("<a href=x title=a>", "<a href=x title=b>"),
+        ("<a href='javascript:show(1)'>", "<a href='javascript:show(2)'>"),
         (script({"sold": True}), script({"sold": False})),
         (script({"red": 1}), script({"green": 1})),
         (script([1, 2]).replace("]", ""), script([1, 3]).replace("]", "")),
@@ -223,6 +224,24 @@ def test_snippets_that_count_visitors_leave_pages_equal(make: str) -> None:
     pages = [f"<script>{make.format(id=(n << 60) * 3 + 0xC5D2E9A1B3F4C6D, n=n)}</script>" for n in (23, 71)]
     assert pages[0] != pages[1]
     assert not differ(*pages)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('{"red": 1}', '{"green": 1}'),
+        ('{"sold": true}', '{"sold": false}'),
+        ('{"at": "2026-11-21T10:00:00Z"}', '{"at": "2026-11-22T10:00:00Z"}'),
+        ('{"session": {"name": "a"}}', '{"session": {"name": "b"}}'),
+    ],
+)
+def test_documents_of_json_that_differ_are_not_equal(one: str, other: str) -> None:
+    prints = [
+        DETECTOR.fingerprint_page(DETECTOR.read_text(f"[{json.dumps(words(1, 60))}, {text}]", is_json=True))
+        for text in (one, other)
+    ]
+    assert prints[0].reason == prints[1].reason is None
+    assert prints[0].digest != prints[1].digest
 
 
 def test_urls_in_data_are_url_tokens_as_those_of_links() -> None:

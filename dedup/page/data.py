@@ -49,8 +49,8 @@ RULES = frozenset({"importmap", "speculationrules"})
 #: Where in a program the name of an application's state, which begins with "__", is at the latest.
 NEAR = 80
 
-#: Attributes that are in the digest alone: an image that is in the page itself, and the title of a link.
-UNREAD = frozenset({"data:", "title"})
+#: What is in the digest alone: an image that is in the page itself; and titles and programs of links.
+UNREAD = frozenset({"data:", "links"})
 
 #: What the digest begins with, and no other token.
 _MARK = "#"

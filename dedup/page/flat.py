@@ -93,6 +93,9 @@ _STYLESHEET = f"""
   <xsl:template match="text()"><xsl:text>&#10;</xsl:text><xsl:copy/></xsl:template>
   <xsl:template match="comment() | processing-instruction() | @*"/>
   <xsl:template match="*">{_INSIDE}</xsl:template>
+  {
+    _template("@class | @id | @name | @rel | @role | @type", "", 3)
+}<!-- so that nobody asks whether they are data-* -->
   {_plain("w")}{_plain("i")}{_plain("t")}{_plain("d").replace(_marked("d"), _DATUM)}
   {_template("@*[starts-with(name(), 'data-')] | @style[contains(., 'url(')]", _DATUM, 1)}
   {_template("@href", _marked("i"), 2)}{_template("a/@href | area/@href", _marked("h"), 3)}

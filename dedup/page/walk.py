@@ -136,7 +136,7 @@ class _Walk:
         self._unfolded = 0  # tokens of texts that are not ASCII
         self.links: set[str] = set()
         self.data: list[tuple[str, str]] = []
-        self._titles: list[str] = []  # of links
+        self._titles: list[str] = []  # of links, and their programs
         self._bare: dict[str, dict[str, list[int]]] = {}  # URL tokens by what is left of them without ids
         self._named = self._content = self._chrome = False  # whether such an element is open
         self._unnamed = {TITLE, HEADING}
@@ -153,7 +153,9 @@ class _Walk:
         self._pieces.append(piece)
 
     def add_href(self, value: str) -> None:
-        if token := self._add_url(url_tokens(value, self.base, self._folder)):
+        if value.startswith("javascript:"):
+            self.add_title(value)
+        elif token := self._add_url(url_tokens(value, self.base, self._folder)):
             self.links.add(token)
 
     def add_source(self, value: str) -> None:
@@ -225,7 +227,7 @@ class _Walk:
         """The tokens, each with a NUL behind it; the runs of chrome and the words of the heading; and how many words are
         outside chrome."""
         if self._titles:
-            self.data.append(("@title", "".join(self._titles)))
+            self.data.append(("@links", "".join(self._titles)))
         # Where ids are not needed to tell URLs apart, they are left out.
         for stripped, tokens in self._bare.items():
             if len(tokens) == 1:

@@ -30,6 +30,7 @@ class Spec:
     index: str = "memory"  #: or "file", "redis"
     plan: str = "once"  #: or "again", "kill", "stop": a second crawl follows, at once
     moment: float = 0.5  #: after which share of the items a crawl is killed or stopped
+    delay: float = 0.0  #: seconds between two requests of a crawl that is killed or stopped
     at_once: int = 1  #: requests
     breadth: bool = False
     action: str = "drop"
@@ -62,6 +63,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "index": ("memory", "file", "file", "redis"),
     "plan": ("once", "once", "again", "kill", "stop"),
     "moment": (0.1, 0.3, 0.5, 0.7, 0.9),
+    "delay": (0.0, 0.0, 0.1),
     "at_once": (1, 4, 16),
     "breadth": (False, True),
     "action": ("drop", "drop", "drop", "nofollow", "mark"),

@@ -11,8 +11,8 @@ from tests.chaos.trial import lost
 FOUND = (
     Spec(callback="kwargs"),
     Spec(callback="meta", chrome=40),
-    Spec(copies=("print",), fails=0.4, slow=0.1, at_once=16, whole=True),
-    Spec(index="redis", sessions=True, plan="kill", copies=("mirror",)),
+    Spec(4, copies=("print",), fails=0.4, slow=0.1, at_once=16, whole=True),
+    Spec(index="redis", sessions=True, plan="kill", moment=0.9, delay=0.15),
 )
 
 

@@ -58,7 +58,8 @@ def _with_filter(spec: Spec, url: str, folder: Path, redis: str) -> set[str]:
         _crawl(spec, url, first, job | {"CLOSESPIDER_ITEMCOUNT": items})
         _crawl(spec, url, second, job)
         return _contents(first) | _contents(second)
-    _crawl(spec, url, first, own, kill_after=items if spec.plan == "kill" else None)
+    slowly = own | {"DOWNLOAD_DELAY": spec.delay, "RANDOMIZE_DOWNLOAD_DELAY": False}
+    _crawl(spec, url, first, slowly, kill_after=items if spec.plan == "kill" else None)
     _crawl(spec, url, second, own)
     return _contents(second)
 

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 from zlib import crc32
 
 from scrapy import Request, Spider
@@ -51,16 +51,16 @@ class Site:
         if share(self.spec, "error", path) < self.spec.errors and self._asked[path] == 1:
             return 500, "text/html", b"sorry"
         parts = urlsplit(path)
-        sid = next((part for part in parts.query.split("&") if part.startswith("sid=")), "")
+        query = dict(parse_qsl(parts.query))
+        sid = f"sid={query['sid']}" if "sid" in query else ""
         if self.spec.sessions and not sid:
             sid = f"sid={crc32(f'{visit}'.encode()):08x}"
-        kind, _, name = parts.path.rpartition("/")
-        if not name:
-            name = "0"
+        is_hours = parts.path == "/hours"
+        name = query.get("of", "") if is_hours else parts.path.rpartition("/")[2] or "0"
         if not name.isdigit() or int(name) >= self.spec.contents:
             return 404, "text/html", b"nothing"
         number = int(name)
-        body = self._page(number, sid) if "hours" not in kind else f"<title>Hours</title><p>{self._hours}"
+        body = f"<title>Hours</title><p>{self._hours}" if is_hours else self._page(number, sid)
         counter = f"<p>visit {visit}" if self.spec.counter else ""
         return 200, "text/html", f"{body}<footer>{self._chrome}</footer>{counter}".encode()
 
@@ -71,7 +71,7 @@ class Site:
             self._link(f"{before}/{other}", sid, query) for other in others for before, query in addresses
         ]
         body = f"<title>{self._titles[number]}</title><main id=c{number}>{self._texts[number]}</main>"
-        return f"{body}{''.join(links)}{self._link(f'/hours/{number}', sid)}"
+        return f"{body}{''.join(links)}{self._link('/hours', sid, f'of={number}')}"
 
     def _link(self, path: str, sid: str, query: str = "") -> str:
         asked = "&amp;".join(filter(None, (query, sid)))

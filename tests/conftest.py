@@ -1,6 +1,8 @@
 """Fixtures shared by all tests: a private Redis, and addresses of empty indexes."""
 
 import os
+import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,6 +75,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest files first; all else stays in its order."""
     items.sort(key=lambda item: PLACES.get(item.path, len(PLACES)))
 
+
+# Nobody waits for a disk: a process that is killed loses nothing of what it has written to one in memory either.
+MEMORY = Path("/dev/shm")
+if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= 4 << 30:
+    os.environ["TMPDIR"] = str(MEMORY)
+    tempfile.tempdir = None  # it is looked for once more
 
 # Deterministic: the same examples in every run.  `pytest --hypothesis-profile=long` draws a hundred times as many.
 settings.register_profile("shingleback", derandomize=True, deadline=None, max_examples=40)

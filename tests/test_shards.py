@@ -191,7 +191,7 @@ def test_nothing_is_sent_while_a_worker_may_have_lost_its_shard(server: Server, 
         time.sleep(12)
         server.process.send_signal(signal.SIGCONT)
         assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
-    assert not [asked for asked in site.asked if stopped + 8 < asked.when < stopped + 12]
+    assert not [asked for asked in site.asked if stopped + 4 < asked.when < stopped + 12]
     assert set(kept(tmp_path)) == set(range(site.contents))
 
 

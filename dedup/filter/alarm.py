@@ -66,7 +66,7 @@ class Alarm:
         count(self._stats, "alarms")
         logger.warning(
             "Alarm: %s looks like %s different pages of %s. Is that a login wall, a captcha or an error page? "
-            "What was dropped for it is fetched again, and from now on what looks like it is kept (the setting max_cluster)",
+            "What was dropped for it is taken back, and from now on what looks like it is kept (the setting max_cluster)",
             inert(of),
             f"{max(len(names), len(paths)):,}",
             inert(key[1]),

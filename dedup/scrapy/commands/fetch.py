@@ -69,7 +69,7 @@ class _Fetcher(Spider):
     internal: bool
     received: Callable[[str, Response], None]
     failed: Callable[[str, Miss], None]
-    left: dict[str, None]  #: URLs of which nothing is known yet
+    left: dict[str, None]  #: URLs that were neither received nor refused yet
 
     async def start(self) -> AsyncIterator[Request]:
         for url in self.urls:

@@ -205,7 +205,7 @@ def _cell(value: object) -> str:
 
 
 def screen() -> "Console":
-    """The output, as wide as the terminal; it takes what is printed on it as it is."""
+    """The output, as wide as the terminal; it changes nothing that is printed on it."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else WIDTH

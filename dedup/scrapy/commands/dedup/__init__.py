@@ -1,4 +1,4 @@
-"""`scrapy dedup`: what the filter makes of pages that are there already, in files."""
+"""`scrapy dedup`: judges pages in files by the filter of a crawl."""
 
 import argparse
 

@@ -20,7 +20,7 @@ __all__ = ["DAMAGE", "OTHERS", "run"]
 
 #: The exit status if something was damaged, and left out.
 DAMAGED = 7
-#: What damage there is, and what else is no page but worth a line.
+#: The kinds of damage that are reported, and of other records that hold no page.
 DAMAGE = {
     "cut_off": "cut off",
     "head": "without a type or a length that is a number",

@@ -18,7 +18,7 @@ __all__ = ["refetch"]
 
 #: The least seconds between two requests to a host, and the most seconds of all.
 DELAY, SECONDS = 1.0, 900.0
-#: So many hosts, and so many reasons why pages could not be had, are named.
+#: At most this many hosts, and reasons why pages could not be fetched, are named.
 SHOWN = 5
 #: How long a name or a reason is that is shown.
 WIDTH = 100
@@ -29,7 +29,7 @@ def refetch(
 ) -> dict[str, Text]:
     """The texts of pages as they are now, by URL, without the pages that can't be fetched or read.
 
-    ``done`` is called after each page.  Says which hosts are asked, and what could not be had.
+    ``done`` is called after each page.  Says which hosts are asked, and what could not be fetched.
     """
     words: dict[str, Text] = {}
     missed: Counter[Miss] = Counter()

@@ -48,7 +48,7 @@ async def print_findings(index: Index) -> int:
 
 
 def told(text: str, width: int) -> str:
-    r"""A text of a finding on one line; what is escaped in it already, such as a key, stays as it is.
+    r"""A text of a finding on one line; what is already escaped in it, such as a key, is not escaped again.
 
     >>> print(told(r"p:\xce", 99), told("\x1b[2J", 99))
     p:\xce \x1b[2J

@@ -152,7 +152,7 @@ class _Pages:
         self.merged += len(hosts)
 
     async def add(self) -> int:
-        """Files the pages that were read, after what is known of their hosts; how many were not filed yet."""
+        """Files the pages that were read, after the tables of their hosts; returns how many were not filed yet."""
         if self.hosts:
             await self.add_hosts()
         batch, self.batch = self.batch, []

@@ -34,7 +34,7 @@ def pages(rng: random.Random, number: int) -> list[Claim]:
         (
             f"{rng.getrandbits(160):040x}",
             Fingerprint(
-                rng.getrandbits(64), rng.randbytes(128), tokens=1000, links=50, digest=rng.getrandbits(64)
+                rng.getrandbits(64), rng.randbytes(136), tokens=1000, links=50, digest=rng.getrandbits(64)
             ),
         )
         for _ in range(number)

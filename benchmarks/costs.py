@@ -55,7 +55,7 @@ def pages(count: int) -> list[tuple[str, str, Fingerprint]]:
             name,
             f"https://www.example.org/some/folder/{name[:16]}.html",
             Fingerprint(
-                rng.getrandbits(64), rng.randbytes(128), tokens=1000, links=50, digest=rng.getrandbits(64)
+                rng.getrandbits(64), rng.randbytes(136), tokens=1000, links=50, digest=rng.getrandbits(64)
             ),
         )
         for name in names

@@ -51,7 +51,7 @@ def redis_bytes(detector: Detector) -> float:
         index = open_index(address, detector, expected_pages=REDIS_PAGES)
         for page in range(REDIS_PAGES):
             simhash, digest, *bands = (rng.getrandbits(64) for _ in range(2 + count))
-            found = Fingerprint(simhash, rng.randbytes(128), 1000, 50, None, digest, tuple(bands))
+            found = Fingerprint(simhash, rng.randbytes(136), 1000, 50, None, digest, tuple(bands))
             await index.claim(f"{page:040}", f"https://www.example.org/some/folder/{page:06}.html", found)
             await index.confirm(f"{page:040}")
         await index.close()

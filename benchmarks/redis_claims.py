@@ -44,7 +44,7 @@ Claim = tuple[str, str, Fingerprint]
 
 def page(rng: random.Random, simhash: int) -> Fingerprint:
     """A page of a random sketch and digest."""
-    return Fingerprint(simhash, rng.randbytes(128), tokens=1000, links=50, digest=rng.getrandbits(64))
+    return Fingerprint(simhash, rng.randbytes(136), tokens=1000, links=50, digest=rng.getrandbits(64))
 
 
 def twin(rng: random.Random, of: Fingerprint) -> Fingerprint:

@@ -75,7 +75,7 @@ def rates(root: Path | None, claims: int) -> dict[str, float]:
         with dedup.open(f"file:{folder}/index.sqlite", min_resemblance=0) as filed:
             simhashes = rng.integers(0, 1 << 64, claims, np.uint64).tolist()
             fingerprints = [
-                dedup.Fingerprint(each, bytes(128), tokens=1000, links=9, digest=each) for each in simhashes
+                dedup.Fingerprint(each, bytes(136), tokens=1000, links=9, digest=each) for each in simhashes
             ]
             found["claim"] = (
                 spent(

@@ -3,7 +3,7 @@
     python -m benchmarks.scenes [--kind WORDS] [--copies] [--settings chrome=False ...]
 
 Contents: 40 of each kind of `tests.support.pages.everyday`, at /view?id=N in 900 words of unmarked chrome and at
-/view/N.html in marked chrome, alone or with 40 articles on the same host, in order and shuffled.  A content is lost if
+/view/N.html in marked chrome, and in unmarked chrome at addresses of words that the pages don't say, alone or with 40 articles on the same host, in order and shuffled.  A content is lost if
 no page of it is kept.  Copies: articles of 60 to 600 words, and other pages of each with a counter, an advert, tracking
 links, on a mirror, under a session id, and in the templates of a print and an AMP version.
 """
@@ -18,7 +18,7 @@ from functools import cache
 from typing import NamedTuple
 
 from dedup import Detector, Fingerprint, open_index
-from tests.support.pages.everyday import KINDS, Content, text
+from tests.support.pages.everyday import KINDS, Content, name, text
 
 CONTENTS = 40
 HOST = "http://www.example.org"
@@ -70,10 +70,12 @@ def in_marked(content: Content, extra: str = "") -> str:
     )
 
 
-TEMPLATES = {"?id=": in_unmarked, ".html": in_marked}
+TEMPLATES = {"?id=": in_unmarked, ".html": in_marked, "words": in_unmarked}
 
 
-def address(style: str, number: object) -> str:
+def address(style: str, number: int) -> str:
+    if style == "words":
+        return f"{HOST}/view/{'-'.join(name(number, 'address').lower().split())}"
     return f"{HOST}/view?id={number}" if style == "?id=" else f"{HOST}/view/{number}.html"
 
 
@@ -110,7 +112,7 @@ def copies(style: str, per_size: int = 8) -> list[Shown]:
     for number in range(per_size * len(ARTICLES)):
         one = article(1000 + number, ARTICLES[number % len(ARTICLES)])
         slug, content = "-".join(one.title.lower().split()), f"copied {number}"
-        there = f"{HOST}/story/{slug}" if style == ".html" else f"{HOST}/view?id={500 + number}"
+        there = f"{HOST}/view?id={500 + number}" if style == "?id=" else f"{HOST}/story/{slug}"
         mark = "&" if "?" in there else "?"
         counted = f"<p>Visitors: {rng.randrange(10**6)}, online {rng.randrange(900)}, 12:{rng.randrange(60)} o'clock</p>"
         advert = f"<p>{text(25, ('advert', rng.randrange(12)))}</p>"
@@ -207,12 +209,12 @@ def measure_copies(detector: Detector, **options: object) -> None:
     for style in TEMPLATES:
         pages = others(style) + copies(style)
         prints = read(detector, pages)
-        for name, order in orders(len(pages)):
+        for order_name, order in orders(len(pages)):
             found = crawl(detector, pages, prints, order, **options)
             shares = (f"{kind} {found.dropped[kind] / max(1, found.copies[kind]):.2f}" for kind in COPIES)
             total = found.dropped.total() / max(1, found.copies.total())
             print(
-                f"{style:6} {name:9} lost {len(found.lost)} of {found.contents}, dropped {total:.2f}:",
+                f"{style:6} {order_name:9} lost {len(found.lost)} of {found.contents}, dropped {total:.2f}:",
                 *shares,
             )
 
@@ -227,7 +229,7 @@ def main() -> None:
     arguments = parser.parse_args()
     detector, options = Detector(), {"chrome": False} if arguments.by_resemblance else {}
     if not arguments.copies:
-        print("lost of 40: ?id= with others, shuffled; alone, shuffled; .html likewise")
+        print("lost of 40: ?id= with others, shuffled; alone, shuffled; .html and words likewise")
         contents, lost = measure_kinds(
             detector, [kind for kind in KINDS if arguments.kind in kind], **options
         )

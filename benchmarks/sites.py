@@ -5,7 +5,7 @@
 The pages are the .html files below FOLDER.  The name of a page is its path without what REGEX finds.  A drop is *false*
 if the two pages have other names and the 3-word shingles of their main texts differ, and *far* if these resemble each
 other by less than .9.  A page is *missed* if it was kept although a page of its name with a main text of .9 or more had
-been kept.  Main texts are found by `benchmarks.identity`, which shares no code with the package.  With
+been kept; a drop of a page of the same name with a main text below .9 is *grey*.  Main texts are found by `benchmarks.identity`, which shares no code with the package.  With
 ``--print-versions``, each page comes again at /print/, with nothing but its title and its main text in another template.
 """
 
@@ -76,7 +76,7 @@ async def replay(
 ) -> str:
     """What became of the pages in an order, in one line."""
     index = open_index("memory:", detector, **options)
-    kept, false, far, right, missed, prints = defaultdict(list), [], 0, 0, [], [0, 0]
+    kept, false, far, grey, right, missed, prints = defaultdict(list), [], 0, 0, 0, [], [0, 0]
     by_url = {page.url: page for page in pages}
     for number in order:
         page = pages[number]
@@ -89,7 +89,7 @@ async def replay(
             prints[1] += not verdict.kept
         if verdict.kept:
             if same and verdict.status == "new":
-                missed.append((page, same[0]))
+                missed.append((page, same[0], verdict.near))
             kept[page.name].append(page)
             continue
         of = by_url[verdict.of or ""]
@@ -99,14 +99,16 @@ async def replay(
             far += alike < 0.9
         elif same:
             right += 1
+        else:
+            grey += alike < 0.9
     await index.close()
     for alike, page, of, verdict in sorted(false, key=lambda each: each[0])[:show]:
         print(f"  {alike:.3f} {page.url[20:]} of {of.url[20:]} by {verdict.rule}: {verdict.evidence}")
-    for page, other in missed[:show]:
-        print(f"  missed {page.url[20:]} of {other.url[20:]}")
+    for page, other, near in missed[:show]:
+        print(f"  missed {page.url[20:]} of {other.url[20:]}, near {near}")
     printed = f", versions for print {prints[1]} of {prints[0]}: {prints[1] / max(1, prints[0]):.3f}"
     return (
-        f"{len(order)} pages, false {len(false)}, far {far}, missed {len(missed)}, "
+        f"{len(order)} pages, false {len(false)}, far {far}, grey {grey}, missed {len(missed)}, "
         f"recall {right / max(1, right + len(missed)):.4f}{printed if prints[0] else ''}"
     )
 

@@ -121,9 +121,10 @@ DEDUP_SCOPE = "all"
 # If true, what many pages of a host share, such as menus and footers, proves nothing: what is a page's own
 # has to match, too.
 DEDUP_CHROME = True
-# Near-duplicates have at least this share of a page's own shingles in common, those that are not the chrome
-# of its host; a higher value drops less.  Allowed: a number from 0 to 1.
-DEDUP_MIN_OWN = 0.5
+# Of two near-duplicates, each contains at least this share of what is the other's own, that is, of the
+# shingles that few pages of the host have; a higher value drops less, and below .8 other pages are dropped.
+# Allowed: a number from 0 to 1.
+DEDUP_MIN_CONTAINMENT = 0.85
 # An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.
 # Allowed: a whole number from 1 to 1,000,000,000,000.
 DEDUP_EXPECTED_PAGES = 1_000_000

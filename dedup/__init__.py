@@ -11,7 +11,7 @@ The pipeline leads from a page to its tokens, its fingerprint and a verdict:
 >>> story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time "
 >>> pages = {
 ...     "http://example.org/lamp": f"<h1>The lamp</h1><p>{story * 4}</p><p>Visitor 1,203</p>",
-...     "http://mirror.example.net/lamp": f"<h1>THE LAMP</h1><p>{story * 4}<!-- 12:05 --><p>Visitor 1,204",
+...     "http://mirror.example.net/lamp": f"<h1>THE LAMP</h1><p>{story * 4}<!-- 12:05 --><p>Visitor 1,203",
 ...     "http://example.org/404": "<p>Not found",
 ... }
 >>> async def crawl():

@@ -9,7 +9,7 @@ __all__ = ["fast"]
 logger = logging.getLogger(__name__)
 
 #: The version of the compiled module that does the same as this package.
-VERSION = 5
+VERSION = 6
 
 
 def _load() -> ModuleType | None:

@@ -13,6 +13,7 @@ from dedup.values import Choice, Flag, Group, LogPath, Number, Setting, Text, Te
 
 __all__ = [
     "GROUPS",
+    "REPLACED",
     "SETTINGS",
     "Action",
     "CrawlSettings",
@@ -137,9 +138,9 @@ class IndexSettings(Group):
     chrome: bool = setting(True, Flag(),
         "If true, what many pages of a host share, such as menus and footers, proves nothing: what is a "
         "page's own has to match, too.")
-    min_own: float = setting(0.5, Number(0.0, 1.0),
-        "Near-duplicates have at least this share of a page's own shingles in common, those that are "
-        "not the chrome of its host; a higher value drops less.")
+    min_containment: float = setting(0.85, Number(0.0, 1.0),
+        "Of two near-duplicates, each contains at least this share of what is the other's own, that is, of the shingles "
+        "that few pages of the host have; a higher value drops less, and below .8 other pages are dropped.")
     expected_pages: int = setting(1_000_000, Number(1, _MANY),
         "An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.")
     lease: float = setting(60.0, Number(1.0, 60.0),
@@ -173,6 +174,8 @@ class LinkSettings(Group):
 # fmt: on
 
 
+#: Names of before, and what has taken their place.
+REPLACED: Mapping[str, str] = {"min_own": "min_containment"}
 #: In the order in which they are listed.
 GROUPS: tuple[type[Group], ...] = (
     CrawlSettings,

@@ -32,7 +32,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 5
+VERSION = 6
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -966,15 +966,11 @@ cdef inline uint64_t mix(uint64_t value) noexcept nogil:
     return value ^ (value >> 31)
 
 
-cdef struct Sample:
-    Py_ssize_t slots
-    int shift  #: of a value, to its slot
+cdef struct Values:
     uint64_t key
-    uint64_t* least
-    uint8_t* marked
-    uint64_t* table  #: of the values that were met; 0 is a free place
-    Py_ssize_t places, different
-    bint zero  #: whether the value 0 was met
+    uint64_t* all
+    uint8_t* shown  #: whether each is outside marked chrome
+    Py_ssize_t count
 
 
 cdef int hash_all(bytes octets, Py_ssize_t count, uint64_t seed, object hash_long, uint64_t* hashes,
@@ -997,12 +993,11 @@ cdef inline uint8_t flag(const uint8_t* flags, Py_ssize_t at) noexcept nogil:
     return 1 if flags == NULL else flags[at]
 
 
-cdef void take(Sample* sample, const uint64_t* hashes, const uint8_t* outside, Py_ssize_t count, Py_ssize_t size,
-               uint8_t inside_mark) noexcept nogil:
-    """Adds all shingles of some tokens; those that are not outside marked chrome as a whole have another mark."""
-    cdef Py_ssize_t start, at, window = min(size, count), place, within = 0
-    cdef uint64_t value, polynomial = 0, highest = 1, multiplier = 0x9E3779B97F4A7C15U
-    cdef uint8_t mark
+cdef void take(Values* values, const uint64_t* hashes, const uint8_t* outside, Py_ssize_t count,
+               Py_ssize_t size) noexcept nogil:
+    """Adds the values of all shingles of some tokens, and whether these are outside marked chrome as a whole."""
+    cdef Py_ssize_t start, at, window = min(size, count), within = 0
+    cdef uint64_t polynomial = 0, highest = 1, multiplier = 0x9E3779B97F4A7C15U
     if count == 0:
         return
     for at in range(window - 1):
@@ -1011,26 +1006,12 @@ cdef void take(Sample* sample, const uint64_t* hashes, const uint8_t* outside, P
         highest *= multiplier
     for start in range(count - window + 1):
         within += flag(outside, start + window - 1)
-        mark = 3 if within == window else inside_mark
-        within -= flag(outside, start)
         polynomial = polynomial * multiplier + hashes[start + window - 1]
-        value = mix((mix(polynomial) if size > 1 else polynomial) ^ sample.key)
+        values.all[values.count] = mix((mix(polynomial) if size > 1 else polynomial) ^ values.key)
+        values.shown[values.count] = within == window
+        values.count += 1
+        within -= flag(outside, start)
         polynomial -= hashes[start] * highest
-        at = value >> sample.shift
-        if value < sample.least[at]:
-            sample.least[at] = value
-            sample.marked[at] = mark
-        elif value == sample.least[at]:
-            sample.marked[at] |= mark
-        if value == 0:
-            sample.different += not sample.zero
-            sample.zero = True
-            continue
-        place = value & (sample.places - 1)
-        while sample.table[place] and sample.table[place] != value:
-            place = (place + 1) & (sample.places - 1)
-        sample.different += sample.table[place] == 0
-        sample.table[place] = value
 
 
 cdef uint64_t simhash(const uint64_t* hashes, const uint8_t* is_url, Py_ssize_t count) noexcept nogil:
@@ -1067,45 +1048,30 @@ for octet in range(256):
 
 
 def numbers(bytes octets, Py_ssize_t count, bytes data, Py_ssize_t more, tuple chrome, bint keep_urls, Py_ssize_t size,
-            Py_ssize_t least_words, Py_ssize_t slots, int bits, uint64_t key, uint64_t seed, object hash_long):
+            uint64_t key, uint64_t seed, object hash_long):
     """The numbers of a page, as `dedup.fingerprint.numbers` makes them in numpy.
 
     Tokens and data are given joined by NULs; ``hash_long(octets, seed)`` hashes those that are too long for this.
-    Words, words outside marked chrome, simhash, how many shingles differ; the sketch; and of each slot: 16 bits of its
-    shingle, whether it has one, and whether that is in the main part of the page, and in its view.
+    Words, words outside marked chrome, simhash; and of all shingles, in their order, the values (8 bytes each), and
+    whether each is outside marked chrome (1 byte each).
     """
     cdef Py_ssize_t start, end, at, words = 0, left = 0
     cdef uint64_t* hashes = NULL
     cdef uint8_t* outside = NULL
     cdef uint8_t* is_url = NULL
-    cdef uint64_t simhashed, value
-    cdef uint8_t inside_mark
-    cdef Sample sample
-    cdef bytes packed = PyBytes_FromStringAndSize(NULL, slots * bits // 8)
-    cdef bytes ids = PyBytes_FromStringAndSize(NULL, 2 * slots)
-    cdef bytes flags = PyBytes_FromStringAndSize(NULL, 3 * slots)
-    cdef uint8_t* sketch = <uint8_t*> PyBytes_AS_STRING(packed)
-    cdef uint16_t* id_of = <uint16_t*> PyBytes_AS_STRING(ids)
-    cdef uint8_t* filled = <uint8_t*> PyBytes_AS_STRING(flags)
-    sample.slots, sample.key, sample.different, sample.zero = slots, key, 0, False
-    sample.shift, sample.places, at = 64, 64, slots
-    while at > 1:
-        at >>= 1
-        sample.shift -= 1
-    while sample.places < 2 * (count + more):
-        sample.places *= 2
-    sample.least = sample.table = NULL
-    sample.marked = NULL
+    cdef uint64_t simhashed
+    cdef Values values
+    values.key, values.count = key, 0
+    values.all = NULL
+    values.shown = NULL
     try:
-        sample.table = <uint64_t*> PyMem_Calloc(sample.places, 8)
-        sample.least = <uint64_t*> PyMem_Malloc(8 * slots)
-        sample.marked = <uint8_t*> PyMem_Calloc(slots, 1)
+        values.all = <uint64_t*> PyMem_Malloc(8 * (count + more + 1))
+        values.shown = <uint8_t*> PyMem_Malloc(count + more + 1)
         hashes = <uint64_t*> PyMem_Malloc(8 * max(1, count, more))
         outside = <uint8_t*> PyMem_Malloc(max(1, count))
         is_url = <uint8_t*> PyMem_Malloc(max(1, count, more))
-        if not (sample.table and sample.least and sample.marked and hashes and outside and is_url):
+        if not (values.all and values.shown and hashes and outside and is_url):
             raise MemoryError
-        memset(sample.least, 255, 8 * slots)
         hash_all(octets, count, seed, hash_long, hashes, is_url)
         if not keep_urls:
             memset(is_url, 0, count)
@@ -1116,28 +1082,20 @@ def numbers(bytes octets, Py_ssize_t count, bytes data, Py_ssize_t more, tuple c
             if not is_url[at]:
                 words += 1
                 left += outside[at]
-        inside_mark = 2 if left < least_words else 0
         with nogil:
             simhashed = simhash(hashes, is_url, count)
-            take(&sample, hashes, outside, count, size, inside_mark)
+            take(&values, hashes, outside, count, size)
         if more:
             hash_all(data, more, seed, hash_long, hashes, is_url)
-            take(&sample, hashes, NULL, more, size, 3)
-        memset(sketch, 0, slots * bits // 8)
-        for at in range(slots):
-            value = sample.least[at]
-            id_of[at] = value >> 32 & 0xFFFF
-            filled[at] = value != 0xFFFFFFFFFFFFFFFFU
-            filled[slots + at] = sample.marked[at] >> 1 & 1
-            filled[2 * slots + at] = sample.marked[at] & 1
-            if filled[at]:
-                value = (value & 0xFFFFFFFFU) % ((1 << bits) - 1) + 1
-                sketch[at * bits >> 3] |= value << (at * bits & 7)
-        return words, left, simhashed, sample.different, packed, ids, flags
+            take(&values, hashes, NULL, more, size)
+        return (
+            words, left, simhashed,
+            PyBytes_FromStringAndSize(<char*> values.all, 8 * values.count),
+            PyBytes_FromStringAndSize(<char*> values.shown, values.count),
+        )
     finally:
-        PyMem_Free(sample.table)
-        PyMem_Free(sample.least)
-        PyMem_Free(sample.marked)
+        PyMem_Free(values.all)
+        PyMem_Free(values.shown)
         PyMem_Free(hashes)
         PyMem_Free(outside)
         PyMem_Free(is_url)

@@ -1,275 +1,148 @@
-"""The chrome of a host: its table against a slow one in plain Python, and what suffices for a near-duplicate."""
+"""The table of a host: on how many kept pages a shingle is, and what that makes of a page's own part."""
 
 import random
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from dedup import Fingerprint
-from dedup.fingerprint.chrome import DEPTH, Chrome, View
-from dedup.fingerprint.evidence import Evidence, is_mirror, is_other_name, is_same_heading, match_counts
-from dedup.fingerprint.fingerprint import Called, Own
+from dedup.fingerprint.chrome import KNOWN, MARKED, MOST, Chrome
+from dedup.fingerprint.evidence import Evidence, Part
+from dedup.fingerprint.fingerprint import Fingerprint, Own
+from dedup.fingerprint.shingles import Hashes, ascending, mix
 from dedup.fingerprint.sketch import Sketcher
 
-SLOTS = 64
-SKETCHER = Sketcher(SLOTS, 2)
+SKETCHER = Sketcher(512, 2)
 
 
-def page(rng: random.Random, words: int = 40) -> Fingerprint:
-    """A page of few possible shingles, so that tables meet them again."""
-    ids = np.array([rng.randrange(words) for _ in range(SLOTS)], np.uint16)
-    filled = np.array([rng.random() < 0.9 for _ in range(SLOTS)])
-    main = np.array([rng.random() < 0.7 for _ in range(SLOTS)]) & filled
-    least = np.where(filled, ids.astype(np.uint64) * np.uint64(2**32 + 1), np.uint64(2**64 - 1))
-    called = Called(heading=rng.randrange(5))
-    return Fingerprint(0, SKETCHER.pack(least), 99, 0, called=called, own=Own(ids, filled, main, main, 200))
+def shingles(name: int, count: int) -> Hashes:
+    """Shingles that no other name has."""
+    return ascending(mix(np.arange(count, dtype=np.uint64) + np.uint64(name << 32)))
 
 
-class Slow:
-    """The table as its documentation says it, slot by slot."""
-
-    def __init__(self) -> None:
-        self.pages = 0
-        self.rows: list[list[list[int]]] = [[[0, 0] for _ in range(DEPTH)] for _ in range(SLOTS + 1)]
-        self.next = [0] * (SLOTS + 1)
-
-    def add(self, page: Fingerprint, kept: bool) -> None:
-        self.pages += kept
-        for slot, number in shingles_of(page).items():
-            self._count(slot, number)
-
-    def _count(self, slot: int, number: int) -> None:
-        row = self.rows[slot]
-        for cell in row:
-            if cell[0] == number and cell[1]:
-                cell[1] = min(255, cell[1] + 1)
-                return
-        round_ = [(self.next[slot] + step) % DEPTH for step in range(DEPTH)]
-        once = [place for place in round_ if row[place][1] <= 1]
-        if once:
-            row[once[0]] = [number, 1]
-            self.next[slot] = (once[0] + 1) % DEPTH
-        else:
-            row[min(round_, key=lambda place: row[place][1])][1] -= 1
-
-    def met(self, slot: int, number: int) -> int:
-        return max((count for seen, count in self.rows[slot] if seen == number), default=0)
-
-    def own(self, page: Fingerprint, spare: int) -> list[bool]:
-        few = max(2.0, min(8.0, 0.05 * self.pages))
-        numbers = shingles_of(page)
-        return [slot in numbers and self.met(slot, numbers[slot]) - spare < few for slot in range(SLOTS)]
+def page(*parts: Hashes) -> Fingerprint:
+    main = ascending(np.concatenate(parts))
+    return Fingerprint(1, SKETCHER.pack(main), 99, 0, own=Own(main))
 
 
-def shingles_of(page: Fingerprint) -> dict[int, int]:
-    """The shingles of a page, by slot; the last is its heading."""
-    assert page.own is not None
-    found = {slot: int(page.own.ids[slot]) for slot in range(SLOTS) if page.own.filled[slot]}
-    return found | ({SLOTS: page.called.heading} if page.called.heading else {})
+def part(chrome: Chrome, *parts: Hashes) -> Part:
+    return Part(SKETCHER, page(*parts), chrome)
 
 
-def unmasked(mask: bytes) -> list[bool]:
-    """The slots that a mask marks."""
-    bits = np.unpackbits(np.frombuffer(mask, np.uint8), bitorder="little").reshape(SLOTS, 2)
-    assert not bits[:, 1].any()
-    return bits[:, 0].astype(bool).tolist()
+def site(pages: int, menu: int = 900, own: int = 60) -> Chrome:
+    """A host of which pages were kept that share a menu."""
+    chrome = Chrome()
+    for number in range(pages):
+        chrome.add(ascending(np.concatenate((shingles(0, menu), shingles(1 + number, own)))))
+    return chrome
 
 
-def assert_same(chrome: Chrome, slow: Slow, pages: Sequence[Fingerprint]) -> None:
-    for one in pages:
-        assert one.own is not None
-        view = chrome.view(one, SKETCHER)
-        assert unmasked(view.own_if_equal) == slow.own(one, 1)
-        assert unmasked(view.own_if_new) == slow.own(one, 0)
-        assert unmasked(view.main) == one.own.main.tolist()
-        heading = shingles_of(one).get(SLOTS)
-        rare = max(4.0, 0.1 * slow.pages)
-        assert view.heading_tells == (heading is not None and slow.met(SLOTS, heading) - 1 < rare)
+def test_what_was_met_is_counted_and_what_was_not_is_not() -> None:
+    chrome = site(6)
+    assert (chrome.pages, chrome.is_known) == (6, False)
+    assert set(chrome.counts(shingles(0, 900)).tolist()) == {6}
+    assert np.mean(chrome.counts(shingles(3, 60)) == 1) > 0.95
+    assert np.mean(chrome.counts(shingles(99, 5000)) == 0) > 0.95
 
 
-@pytest.mark.parametrize("words", [3, 15, 40, 1000])
-def test_a_table_counts_as_a_dictionary_does(words: int) -> None:
-    rng = random.Random(words)
-    chrome, slow = Chrome(SLOTS), Slow()
-    for _ in range(300):
-        one, kept = page(rng, words), rng.random() < 0.8
-        chrome.add(one, kept=kept)
-        slow.add(one, kept)
-    assert chrome.pages == slow.pages
-    assert_same(chrome, slow, [page(rng, words) for _ in range(20)])
+def test_what_is_met_again_is_remembered_and_what_was_met_once_is_forgotten() -> None:
+    chrome = site(2 * MARKED // 600, own=600)
+    assert np.mean(chrome.counts(shingles(0, 900)) > MOST) == 1
+    assert np.mean(chrome.counts(shingles(1, 600))) < 0.3
+    assert np.mean(chrome.counts(shingles(10**6, 5000)) > 2) < 0.01  # whatever was met, what is new looks new
 
 
-def test_a_table_is_stored_and_read_as_it_is() -> None:
-    rng = random.Random(1)
-    chrome, slow = Chrome(SLOTS), Slow()
-    for at in range(100):
-        if at == 50:
-            chrome = Chrome.from_bytes(chrome.to_bytes(), SLOTS)
-        one = page(rng)
-        chrome.add(one)
-        slow.add(one, True)
-    again = Chrome.from_bytes(chrome.to_bytes(), SLOTS)
-    assert again.to_bytes() == chrome.to_bytes()
-    assert_same(again, slow, [page(rng) for _ in range(10)])
+def test_a_page_of_any_length_is_counted_in_part() -> None:
+    chrome = Chrome()
+    chrome.add(shingles(1, 300_000))
+    assert chrome.pages == 1
+    assert chrome._marked <= 2 * 8192
 
 
-@pytest.mark.parametrize("octets", [b"", bytes(7), bytes(10_000)])
-def test_what_is_no_table_is_refused(octets: bytes) -> None:
-    with pytest.raises(ValueError, match="a table of 64 slots has"):
-        Chrome.from_bytes(octets, SLOTS)
+def test_a_table_comes_back_from_its_bytes() -> None:
+    chrome = site(20)
+    again = Chrome.from_bytes(chrome.to_bytes())
+    assert (again.pages, again.few, again.to_bytes()) == (20, chrome.few, chrome.to_bytes())
+    for octets in (b"", chrome.to_bytes()[:-1], chrome.to_bytes() + b"x"):
+        with pytest.raises(ValueError, match="a table has"):
+            Chrome.from_bytes(octets)
 
 
-def test_merged_tables_know_what_either_has_met() -> None:
-    rng = random.Random(2)
-    mine, theirs = Chrome(SLOTS), Chrome(SLOTS)
-    menu, other_menu, unknown = (page(random.Random(seed), 10**4) for seed in (1, 2, 3))
-    for _ in range(10):
-        mine.add(menu)
-        theirs.add(other_menu)
-        theirs.add(page(rng, 1000))
-    mine.merge(theirs)
-    assert mine.pages == 20
-    assert not any(unmasked(mine.view(menu, SKETCHER).own_if_new))
-    assert not any(unmasked(mine.view(other_menu, SKETCHER).own_if_new))
-    assert unmasked(mine.view(unknown, SKETCHER).own_if_new) == shown_filled(unknown)
+def test_merging_takes_the_higher_count_and_twice_changes_nothing() -> None:
+    one, other = site(5), site(9)
+    one.merge(other)
+    assert one.pages == 9
+    assert set(one.counts(shingles(0, 900)).tolist()) == {9}
+    merged = one.to_bytes()
+    one.merge(other)
+    assert one.to_bytes() == merged
 
 
-def test_a_table_merged_with_itself_is_the_same() -> None:
-    rng = random.Random(4)
-    chrome = Chrome(SLOTS)
-    for _ in range(50):
-        chrome.add(page(rng))
-    before = chrome.to_bytes()
-    chrome.merge(Chrome.from_bytes(before, SLOTS))
-    assert chrome.to_bytes() == before
+# --- A page's own part --------------------------------------------------------------------------------
 
 
-def shown_filled(page: Fingerprint) -> list[bool]:
-    assert page.own is not None
-    return page.own.filled.tolist()
+def stored(chrome: Chrome, *parts: Hashes) -> Hashes:
+    return SKETCHER.words([part(chrome, *parts).sketch])
 
 
-def test_own_slots_are_compared_as_slot_by_slot() -> None:
-    rng = random.Random(5)
-    one, others = page(rng, 4), [page(rng, 4) for _ in range(10)]
-    masks = [np.array([[rng.random() < 0.5 for _ in range(SLOTS)]]) for _ in range(2)]
-    assert one.own is not None
-    filled = one.own.filled
-    if_equal, if_new = ((mask & filled) for mask in masks)
-    (main,) = SKETCHER.masks(one.own.main[np.newaxis])
-    view = View(SKETCHER.masks(if_equal)[0], SKETCHER.masks(if_new)[0], main, True, False)
-    stored = SKETCHER.words(other.sketch for other in others)
-    for other, counts in zip(others, match_counts(SKETCHER, stored, one, view).T.tolist(), strict=True):
-        expected = [0] * 5
-        for slot, (a, b) in enumerate(zip(values(one), values(other), strict=True)):
-            equal = bool(a and a == b)
-            if (if_equal if equal else if_new)[0, slot]:
-                if one.own.main[slot]:
-                    expected[0] += 1
-                    expected[1] += bool(b)
-                    expected[2] += equal
-                else:
-                    expected[3] += 1
-                    expected[4] += not equal
-        assert counts == expected
+def test_chrome_shows_neither_sameness_nor_difference() -> None:
+    chrome = site(KNOWN)
+    menu, own = shingles(0, 900), shingles(50, 60)
+    (other,) = part(chrome, menu, shingles(51, 60)).weigh(stored(chrome, menu, own))
+    assert other.matching < 8
+    (copy,) = part(chrome, menu, own).weigh(stored(chrome, own))  # in a template without the menu
+    assert copy.contains(0.85)
 
 
-def values(page: Fingerprint) -> list[int]:
-    """The two bits of each slot of a page's sketch."""
-    bits = np.unpackbits(np.frombuffer(page.sketch, np.uint8), bitorder="little").reshape(SLOTS, 2)
-    return [int(low) + 2 * int(high) for low, high in bits]
+@pytest.mark.parametrize(("new", "is_near"), [(0, True), (20, True), (60, False)])
+def test_each_part_has_to_contain_the_other_but_for_a_share(new: int, is_near: bool) -> None:
+    chrome = site(KNOWN)
+    menu, own, more = shingles(0, 900), shingles(50, 200), shingles(51, new)
+    for one, other in (((menu, own), (menu, own, more)), ((menu, own, more), (menu, own))):
+        (found,) = part(chrome, *one).weigh(stored(chrome, *other))
+        assert found.contains(0.85) is is_near
 
 
-#: Evidence, and what it is worth if half of the own shingles have to match.
-SENTENCES = {
-    "Another name: never the same page, however much matches.": (
-        Evidence(400, 400, 0, 200, 1000, True, True),
-        False,
-    ),
-    "The same heading, and a counter differs.": (Evidence(20, 0, 20, 10, 1000, True, False), True),
-    "The same heading, and half of its own matches.": (Evidence(400, 210, 190, 200, 1000, True, False), True),
-    "The same heading, but most of its own is new.": (Evidence(400, 150, 250, 200, 1000, True, False), False),
-    "The same heading, but on a short page a counter is much.": (
-        Evidence(20, 0, 20, 10, 100, True, False),
-        False,
-    ),
-    "The heading tells nothing, and half of its own is not enough.": (
-        Evidence(400, 210, 190, 200, 1000, None, False),
-        False,
-    ),
-    "The heading tells nothing, and most of its own matches.": (
-        Evidence(400, 300, 100, 200, 1000, None, False),
-        True,
-    ),
-    "The heading tells nothing, and hardly a word is new.": (
-        Evidence(8, 0, 8, 4, 1000, None, False),
-        True,
-    ),
-    "The heading tells nothing, and a sentence is new.": (
-        Evidence(24, 0, 24, 12, 1000, None, False),
-        False,
-    ),
-    "Another heading, and hardly anything is its own.": (Evidence(6, 6, 0, 3, 1000, False, False), False),
-    "Another heading, and all of its own matches.": (
-        Evidence(400, 390, 10, 200, 1000, False, False),
-        True,
-    ),
-    "Another heading, and a sentence of its own is new.": (
-        Evidence(400, 360, 40, 200, 1000, False, False),
-        True,
-    ),
-    "Another heading, and a paragraph of its own is new, which may be all the page is about.": (
-        Evidence(400, 345, 55, 200, 1000, False, False),
-        False,
-    ),
-    "Another heading, and a paragraph is new, but hardly anything of it all.": (
-        Evidence(1000, 940, 60, 400, 1000, False, False),
-        True,
-    ),
-    "Another heading, and some of its own is new.": (
-        Evidence(400, 300, 100, 200, 1000, False, False),
-        False,
-    ),
-}
+def test_a_few_equal_shingles_are_no_evidence() -> None:
+    chrome = site(KNOWN)
+    (found,) = part(chrome, shingles(50, 6)).weigh(stored(chrome, shingles(50, 6)))
+    assert not found.contains(0.85)
 
 
-@pytest.mark.parametrize(("evidence", "is_enough"), SENTENCES.values(), ids=SENTENCES)
-def test_what_suffices(evidence: Evidence, is_enough: bool) -> None:
-    assert evidence.suffices(0.5) is is_enough
+def test_what_became_chrome_after_a_page_was_filed_is_set_aside() -> None:
+    """A section's menu was the page's own when it was filed."""
+    chrome = site(KNOWN)
+    section, own = shingles(40, 300), shingles(50, 200)
+    before = stored(chrome, section, own)
+    for number in range(30):
+        chrome.add(ascending(np.concatenate((section, shingles(60 + number, 50)))))
+    (copy,) = part(chrome, section, own).weigh(before)
+    (other,) = part(chrome, section, shingles(51, 200)).weigh(before)
+    assert copy.contains(0.85)
+    assert not other.contains(0.85)
 
 
-def called(heading: int = 0, names: int = 0, place: int = 0, said: int = 0) -> Fingerprint:
-    return Fingerprint(0, b"", 99, 0, called=Called(heading, names, place), said=said)
+def test_a_page_is_found_by_rare_shingles_and_never_by_chrome() -> None:
+    menu, own = shingles(0, 900), shingles(50, 200)
+    assert part(site(KNOWN - 1), menu, own).keys == (0, 0, 0, 0), "nobody knows yet what is rare"
+    keys = part(site(KNOWN), menu, own).keys
+    assert set(keys) <= set(own.tolist())
+    assert keys == part(site(20), own).keys, "in another template, too"
 
 
-TELLS, TELLS_NOTHING = (View(b"", b"", b"", tells, False) for tells in (True, False))
+@pytest.mark.parametrize(
+    ("changes", "suffices"),
+    [({}, True), ({"other_name": True}, False), ({"siblings": True}, False), ({"gone": 50.0}, False)],
+)
+def test_who_is_told_apart_is_no_near_duplicate(changes: dict[str, object], suffices: bool) -> None:
+    evidence = Evidence(matching=100, new=10, gone=0)._replace(**changes)  # type: ignore[arg-type]
+    assert evidence.suffices(0.85) is suffices
 
 
-def test_an_equal_heading_tells_if_it_is_rare_or_the_addresses_agree() -> None:
-    page = called(heading=3, names=4, place=5)
-    assert is_same_heading(page, Called(3), TELLS) is True
-    assert is_same_heading(page, Called(3), TELLS_NOTHING) is None
-    assert is_same_heading(page, Called(3, names=4), TELLS_NOTHING) is True
-    assert is_same_heading(page, Called(3, place=5), TELLS_NOTHING) is True
-    assert is_same_heading(page, Called(7, names=4, place=5), TELLS) is False
-
-
-def test_a_page_without_a_heading_says_nothing_by_it() -> None:
-    assert is_same_heading(called(), Called(3), TELLS) is None
-    assert is_same_heading(called(heading=3), Called(), TELLS) is None
-
-
-def test_two_pages_have_other_names_if_each_is_called_what_the_other_does_not_say() -> None:
-    bolts = called(heading=0b0001, names=0b0001, said=0b0001)
-    assert is_other_name(bolts, Called(heading=0b0010, names=0b0010))
-    assert not is_other_name(bolts, Called(heading=0b0011, names=0b0010))  # it says "bolts", too
-    assert not is_other_name(called(heading=0b11, names=0b01, said=0b11), Called(0b10, names=0b10))
-    assert not is_other_name(called(), Called())
-
-
-def test_a_mirror_is_not_called_otherwise() -> None:
-    assert is_mirror(called(heading=3), Called(3))
-    assert is_mirror(called(), Called(3))
-    assert not is_mirror(called(heading=3), Called(7))
-    assert not is_mirror(called(heading=0, names=0b0001, said=0b0001), Called(heading=0, names=0b0010))
+def test_estimates_are_near_the_right_shares() -> None:
+    rng, chrome = random.Random(1), site(KNOWN)
+    for _ in range(30):
+        both, new, gone = rng.randrange(40, 2000), rng.randrange(300), rng.randrange(300)
+        kept = stored(chrome, shingles(50, both), shingles(51, gone))
+        (found,) = part(chrome, shingles(50, both), shingles(52, new)).weigh(kept)
+        right = both / (both + max(new, gone))
+        assert found.share == pytest.approx(right, abs=0.12)

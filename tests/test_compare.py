@@ -48,7 +48,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_near_duplicates_end_with_status_0(site: Path) -> None:
     done = compare(site / "article", site / "print")
     assert done.returncode == 0, done.stderr
-    assert "near-duplicates: distance and resemblance both say so" in done.stdout
+    assert "near-duplicates: nearly all that is own to each of them is on the other" in done.stdout
     distance = int(done.stdout.split(" bits (near: up to 6)")[0].split()[-1])
     assert done.stdout.count("^") == distance
 
@@ -80,9 +80,13 @@ def test_every_measure_has_its_line(site: Path) -> None:
 
 
 def test_the_settings_decide(site: Path) -> None:
-    done = compare(site / "article", site / "print", "-s", "DEDUP_MIN_RESEMBLANCE=1")
+    pair = site / "article", site / "print"
+    done = compare(*pair, "-s", "DEDUP_CHROME=False", "-s", "DEDUP_MIN_RESEMBLANCE=1")
     assert done.returncode == 1
     assert "too few shingles in common" in done.stdout
+    done = compare(*pair, "-s", "DEDUP_MIN_CONTAINMENT=1")
+    assert done.returncode == 1
+    assert "of what is own to one of them is on the other" in done.stdout
 
 
 @pytest.mark.parametrize(("name", "reason"), [("short", "short"), ("binary", "binary")])
@@ -128,8 +132,8 @@ def test_what_is_the_pages_own_decides_between_pages_in_one_chrome(tmp_path: Pat
     lines = told(done.stdout)
     assert lines["chrome A"].startswith("400 of 434 tokens in menus")
     assert "heading 'brass lantern brass lantern'" in lines["called A"]
-    assert re.match(r"of \d+ shingles that are B's own \d are in A, \d+ are new", lines["own"])
-    assert lines["verdict"].startswith("different: distance and resemblance both say that they are near-dupl")
+    assert re.match(r"\d of the \d+ shingles that are A's own are on B, too", lines["own"])
+    assert lines["verdict"].startswith("different: fewer than 8 of their own shingles match")
     assert lines["main view"].startswith("different")
     assert lines["host"].startswith("nothing is known of the host: --index ADDRESS asks")
     without = compare(*pair, "-s", "DEDUP_CHROME=False")
@@ -140,7 +144,7 @@ def test_what_is_the_pages_own_decides_between_pages_in_one_chrome(tmp_path: Pat
 def stall(number: int, count: int = 0) -> str:
     """A page in 1,500 words of menu that nothing marks as one."""
     menu = " ".join(f"menu{word}" for word in range(1500))
-    text = " ".join(f"fact{number}x{word}" for word in range(30))
+    text = " ".join(f"fact{number}x{word}" for word in range(40))
     return f"<title>Stall</title><div>{menu}</div><p>{text}</p><p>{count} visitors</p>"
 
 
@@ -159,9 +163,9 @@ def filled(address: str, url: str, number: int) -> None:
 
 
 def test_an_index_tells_what_is_chrome_of_the_host(tmp_path: Path, web: Web) -> None:  # noqa: F811
-    for path, body in (("/0", stall(0)), ("/1", stall(1)), ("/2", stall(0, 9))):
+    for path, body in (("/0", stall(0)), ("/other/1", stall(1)), ("/copy/0", stall(0, 9))):
         web.pages[path] = html(body)
-    a, other, copy = (f"{web.url}/{at}" for at in range(3))
+    a, other, copy = (f"{web.url}/{at}" for at in ("0", "other/1", "copy/0"))
     known, new = (f"file:{tmp_path}/{name}" for name in ("known", "new"))
     filled(known, web.url, 12)
     filled(new, web.url, 3)
@@ -171,12 +175,11 @@ def test_an_index_tells_what_is_chrome_of_the_host(tmp_path: Path, web: Web) -> 
     lines = told(done.stdout)
     assert done.returncode == 1, done.stderr
     assert lines["host"].endswith(f" knows 12 kept pages of {web.url.removeprefix('http://')}")
-    assert re.match(r"of [2-4]\d shingles that are B's own \d are in A, [2-4]\d are new", lines["own"])
-    assert lines["verdict"].endswith("but too little of what is the page's own matches")
+    assert re.match(r"0 of the [2-5]\d shingles that are A's own are on B, too", lines["own"])
+    assert lines["verdict"].endswith("fewer than 8 of their own shingles match")
     assert compare(a, copy, "--index", known).returncode == 0
 
     young = told(compare(a, copy, "--index", new).stdout)
-    assert "own" not in young
     assert young["host"].endswith(f" knows 3 kept pages of {web.url.removeprefix('http://')}")
     assert "fewer than 8 kept pages of the host are known" in young["verdict"]
 

@@ -196,9 +196,10 @@ def test_pages_that_only_look_alike_or_are_short_are_all_kept(run: Run) -> None:
     assert run.done.count("unjudged/short") >= 5
 
 
-def test_an_endless_calendar_is_left_at_its_second_page(run: Run) -> None:
-    months = {path for path in run.site.requests if path.startswith("/calendar/")}
-    assert months == {"/calendar/2026/01", "/calendar/2026/02"}
+def test_months_that_differ_in_their_names_are_kept(run: Run) -> None:
+    """Their addresses tell them apart, and nobody has seen that a month's name is noise."""
+    months = {path for path in run.site.pages if path.startswith("/calendar/")}
+    assert months <= run.done.kept
 
 
 def test_robots_txt_is_obeyed(run: Run) -> None:
@@ -267,7 +268,7 @@ def test_no_method_loses_a_content(method: str, store: str, redis_socket: Path, 
         done = Process(url, tmp_path, **settings).done()
     kept = contents(site, done.kept)
     assert set(kept) == set(every_content_once(site))
-    assert {record["rule"] for record in done.records} <= {"exact", "view", method}
+    assert {record["rule"] for record in done.records} <= {"exact", "view", "rare", method}
     for record in done.records:
         assert site.truth[done.path(record["url"])] == site.truth[done.path(record["duplicate_of"])]
     if method == "minhash":

@@ -231,13 +231,16 @@ async def test_a_run_that_was_never_closed_and_is_gone_is_dead(path: Path) -> No
 @driven
 async def test_what_is_known_of_hosts_is_shared_and_saved_by_each_run(path: Path) -> None:
     async with (
-        opened_at(f"file:{path}", min_own=0.3) as one,
-        opened_at(f"file:{path}", min_own=0.8) as another,
+        opened_at(f"file:{path}", min_containment=0.7) as one,
+        opened_at(f"file:{path}", min_containment=0.8) as another,
     ):
         assert one.hosts
         assert another.hosts
         assert one.hosts.table("a.example") is another.hosts.table("a.example")
-        assert (one.hosts.settings.min_own, another.hosts.settings.min_own) == (0.3, 0.8)
+        assert (one.hosts.settings.min_containment, another.hosts.settings.min_containment) == (
+            0.7,
+            0.8,
+        )
 
 
 @driven

@@ -29,7 +29,7 @@ FILE_DAMAGES: dict[str, tuple[str, str, str]] = {
     "a digest that is a number": ("UPDATE pages SET digest = 7 WHERE number = 3", TYPES, "row 3"),
     "a band too many": ("UPDATE pages SET bands = x'0000000000000000' WHERE number = 3", TYPES, "1 bands"),
     "half a band": ("UPDATE pages SET bands = x'00000000' WHERE number = 3", TYPES, "row 3"),
-    "a short sketch": ("UPDATE pages SET sketch = x'5555' WHERE number = 3", TYPES, "2 bytes instead of 128"),
+    "a short sketch": ("UPDATE pages SET sketch = x'5555' WHERE number = 3", TYPES, "2 bytes instead of 136"),
     "a page id of bytes": ("UPDATE pages SET page_id = x'00ff' WHERE number = 3", TYPES, "row 3"),
     "a URL of bytes": ("UPDATE pages SET url = x'00ff' WHERE number = 3", TYPES, "row 3"),
     "a URL that is no UTF-8": ("UPDATE pages SET url = CAST(x'ff' AS TEXT) WHERE number = 3", TYPES, "row 3"),

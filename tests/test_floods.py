@@ -48,7 +48,7 @@ def opened(address: str, namespace: str) -> Opened:
 
 def forged(rng: random.Random, simhash: int = VICTIM) -> Fingerprint:
     """A page within 6 bits of all others that are forged here."""
-    return Fingerprint(flip(simhash, 3, rng), rng.randbytes(128), 100, 0, digest=rng.getrandbits(63))
+    return Fingerprint(flip(simhash, 3, rng), rng.randbytes(136), 100, 0, digest=rng.getrandbits(63))
 
 
 def flood(number: int, run: str, simhash: int = VICTIM, digest: int | None = None) -> list[Entry]:
@@ -69,7 +69,7 @@ def copy_of(page: Fingerprint, bits: int, rng: random.Random) -> Fingerprint:
 
 async def claims_of_copies(index: Index, number: int) -> list[Verdict]:
     """A page is kept amid the flood; then come copies of it, 1 to 4 bits away.  Those that are kept are released."""
-    rng, victim = random.Random(1), Fingerprint(VICTIM, random.Random(2).randbytes(128), 100, 0, digest=1)
+    rng, victim = random.Random(1), Fingerprint(VICTIM, random.Random(2).randbytes(136), 100, 0, digest=1)
     assert (await index.claim("victim", "http://victim/", victim)).status == "new"
     found = []
     for bits in (1, 2, 3, 4) * (number // 4):
@@ -117,7 +117,7 @@ async def test_a_page_that_is_met_again_in_a_crowd_is_counted(opened: Opened) ->
 async def test_a_crowd_of_one_digest_is_counted(opened: Opened) -> None:
     async with opened() as index:
         await index.add(flood(MAX_EQUAL + 2, index.run, digest=5))
-        page = Fingerprint(VICTIM ^ 2**64 - 1, bytes(128), 100, 0, digest=5)
+        page = Fingerprint(VICTIM ^ 2**64 - 1, bytes(136), 100, 0, digest=5)
         assert (await index.claim("a", "http://a/", page)).crowded
 
 

@@ -26,13 +26,14 @@ GOLDEN = Path(__file__).with_name("golden")
 #: What the crawls have kept.
 KEPT = ("/", "/story", "/print", "/copy")
 #: By folder: the layout of its file, the format of its index in Redis, and that of its export.
-FILES = {"index-1": 1, "index-2": 2, "index-3": 3, "index-4": 4, "index-5": 5, "redis-5": 5, "scheme-4": 5}
-SERVERS = {"index-1": 1, "index-2": 2, "index-3": 3, "index-4": 4, "index-5": 4, "redis-5": 5, "scheme-4": 5}
-EXPORTS = {"index-3": 1, "index-4": 2, "index-5": 2, "redis-5": 2, "scheme-4": 2}
+NAMES = ("index-1", "index-2", "index-3", "index-4", "index-5", "redis-5", "scheme-4", "index-6")
+FILES = dict(zip(NAMES, (1, 2, 3, 4, 5, 5, 5, 6), strict=True))
+SERVERS = dict(zip(NAMES, (1, 2, 3, 4, 4, 5, 5, 6), strict=True))
+EXPORTS = {"index-3": 1, "index-4": 2, "index-5": 2, "redis-5": 2, "scheme-4": 2, "index-6": 3}
 #: The scheme of the fingerprints, of those that could be read but for it.
-SCHEMES = {"index-4": 3, "index-5": 3, "redis-5": 3, "scheme-4": 4}
+SCHEMES: dict[str, int] = {"index-6": 5}
 #: Of these, what is read.
-LAYOUTS, FORMATS, LINES, FINGERPRINTS = {4, 5}, {5}, {2}, {4}
+LAYOUTS, FORMATS, LINES, FINGERPRINTS = {6}, {6}, {3}, {5}
 
 
 async def judge(index: Index) -> None:

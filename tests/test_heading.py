@@ -11,8 +11,8 @@ from dedup.page.html import extract, parse
     [
         ("http://example.org/a/Mock-Source.html", ("mock", "source")),
         ("http://example.org/a/caf%C3%A9_list/", ("café", "list")),
-        ("http://example.org/2026/11/", ()),
-        ("http://example.org/a/v2.html?page=source", ()),
+        ("http://example.org/2026/11/", ("11",)),
+        ("http://example.org/a/v2.html?page=source", ("2",)),
         ("http://[broken/x", ()),
         ("", ()),
     ],

@@ -23,11 +23,11 @@ from scrapy.utils.request import fingerprint
 
 from dedup import Detector
 from dedup.errors import IndexCorruptError, IndexMismatchError, SettingsError
-from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.fingerprint import Called
 from dedup.index import Entry, Index, open_index
-from dedup.index.entry import storable
-from dedup.index.export import header_line, host_line, page_line, read_line
+from dedup.index.entry import rare_keys, storable
+from dedup.index.export import header_line, page_line, read_line
+from dedup.index.hosts import packed
 from dedup.index.redis.record import key_at
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
 from tests.support import ROOT
@@ -47,10 +47,9 @@ def entry(number: int, **changes: Any) -> Entry:
     rng = random.Random(number)
     url = f"http://example.org/{number}"
     page_id = fingerprint(Request(url)).hex()
-    simhash, digest, sketch = rng.getrandbits(64), rng.getrandbits(64), rng.randbytes(128)
-    return Entry(page_id, url, simhash, 0, digest, (), sketch, 1_700_000_000 + number, RUN)._replace(
-        **changes
-    )
+    simhash, digest, sketch = rng.getrandbits(64), rng.getrandbits(64), rng.randbytes(136)
+    filed = Entry(page_id, url, simhash, 0, digest, (), sketch, 1_700_000_000 + number, RUN)
+    return filed._replace(rare=rare_keys(filed.rare, digest))._replace(**changes)
 
 
 async def _add(index: Index, entries: list[Entry]) -> None:
@@ -248,16 +247,16 @@ def test_check_says_what_is_damaged_and_how_to_repair_it(
                 key = f"shingleback:{{{namespace}}}:p:{number}"
                 record, at = (
                     client.get(key),
-                    key_at(2, banded=True),
+                    key_at(6, banded=True),
                 )  # where the sketch begins: there are no bands
-                client.set(key, record[:at] + b"\0" * 2 + record[at + 2 + 128 :])
+                client.set(key, record[:at] + b"\0" * 2 + record[at + 2 + 136 :])
     done = command("check")
     assert (done.returncode, done.stderr) == (5, "")
     heading, kind, *some, more, repair = done.stdout.splitlines()
     assert heading == f"{index().where}: damaged"
     assert kind == "  unreadable pages: 17"
     assert len(some) == 5
-    wrong = "it is not as it was written" if store == "file" else "its sketch has 0 bytes instead of 128"
+    wrong = "it is not as it was written" if store == "file" else "its sketch has 0 bytes instead of 136"
     assert all(wrong in line for line in some)
     assert more == "    ... and 12 more"
     assert repair.startswith("    -> rebuild it: scrapy index export FILE")
@@ -525,17 +524,21 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "bands of another method": (changed(bands=["0" * 16]), "1 bands instead of 0"),
     "a sketch that is none": (changed(sketch="\x1b[2J"), r"sketch is '\x1b[2J'; allowed: base64"),
     "a sketch that is cut": (changed(sketch="AAA"), "sketch is 'AAA'; allowed: base64"),
-    "a short sketch": (changed(sketch=base64.b64encode(b"12").decode()), "2 bytes instead of 128"),
+    "a short sketch": (changed(sketch=base64.b64encode(b"12").decode()), "2 bytes instead of 136"),
     "a time that is none": (changed(filed=True), "filed is True"),
     "a time that is not finite": (changed(filed=float("nan")), "filed is nan"),
     "a time to come": (changed(filed=2**32), f"filed at {2**32}"),
     "a time before 1970": (changed(filed=-1), "filed at -1"),
     "no run": (changed(run=""), "run is ''; allowed: 32 hex digits"),
     "a short name": (changed(called="00"), "called is '00'; allowed: 48 hex digits"),
+    "a short rare shingle": (changed(rare="00"), "rare is '00'; allowed: 64 hex digits"),
     "a host without a table": (b'{"host": "a"}', "missing or unknown: 'chrome'"),
     "a host that is a number": (b'{"host": 7, "chrome": ""}', "host is 7; allowed: text"),
     "a table that is none": (b'{"host": "a", "chrome": "AAAA"}', "chrome is 'AAAA'; allowed: a compressed"),
-    "a table of other slots": (host_line("a", Chrome(64)).encode(), "a table of 512 slots has 25141 bytes"),
+    "a table of another size": (
+        b'{"host": "a", "chrome": "%b"}' % base64.b64encode(packed(b"ABC")),
+        "a table has 98320 bytes, not 3",
+    ),
     "a line without end": (b'{"page_id": "' + b"x" * (MAX_LINE + 5), "not a JSON object"),
 }
 
@@ -580,11 +583,11 @@ HEADERS: dict[str, tuple[Callable[[Index], bytes], str]] = {
     "a page": (lambda index: page_line(entry(1)).encode(), "line 1: it is not the header"),
     "garbage": (lambda index: b"\x89PNG\r\n\x1a\n", "line 1: it is not a JSON object"),
     "another format": (
-        lambda index: header_line(index).replace('index": 2', 'index": 3').encode(),
-        "line 1: it is the header of an export of format 3, and this version reads 2",
+        lambda index: header_line(index).replace('index": 3', 'index": 4').encode(),
+        "line 1: it is the header of an export of format 4, and this version reads 3",
     ),
     "no parameters": (
-        lambda index: b'{"shingleback_index": 2, "parameters": 7}',
+        lambda index: b'{"shingleback_index": 3, "parameters": 7}',
         "line 1: it is not the header",
     ),
     "a parameter lost": (
@@ -704,8 +707,8 @@ def test_a_plan_says_what_an_index_would_take_and_opens_none(run: Command, tmp_p
     assert lines[0] == ["100,000,000 pages by simhash, max_distance = 6"]
     assert ["file", "Redis"] in lines
     assert ["4", "4", "tables"] in lines
-    assert ["7.6 GB", "52.9 GB", "of memory"] in lines  # as docs/scale.md has it
-    assert ["1", "1", "machines of 64.0 GB, 90% full"] in lines
+    assert ["10.8 GB", "59.7 GB", "of memory"] in lines  # as docs/scale.md has it
+    assert ["1", "3", "machines of 64.0 GB, 90% full"] in lines
     assert "\n- in Redis, set DEDUP_EXPECTED_PAGES = 100000000\n" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
@@ -714,9 +717,9 @@ def test_what_one_machine_does_not_hold_is_said(run: Command) -> None:
     done = run("plan", "--pages", "1e9", "--memory", "64G", "--rate", "100")
     assert done.returncode == 0
     for words in (
-        " none        24  machines of 64.0 GB",
+        " none        27  machines of 64.0 GB",
         "fit into the memory of one machine",
-        "a Redis Cluster of 24 masters does, in which a page takes 2.6 times the memory",
+        "a Redis Cluster of 27 masters does, in which a page takes 2.6 times the memory",
         "14 new pages a second at most",
         "a claim looks at 524,288 pages at most, so near-duplicates would be missed",
     ):

@@ -16,6 +16,7 @@ from dedup.errors import IndexUnavailableError
 from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.evidence import Evidence
+from dedup.fingerprint.shingles import Hashes
 from dedup.index import Index, Verdict, open_index
 from dedup.index import hosts as known_hosts
 from dedup.index.hosts import Hosts
@@ -44,6 +45,13 @@ def product(number: int, host: str = HOST, words: int = 60) -> Claim:
     page = DETECTOR.fingerprint(f"<title>Product</title>{MENU}<p>{text}")
     url = f"http://{host}/{number}"
     return url, url, page
+
+
+def main_of(claim: Claim) -> Hashes:
+    """The shingles that tables count."""
+    own = claim[2].own
+    assert own is not None
+    return own.main
 
 
 def copy_of(number: int) -> Claim:
@@ -134,18 +142,25 @@ async def test_without_its_table_a_host_is_unknown(address: str, namespace: str)
 
 @EVERYWHERE
 @driven
-async def test_a_new_page_tells_the_near_one_whose_own_content_it_has_not(
+async def test_a_new_page_tells_the_near_one_of_whose_own_content_it_has_half(
     address: str, namespace: str
 ) -> None:
+    def edited(number: int) -> Claim:
+        """The words of a product and as many new ones."""
+        text = " ".join(f"fact{number}x{word}" for word in range(60))
+        more = " ".join(f"new{number}x{word}" for word in range(30))
+        url = f"http://{HOST}/edited/{number}/"
+        return url, url, DETECTOR.fingerprint(f"<title>Product</title>{MENU}<p>{text} {more}")
+
     async with opened_at(address, DETECTOR, namespace=namespace) as index:
         verdicts = await crawl(index, [product(number) for number in range(KNOWN + 2)])
+        (later,) = await crawl(index, [edited(KNOWN + 1)])
         far = await index.claim("far", f"http://{HOST}/far", DETECTOR.fingerprint("<p>other words " * 40))
-    assert verdicts[0].near is None, "nothing was kept before it"
-    nears = [verdict.near for verdict in verdicts[1:]]
-    assert all(near and near.url.startswith(f"http://{HOST}/") for near in nears)
-    told = [near.evidence for near in nears if near]
-    assert told[: KNOWN - 1] == [None] * (KNOWN - 1), "its host is not known"
-    assert all(evidence and evidence.new > evidence.matching for evidence in told[KNOWN - 1 :])
+    assert [verdict.near for verdict in verdicts[KNOWN:]] == [None, None], "all of their own is new"
+    assert later.near is not None
+    assert later.near.url == product(KNOWN + 1)[1]
+    assert later.near.evidence is not None
+    assert 0.5 <= later.near.evidence.share < 0.85
     assert far.near is None
 
 
@@ -157,7 +172,7 @@ def test_of_how_many_pages_it_is_known_what_was_learned_for_them_is_bounded(
     url, _, page = product(1)
     for _ in range(KNOWN):
         hosts.learn_kept(page, url)
-    doubtful = Evidence(100, 60, 40, 50, 1000, True, other_name=False)
+    doubtful = Evidence(matching=260, new=40, gone=0)
     for number in range(10):
         hosts.learn_dropped(page, url, f"kept {number}", doubtful)
     assert [*hosts._learned] == ["kept 7", "kept 8", "kept 9"]
@@ -227,7 +242,7 @@ async def test_what_was_learned_of_dropped_pages_is_saved_at_the_end(path: Path)
         await crawl(index, [product(number) for number in range(KNOWN)])
         await asyncio.sleep(1)  # all of that is written
         assert index.hosts is not None
-        index.hosts.table(HOST).add(product(99)[2], kept=False)
+        index.hosts.table(HOST).add(main_of(product(99)), kept=False)
         index.hosts.merge({HOST: index.hosts.table(HOST)})
         saved = index.hosts.table(HOST).to_bytes()
     async with unopened(f"file:{path}", DETECTOR) as index:
@@ -243,7 +258,7 @@ async def test_a_file_keeps_the_tables_that_were_saved_last(
     monkeypatch.setattr(sqlite, "MAX_SAVED", 3)
     async with opened_at(f"file:{path}", DETECTOR) as index:
         for host in ("a", "b", "a", "c", "a", "d", "e"):
-            await index.add_hosts({host: Chrome(512)})
+            await index.add_hosts({host: Chrome()})
     async with unopened(f"file:{path}", DETECTOR) as index:
         assert set(await known(index)) == {"a", "d", "e"}
 
@@ -255,12 +270,12 @@ def hosts() -> Hosts:
 
 
 def test_tables_that_could_not_be_saved_are_saved_the_next_time(hosts: Hosts) -> None:
-    hosts.merge({"a": Chrome(512)})
+    hosts.merge({"a": Chrome()})
 
     def fail() -> None:
         with hosts.saving() as tables:
             assert set(tables) == {"a"}
-            hosts.merge({"b": Chrome(512)})
+            hosts.merge({"b": Chrome()})
             raise IndexUnavailableError
 
     with pytest.raises(IndexUnavailableError):
@@ -279,7 +294,7 @@ def test_a_table_is_not_lost_while_it_is_saved(hosts: Hosts, monkeypatch: pytest
         hosts.table("another host")
         hosts.learn_kept(product(2)[2], product(2)[1])
     with hosts.saving() as tables:
-        assert Chrome.from_bytes(tables[HOST], 512).pages == 2
+        assert Chrome.from_bytes(tables[HOST]).pages == 2
 
 
 def test_in_memory_nothing_is_held_to_be_saved(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,10 +415,10 @@ def test_an_export_carries_the_tables_and_an_import_merges_them(
 
     async def merge() -> dict[str, Chrome | None]:
         async with opened_at(f"file:{tmp_path / 'other'}", DETECTOR) as index:
-            fresh = Chrome(512)
+            fresh = Chrome()
             for number in range(20):
-                fresh.add(product(number)[2])
-            await index.add_hosts({HOST: fresh, "third.example": Chrome(512)})
+                fresh.add(main_of(product(number)))
+            await index.add_hosts({HOST: fresh, "third.example": Chrome()})
         async with unopened(f"file:{tmp_path / 'other'}", DETECTOR) as index:
             return await known(index)
 
@@ -442,11 +457,11 @@ async def test_a_new_section_costs_some_pages_not_all(address: str, known_pages:
         assert index.hosts is not None
         table = index.hosts.table(HOST)
         for number in range(known_pages):
-            table.add(product(number)[2])
+            table.add(main_of(product(number)))
         before = table.to_bytes()
         await crawl(index, [article(0)])
         if not counted:  # as after a loss
-            index.hosts._tables[HOST] = Chrome.from_bytes(before, 512)
+            index.hosts._tables[HOST] = Chrome.from_bytes(before)
         verdicts = await crawl(index, [article(number) for number in range(1, 60)])
     assert [verdict.status for verdict in verdicts].count("duplicate") <= 25
     assert {verdict.status for verdict in verdicts[-20:]} == {"new"}

@@ -107,10 +107,10 @@ def test_bands_that_cannot_be_had_are_refused() -> None:
 
 #: What indexes have stored of every method so far, byte for byte: they have to go on opening.
 HEADER = {
-    "format": "4",
+    "format": "5",
     "scope": "all",
     "tables": "1",
-    "scheme": "4",
+    "scheme": "5",
     "min_resemblance": "0.75",
     "shingle_size": "6",
     "min_tokens": "5",

@@ -56,7 +56,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_filter_of_a_stream_gives_the_verdicts_of_an_index() -> None:
     rng = random.Random(3)
     stored = [rng.getrandbits(64) for _ in range(60)]
-    sketches = [rng.randbytes(128) for _ in range(3)]
+    sketches = [rng.randbytes(136) for _ in range(3)]
     fingerprints = []
     for _ in range(400):
         simhash = rng.choice(stored) ^ (1 << rng.randrange(64)) ^ (1 << rng.randrange(64))

@@ -12,6 +12,7 @@ from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.detector import Detector, Features, Fingerprint
 from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.fingerprint import Called, Own
+from dedup.fingerprint.shingles import ascending
 from dedup.index import Index, Verdict
 from dedup.index.redis import hosts as shared
 from dedup.index.redis.hosts import pack_table, unpack_table
@@ -68,32 +69,33 @@ async def test_redis_judges_shops_as_memory_does(server: Server, method: str) ->
 
 
 def random_claims(detector: Detector, seed: int, number: int) -> list[Claim]:
-    """Claims of fingerprints whose every part is drawn: slots, chrome, names, headings, places, hosts."""
-    rng, slots = np.random.default_rng(seed), detector.sketcher.slots
-    common = rng.integers(0, 2**63, slots, np.uint64)
+    """Claims of fingerprints whose every part is drawn: shingles, names, headings, places, hosts."""
+    rng = np.random.default_rng(seed)
+    common = rng.integers(0, 2**63, 300, np.uint64)
     families = [
-        np.where(rng.random(slots) < 0.7, common, rng.integers(0, 2**63, slots, np.uint64)) for _ in range(30)
+        np.concatenate((common, rng.integers(0, 2**63, size, np.uint64)))
+        for size in (5, 20, 60, 200, 800)
+        for _ in range(6)
     ]
-    main = rng.random(slots) < 0.7
     choose = random.Random(seed).choice
     found = []
     for n in range(number):
-        least = choose((common, choose(families), choose(families))).copy()
-        changed = rng.random(slots) < choose((0.0, 0.004, 0.02, 0.05, 0.1, 0.15))
-        least[changed] = rng.integers(0, 2**63, int(changed.sum()), np.uint64)
-        least[rng.random(slots) < choose((0.0, 0.0, 0.1))] = np.uint64(2**64 - 1)
-        filled = least != np.uint64(2**64 - 1)
-        own = Own((least >> np.uint64(32)).astype(np.uint16), filled, main, main, choose((40, 300, 2000)))
+        values = choose((common, choose(families), choose(families))).copy()
+        changed = rng.random(len(values)) < choose((0.0, 0.004, 0.02, 0.05, 0.1, 0.15))
+        values[changed] = rng.integers(0, 2**63, int(changed.sum()), np.uint64)
+        values = ascending(values[rng.random(len(values)) >= choose((0.0, 0.0, 0.1))] * np.uint64(2))
         names = choose((0, 0, 1, 2, 1 << 40))
         called = Called(choose((0, 3, 3, 1 << 40 | 1, 12)), names, choose((0, 5, 6)))
         page = Fingerprint(
-            choose((0, 1, 3)), detector.sketcher.pack(least), 100, 0, digest=n, called=called, own=own,
-            said=called.heading | names | choose((0, 2, 1 << 40)),
+            choose((0, 1, 3)), detector.sketcher.pack(values), 100, 0, digest=n, called=called, own=Own(values),
+            view=choose((0, 0, 0, 7, 8)), said=called.heading | names | choose((0, 2, 1 << 40)),
         )  # fmt: skip
         url = choose(
             (
                 "http://a.example/",
                 "HTTP://u:p@A.example/",
+                "http://a.example/other/?id=7",
+                "http://a.example/other/?id=8",
                 "http://b.example:80/",
                 "http://c.example?",
                 "/x",
@@ -121,18 +123,18 @@ async def test_redis_judges_whatever_it_is_told_as_memory_does(
     taken = set()
     decide = Evidence.suffices
 
-    def suffices(evidence: Evidence, min_own: float) -> bool:
-        taken.add((evidence.other_name or evidence.heading, decide(evidence, min_own)))
-        return decide(evidence, min_own)
+    def suffices(evidence: Evidence, least: float) -> bool:
+        taken.add((evidence.other_name, evidence.siblings, decide(evidence, least)))
+        return decide(evidence, least)
 
     monkeypatch.setattr(Evidence, "suffices", suffices)
     detector = Detector(features=Features(slots=256, bits=bits))
     claims = random_claims(detector, seed, 150)
-    options = {"detector": detector, "min_own": (0.3, 0.5, 0.9)[seed % 3]}
+    options = {"detector": detector, "min_containment": (0.6, 0.85, 0.9)[seed % 3]}
     async with opened_at("memory:", **options) as memory, opened(server.address, **options) as index:  # type: ignore[arg-type]
         expected = await judged(memory, claims)
         assert await judged(index, claims) == expected
-    assert taken >= {(heading, outcome) for heading in (True, False, None) for outcome in (True, False)}
+    assert taken >= {(False, False, True), (False, False, False), (True, False, False), (False, True, False)}
 
 
 @driven
@@ -192,7 +194,7 @@ async def test_what_two_crawlers_learn_at_once_is_counted_once_each(server: Serv
             await (one, other)[number % 2].claim(*claim)
         filed = await one.count()
     (key,) = server.client.keys("shingleback:{test}:h:*")
-    name, table = unpack_table(server.client.get(key), detector.sketcher.slots)
+    name, table = unpack_table(server.client.get(key))
     assert (name, table.pages) == ("a.example", filed)
 
 
@@ -231,17 +233,16 @@ async def test_of_too_many_tables_the_oldest_is_forgotten(
             far = replace(page, simhash=number * 0x1111111111111111)
             await index.claim(page_id, f"http://{number}.example/", far)
         await asyncio.sleep(0.002)  # the clock of the server counts milliseconds
-    tables = [unpack_table(server.client.get(key), 512)[0] for key in server.client.keys("*:h:*")]
+    tables = [unpack_table(server.client.get(key))[0] for key in server.client.keys("*:h:*")]
     assert sorted(tables) == ["2.example", "3.example", "4.example"]
     assert server.client.zcard("shingleback:{test}:hosts") == 3
 
 
 def test_a_table_that_is_torn_is_none() -> None:
-    octets = pack_table(b"version ", "example.org", Chrome(64))
-    torn = [(octets[:cut], 64) for cut in range(len(octets))]
-    for stored, slots in [*torn, (octets + b"x", 64), (octets, 128)]:
+    octets = pack_table(b"version ", "example.org", Chrome())
+    for stored in [*(octets[:cut] for cut in range(len(octets))), octets + b"x"]:
         with pytest.raises(ValueError, match=r"table|stream|header|decompress|incomplete"):
-            unpack_table(stored, slots)
+            unpack_table(stored)
 
 
 @driven

@@ -479,7 +479,7 @@ async def claim():
     detector = Detector(max_distance=3, min_resemblance=0.7)
     index = open_index(sys.argv[1], detector, namespace=sys.argv[2])
     for page_id, simhash in (("pending", 0), ("done", 2**64 - 1)):
-        fingerprint = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0, digest=simhash)
+        fingerprint = Fingerprint(simhash, b"\\x55" * 128 + bytes(8), tokens=100, links=0, digest=simhash)
         await index.claim(page_id, f"http://{page_id}/", fingerprint)
     await index.confirm("done")
     while await index.states(["done"]) != ["done"]:

@@ -32,8 +32,9 @@ ENTRY = Entry(
     "0f" * 16,
     6,
     Called(7, 8, 9),
+    (10, 11, 12, 13),
 )
-#: Bytes of format 4, which every later version of that format has to read.
+#: Bytes of format 5, which every later version of that format has to read.
 STORED = (
     bytes.fromhex(
         "8000000000000000"
@@ -43,6 +44,10 @@ STORED = (
         "0000000000000007"
         "0000000000000008"
         "0000000000000009"
+        "000000000000000a"
+        "000000000000000b"
+        "000000000000000c"
+        "000000000000000d"
         "02"
         "0000000000000004"
         "0000000000000005"
@@ -73,14 +78,20 @@ def test_the_scripts_find_each_field_where_python_puts_it() -> None:
         "HEADING": struct.pack(">Q", 7),
         "NAMES": struct.pack(">Q", 8),
         "PLACE": struct.pack(">Q", 9),
+        **{f"RARE{number}": struct.pack(">Q", 10 + number) for number in range(4)},
         "BAND_COUNT": b"\2",
     }
 
 
 def test_the_key_of_a_column_is_found_in_the_record() -> None:
-    banded = [STORED[at : at + 8] for at in (key_at(column, banded=True) for column in range(4))]
-    assert [int.from_bytes(key, "big") for key in banded] == [ENTRY.digest, ENTRY.view, *ENTRY.bands]
-    assert STORED[key_at(2, banded=False) :].startswith(struct.pack(">Q", ENTRY.simhash))
+    banded = [STORED[at : at + 8] for at in (key_at(column, banded=True) for column in range(8))]
+    assert [int.from_bytes(key, "big") for key in banded] == [
+        ENTRY.digest,
+        ENTRY.view,
+        *ENTRY.rare,
+        *ENTRY.bands,
+    ]
+    assert STORED[key_at(6, banded=False) :].startswith(struct.pack(">Q", ENTRY.simhash))
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -94,7 +105,7 @@ def test_no_script_names_a_place_or_a_limit_by_its_number(verb: str) -> None:
     arithmetic = words + r"|bucket, 16|16 - bucket_bits|256 \* octet \+ (1|2|256)\b"
     numbers = {int(number) for number in re.findall(r"\b\d+\b", re.sub(arithmetic, "", code))}
     assert max(numbers, default=0) <= 15, numbers  # places of arguments, and the digits of a number
-    for name in ("MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED"):
+    for name in ("MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_RARE"):
         assert f"local {name}" not in lua
         assert name not in code or f"local {name} = {getattr(weighing, name)}\n".encode() in source(verb)
 
@@ -126,7 +137,7 @@ async def test_the_script_estimates_resemblances_as_python_does(server: Server, 
         return bytes(
             sum(value << bits * at for at, value in enumerate(filled[start : start + lanes]))
             for start in range(0, slots, lanes)
-        )
+        ) + bytes(8)
 
     def claim(number: int, changed: int) -> Claim:
         return f"{number}", f"http://{number}/", replace(fingerprint_of(number), sketch=sketch(changed))

@@ -38,7 +38,7 @@ def slots_of(octets: bytes | list[int], bits: int) -> list[int]:
 
 
 def compare(a: bytes, b: bytes, bits: int = 2) -> float:
-    return Sketcher(8 * len(a) // bits, bits).resemblance(a, b)
+    return Sketcher(8 * (len(a) - 8) // bits, bits).resemblance(a, b)
 
 
 # --- The sketch ---------------------------------------------------------------------------------------
@@ -56,14 +56,16 @@ def test_each_slot_holds_the_smallest_of_its_hashes(
     expected = [0] * slots
     for slot, value in smallest.items():
         expected[slot] = value % 2**32 % (2**bits - 1) + 1  # 0 is for empty slots
-    assert slots_of(sketch(array(shingles), slots, bits, key), bits) == expected
+    found = sketch(array(shingles), slots, bits, key)
+    assert slots_of(found[:-8], bits) == expected
+    assert int.from_bytes(found[-8:], "little") == len(set(shingles))
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
 @pytest.mark.parametrize("slots", SLOTS)
-def test_a_sketch_has_slots_times_bits(slots: int, bits: int) -> None:
+def test_a_sketch_has_slots_times_bits_and_its_number_of_shingles(slots: int, bits: int) -> None:
     for size in (0, 1, 5000):
-        assert len(sketch(array(range(size)), slots, bits)) == slots * bits // 8
+        assert len(sketch(array(range(size)), slots, bits)) == slots * bits // 8 + 8
 
 
 @steady
@@ -95,7 +97,7 @@ GOLDEN = {
 @pytest.mark.parametrize(("slots", "bits"), GOLDEN)
 def test_golden_sketches(slots: int, bits: int) -> None:
     shingles = hash_tokens([f"shingle {number}" for number in range(1000)])
-    found = hashlib.sha256(sketch(shingles, slots, bits, key=42)).hexdigest()
+    found = hashlib.sha256(sketch(shingles, slots, bits, key=42)[:-8]).hexdigest()
     assert found[:32] == GOLDEN[slots, bits]
 
 
@@ -115,7 +117,9 @@ def test_slots_are_counted_as_one_by_one(slots: int, bits: int) -> None:
             pairs = list(zip(slots_of(row, bits), slots_of(query, bits), strict=True))
             both = [(a, b) for a, b in pairs if a and b]
             expected.append((sum(1 for a, b in pairs if a or b), len(both), sum(a == b for a, b in both)))
-        found = Sketcher(slots, bits).match_counts(words(*map(bytes, rows)), words(bytes(query))[0])
+        found = Sketcher(slots, bits).match_counts(
+            words(*(bytes(row) + bytes(8) for row in rows)), words(bytes(query) + bytes(8))[0]
+        )
         assert found.T.tolist() == [list(counts) for counts in expected]
 
 

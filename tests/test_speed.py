@@ -56,7 +56,7 @@ class Claims:
         for _ in range(50):
             self._count += 1
             bits = self._rng.getrandbits
-            made = Fingerprint(bits(64), self._rng.randbytes(128), 200, 3, digest=bits(64), view=bits(64))
+            made = Fingerprint(bits(64), self._rng.randbytes(136), 200, 3, digest=bits(64), view=bits(64))
             name = str(self._count)
             assert (await self.index.claim(name, f"http://example.org/{name}", made)).status == "new"
             await self.index.confirm(name)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dedup.fingerprint.plans import Plan, block_plan, plan_for
+from dedup.fingerprint.plans import EXACT, Plan, block_plan, plan_for
 from dedup.fingerprint.simhash import distances
 from dedup.index.local import buckets, table, tables
 from dedup.index.local.tables import SortedTables
 
+NO_DIGESTS = (0,) * len(EXACT)
 PLANS = pytest.mark.parametrize(
     "plan",
     [
@@ -46,8 +47,13 @@ def random_keys(number: int, seed: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
 
 
 def with_digests(keys: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Three columns: two digests (here the key with a bit flipped) and the key."""
-    return np.column_stack((keys ^ np.uint64(1), keys ^ np.uint64(2), keys))
+    """Two digests, four rare shingles (here the key with a bit flipped), and the key."""
+    return np.column_stack([keys ^ np.uint64(number) for number in (*range(1, 1 + len(EXACT)), 0)])
+
+
+def around(key: int) -> tuple[int, ...]:
+    """The same of one key."""
+    return (*(key ^ number for number in range(1, 1 + len(EXACT))), key)
 
 
 @PLANS
@@ -56,7 +62,7 @@ def test_tables_stay_sorted_and_whole_through_all_their_merges(plan: Plan) -> No
     keys = random_keys(8000, seed=plan.max_distance)
     filed = SortedTables(plan, with_digests(keys[:3000]))
     for number, key in enumerate(keys[3000:].tolist(), 3000):
-        assert filed.add((key ^ 1, key ^ 2, key)) == number
+        assert filed.add(around(key)) == number
         if number % 1500 == 0:
             finish(filed)
             filed.check()
@@ -88,7 +94,7 @@ def test_tables_find_what_a_scan_of_all_keys_finds(plan: Plan) -> None:
     keys = random_keys(20_000, seed=10 + k)
     filed = SortedTables(plan, with_digests(keys[:10_000]))
     for key in keys[10_000:].tolist():
-        filed.add((key ^ 1, key ^ 2, key))
+        filed.add(around(key))
     rng = random.Random(k)
     found = 0
     for number in range(120):
@@ -97,7 +103,7 @@ def test_tables_find_what_a_scan_of_all_keys_finds(plan: Plan) -> None:
             query ^= 1 << bit
         for distance in {k, k // 2}:
             right = scanned(keys, query, distance)
-            assert filed.within((0, 0, query), distance, 1000) == right
+            assert filed.within((*NO_DIGESTS, query), distance, 1000) == right
             found += right[1]
     assert found > 30
 
@@ -108,7 +114,7 @@ def test_keys_that_differ_in_the_same_bits_of_both_halves_are_as_far_apart_as_th
     query = int(keys[0])
     keys[-1] = query ^ (differing | differing << 32)
     filed = SortedTables(block_plan(6), with_digests(keys))
-    assert filed.within((0, 0, query), 6, 1000) == scanned(keys, query, 6)
+    assert filed.within((*NO_DIGESTS, query), 6, 1000) == scanned(keys, query, 6)
 
 
 @PLANS
@@ -120,10 +126,10 @@ def test_all_is_found_after_each_slice_of_a_merge(plan: Plan, monkeypatch: pytes
     filed = SortedTables(plan, with_digests(keys[:3000]))
     merging, rng = 0, random.Random(1)
     for number, key in enumerate(keys[3000:].tolist(), 3001):
-        filed.add((key ^ 1, key ^ 2, key))
+        filed.add(around(key))
         merging += filed._merging is not None
         query = int(keys[rng.randrange(number)]) ^ 1 << number % 64
-        found, met = filed.within((0, 0, query), plan.max_distance, number)
+        found, met = filed.within((*NO_DIGESTS, query), plan.max_distance, number)
         assert (found, met) == scanned(keys[:number], query, plan.max_distance)
         assert filed.equal(query ^ 1) == np.flatnonzero(keys[:number] == np.uint64(query)).tolist()
     assert merging > 15
@@ -145,7 +151,7 @@ def test_pages_filed_together_are_found_like_those_filed_one_by_one(plan: Plan) 
         at += more
         query = int(keys[rng.randrange(filed.size)]) ^ 1
         right = scanned(keys[: filed.size], query, plan.max_distance)
-        assert filed.within((0, 0, query), plan.max_distance, filed.size) == right
+        assert filed.within((*NO_DIGESTS, query), plan.max_distance, filed.size) == right
     finish(filed)
     filed.check()
     assert [filed.keys(number) for number in range(len(keys))] == each
@@ -161,10 +167,10 @@ def test_a_merge_takes_many_claims_and_holds_none_for_long(monkeypatch: pytest.M
         weave(into, *others)
 
     rng = np.random.default_rng(1)
-    filed = SortedTables(block_plan(6), rng.integers(0, 2**64, (300_000, 3), np.uint64))
+    filed = SortedTables(block_plan(6), rng.integers(0, 2**64, (300_000, len(NO_DIGESTS) + 1), np.uint64))
     monkeypatch.setattr(table, "weave", counted)
     monkeypatch.setattr(buckets, "weave", counted)
-    for keys in rng.integers(0, 2**64, (9000, 3), np.uint64).tolist():
+    for keys in rng.integers(0, 2**64, (9000, len(NO_DIGESTS) + 1), np.uint64).tolist():
         moved.append(0)
         filed.add(tuple(keys))
     assert max(moved) <= 2**16 + 9000
@@ -174,7 +180,7 @@ def test_a_merge_takes_many_claims_and_holds_none_for_long(monkeypatch: pytest.M
 def test_tables_of_nothing_find_nothing() -> None:
     filed = SortedTables(block_plan(3))
     filed.check()
-    assert (filed.within((0, 0, 0), 3, 9), filed.equal(0)) == (([], 0), [])
+    assert (filed.within((*NO_DIGESTS, 0), 3, 9), filed.equal(0)) == (([], 0), [])
 
 
 # --- Skew ----------------------------------------------------------------------------------------------
@@ -205,13 +211,13 @@ def test_of_a_crowd_all_are_counted_and_the_nearest_found(
     filed = SortedTables(plan, with_digests(keys[:4000]))
     crowded = 0
     for number, key in enumerate(keys[4000:].tolist(), 4001):
-        filed.add((key ^ 1, key ^ 2, key))
+        filed.add(around(key))
         if number % 20:
             continue
         query = int(keys[rng.randrange(number)]) ^ 1 << number % 64
         groups, met = scanned(keys[:number], query, k)
         nearest = [n for group in groups for n in group][:most]
-        found, counted = filed.within((0, 0, query), k, most)
+        found, counted = filed.within((*NO_DIGESTS, query), k, most)
         assert counted == met
         assert [n for group in found for n in group] == nearest
         assert [len(group) for group in found[:-1]] == [len(group) for group in groups[: len(found) - 1]]

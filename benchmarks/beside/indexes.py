@@ -80,7 +80,7 @@ class Claims(Peer):
         self.keeps(row, value)
 
     def keeps(self, row: int, value: int) -> bool:
-        fingerprint = dedup.Fingerprint(value, bytes(128), tokens=1000, links=9, digest=value)
+        fingerprint = dedup.Fingerprint(value, bytes(136), tokens=1000, links=9, digest=value)
         return self.pages._claim(f"{os.getpid()} {row}", "https://example.org/", fingerprint).status == "new"
 
 

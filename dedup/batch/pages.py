@@ -41,7 +41,7 @@ class Settings(TypedDict, total=False):
     megashingle_size: int
     scope: str
     chrome: bool
-    min_own: float
+    min_containment: float
     expected_pages: int
     lease: float
     tables: int | None

@@ -44,7 +44,7 @@ class Traps:
         """Counts a page that was kept although it resembles another."""
         evidence = near.evidence
         count(self._stats, "own_content", None if evidence else "host_unknown")
-        if evidence is None or evidence.heading is False or evidence.other_name:
+        if evidence is None or evidence.other_name:
             return  # it is called otherwise: it is another page
         name = pattern(url)
         pages, new = self._pages.get(name, (0, 0.0))

@@ -29,7 +29,6 @@ from dedup.fingerprint.shingles import Hashes, hash_tokens
 from dedup.fingerprint.simhash import distance
 from dedup.fingerprint.sketch import Sketcher
 from dedup.page.charset import decode
-from dedup.page.data import is_digest
 from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
 from dedup.page.read import read, read_text, tokens_as_page
@@ -39,7 +38,7 @@ from dedup.settings import DetectorSettings
 __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 
 #: Changes whenever the same page would get another fingerprint; stored with every index.
-SCHEME = 4
+SCHEME = 5
 #: Words outside marked chrome that make a main view of a page.
 LEAST_VIEW = 8
 #: Made-up features of a page that is no text.
@@ -180,7 +179,7 @@ class Detector(DetectorSettings):
         if page.body:
             return self._of_body(page.body, digest_of(page.body, secret))
         digest = digest_of(with_data(join(page.tokens), page.data), secret)
-        heading = bloom((word for word in page.heading if not any(map(str.isdigit, word))), secret)
+        heading = bloom(page.heading, secret)
         called, said = self._called(heading, page)
         key = digest, hash(page.chrome)  # which depends on its markup, not on its tokens
         if found := self._recent.get(key):
@@ -213,7 +212,7 @@ class Detector(DetectorSettings):
             view = digest_of(shown, secrets["digest"].to_bytes(8, "big"))
         return Fingerprint(
             made.simhash,
-            made.sketch,
+            self.sketcher.pack(made.every),
             len(page.tokens),
             page.links,
             "short" if made.words < self.min_tokens else None,
@@ -222,14 +221,7 @@ class Detector(DetectorSettings):
             view=view,
             called=called,
             said=said,
-            own=Own(
-                made.ids,
-                made.filled,
-                made.main,
-                made.view,
-                made.different,
-                not all(map(is_digest, page.data)),
-            ),
+            own=Own(made.main),
         )
 
     @cached_property

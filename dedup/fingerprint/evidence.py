@@ -1,78 +1,102 @@
 """What speaks for and against a page's being a near-duplicate of a kept one, once the chrome of its host is set aside.
 
-Two pages in the same large chrome resemble each other, whatever they are about.  So resemblance is not enough:
-what is a page's own has to match, too.
+Two pages in the same large chrome resemble each other, whatever they are about.  So sameness is shown by shingles of the
+main view that both have and few other pages of the host, and difference by whatever one of the two has alone and few
+pages have.  No difference is taken for noise.  A page is a near-duplicate if what is its own is nearly all on the kept
+page, and the other way round: each contains the other (Broder 1997).
 
 >>> from dedup.fingerprint.chrome import Chrome
 >>> from dedup.fingerprint.detector import Detector
->>> detector, chrome = Detector(min_tokens=5), Chrome(512)
+>>> detector, chrome = Detector(min_tokens=5), Chrome()
 >>> menu = "".join(f"<li>menu item {n} of this shop" for n in range(50))
->>> def product(n):
-...     text = " ".join(f"fact{n}x{k}" for k in range(40))
-...     return detector.fingerprint(f"<title>Product</title>{menu}<p>{text}")
->>> pages = [product(n) for n in range(20)]
->>> for page in pages[:10]:
-...     chrome.add(page)
->>> a, b = pages[10:12]
->>> view, sketcher = chrome.view(a, detector.sketcher), detector.sketcher
->>> counts = match_counts(sketcher, sketcher.words([b.sketch]), a, view)[:, 0]
->>> detector.compare(a, b).duplicate, weigh(sketcher, a, counts.tolist(), b.called, view).suffices(0.5)
-(True, False)
+>>> def product(n, visitors=0):
+...     text = " ".join(f"fact{n}x{k}" for k in range(60))
+...     return detector.fingerprint(f"<title>Product</title>{menu}<p>{text}<p>Visitors {visitors}")
+>>> for n in range(10):
+...     chrome.add(product(n).own.main)
+>>> part = Part(detector.sketcher, product(5, visitors=6), chrome)
+>>> kept = [Part(detector.sketcher, page, chrome).sketch for page in (product(5), product(7))]
+>>> [weighed.contains(0.85) for weighed in part.weigh(detector.sketcher.words(kept))]
+[True, False]
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dedup.fingerprint.chrome import Bools, View
-from dedup.fingerprint.fingerprint import Called, Fingerprint
+from dedup.fingerprint.chrome import Chrome
+from dedup.fingerprint.fingerprint import RARE, Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
-from dedup.fingerprint.sketch import Sketcher
+from dedup.fingerprint.sketch import EMPTY, Sketcher
 
-__all__ = ["Evidence", "can_suffice", "is_mirror", "is_same_name", "match_counts", "weigh"]
+__all__ = ["FEW_SHOWN", "LEAST_MATCHING", "Evidence", "Part", "Shares", "is_other_name", "is_same_name"]
 
-#: New shingles that are taken for noise (a counter, a date) where the heading says that it is the same page, and
-#: where it doesn't tell; and their share of a page at most.  From data in scripts, noise has been left out before:
-#: of a page that has data, nothing is taken for noise where the heading doesn't tell.
-NOISE_NAMED, NOISE, NOISE_SHARE = 24.0, 16.0, 0.03
-#: Where the heading tells nothing, this share of a page's own has to match.
-UNTOLD = 0.7
-#: Under another heading, the page must have this many own slots, and of its own, the first share has to match; the
-#: second one if more than this many shingles are new, since a section's menu may well be four fifths of them.
-FEW, STRICT, STRICTEST, PARAGRAPH = 8, 0.8, 0.9, 48.0
-#: A drop with more new shingles is doubtful.  Some of them are learned for each kept page, as if they had been kept:
-#: so the chrome of a section is met, although all pages but its first are dropped.
-DOUBTFUL = 30.0
+#: So many shingles have to match.
+LEAST_MATCHING = 8.0
+#: And so many have to be in a main view that says that it is the same page.
+FEW_SHOWN = 2
+#: A sketch holds what was not common when its page was filed, and nobody knows any more what that was.  So it is
+#: compared with the page at several levels: without what is on this many times as many pages as make chrome.
+LEVELS = (1.0, 4.0, float("inf"))
+
+Floats = npt.NDArray[np.float64]
+
+
+class Shares(NamedTuple):
+    """How many shingles two pages share and don't, without what is common on their host: estimated."""
+
+    matching: float  #: that both have, and few other pages
+    new: float  #: that only the page has
+    gone: float  #: that only the kept page has
+
+    @property
+    def share(self) -> float:
+        """How much of each part is in the other, of the one of which less is: 0 to 1."""
+        return self.matching / max(1.0, self.matching + max(self.new, self.gone))
+
+    @property
+    def resemblance(self) -> float:
+        """What both have, of what either has: 0 to 1."""
+        return self.matching / max(1.0, self.matching + self.new + self.gone)
+
+    def contains(self, least: float) -> bool:
+        """Whether each part contains the other, but for a share."""
+        return self.matching >= LEAST_MATCHING and self.share >= least
 
 
 class Evidence(NamedTuple):
     """What speaks for and against a page's being a near-duplicate of a kept one, in shingles."""
 
-    own: float  #: of the page's own shingles that count
-    matching: float  #: of them, those that the kept page has
-    new: float  #: of them, those that it has not
-    slots: int  #: own slots that this rests on
-    shingles: int  #: of the whole page
-    heading: bool | None  #: whether the headings are equal; None: that tells nothing
-    other_name: bool  #: each page is called, in heading and address, by a word that the other is not
+    matching: float  #: of those that few pages of the host have: those that both pages have
+    new: float  #: those that only the page has
+    gone: float  #: those that only the kept page has
+    other_name: bool = False  #: each page is called, in heading and address, by a name that the other is not
     same_name: bool = False  #: both are called the same by heading and address, or have the same path
+    siblings: bool = False  #: the site tells them apart: by a parameter, or by a number in their addresses
     shows_own: bool = False  #: enough of the page's main view is its own
-    has_data: bool = False  #: some of the page's shingles are data in scripts
 
-    def suffices(self, min_own: float) -> bool:
-        """Whether it is a near-duplicate, if the whole pages resemble each other enough."""
-        if self.other_name:
-            return False
-        if self.heading is False:
-            least = STRICT if self.new <= PARAGRAPH else STRICTEST
-            return self.slots >= FEW and self.matching >= least * self.own
-        if self.heading:
-            noise, least = NOISE_NAMED, min_own
-        else:
-            noise, least = 0.0 if self.has_data else NOISE, max(min_own, UNTOLD)
-        return self.new <= min(noise, NOISE_SHARE * self.shingles) or self.matching >= least * self.own
+    @property
+    def own(self) -> float:
+        """How many shingles of the page are its own."""
+        return self.matching + self.new
+
+    @property
+    def share(self) -> float:
+        """How much of each part is in the other, of the one of which less is: 0 to 1."""
+        return Shares(self.matching, self.new, self.gone).share
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Whether the site says that the two are different pages: then only equal pages are duplicates."""
+        return self.other_name or self.siblings
+
+    def suffices(self, least: float) -> bool:
+        """Whether it is a near-duplicate; ``least`` is the share of each part that the other has to contain."""
+        shares = Shares(self.matching, self.new, self.gone)
+        return not self.is_told_apart and shares.contains(least)
 
     @property
     def shows_same(self) -> bool:
@@ -80,95 +104,104 @@ class Evidence(NamedTuple):
 
         Something in there has to be own: where chrome is marked wrongly, a cookie banner may be all of the view.
         """
-        return self.shows_own and self.heading is not False and not self.other_name
+        return self.shows_own and not self.is_told_apart
+
+
+class Part:
+    """A page's own part: the shingles of its main view, without those that many pages of its host have."""
+
+    def __init__(self, sketcher: Sketcher, page: Fingerprint, chrome: Chrome) -> None:
+        assert page.own is not None
+        self._sketcher = sketcher
+        self._few = chrome.few
+        self._is_known = chrome.is_known
+        self._main = page.own.main
+        self._counts = chrome.counts(self._main)
+
+    @cached_property
+    def sketch(self) -> bytes:
+        """What is stored of it: a sketch of what few pages have."""
+        return self._sketcher.pack(self._main[self._counts < self._few])
+
+    @cached_property
+    def rare(self) -> Hashes:
+        """The shingles that few pages have, if that can be told: values, ascending."""
+        return self._main[self._counts < self._few + 1]
+
+    @cached_property
+    def keys(self) -> tuple[int, ...]:
+        """By what it is found: the least of its rare shingles in each of four parts of their range; 0 without any.
+
+        Of a host of which little is known none is given, or else one menu would be the key of many pages.
+        """
+        if not self._is_known:
+            return (0,) * RARE
+        own = self._main[self._counts < self._few]
+        edges = np.arange(RARE, dtype=np.uint64) << np.uint64(64 - (RARE - 1).bit_length())
+        first = own.searchsorted(edges).tolist()
+        ends = [*first[1:], len(own)]
+        return tuple(int(own[at]) if at < end else 0 for at, end in zip(first, ends, strict=True))
 
     @property
-    def is_doubtful(self) -> bool:
-        """Whether a drop by this evidence is to be learned from."""
-        return self.new > DOUBTFUL
+    def shows_own(self) -> bool:
+        """Whether enough of its main view is its own to say that it is the same page."""
+        return len(self.rare) >= FEW_SHOWN
+
+    @cached_property
+    def _levels(self) -> list["_Level"]:
+        levels: dict[int, _Level] = {}
+        for factor in LEVELS:
+            at = self._counts < factor * self._few + 1
+            if (count := int(np.count_nonzero(at))) not in levels:
+                alone = int(np.count_nonzero(self._counts < factor * self._few))
+                least = self._sketcher.least(self._main[at])
+                filled = least != EMPTY
+                places = self._main.searchsorted(least[filled])
+                is_rare = filled.copy()
+                is_rare[filled] = self._counts[places] < self._few + 1
+                words = self._sketcher.words([self._sketcher.pack_least(least, count)])[0]
+                levels[count] = _Level(words, self._sketcher.mask(is_rare), count, alone)
+        return list(levels.values())
+
+    def weigh(self, stored: Hashes) -> list[Shares]:
+        """How much of it and of each of n kept pages' parts match, at the level where most does.
+
+        By their sketches, of shape (n, w).
+        """
+        best = [Shares(0.0, 0.0, 0.0)] * len(stored)
+        for number, level in enumerate(self._levels):
+            for at, shares in enumerate(level.weigh(self._sketcher, stored)):
+                if number == 0 or shares.share > best[at].share:
+                    best[at] = shares
+        return best
 
 
-def match_counts(sketcher: Sketcher, stored: Hashes, page: Fingerprint, view: View) -> npt.NDArray[np.int64]:
-    """How a page's own slots compare with n sketches, of shape (n, w): int64, shape (5, n).
+class _Level(NamedTuple):
+    """A page's main view without what is more common than so much."""
 
-    Own ones outside marked chrome, those of them filled in the other, those equal; own ones inside marked
-    chrome, those of them not equal.
-    """
-    assert page.own is not None
-    query, if_equal, if_new, main = (np.frombuffer(octets, np.uint64) for octets in (page.sketch, *view[:3]))
-    filled = sketcher.lanes(stored)
-    equal = sketcher.lanes(query) & filled & ~sketcher.lanes(stored ^ query)
-    own = (if_equal & equal) | (if_new & ~equal)
-    outside, inside = own & main, own & ~main
-    counted = np.array([outside, outside & filled, outside & equal, inside, inside & ~equal])
-    counts: npt.NDArray[np.int64] = np.bitwise_count(counted).sum(axis=-1, dtype=np.int64)
+    words: Hashes  #: its sketch
+    rare: Hashes  #: the slots in which its rare shingles are
+    size: int  #: shingles, with those that are common only if the kept page has them
+    alone: int  #: without those
+
+    def weigh(self, sketcher: Sketcher, stored: Hashes) -> Iterator[Shares]:
+        """How it compares with n sketches, of shape (n, w)."""
+        mine, theirs, counts = self.words[:-1], stored[:, :-1], stored[:, -1].astype(np.float64)
+        a, b, differ = sketcher.lanes(theirs), sketcher.lanes(mine), sketcher.lanes(theirs ^ mine)
+        both, either = a & b, np.maximum(_bits(a | b), 1)
+        shared, rarely = (
+            np.maximum(0.0, (sketcher.kinds * _bits(x & ~differ) - _bits(x)) / (sketcher.kinds - 1)) / either
+            for x in (both, both & self.rare)
+        )
+        union = (self.size + counts) / (1 + shared)
+        matching, common = rarely * union, shared * union
+        new, gone = np.maximum(0.0, self.alone - common), np.maximum(0.0, counts - common)
+        return map(Shares, matching.tolist(), new.tolist(), gone.tolist())
+
+
+def _bits(words: Hashes) -> npt.NDArray[np.int64]:
+    counts: npt.NDArray[np.int64] = np.bitwise_count(words).sum(axis=-1, dtype=np.int64)
     return counts
-
-
-def can_suffice(
-    sketcher: Sketcher, page: Fingerprint, counts: npt.NDArray[np.int64], min_own: float
-) -> Bools:
-    """Which of n kept pages can be enough by the counts of `match_counts`, whatever they are called: bool, shape (n,)."""
-    assert page.own is not None
-    own, matching, new = _in_shingles(sketcher, page, counts)
-    noise = min(max(NOISE_NAMED, NOISE), NOISE_SHARE * page.own.shingles)
-    enough: Bools = (new <= noise) | (matching >= min(min_own, STRICT, STRICTEST) * own)
-    return enough
-
-
-def weigh(sketcher: Sketcher, page: Fingerprint, counts: Sequence[int], kept: Called, view: View) -> Evidence:
-    """The evidence that the five counts of `match_counts` give, and what both pages are called."""
-    assert page.own is not None
-    own, matching, new = map(float, _in_shingles(sketcher, page, np.array(counts, np.int64)))
-    return Evidence(
-        own,
-        matching,
-        new,
-        counts[0] + counts[3],
-        page.own.shingles,
-        is_same_heading(page, kept, view),
-        is_other_name(page, kept),
-        is_same_name(page, kept),
-        view.shows_own,
-        page.own.has_data,
-    )
-
-
-def _in_shingles(
-    sketcher: Sketcher, page: Fingerprint, counts: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.float64], ...]:
-    """How many of a page's shingles are its own, match, and are new, by the five counts, of shape (5,) or (5, n).
-
-    Slots of different shingles are equal by chance once in c = 2^bits - 1.  Equality inside marked chrome proves
-    nothing; what is new there is new.
-    """
-    assert page.own is not None
-    outside, both, equal, inside, inside_new = counts
-    values = sketcher.values
-    match = np.maximum(0.0, (values * equal - both) / (values - 1))
-    own = outside + np.minimum(inside, inside_new * values / (values - 1))
-    scale = page.own.shingles / max(1, int(np.count_nonzero(page.own.filled)))
-    return own * scale, match * scale, (own - match) * scale
-
-
-def is_mirror(page: Fingerprint, kept: Called) -> bool:
-    """Whether a page that resembles one of another host is called the same, where neither host is known."""
-    own = page.called
-    differs = own.heading and kept.heading and own.heading != kept.heading
-    return not differs and not is_other_name(page, kept)
-
-
-def is_same_heading(page: Fingerprint, kept: Called, view: View) -> bool | None:
-    """Whether the heading says that a page is the same as the kept one; None if it doesn't tell.
-
-    An equal heading tells if it is rare on the host, or if the addresses agree.
-    """
-    own = page.called
-    if not (own.heading and kept.heading):
-        return None
-    if own.heading != kept.heading:
-        return False
-    return True if view.heading_tells or is_same_name(page, kept) else None
 
 
 def is_same_name(page: Fingerprint, kept: Called) -> bool:

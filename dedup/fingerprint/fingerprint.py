@@ -3,16 +3,15 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-import numpy as np
-import numpy.typing as npt
+from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["UNCALLED", "Called", "Comparison", "Fingerprint", "Own"]
+__all__ = ["RARE", "UNCALLED", "Called", "Comparison", "Fingerprint", "Own"]
 
 
 class Called(NamedTuple):
     """What a page is called, in 24 bytes."""
 
-    heading: int = 0  #: a Bloom filter, 64 bits, of the words of title and first h1, numbers left out
+    heading: int = 0  #: a Bloom filter, 64 bits, of the words of title and first h1
     names: int = 0  #: the same, of the words by which heading and address both call the page
     place: int = 0  #: 64 bits of BLAKE2b of its path, which mirrors and other versions share; 0: unknown
 
@@ -30,16 +29,15 @@ class Called(NamedTuple):
 UNCALLED = Called()
 
 
+#: How many of its rare shingles a page is filed under.
+RARE = 4
+
+
 @dataclass(frozen=True, slots=True)
 class Own:
-    """The shingles that a page's sketch holds, slot by slot, as far as they are told apart."""
+    """What a page's own shingles are found in."""
 
-    ids: npt.NDArray[np.uint16]  #: 16 bits of each slot's shingle, shape (slots,)
-    filled: npt.NDArray[np.bool_]  #: whether a slot has one, shape (slots,)
-    main: npt.NDArray[np.bool_]  #: whether it is outside marked chrome, if enough is; shape (slots,)
-    view: npt.NDArray[np.bool_]  #: whether it is in the main view, shape (slots,)
-    shingles: int  #: different shingles of the page
-    has_data: bool = False  #: whether there is data among them, beside the digest of what can't be read
+    main: Hashes  #: the values of the shingles outside marked chrome, or of all if too little is: ascending
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -51,7 +49,7 @@ class Fingerprint:
     """
 
     simhash: int | None  #: 64 bits; None when nothing could be made of the page
-    sketch: bytes  #: ``slots * bits / 8`` bytes; empty when simhash is None
+    sketch: bytes  #: of all its shingles, as a `Sketcher` makes it; empty when simhash is None
     tokens: int  #: words and URLs that were found
     links: int  #: different URLs among its HREFs
     reason: str | None = None  #: why it can't be judged: "short", or one of the reasons of `Page`

@@ -1,4 +1,4 @@
-"""Tokens -> the numbers of a fingerprint: its simhash, and the sample of its shingles.
+"""Tokens -> the numbers of a fingerprint: its simhash, and its shingles.
 
 They are made in numpy, or, for the features of a crawl, by what is compiled, if that is installed.
 """
@@ -12,15 +12,13 @@ import xxhash
 
 from dedup.compiled import fast
 from dedup.fingerprint.features import Features
-from dedup.fingerprint.shingles import Hashes, hash_octets
-from dedup.fingerprint.sketch import EMPTY, Sketcher
+from dedup.fingerprint.shingles import Hashes, ascending, hash_octets
+from dedup.fingerprint.sketch import Sketcher
 from dedup.page.tokens import Ranges, Tokens, each_of, join
 from dedup.page.words import is_url
 
-__all__ = ["IN_MAIN", "IN_VIEW", "Maker", "Numbers"]
+__all__ = ["Maker", "Numbers"]
 
-#: Marks of shingles: they are outside marked chrome; and the same, or there is too little outside.
-IN_VIEW, IN_MAIN = 1, 2
 Bools = npt.NDArray[np.bool_]
 
 
@@ -30,12 +28,8 @@ class Numbers(NamedTuple):
     words: int
     left: int  #: words outside marked chrome
     simhash: int | None  #: None for a page without words
-    different: int  #: different shingles
-    sketch: bytes
-    ids: npt.NDArray[np.uint16]  #: 16 bits of each slot's shingle, shape (slots,)
-    filled: Bools  #: whether a slot has one, shape (slots,)
-    main: Bools  #: whether it is outside marked chrome, if enough is; shape (slots,)
-    view: Bools  #: whether it is outside marked chrome, shape (slots,)
+    every: Hashes  #: the values of all shingles, by `Sketcher.values`: ascending, shape (n,)
+    main: Hashes  #: those outside marked chrome, or all if too little is; likewise
 
 
 class Maker(NamedTuple):
@@ -59,14 +53,12 @@ class Maker(NamedTuple):
     def make_fast(self, octets: bytes, count: int, data: bytes, more: int, chrome: Ranges) -> Numbers:
         """The same, compiled, for the features of a crawl, of tokens that are joined by NULs.  O(n)."""
         assert fast
-        slots = self.sketcher.slots
-        words, left, simhash, different, sketch, ids, flags = fast.numbers(
-            *(octets, count, data, more, chrome, self.keep_urls, self.size, self.least_words),
-            *(slots, self.sketcher.bits, self.sketcher.key, self.seed, xxhash.xxh3_64_intdigest),
+        words, left, simhash, values, shown = fast.numbers(
+            *(octets, count, data, more, chrome, self.keep_urls, self.size),
+            *(self.sketcher.key, self.seed, xxhash.xxh3_64_intdigest),
         )
-        filled, main, view = np.frombuffer(flags, np.bool_).reshape(3, slots)
-        own = np.frombuffer(ids, np.uint16)
-        return Numbers(words, left, simhash if words else None, different, sketch, own, filled, main, view)
+        every, outside = np.frombuffer(values, np.uint64), np.frombuffer(shown, np.bool_)
+        return self._numbers(words, left, simhash if words else None, every, outside)
 
     def make_in_numpy(self, tokens: Sequence[str], data: Sequence[str], chrome: Ranges) -> Numbers:
         """The same, for all features."""
@@ -76,26 +68,16 @@ class Maker(NamedTuple):
         for start, end in chrome:
             outside[start:end] = False
         left = int(np.count_nonzero(outside & is_word))
-        marks = self.features.within(outside, is_word, self.size) * np.uint8(IN_VIEW | IN_MAIN)
-        if left < self.least_words:
-            marks |= np.uint8(IN_MAIN)
-        shingles = self.features.shingles(hashes, words, self.size)
-        if data:
-            more = self.shingles(data)
-            shingles = np.concatenate((shingles, more))
-            marks = np.concatenate((marks, np.full(len(more), IN_VIEW | IN_MAIN, np.uint8)))
-        least, marked, different = self.sketcher.sample(shingles, marks[: len(shingles)])
-        return Numbers(
-            len(words),
-            left,
-            self.features.simhash(hashes, words),
-            different,
-            self.sketcher.pack(least),
-            (least >> np.uint64(32)).astype(np.uint16),
-            least != EMPTY,
-            marked & IN_MAIN != 0,
-            marked & IN_VIEW != 0,
-        )
+        shingles, more = self.features.shingles(hashes, words, self.size), self.shingles(data)
+        shown = np.ones(len(shingles) + len(more), np.bool_)
+        shown[: len(shingles)] = self.features.within(outside, is_word, self.size)[: len(shingles)]
+        values = self.sketcher.values(np.concatenate((shingles, more)))
+        return self._numbers(len(words), left, self.features.simhash(hashes, words), values, shown)
+
+    def _numbers(self, words: int, left: int, simhash: int | None, values: Hashes, outside: Bools) -> Numbers:
+        every = ascending(values)
+        main = every if left < self.least_words or outside.all() else ascending(values[outside])
+        return Numbers(words, left, simhash, every, main)
 
     def shingles(self, tokens: Sequence[str]) -> Hashes:
         """The shingles of tokens that are sketched: uint64, shape (n,)."""

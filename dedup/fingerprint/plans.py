@@ -29,6 +29,7 @@ from math import comb, prod
 from typing import Any, NamedTuple, TypeVar
 
 from dedup.errors import SettingsError
+from dedup.fingerprint.fingerprint import RARE
 from dedup.fingerprint.shingles import Hashes
 from dedup.settings import SETTINGS
 
@@ -60,7 +61,7 @@ class Table(NamedTuple):
     moves: tuple[tuple[int, int, int], ...]  #: (shift right, mask, shift left) of each run of bits
     prefix: int  #: p, in bits
     bits: int  #: f, the width of a fingerprint
-    column: int = 2  #: which of a page's keys it holds; 0 and 1 are held by the `EXACT` tables
+    column: int = 6  #: which of a page's keys it holds; those before are held by the `EXACT` tables
 
     def permute(self, fingerprint: _T) -> _T:
         """The permuted fingerprint, of an int or of each of uint64, shape (n,).  O(blocks) each.
@@ -96,8 +97,10 @@ class Table(NamedTuple):
         return permuted & ~rest, permuted | rest
 
 
-#: The tables of digests and of main views, which every method has.
-EXACT = tuple(Table(((0, (1 << 64) - 1, 0),), prefix=64, bits=64, column=column) for column in (0, 1))
+#: The tables of digests, of main views, and of four rare shingles, which every method has.
+EXACT = tuple(
+    Table(((0, (1 << 64) - 1, 0),), prefix=64, bits=64, column=column) for column in range(2 + RARE)
+)
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,7 @@ def exact_plan(columns: int) -> Plan:
     """One table for each of ``columns`` keys, which pages share exactly or not at all.
 
     >>> [(table.prefix, table.column) for table in exact_plan(2).tables]
-    [(64, 2), (64, 3)]
+    [(64, 6), (64, 7)]
     """
     return Plan(64, 0, (1,), columns)
 

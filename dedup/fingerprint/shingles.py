@@ -15,6 +15,7 @@ import xxhash
 
 __all__ = [
     "Hashes",
+    "ascending",
     "containment",
     "hash_octets",
     "hash_tokens",
@@ -132,3 +133,15 @@ def _sizes(a: Hashes, b: Hashes) -> tuple[int, int, int]:
     # np.unique sorts if it is asked for counts; else it fills a hash table, which takes many times as long.
     a, b = (np.unique(hashes, return_counts=True)[0] for hashes in (a, b))
     return len(a), len(b), len(np.intersect1d(a, b, assume_unique=True))
+
+
+def ascending(hashes: Hashes) -> Hashes:
+    """The different ones, in ascending order.  O(n log n).
+
+    >>> ascending(np.array([3, 1, 3], np.uint64)).tolist()
+    [1, 3]
+    """
+    ordered = np.sort(hashes)  # np.unique fills a hash table, which takes many times as long
+    differs = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=differs[1:])
+    return ordered[differs]

@@ -3,7 +3,8 @@
 One-permutation hashing with b-bit values (Ping Li; Manasse, "Finding similar things quickly"): one hash
 gives each shingle a slot and a value, and each slot keeps its smallest value, of which b bits are stored.  Value
 0 means that the slot is empty, so that short pages, which leave most slots empty, are compared rightly: empty
-against empty does not count, empty against filled differs.
+against empty does not count, empty against filled differs.  Behind its slots, a sketch has the number of its shingles, so it
+can be told how much of each of two sets is in the other.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dedup.fingerprint.shingles import Hashes, mix
+from dedup.fingerprint.shingles import Hashes, ascending, mix
 
 __all__ = ["EMPTY", "WIDTHS", "Sketcher"]
 
@@ -41,61 +42,51 @@ class Sketcher:
 
     @property
     def size(self) -> int:
-        """Bytes of a sketch."""
-        return self.slots * self.bits // 8
+        """Bytes of a sketch: those of the slots, and eight for the number of shingles."""
+        return self.slots * self.bits // 8 + 8
 
     @property
-    def values(self) -> int:
+    def kinds(self) -> int:
         """How many values a filled slot can have."""
         return (1 << self.bits) - 1
 
-    def sample(
-        self, shingles: Hashes, marks: npt.NDArray[np.uint8]
-    ) -> tuple[Hashes, npt.NDArray[np.uint8], int]:
-        """The least value of each slot, how its shingle is marked, and how many shingles differ.  O(n log n).
-
-        Of a set of shingle hashes, and marks of each, bit by bit, both of shape (n,): uint64 and uint8, shape
-        (slots,).  A slot without any shingle is `EMPTY`.
-        """
-        values = mix(shingles ^ np.uint64(self.key))
-        shift = np.uint64(64 - (self.slots.bit_length() - 1))
-        ordered = np.sort(values)[::-1]
-        least = np.full(self.slots, EMPTY, np.uint64)
-        least[(ordered >> shift).view(np.int64)] = ordered  # of values for one slot, the last one stays
-        different = int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(ordered) > 0)
-        marked = np.zeros(self.slots, np.uint8)
-        lowest, highest = int(marks.min(initial=255)), int(marks.max(initial=0))
-        if lowest >= highest:  # as where no chrome is marked
-            marked[least != EMPTY] = highest
-            return least, marked, different
-        slot = (values >> shift).view(np.int64)
-        chosen = np.flatnonzero(values == least[slot])
-        slot, bits = slot[chosen], marks[chosen]
-        for bit in (1 << number for number in range(highest.bit_length())):
-            marked[slot[bits & bit != 0]] |= bit
-        return least, marked, different
+    def values(self, shingles: Hashes) -> Hashes:
+        """What of each shingle hash a slot is chosen by, and which of a slot is the least: uint64, shape (n,)."""
+        return mix(shingles ^ np.uint64(self.key))
 
     def make(self, shingles: Hashes) -> bytes:
         """The sketch of a set of shingle hashes, of shape (n,).  O(n log n).
 
         >>> few = np.arange(1, 4, dtype=np.uint64)
-        >>> sum(octet != 0 for octet in Sketcher(slots=64, bits=8).make(few))
+        >>> sum(octet != 0 for octet in Sketcher(slots=64, bits=8).make(few)[:64])
         3
         """
-        return self.pack(self.sample(shingles, np.zeros(len(shingles), np.uint8))[0])
+        return self.pack(ascending(self.values(shingles)))
 
-    def pack(self, least: Hashes) -> bytes:
-        """The sketch of what `sample` gives."""
+    def pack(self, values: Hashes) -> bytes:
+        """The sketch of a set by its `values`, ascending."""
+        return self.pack_least(self.least(values), len(values))
+
+    def pack_least(self, least: Hashes, count: int) -> bytes:
+        """The sketch of a set of so many shingles by what `least` gives."""
         # The low bits of the smallest value are independent of its being the smallest.
-        stored = (least & np.uint64(0xFFFFFFFF)) % np.uint64(self.values) + np.uint64(1)
-        return self._packed(stored.astype(np.uint8) * (least != EMPTY))
+        stored = (least & np.uint64(0xFFFFFFFF)) % np.uint64(self.kinds) + np.uint64(1)
+        packed = self._packed(stored.astype(np.uint8) * (least != EMPTY))
+        return packed + count.to_bytes(8, "little")
 
-    def masks(self, slots: npt.NDArray[np.bool_]) -> list[bytes]:
-        """Choices of slots, of shape (n, slots), as a sketch marks them: one bit, the lowest, for each that is chosen."""
-        bits = np.zeros((*slots.shape, self.bits), np.bool_)
-        bits[:, :, 0] = slots
-        packed = np.packbits(bits.reshape(len(slots), -1), axis=1, bitorder="little")
-        return [row.tobytes() for row in packed]
+    def least(self, values: Hashes) -> Hashes:
+        """The least value of each slot, or `EMPTY`: uint64, shape (slots,)."""
+        least = np.full(self.slots, EMPTY, np.uint64)
+        shift = np.uint64(64 - (self.slots.bit_length() - 1))
+        descending = values[::-1]
+        least[(descending >> shift).view(np.int64)] = descending  # of values for one slot, the last one stays
+        return least
+
+    def mask(self, slots: npt.NDArray[np.bool_]) -> Hashes:
+        """A choice of slots, of shape (slots,), as `lanes` marks them: uint64, shape (w,)."""
+        bits = np.zeros((self.slots, self.bits), np.bool_)
+        bits[:, 0] = slots
+        return np.packbits(bits.ravel(), bitorder="little").view(np.uint64)
 
     def _packed(self, values: npt.NDArray[np.uint8]) -> bytes:
         lanes = 8 // self.bits
@@ -104,7 +95,7 @@ class Sketcher:
         return packed.tobytes()
 
     def words(self, sketches: Iterable[bytes]) -> Hashes:
-        """Sketches as they are compared: uint64, shape (n, w)."""
+        """Sketches as they are compared, uint64, shape (n, w): their slots, and at last their numbers of shingles."""
         return np.frombuffer(b"".join(sketches), np.uint64).reshape(-1, self.size // 8)
 
     def match_counts(self, stored: Hashes, query: Hashes) -> npt.NDArray[np.int64]:
@@ -112,6 +103,7 @@ class Sketcher:
 
         int64, shape (3, n): slots filled on either side, filled on both, and filled on both and equal.
         """
+        stored, query = stored[..., :-1], query[..., :-1]
         a, b, differ = self.lanes(stored), self.lanes(query), self.lanes(stored ^ query)
         either, both = a | b, a & b
         counted = np.array([either, both, both & ~differ])
@@ -124,7 +116,7 @@ class Sketcher:
         while shift < self.bits:
             words = words | (words >> np.uint64(shift))
             shift *= 2
-        return words & np.uint64(0xFFFFFFFFFFFFFFFF // self.values)
+        return words & np.uint64(0xFFFFFFFFFFFFFFFF // self.kinds)
 
     def estimate(self, either: int, both: int, equal: int) -> float:
         """The resemblance that three slot counts speak for; unbiased, except that it is kept within 0..1.
@@ -139,7 +131,7 @@ class Sketcher:
         """
         if either == 0:
             return 1.0
-        return max(0.0, (self.values * equal - both) / ((self.values - 1) * either))
+        return max(0.0, (self.kinds * equal - both) / ((self.kinds - 1) * either))
 
     def resemblance(self, a: bytes, b: bytes) -> float:
         """Estimated resemblance of two sketches."""
@@ -148,5 +140,5 @@ class Sketcher:
     def resemblances(self, stored: Hashes, query: bytes) -> npt.NDArray[np.float64]:
         """Estimated resemblance of n sketches, as `words` gives them, to one: float64, shape (n,).  O(n)."""
         either, both, equal = self.match_counts(stored, np.frombuffer(query, np.uint64))
-        estimates = (self.values * equal - both) / ((self.values - 1) * np.maximum(either, 1))
+        estimates = (self.kinds * equal - both) / ((self.kinds - 1) * np.maximum(either, 1))
         return np.where(either == 0, 1.0, np.maximum(estimates, 0.0))

@@ -10,12 +10,12 @@ those are asked in the last one.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
@@ -23,7 +23,7 @@ from dedup.index.lifecycle import State
 from dedup.index.verdict import Verdict
 from dedup.index.weighing import Order, Weighing
 
-__all__ = ["Answer", "Candidates", "Store", "apart", "claim", "settle"]
+__all__ = ["Answer", "Candidates", "Store", "claim", "settle"]
 
 #: Candidates that are weighed at once, at least: numpy takes as long for one.  Each batch has twice as many as the last.
 BATCH = 64
@@ -40,6 +40,7 @@ class Candidates(NamedTuple):
     own: State = State.ABSENT  #: what the page id itself is
     equal: Sequence[int] = ()  #: pages of the same digest
     views: Sequence[int] = ()  #: pages with the same digest of the main view
+    rare: Sequence[int] = ()  #: pages that share a rare shingle, as often as they do
     near: Iterable[tuple[int, Sequence[int]]] = ()  #: distances, ascending, and the pages at that distance
     is_crowded: bool = False  #: whether there are more
     done: Mapping[int, bool | None] = {}  #: whether some of them are done; None: it casts no shadow
@@ -88,7 +89,8 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
         weighing.see_equal(await store.read(looked.equal))
         if verdict := _seen_at_once(weighing, weighing.order(), looked):
             return verdict
-    batches, seen, rounds = _batches(looked.near), looked.seen, 0
+    shared = [number for number, _ in Counter(looked.rare).most_common()]
+    batches, seen, rounds = _batches(chain((shared,), (group for _, group in looked.near))), looked.seen, 0
     if looked.own.casts_shadow:  # then that may be all there is to say
         order = weighing.order(is_all=False)
     else:
@@ -127,7 +129,7 @@ def _seen_at_once(weighing: Weighing[int], order: Order[int], looked: Candidates
 
 
 async def _weigh_on(
-    store: Store, weighing: Weighing[int], batches: Iterator[Mapping[int, int]], views: Sequence[int]
+    store: Store, weighing: Weighing[int], batches: Iterator[Sequence[int]], views: Sequence[int]
 ) -> Order[int]:
     """The order after the next batch that may decide, or at last the whole order."""
     for batch in batches:
@@ -140,11 +142,11 @@ async def _weigh_on(
     return weighing.order()
 
 
-async def _weigh(store: Store, weighing: Weighing[int], batch: Mapping[int, int]) -> bool:
-    """Weighs candidates, by number, at these distances; whether one of them makes the page a duplicate."""
+async def _weigh(store: Store, weighing: Weighing[int], batch: Collection[int]) -> bool:
+    """Weighs candidates, by number; whether one of them makes the page a duplicate."""
     numbers, sketches = await store.sketches([*batch])
     found = weighing.see_near(numbers, sketches)
-    return bool(found) and weighing.weigh(await _brought(store, weighing, found), batch)
+    return bool(found) and weighing.weigh(await _brought(store, weighing, found))
 
 
 async def _weigh_later(store: Store, weighing: Weighing[int], numbers: Sequence[int]) -> None:
@@ -152,9 +154,7 @@ async def _weigh_later(store: Store, weighing: Weighing[int], numbers: Sequence[
     entry, radius = weighing.entry, store.detector.radius
     filed = await _brought(store, weighing, [number for number in numbers if not weighing.has_met(number)])
     weighing.see_equal({number: other for number, other in filed.items() if other.digest == entry.digest})
-    batch = {
-        number: distance for number, other in filed.items() if (distance := apart(entry, other)) <= radius
-    }
+    batch = [number for number, other in filed.items() if entry.shares(other) or entry.apart(other) <= radius]
     if batch:
         await _weigh(store, weighing, batch)
     weighing.see_views({number: other for number, other in filed.items() if other.view == entry.view})
@@ -188,20 +188,14 @@ def settle(order: Order[K], state: Callable[[K], State], is_known: Callable[[K],
     return Answer("new", known=known, replaced=first, near=near)
 
 
-def _batches(near: Iterable[tuple[int, Sequence[int]]]) -> Iterator[dict[int, int]]:
-    """Candidates that are weighed at once: whole groups of one distance, each candidate with that."""
-    batch: dict[int, int] = {}
+def _batches(groups: Iterable[Sequence[int]]) -> Iterator[list[int]]:
+    """Candidates that are weighed at once: whole groups."""
+    batch: list[int] = []
     least = BATCH
-    for distance, numbers in near:
-        batch.update(dict.fromkeys(numbers, distance))
+    for numbers in groups:
+        batch += numbers
         if len(batch) >= least:
             yield batch
-            batch, least = {}, 2 * least
+            batch, least = [], 2 * least
     if batch:
         yield batch
-
-
-def apart(a: Entry, b: Entry) -> int:
-    """In how many bits the keys of two pages differ, those that differ least."""
-    both = zip(a.keys[len(EXACT) :], b.keys[len(EXACT) :], strict=True)
-    return min((one ^ other).bit_count() for one, other in both)

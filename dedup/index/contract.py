@@ -24,12 +24,13 @@ from dedup.errors import SettingsError
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.plans import Plan
-from dedup.index.entry import Entry, scope_mask, storable, storable_id, storable_url
+from dedup.index.entry import NONE_RARE, Entry, rare_keys, scope_mask, storable, storable_id, storable_url
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
 from dedup.index.parameters import FORMAT, Parameters
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
+from dedup.page.urls import host
 from dedup.settings import IndexSettings
 
 __all__ = ["Index"]
@@ -127,6 +128,11 @@ class Index(ABC):
             return Verdict.unjudged(fingerprint.reason)
         await self.open()
         url = storable_url(url)
+        sketch, rare = fingerprint.sketch, NONE_RARE
+        if self.hosts is not None and fingerprint.own is not None:
+            await self.hosts.bring((url,))
+            part = self.hosts.part(fingerprint, host(url))
+            sketch, rare = part.sketch, part.keys
         entry = Entry(
             storable_id(page_id),
             url,
@@ -134,11 +140,12 @@ class Index(ABC):
             scope_mask(self.settings.scope, url) ^ carried,
             fingerprint.digest,
             fingerprint.bands,
-            fingerprint.sketch,
+            sketch,
             int(time.time()),
             self.run,
             fingerprint.view or fingerprint.digest,
             fingerprint.called,
+            rare_keys(rare, fingerprint.digest),
         )
         verdict = await self._claim(entry, fingerprint)
         if self.hosts is not None and verdict.status == "new":

@@ -6,17 +6,30 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from dedup.fingerprint.fingerprint import UNCALLED, Called
+from dedup.fingerprint.fingerprint import RARE, UNCALLED, Called
 from dedup.page.urls import strip_user
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-__all__ = ["Entry", "original_id", "scope_mask", "storable", "storable_id", "storable_url"]
+__all__ = [
+    "NONE_RARE",
+    "Entry",
+    "original_id",
+    "rare_keys",
+    "scope_mask",
+    "storable",
+    "storable_id",
+    "storable_url",
+]
 
 #: Begins every page id that is escaped.  Unicode keeps this character out of texts.
 ESCAPED = "\uffff"
 _ESCAPES = re.compile(r"\\(?:\\|u(d[89a-f][0-9a-f]{2}))")
+
+
+#: Of a page that was made by hand.
+NONE_RARE = (0,) * RARE
 
 
 class Entry(NamedTuple):
@@ -28,25 +41,42 @@ class Entry(NamedTuple):
     scope: int  #: see `scope_mask`; what is handed over with the page is mixed in
     digest: int
     bands: tuple[int, ...]  #: () where pages are found by their simhashes
-    sketch: bytes
+    sketch: bytes  #: of its own part, or of the whole page if the chrome of hosts counts
     filed: int  #: when, in seconds since 1970
     run: str  #: by which run, 32 hex digits
     view: int = 0  #: the digest of its main view
     called: Called = UNCALLED  #: what its heading and its address call it
+    rare: tuple[int, ...] = NONE_RARE  #: by which of its rare shingles it is found: see `rare_keys`
 
     @property
-    def content(self) -> tuple[int, bytes, int]:
+    def content(self) -> tuple[int, int, int]:
         """What pages have in common whose tokens are equal, and what is handed over with them."""
-        return self.digest, self.sketch, self.scope
+        return self.digest, self.simhash, self.scope
 
     @property
     def keys(self) -> tuple[int, ...]:
         """What the tables hold, by column.  With the scope mixed in, pages of one scope keep their
         distances, and pages of different scopes are as far apart as unrelated ones."""
-        scope = self.scope
-        if self.bands:
-            return self.digest ^ scope, self.view ^ scope, *(band ^ scope for band in self.bands)
-        return self.digest ^ scope, self.view ^ scope, self.simhash ^ scope
+        keys = self.digest, self.view, *self.rare, *(self.bands or (self.simhash,))
+        return tuple(key ^ self.scope for key in keys)
+
+    def apart(self, other: "Entry") -> int:
+        """In how many bits the keys of two pages differ, those that differ least."""
+        own, others = (entry.bands or (entry.simhash,) for entry in (self, other))
+        return min((one ^ two).bit_count() for one, two in zip(own, others, strict=True))
+
+    def shares(self, other: "Entry") -> int:
+        """How many of the rare shingles by which they are found two pages share."""
+        return sum(one == two for one, two in zip(self.rare, other.rare, strict=True))
+
+
+def rare_keys(least: tuple[int, ...], digest: int) -> tuple[int, ...]:
+    """The keys of rare shingles: where there is none, 0, a key that only pages of the same content have.
+
+    >>> rare_keys((7, 0, 9, 0), digest=64)
+    (7, 66, 9, 68)
+    """
+    return tuple(key or digest ^ place for place, key in enumerate(least, 1))
 
 
 @cache

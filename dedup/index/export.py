@@ -13,7 +13,7 @@ from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
 from dedup.fingerprint.chrome import Chrome
-from dedup.fingerprint.fingerprint import Called
+from dedup.fingerprint.fingerprint import RARE, Called
 from dedup.index.contract import Index
 from dedup.index.entry import Entry, scope_mask, storable_url
 from dedup.index.hosts import packed, unpacked
@@ -23,10 +23,11 @@ from dedup.index.parameters import check_parameters
 __all__ = ["header_line", "host_line", "page_line", "read_header", "read_line"]
 
 #: Changes whenever lines would be read differently.
-FORMAT = 2
+FORMAT = 3
 _KEY = re.compile("[0-9a-f]{16}")
 _RUN = re.compile("[0-9a-f]{32}")
 _CALLED = re.compile("[0-9a-f]{48}")
+_RARE = re.compile(f"[0-9a-f]{{{16 * RARE}}}")
 #: Text that JSON escapes nothing of, and a line of `page_line` that has no other.
 _PLAIN = r"[ !#-\[\]-~]*"
 _LINE = re.compile(
@@ -35,11 +36,11 @@ _LINE = re.compile(
         rf'"scope": "({_KEY.pattern})", "digest": "({_KEY.pattern})", '
         rf'"bands": \[((?:"{_KEY.pattern}"(?:, "{_KEY.pattern}")*)?)\], "sketch": "({_PLAIN})", '
         rf'"filed": (0|[1-9][0-9]{{0,9}}), "run": "({_RUN.pattern})", "view": "({_KEY.pattern})", '
-        rf'"called": "({_CALLED.pattern})"\}}\n?'
+        rf'"called": "({_CALLED.pattern})", "rare": "({_RARE.pattern})"\}}\n?'
     ).encode()
 )
-#: simhash, scope, digest and view of a page, and what it is called.
-_NUMBERS = struct.Struct(">7Q")
+#: simhash, scope, digest and view of a page, what it is called, and its rare shingles.
+_NUMBERS = struct.Struct(f">{7 + RARE}Q")
 
 
 def _parameters(index: Index) -> dict[str, str]:
@@ -55,12 +56,14 @@ def header_line(index: Index) -> str:
 def page_line(entry: Entry) -> str:
     """The line of a page."""
     bands = ", ".join([f'"{band:016x}"' for band in entry.bands]) if entry.bands else ""
-    numbers = _NUMBERS.pack(entry.simhash, entry.scope, entry.digest, entry.view, *entry.called).hex()
+    numbers = _NUMBERS.pack(
+        entry.simhash, entry.scope, entry.digest, entry.view, *entry.called, *entry.rare
+    ).hex()
     return (  # as json.dumps would write it, in a third of the time
         f'{{"page_id": {_quoted(entry.page_id)}, "url": {_quoted(entry.url)}, "simhash": "{numbers[:16]}", '
         f'"scope": "{numbers[16:32]}", "digest": "{numbers[32:48]}", "bands": [{bands}], '
         f'"sketch": "{_base64(entry.sketch)}", "filed": {entry.filed}, "run": {_quoted(entry.run)}, '
-        f'"view": "{numbers[48:64]}", "called": "{numbers[64:]}"}}'
+        f'"view": "{numbers[48:64]}", "called": "{numbers[64:112]}", "rare": "{numbers[112:]}"}}'
     )
 
 
@@ -93,7 +96,7 @@ def read_line(line: bytes, index: Index) -> Entry | tuple[str, Chrome]:
         found = _object(line)
         if "host" in found:
             values = _fields(found, HOST_FIELDS)
-            return values["host"], Chrome.from_bytes(values["chrome"], index.detector.sketcher.slots)
+            return values["host"], Chrome.from_bytes(values["chrome"])
         entry = Entry(**_fields(found, FIELDS))
     scope = scope_mask(index.settings.scope, entry.url)
     if scope != entry.scope:
@@ -108,12 +111,12 @@ def _plain_page(line: bytes) -> Entry | None:
     found = _LINE.fullmatch(line)
     if found is None:
         return None
-    page_id, url, *keys, bands, sketch, filed, run, view, called = found.groups()
+    page_id, url, *keys, bands, sketch, filed, run, view, called, rare = found.groups()
     try:
         octets = a2b_base64(sketch, strict_mode=True)
     except ValueError:
         return None
-    simhash, scope, digest, main, *names = _NUMBERS.unpack(a2b_hex(b"".join((*keys, view, called))))
+    simhash, scope, digest, main, *names = _NUMBERS.unpack(a2b_hex(b"".join((*keys, view, called, rare))))
     return Entry(
         page_id.decode(),
         storable_url(url.decode()),
@@ -125,7 +128,8 @@ def _plain_page(line: bytes) -> Entry | None:
         int(filed),
         run.decode(),
         main,
-        Called._make(names),
+        Called._make(names[:3]),
+        tuple(names[3:]),
     )
 
 
@@ -180,6 +184,12 @@ def _called(value: Any) -> Called:
     return Called(int(value[:16], 16), int(value[16:32], 16), int(value[32:], 16))
 
 
+def _rare(value: Any) -> tuple[int, ...]:
+    if not _RARE.fullmatch(value):
+        raise ValueError
+    return tuple(int(value[at : at + 16], 16) for at in range(0, 16 * RARE, 16))
+
+
 def _keys(value: Any) -> tuple[int, ...]:
     if type(value) is not list:
         raise TypeError
@@ -212,6 +222,7 @@ FIELDS: Fields = {
     "filed": (_count, "seconds since 1970"),
     "run": (_run, "32 hex digits"),
     "called": (_called, "48 hex digits"),
+    "rare": (_rare, f"{16 * RARE} hex digits"),
 }
 #: Those of a host.
 HOST_FIELDS: Fields = {

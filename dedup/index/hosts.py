@@ -9,20 +9,19 @@ stored with it, or before it.  A table that counts more pages than are filed onl
 """
 
 import zlib
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from dedup.fingerprint.chrome import KNOWN, Chrome, View
-from dedup.fingerprint.evidence import Evidence, can_suffice, is_mirror, match_counts, weigh
+from dedup.fingerprint.chrome import KNOWN, Chrome
+from dedup.fingerprint.evidence import Evidence, Part
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
-from dedup.index.entry import Entry
 from dedup.page.urls import host
 from dedup.settings import IndexSettings
 
-__all__ = ["MAX_HOSTS", "Hosts", "Weighed", "packed", "unpacked"]
+__all__ = ["MAX_HOSTS", "Hosts", "packed", "unpacked"]
 
 #: What a store calls a page: its number, or that and a name.
 K = TypeVar("K", int, tuple[int, bytes])
@@ -30,15 +29,11 @@ K = TypeVar("K", int, tuple[int, bytes])
 MAX_HOSTS = 1000
 #: Of how many kept pages it is known what was learned for them; then the first of them is forgotten.
 MAX_LEARNED = 10_000
+#: A drop with more new shingles is doubtful.  Some of them are learned for each kept page, as if they had been kept:
+#: so the chrome of a section is met, although all pages but its first are dropped.
+DOUBTFUL = 30.0
 #: No table has more bytes than this.
 MAX_TABLE = 1 << 20
-
-
-class Weighed(NamedTuple):
-    """What is made of a candidate whose whole page resembles the claimed one enough."""
-
-    suffices: bool  #: whether it is a near-duplicate
-    evidence: Evidence | None  #: None where nothing is known of the hosts, or it was not weighed to the end
 
 
 def packed(table: bytes) -> bytes:
@@ -79,61 +74,29 @@ class Hosts:
         """The table of a host; an empty one if nothing was kept there, or if what is saved is damaged."""
         table = self._tables.pop(name, None) or self._changed.get(name) or self._saving.get(name)
         if table is None:
-            table = Chrome(self._sketcher.slots)
+            table = Chrome()
             if self.load and (octets := self.load(name)):
                 with suppress(ValueError):
-                    table = Chrome.from_bytes(octets, self._sketcher.slots)
+                    table = Chrome.from_bytes(octets)
         self._tables[name] = table  # now the last to be forgotten
         if len(self._tables) > MAX_HOSTS:
             self._tables.popitem(last=False)
         return table
 
-    def view(self, page: Fingerprint, own: str, other: str) -> View | None:
-        """How a page of host ``own`` is looked at beside one of host ``other``: by the table that has met more pages.
+    def part(self, page: Fingerprint, name: str) -> Part:
+        """What of a page is its own, by the table of a host."""
+        return Part(self._sketcher, page, self.table(name))
 
-        None if neither is known.
+    def judge(self, own: str, other: str) -> str | None:
+        """The host, of those of a page and of a candidate, whose table tells what is their own; None if neither is known.
+
+        It is the one of which more pages are known: else a mirror of which little is known would be a loophole.
         """
-        table = max(self.table(other), self.table(own), key=lambda table: table.pages)
-        return table.view(page, self._sketcher) if table.is_known else None
+        name = max((own, other), key=lambda name: self.table(name).pages)
+        return name if self.table(name).is_known else None
 
     async def bring(self, urls: Iterable[str]) -> None:
         """Gets what others have learned of the hosts of some pages, if there are others."""
-
-    def weigh(
-        self,
-        page: Fingerprint,
-        url: str,
-        kept: Mapping[K, Entry],
-        near: K | None,
-        views: dict[str, View | None],
-    ) -> dict[K, Weighed]:
-        """What is made of each of some candidates.
-
-        Those that can't suffice have no evidence, but for the one that is called ``near``.  ``views`` keeps, by host,
-        how the page is looked at: empty at first, and the same for all candidates of one claim.
-        """
-        if page.own is None:  # it was made by hand: nothing is known of its own shingles
-            return dict.fromkeys(kept, Weighed(True, None))
-        own, by_host = host(url), defaultdict[str, list[K]](list)
-        for number, entry in kept.items():
-            by_host[host(entry.url)].append(number)
-        found = dict.fromkeys(kept, Weighed(False, None))
-        for other, numbers in by_host.items():
-            if other not in views:
-                views[other] = self.view(page, own, other)
-            view = views[other]
-            if view is None:
-                for number in numbers:
-                    found[number] = Weighed(own != other and is_mirror(page, kept[number].called), None)
-                continue
-            stored = self._sketcher.words(kept[number].sketch for number in numbers)
-            counts = match_counts(self._sketcher, stored, page, view)
-            hopeful = can_suffice(self._sketcher, page, counts, self.settings.min_own)
-            for number, five, can in zip(numbers, counts.T.tolist(), hopeful.tolist(), strict=True):
-                if can or number == near:
-                    evidence = weigh(self._sketcher, page, five, kept[number].called, view)
-                    found[number] = Weighed(evidence.suffices(self.settings.min_own), evidence)
-        return found
 
     def learn_kept(self, page: Fingerprint, url: str, *, is_copy: bool = False) -> None:
         """A page was kept.
@@ -166,7 +129,7 @@ class Hosts:
         table = self.table(name)
         if evidence is None:
             self._learn(page, name, kept=not table.is_known)
-        elif evidence.is_doubtful and not evidence.same_name and self._learned[of_id] < 2 * table.few:
+        elif evidence.new > DOUBTFUL and not evidence.same_name and self._learned[of_id] < 2 * table.few:
             self._learned[of_id] += 1
             if len(self._learned) > MAX_LEARNED:
                 del self._learned[next(iter(self._learned))]
@@ -180,7 +143,7 @@ class Hosts:
 
     def _learn(self, page: Fingerprint, name: str, *, kept: bool) -> None:
         if page.own is not None:
-            self.table(name).add(page, kept=kept)
+            self.table(name).add(page.own.main, kept=kept)
             self._mark(name)
 
     def _mark(self, name: str) -> None:

@@ -13,7 +13,7 @@ from dedup.settings import SETTINGS
 __all__ = ["FORMAT", "Parameters", "check_format", "check_parameters"]
 
 #: Changes whenever pages that are stored or exported would be read differently.
-FORMAT = 4
+FORMAT = 5
 
 _RUN = re.compile("[0-9a-f]{32}")
 #: What an index was built with that was made before these could be set.

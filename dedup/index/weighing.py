@@ -1,5 +1,9 @@
 """Which pages make a claimed page a duplicate: the rule of the verdict, said once for all stores.
 
+A page is a near-duplicate of a kept one if they are equal, or if what is own to each of them is nearly all on the other
+(see `dedup.fingerprint.evidence`), unless they are called otherwise or the site tells them apart by their addresses.
+Where the chrome of hosts counts like all else, it is one if the whole pages resemble each other enough.
+
 What a store has found is weighed here, by contents alone: they never change under a number, so there is no lock, no
 state, and no store in this module.  Whether a page casts a shadow does change; who files the page asks that last, in
 the order that is given here (see `dedup.index.claiming`).
@@ -9,25 +13,32 @@ from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from dedup.errors import IndexCorruptError
-from dedup.fingerprint.chrome import View
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.evidence import Evidence, is_same_name
+from dedup.fingerprint.evidence import Evidence, Part, Shares, is_other_name, is_same_name
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
-from dedup.index.hosts import Hosts, Weighed
+from dedup.index.hosts import Hosts
 from dedup.index.verdict import Near, Verdict
+from dedup.page.siblings import are_siblings
+from dedup.page.urls import host
 
-__all__ = ["MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR", "Order", "Weighing"]
+__all__ = ["MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR", "MAX_RARE", "Order", "Weighing"]
 
 #: A claim looks at no more candidates than this.  It looks at the nearest first, if the store can tell which they are.
 #: This bounds the cost of a flood of pages alike; a page that is kept among more of them is `Verdict.crowded`.
 MAX_LOOKED = 1000
 #: Of these, how many candidates' sketches are compared, the nearest first.
 MAX_COMPARED = 500
+#: How many pages are looked at that share one rare shingle; more have it only if it was forgotten that many have it.
+MAX_RARE = 64
 #: How many pages of one digest are looked at: only crashes and forgers leave more than one.
 MAX_EQUAL = 16
 #: The verdict on a new page names the first of this many nearest candidates that resembles it enough.
 MAX_NEAR = 10
+#: A candidate is told if this share of what is own matches.
+NEAR_SHARE = 0.5
+#: Of a host that is not known, so many candidates are weighed, since their hosts may be known.
+MAX_UNKNOWN = 64
 
 #: What a store calls a page: its number, or that and a name.
 K = TypeVar("K", int, tuple[int, bytes])
@@ -54,7 +65,8 @@ class Weighing(Generic[K]):
         self.is_crowded = False  #: whether more pages are like it than are compared
         self._detector = detector
         self._page = page
-        self._views: dict[str, View | None] = {}
+        self._home = host(entry.url)
+        self._parts: dict[str, Part] = {}  # by the host whose table says what is own
         self._compared = 0
         self._entries: dict[K, Entry] = {}
         self._resemblances: dict[K, float] = {}
@@ -89,47 +101,52 @@ class Weighing(Generic[K]):
         numbers = numbers[:room]
         if not numbers:
             return []
-        alike = self._detector.sketcher.resemblances(sketches[:room], self.entry.sketch)
-        enough = (alike >= self._detector.min_resemblance).nonzero()[0].tolist()
-        found = [numbers[place] for place in enough]
-        self._nearest += [numbers[place] for place in enough if self._compared + place < MAX_NEAR]
+        first: int = self._compared
         self._compared += len(numbers)
-        self._resemblances |= zip(found, alike[enough].tolist(), strict=True)
-        return found
+        near: list[int]
+        enough: list[int]
+        if self.hosts is None or self._page.own is None:
+            alike = self._detector.sketcher.resemblances(sketches[:room], self.entry.sketch)
+            enough = (alike >= self._detector.min_resemblance).nonzero()[0].tolist()
+            near = enough
+            self._resemblances |= zip((numbers[at] for at in enough), alike[enough].tolist(), strict=True)
+        else:
+            weighed = self._part(self._home).weigh(sketches[:room])
+            near = [at for at, shares in enumerate(weighed) if shares.contains(NEAR_SHARE)]
+            least = self.hosts.settings.min_containment
+            enough = [at for at in near if first + at < MAX_NEAR or weighed[at].contains(least)]
+            if not self.hosts.table(self._home).is_known:  # then the hosts of the others may be
+                enough = sorted({*enough, *range(max(0, MAX_UNKNOWN - first))} & {*range(len(numbers))})
+        self._nearest += [numbers[at] for at in near if first + at < MAX_NEAR]
+        return [numbers[at] for at in enough]
 
-    def weigh(self, others: Mapping[K, Entry], apart: Mapping[K, int]) -> bool:
-        """Weighs pages that resemble the one here enough; whether one of them makes it a duplicate.
-
-        ``apart`` are their distances.
-        """
-        weighed = self._weighed(self._beside(others), None)
-        self._evidence |= {page: evidence for page, (_, evidence) in weighed.items()}
-        like = [page for page, (suffices, _) in weighed.items() if suffices]
-        self._like += [(apart[page], -self._resemblances[page], page) for page in like]
+    def weigh(self, others: Mapping[K, Entry]) -> bool:
+        """Weighs pages that may be like the one here; whether one of them makes it a duplicate."""
+        like = [page for page in self._weigh(self._beside(others)) if self._suffices(page)]
+        self._like += [
+            (self.entry.apart(self._entries[page]), -self._resemblances[page], page) for page in like
+        ]
         return bool(like)
 
     def see_views(self, others: Mapping[K, Entry]) -> None:
         """Weighs pages with the same main view."""
-        for page, other in self._beside(others).items():
-            evidence = self._evidence_of(page)
+        for page in self._weigh(self._beside(others)):
+            evidence = self._evidence[page]
             if evidence and evidence.shows_same:
                 self._shown.append(page)
-                self._evidence[page] = evidence
-                if page not in self._resemblances:
-                    sketcher = self._detector.sketcher
-                    self._resemblances[page] = sketcher.resemblance(self.entry.sketch, other.sketch)
 
     def duplicate(self, of: K, *, done: bool) -> Verdict:
         """The verdict if this page is the first that casts a shadow."""
         other = self._entries[of]
         if of in self._equal:
             return Verdict.duplicate(self.entry, other, 1.0, rule=self._detector.method, done=done)
-        is_like = any(page == of for _, _, page in self._like)
+        apart = next((apart for apart, _, page in self._like if page == of), None)
+        rule = self._detector.method if apart is None or apart <= self._detector.radius else "rare"
         return Verdict.duplicate(
             self.entry,
             other,
             self._resemblances[of],
-            rule=self._detector.method if is_like else "view",
+            rule="view" if apart is None else rule,
             done=done,
             evidence=self._evidence.get(of),
         )
@@ -139,7 +156,7 @@ class Weighing(Generic[K]):
         if page is None:
             return None
         other = self._entries[page]
-        return Near(other.url, self._evidence_of(page), is_same_name(self._page, other.called))
+        return Near(other.url, self._evidence.get(page), is_same_name(self._page, other.called))
 
     def page_id(self, page: K | None) -> str | None:
         """The page id of a candidate."""
@@ -158,11 +175,40 @@ class Weighing(Generic[K]):
         self._entries |= beside
         return beside
 
-    def _evidence_of(self, page: K) -> Evidence | None:
-        """What speaks for and against a candidate, weighed to the end."""
-        return self._weighed({page: self._entries[page]}, page)[page].evidence
+    def _weigh(self, others: Mapping[K, Entry]) -> Mapping[K, Entry]:
+        """Finds what speaks for and against some pages; gives them back."""
+        if self.hosts is None or self._page.own is None:
+            self._evidence |= dict.fromkeys(others, None)
+            return others
+        by_table: dict[str | None, list[K]] = {}
+        for page, other in others.items():
+            by_table.setdefault(self.hosts.judge(self._home, host(other.url)), []).append(page)
+        for name, pages in by_table.items():
+            stored = self._detector.sketcher.words(others[page].sketch for page in pages)
+            part = self._part(self._home if name is None else name)
+            for page, shares in zip(pages, part.weigh(stored), strict=True):
+                self._resemblances[page] = shares.resemblance
+                self._evidence[page] = None if name is None else self._found(others[page], part, shares)
+        return others
 
-    def _weighed(self, others: Mapping[K, Entry], near: K | None) -> Mapping[K, Weighed]:
-        if self.hosts is None:
-            return dict.fromkeys(others, Weighed(True, None))
-        return self.hosts.weigh(self._page, self.entry.url, others, near, self._views)
+    def _found(self, other: Entry, part: Part, shares: Shares) -> Evidence:
+        return Evidence(
+            *shares,
+            is_other_name(self._page, other.called),
+            is_same_name(self._page, other.called),
+            are_siblings(self.entry.url, other.url),
+            part.shows_own,
+        )
+
+    def _suffices(self, page: K) -> bool:
+        if self.hosts is None or self._page.own is None:
+            return True
+        evidence = self._evidence[page]  # None where no host is known
+        return evidence is not None and evidence.suffices(self.hosts.settings.min_containment)
+
+    def _part(self, name: str) -> Part:
+        """What of the page is its own, by the table of a host."""
+        if name not in self._parts:
+            assert self.hosts is not None
+            self._parts[name] = self.hosts.part(self._page, name)
+        return self._parts[name]

@@ -1,7 +1,7 @@
 """What a page is called: by its title and first heading, and by its address."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
@@ -9,7 +9,7 @@ from dedup.page.words import SIGNS
 
 __all__ = ["address_words", "place", "shared"]
 
-_WORD = re.compile(r"[^\W_]{3,}")
+_WORD = re.compile(r"[^\W_]{3,}|\d+")
 #: A part of a path that names a version.
 _VERSION = re.compile(
     r"/(?:v?\d++\.[\dx][\w.-]*+|current|latest|stable|master|main|dev|nightly)(?=/)", re.IGNORECASE
@@ -21,29 +21,31 @@ MAX_WORDS = 32
 
 @lru_cache(maxsize=16)
 def address_words(url: str) -> tuple[str, ...]:
-    """The words of the last part of a URL's path; folders are shared by many pages, and numbers say little.
+    """The words and numbers of the last part of a URL's path; folders are shared by many pages.
 
     >>> address_words("http://example.org/39/Mock-Source.html"), address_words("http://example.org/2026/3/")
-    (('mock', 'source'), ())
+    (('mock', 'source'), ('3',))
     """
     try:
         last = unquote(urlsplit(url).path).rstrip("/").rpartition("/")[2].casefold()
     except ValueError:
         return ()
-    words = _WORD.findall(_SUFFIX.sub("", last))[:MAX_WORDS]
-    return tuple(word for word in words if not word.isdigit())
+    return tuple(_WORD.findall(_SUFFIX.sub("", last))[:MAX_WORDS])
 
 
-def shared(address: Iterable[str], heading: Iterable[str]) -> tuple[str, ...]:
-    """The words of an address that the page's heading says, too, however it spaces them.
+def shared(address: Iterable[str], heading: Sequence[str]) -> tuple[str, ...]:
+    """The words of an address that the page's heading says, too, however it spaces them, and the numbers.
 
-    By these words, the page and its site call it the same.
+    By these, the page and its site call it the same.
 
     >>> shared(("storm097", "released"), ("storm", "0", "9", "7", "released"))
     ('storm097', 'released')
+    >>> shared(("2012", "1"), ("official", "opinion", "2012", "12"))
+    ('2012',)
     """
+    words = set(heading)
     spelled = "".join(word for word in heading if word[0] not in SIGNS)
-    return tuple(word for word in address if word in spelled)
+    return tuple(word for word in address if word in words or (word in spelled and not word.isdigit()))
 
 
 def place(url: str) -> str:
@@ -60,4 +62,5 @@ def place(url: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return ""
-    return _VERSION.sub("/*", parts.path) if address_words(url) and not parts.query else ""
+    has_word = not all(word.isdigit() for word in address_words(url))
+    return _VERSION.sub("/*", parts.path) if has_word and not parts.query else ""

@@ -32,7 +32,7 @@ async def race(worker):
     verdicts = []
     for number in range(rounds):
         simhash = rng.getrandbits(64)
-        fingerprint = Fingerprint(simhash, b"\\x55" * 128, tokens=100, links=0, digest=simhash)
+        fingerprint = Fingerprint(simhash, b"\\x55" * 128 + bytes(8), tokens=100, links=0, digest=simhash)
         barrier.wait(600)
         verdict = await index.claim(f"{number} by {worker}", f"http://{worker}/", fingerprint)
         verdicts.append((verdict.status, verdict.of))

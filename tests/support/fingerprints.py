@@ -20,12 +20,14 @@ def sketch(changed: int = 0) -> bytes:
     Two of these that differ in n slots have a resemblance of 1 - 3n/1024: 0.7 lies between 102 and 103.
     """
     slots = [2] * changed + [1] * (512 - changed)
-    return bytes(a | b << 2 | c << 4 | d << 6 for a, b, c, d in zip(*[iter(slots)] * 4, strict=True))
+    octets = bytes(a | b << 2 | c << 4 | d << 6 for a, b, c, d in zip(*[iter(slots)] * 4, strict=True))
+    return octets + (1000).to_bytes(8, "little")
 
 
 def fingerprint_of(simhash: int, changed: int = 0) -> Fingerprint:
     """Makes the fingerprint of a page that can be judged."""
-    return Fingerprint(simhash, sketch(changed), tokens=100, links=0, digest=simhash)
+    digest = (simhash + changed * 0x9E3779B97F4A7C15) & ALL_BITS
+    return Fingerprint(simhash, sketch(changed), tokens=100, links=0, digest=digest)
 
 
 def flip(simhash: int, bits: int, rng: random.Random) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.index import Entry, Index, open_index
+from dedup.index.entry import NONE_RARE, rare_keys
 from dedup.index.survey import Finding, StoredPage
 from tests.support.stores import DETECTOR, opened_at
 
@@ -26,8 +27,9 @@ def entry(number: int, **changes: Any) -> Entry:
     simhash, digest = rng.getrandbits(64), rng.getrandbits(64)
     url = f"http://example.org/{number}"
     filed = Entry(
-        f"id {number}", url, simhash, 0, digest, (), rng.randbytes(128), 1_800_000_000 + number, RUN, digest
-    )
+        f"id {number}", url, simhash, 0, digest, (), rng.randbytes(136), 1_800_000_000 + number, RUN, digest,
+        rare=rare_keys(NONE_RARE, digest),
+    )  # fmt: skip
     return filed._replace(**changes)
 
 

@@ -9,12 +9,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xxhash
 
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.fingerprint.fingerprint import Called
-from dedup.fingerprint.shingles import Hashes
+from dedup.fingerprint.fingerprint import RARE, Called
 from dedup.index.entry import Entry
 from dedup.index.hosts import unpacked
 from dedup.index.parameters import check_format
@@ -28,21 +26,21 @@ __all__ = [
     "IndexFile",
     "checksum",
     "entry_of",
-    "keys_of",
     "row_of",
     "table_of",
 ]
 
 #: "Shin", in the header of every SQLite file that is an index.
 APPLICATION_ID = 0x5368696E
-#: How a file is laid out; one of the layout before has no segments, and gets them when it is opened.
-LAYOUT, UNPACKED = 5, 4
+#: How a file is laid out.
+LAYOUT = 6
 #: The columns of a page, in the order of `entry_of`.
-COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, checksum"
+COLUMNS = "page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, rare, checksum"
 #: Their types, without the checksum.
-_TYPES = (str, str, bytes, bytes, bytes, bytes, bytes, int, str, bytes, bytes)
-#: What simhash, scope, digest, view and ``called`` hold.
-_NUMBERS = struct.Struct(">7Q")
+_TYPES = (str, str, bytes, bytes, bytes, bytes, bytes, int, str, bytes, bytes, bytes)
+#: What simhash, scope, digest, view, ``called`` and ``rare`` hold.
+_NUMBERS = struct.Struct(f">{7 + RARE}Q")
+_LENGTHS = 8, 8, 8, 8, 24, 8 * RARE
 #: The columns of a host, in the order of `table_of`.
 HOST_COLUMNS = "name, chrome, checksum"
 
@@ -54,50 +52,26 @@ def checksum(row: Iterable[object]) -> bytes:
 
 def row_of(entry: Entry) -> tuple[object, ...]:
     """What `entry_of` takes, without the checksum."""
-    page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called = entry
-    blobs = _NUMBERS.pack(simhash, scope, digest, view, *called)
+    page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, rare = entry
+    blobs = _NUMBERS.pack(simhash, scope, digest, view, *called, *rare)
     packed = struct.pack(f">{len(bands)}Q", *bands) if bands else b""
     keys = blobs[:8], blobs[8:16], blobs[16:24], packed
-    return page_id, url, *keys, sketch, filed, run, blobs[24:32], blobs[32:]
+    return page_id, url, *keys, sketch, filed, run, blobs[24:32], blobs[32:56], blobs[56:]
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
     """The entry in a row, of `COLUMNS` and perhaps more.  Raises ValueError if it is not as it was written."""
-    columns = row[:11]
-    if row[11] != checksum(columns) or tuple(map(type, columns)) != _TYPES:
+    columns = row[:12]
+    if row[12] != checksum(columns) or tuple(map(type, columns)) != _TYPES:
         raise ValueError("a page is not as it was written")
-    page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called = columns
-    if not len(simhash) == len(scope) == len(digest) == len(view) == 8 or len(called) != 24 or len(bands) % 8:
+    page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, rare = columns
+    blobs = simhash, scope, digest, view, called, rare
+    if tuple(map(len, blobs)) != _LENGTHS or len(bands) % 8:
         raise ValueError("a page is not as it was written")
-    simhash, scope, digest, view, *called = _NUMBERS.unpack(simhash + scope + digest + view + called)
+    simhash, scope, digest, view, *others = _NUMBERS.unpack(b"".join(blobs))
     bands = struct.unpack(f">{len(bands) // 8}Q", bands) if bands else ()
-    called = Called._make(called)
-    return Entry(page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called)
-
-
-def keys_of(rows: Sequence[Sequence[Any]], own: int) -> Hashes:
-    """The keys of pages (see `Entry.keys`), ``own`` of them besides the digests: uint64, shape (n, len(EXACT) + own).
-
-    Of rows of `COLUMNS`, of which each has what `entry_of` asks for; raises ValueError otherwise.  Takes a third of
-    the time: what all rows have in common is checked by column.
-    """
-    for row in rows:
-        if row[11] != checksum(row[:11]):
-            raise ValueError("a page is not as it was written")
-    types = [set(map(type, column)) for column in zip(*rows, strict=True)][:11]
-    if types != [{kind} for kind in _TYPES]:
-        raise ValueError("a page is not as it was written")
-    _, _, simhash, scope, digest, bands, _, _, _, view, called, *_ = zip(*rows, strict=True)
-    lengths = [{len(blob) for blob in column} for column in (simhash, scope, digest, view, called, bands)]
-    shared, owned = (simhash, [{0}]) if lengths[5:] == [{0}] else (bands, [{8 * own}])
-    if lengths != [{8}, {8}, {8}, {8}, {24}, *owned]:
-        raise ValueError("a page is not as it was written")
-    parts = [
-        np.frombuffer(b"".join(column), ">u8").reshape(len(rows), -1)
-        for column in (digest, view, shared, scope)
-    ]
-    keys = np.concatenate(parts[:3], axis=1).astype(np.uint64)
-    return keys ^ parts[3].astype(np.uint64)
+    called, rare = Called._make(others[:3]), tuple(others[3:])
+    return Entry(page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, rare)
 
 
 def table_of(row: Sequence[Any]) -> tuple[str, bytes]:
@@ -136,9 +110,7 @@ class IndexFile:
                 )
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             self.layout = version
-            self._has_segments = version != UNPACKED
-            if self._has_segments:
-                check_format(f"file:{self.name}", version, LAYOUT, "layout")
+            check_format(f"file:{self.name}", version, LAYOUT, "layout")
             return dict(connection.execute("SELECT name, value FROM header"))
 
     def _check_names(self, path: Path) -> None:

@@ -26,7 +26,7 @@ from dedup.index.local.survey import survey_file
 from dedup.index.parameters import Parameters
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
-from dedup.index.weighing import MAX_EQUAL, MAX_LOOKED, Order
+from dedup.index.weighing import MAX_EQUAL, MAX_LOOKED, MAX_RARE, Order
 from dedup.printing import printable
 from dedup.settings import SETTINGS
 
@@ -92,6 +92,7 @@ class LocalIndex(Index):
                 own,
                 equal[:MAX_EQUAL],
                 tables.equal(keys[1], column=1)[:MAX_EQUAL],
+                tables.sharing(keys, MAX_RARE),
                 [(tables.apart(group[0], keys), group) for group in groups],
                 met > MAX_LOOKED or len(equal) > MAX_EQUAL,
                 done,

@@ -27,7 +27,8 @@ CREATE TABLE pages (
     run TEXT NOT NULL,              -- by which run
     view BLOB NOT NULL,             -- the digest of its main view, 8 bytes, big-endian
     called BLOB NOT NULL,           -- heading, names and place, 8 bytes each, big-endian
-    checksum BLOB NOT NULL          -- XXH3 of the eleven columns above, 8 bytes, big-endian
+    rare BLOB NOT NULL,             -- its least rare shingles, 8 bytes each, big-endian; 0: none
+    checksum BLOB NOT NULL          -- XXH3 of the twelve columns above, 8 bytes, big-endian
 );
 {BY_RUN}
 CREATE TABLE hosts (

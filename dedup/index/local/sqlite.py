@@ -28,20 +28,17 @@ from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import packed
-from dedup.index.local import segments
 from dedup.index.local.file import (
     COLUMNS,
     HOST_COLUMNS,
-    LAYOUT,
     IndexFile,
     checksum,
     entry_of,
-    keys_of,
     row_of,
     table_of,
 )
 from dedup.index.local.schema import BY_RUN, SCHEMA
-from dedup.index.local.segments import pack, put, unpack, update
+from dedup.index.local.segments import unpack, update
 from dedup.index.local.table import Numbers
 from dedup.printing import printable
 
@@ -65,7 +62,6 @@ class Store(IndexFile):
         """Locks the file, and reads its header; a new one is made with the parameters given."""
         super().__init__(path)
         self._connections: list[sqlite3.Connection] = []
-        self._unpacked: tuple[Numbers, Hashes] | None = None  # what a file of before is to have packed
         self.died: set[str] = set()  #: runs that were never closed
         with self._errors():
             if os.path.lexists(self.path):  # before anything is created beside what is not ours
@@ -116,11 +112,6 @@ class Store(IndexFile):
                 self._writer.execute("UPDATE header SET value = 'died' WHERE name LIKE 'run %'")
                 died = self._writer.execute("SELECT substr(name, 5) FROM header WHERE name LIKE 'run %'")
                 self.died = {run for (run,) in died}
-                if self._unpacked is not None:
-                    self._writer.execute(segments.SCHEMA)
-                    put(self._writer, pack(*self._unpacked))
-                    self._writer.execute(f"PRAGMA user_version = {LAYOUT}")
-                    self._unpacked = None
 
     def begin(self, run: str) -> None:
         """Notes that a run has begun: if it is not noted that it has ended, it has `died`."""
@@ -183,25 +174,18 @@ class Store(IndexFile):
             numbers, keys = np.empty(pages, np.uint32), np.empty((self._columns, pages), np.uint64).T
             filled = 0
             try:
-                for some, own in (self._segments if self._has_segments else self._rows)(connection):
+                for some, own in self._segments(connection):
                     numbers[filled : filled + len(some)], keys[filled : filled + len(some)] = some, own
                     filled += len(some)
                 if filled != pages:
                     raise ValueError(f"it has {pages:,} pages, but the keys of {filled:,}")
             except (ValueError, OverflowError) as error:
                 raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
-        self._unpacked = None if self._has_segments else (numbers, keys)
         return numbers, keys
 
     def _segments(self, connection: sqlite3.Connection) -> Iterator[tuple[Numbers, Hashes]]:
         for segment in connection.execute("SELECT place, keys, checksum FROM segments ORDER BY place"):
             yield unpack(segment, self._columns)
-
-    def _rows(self, connection: sqlite3.Connection) -> Iterator[tuple[Numbers, Hashes]]:
-        """The same of a file without segments: every page is read, and checked."""
-        read = connection.execute(f"SELECT {COLUMNS}, number FROM pages ORDER BY number")
-        while rows := read.fetchmany(BATCH):
-            yield np.array([row[-1] for row in rows], np.uint32), keys_of(rows, self._columns - len(EXACT))
 
     def pin(self) -> None:
         """Until `unpin` all is read as it is now, and locked once: each look-up takes a third less.

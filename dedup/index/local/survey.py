@@ -105,8 +105,6 @@ class _Readable(IndexFile):
 
         ``numbers`` and ``keys`` are those of the rows that could be read.
         """
-        if not self._has_segments:
-            return
         found = []
         try:
             for segment in self.connection.execute(
@@ -143,7 +141,7 @@ class _Readable(IndexFile):
     def _host(self, columns: Sequence[Any]) -> KnownHost:
         name, octets = table_of(columns)
         name.encode()  # raises for surrogates, which stand for bytes that are not UTF-8
-        return KnownHost(name, Chrome.from_bytes(octets, self.parameters.detector.sketcher.slots))
+        return KnownHost(name, Chrome.from_bytes(octets))
 
     def _row(self, statement: str, number: int) -> Iterator[Row]:
         try:

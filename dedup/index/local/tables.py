@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from dedup.fingerprint.fingerprint import RARE
 from dedup.fingerprint.plans import EXACT, Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.simhash import distances
@@ -32,15 +33,17 @@ SCAN_SHARE = 6
 class SortedTables:
     """The tables of a plan over pages 0..n-1, which are added in order and never removed.
 
-    A page has a digest, one of its main view, and one key or more: keys are uint64, shape
-    (n, 2 + columns of the plan).
+    A page has a digest, one of its main view, four rare shingles, and one key or more: keys are uint64, shape
+    (n, 6 + columns of the plan).
 
     >>> from dedup.fingerprint.plans import block_plan
     >>> tables = SortedTables(block_plan(max_distance=6))
-    >>> [tables.add(keys) for keys in ((7, 6, 0b1111), (8, 6, 0xF0F0 << 40))]
+    >>> [tables.add(keys) for keys in ((7, 6, 1, 2, 3, 4, 0b1111), (8, 6, 5, 2, 3, 8, 0xF0F0 << 40))]
     [0, 1]
-    >>> tables.within((9, 9, 0b0001), radius=3, most=9), tables.equal(8), tables.equal(6, column=1)
+    >>> tables.within((9,) * 6 + (0b0001,), radius=3, most=9), tables.equal(8), tables.equal(6, column=1)
     (([[0]], 1), [1], [0, 1])
+    >>> tables.sharing((9, 9, 5, 2, 6, 9, 0), most=8)
+    [1, 0, 1]
     """
 
     def __init__(self, plan: Plan, keys: Hashes | None = None) -> None:
@@ -110,6 +113,11 @@ class SortedTables:
         tail = (held[covered : self.size] == key).nonzero()[0]
         found: list[int] = (tail + covered).tolist() if len(tail) else []
         return sorted(filed[held[filed] == key].tolist()) + found if len(filed) else found
+
+    def sharing(self, keys: tuple[int, ...], most: int) -> list[int]:
+        """Numbers of the pages that share a rare shingle, as often as they do, but no more than ``most`` for each."""
+        columns = range(len(EXACT) - RARE, len(EXACT))
+        return [number for column in columns for number in self.equal(keys[column], column)[:most]]
 
     def apart(self, number: int, keys: tuple[int, ...]) -> int:
         """In how many bits the keys of a page differ from those here, those that differ least."""

@@ -190,7 +190,7 @@ class Invariants:
             octets, written = await self.server.ask(commands, together=True)
             if octets is None:
                 continue  # taken out meanwhile
-            if finding := damaged_table(self.key, key, octets, self.parameters.detector.sketcher.slots):
+            if finding := damaged_table(self.key, key, octets):
                 yield finding
             if written is None:
                 repair = "delete them, else they are never taken out; they will be learned anew"

@@ -16,6 +16,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.fingerprint import fingerprint
 from dedup.index import weighing
 from dedup.index.redis import buckets
 from dedup.index.redis.record import layout
@@ -51,7 +52,11 @@ VERBS = {
     "file": ("layout", "limits", "known", "tables", "bits"),
 }
 #: Numbers that the scripts have from here, by the modules that define them.
-LIMITS = {buckets: ("MAX_EXACT", "MAX_HERE", "MAX_WHOLE"), weighing: ("MAX_EQUAL", "MAX_LOOKED")}
+LIMITS = {
+    buckets: ("MAX_EXACT", "MAX_HERE", "MAX_WHOLE"),
+    weighing: ("MAX_EQUAL", "MAX_LOOKED", "MAX_RARE"),
+    fingerprint: ("RARE",),
+}
 #: What Redis says of a user who may not do what an index needs.
 LACKING = re.compile(r"no permissions|can't run this command|NOPERM")
 #: The command that it names, and where in which script a command was.

@@ -60,10 +60,10 @@ def pack_table(version: bytes, name: str, table: Chrome) -> bytes:
     )
 
 
-def unpack_table(octets: bytes, slots: int) -> tuple[str, Chrome]:
+def unpack_table(octets: bytes) -> tuple[str, Chrome]:
     """The name of a host and its table.  Raises ValueError if `pack_table` makes no such bytes.
 
-    >>> table = unpack_table(pack_table(b"version ", "example.org", Chrome(64)), 64)
+    >>> table = unpack_table(pack_table(b"version ", "example.org", Chrome()))
     >>> table[0], table[1].pages
     ('example.org', 0)
     """
@@ -71,12 +71,12 @@ def unpack_table(octets: bytes, slots: int) -> tuple[str, Chrome]:
     end = start + int.from_bytes(octets[VERSION:start], "big")
     unpacker = zlib.decompressobj()
     try:
-        unpacked = unpacker.decompress(octets[end:], len(Chrome(slots).to_bytes()) + 1)
+        unpacked = unpacker.decompress(octets[end:], len(Chrome().to_bytes()) + 1)
     except zlib.error as error:
         raise ValueError(str(error)) from None
     if not unpacker.eof or unpacker.unused_data:
         raise ValueError("a table is torn")
-    return octets[start:end].decode(), Chrome.from_bytes(unpacked, slots)
+    return octets[start:end].decode(), Chrome.from_bytes(unpacked)
 
 
 @dataclass(slots=True)
@@ -166,7 +166,7 @@ class SharedHosts(Hosts):
             shared.tried = b"", 0
         elif octets and version != shared.version:
             with suppress(ValueError):  # a damaged one will be written over
-                stored, table = unpack_table(octets, self._sketcher.slots)
+                stored, table = unpack_table(octets)
                 for change in shared.changes if stored == name else ():
                     change(table)
         shared.version, shared.read = version, time.monotonic()
@@ -228,7 +228,7 @@ class SharedHosts(Hosts):
 
     def _learn(self, page: Fingerprint, name: str, *, kept: bool) -> None:
         if page.own is not None:
-            self._change(name, partial(Chrome.add, page=page, kept=kept))
+            self._change(name, partial(Chrome.add, main=page.own.main, kept=kept))
 
     def merge(self, tables: Mapping[str, Chrome]) -> None:
         for name, other in tables.items():

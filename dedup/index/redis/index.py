@@ -39,7 +39,7 @@ from dedup.index.weighing import Order
 __all__ = ["FORMAT", "RedisIndex"]
 
 #: Changes whenever its keys would be read differently.
-FORMAT = 5
+FORMAT = 6
 
 #: The marks by which a look says whether a page is done; None if it casts no shadow.
 MARKS = {ord("d"): True, ord("p"): False, ord("-"): None}
@@ -80,17 +80,33 @@ class RedisIndex(SharedIndex):
             self.detector.radius,
             self._keys.pages,
             entry.page_id.encode(),
-            entry.sketch,
+            entry.simhash.to_bytes(8, "big"),
             b"".join(place.key for place in places),
             self._buckets.flipped,
             self._buckets.bucket_bits,
         ]
         answer = await self._session.call("look", [place.bucket for place in places], arguments)
         match answer:
-            case [int(last), bytes(own), int(crowded), bytes(equal), bytes(marks), bytes(views), *near]:
+            case [
+                int(last),
+                bytes(own),
+                int(crowded),
+                bytes(equal),
+                bytes(marks),
+                bytes(views),
+                bytes(rare),
+                *near,
+            ]:
                 done = _done(numbers := _numbers(equal), marks)
                 looked = Candidates(
-                    last, State(own.decode()), numbers, _numbers(views), (), bool(crowded), done
+                    last,
+                    State(own.decode()),
+                    numbers,
+                    _numbers(views),
+                    _numbers(rare),
+                    (),
+                    bool(crowded),
+                    done,
                 )
             case _:
                 raise self._session.no_answer()

@@ -82,10 +82,10 @@ async def filed_as(
     return list(zip(numbers, records, strict=True))
 
 
-def damaged_table(keys: Keys, key: bytes, octets: bytes, slots: int) -> Finding | None:
+def damaged_table(keys: Keys, key: bytes, octets: bytes) -> Finding | None:
     """What is wrong with a key that should hold the table of a host."""
     try:
-        name, _ = unpack_table(octets, slots)
+        name, _ = unpack_table(octets)
     except ValueError:
         name = ""
     if keys.host(name) == key:

@@ -3,8 +3,8 @@
 =========  ==========================================================  ===========
 Bytes      What they are                                               Type
 =========  ==========================================================  ===========
-0 to 68    the fixed fields: see `FIELDS`                              big-endian
-69 ...     the bands, as many as the last of those fields says         8 bytes each
+0 to 100   the fixed fields: see `FIELDS`                              big-endian
+101 ...    the bands, as many as the last of those fields says         8 bytes each
 then       the sketch                                                  after its length, 2 bytes
 then       the page id, UTF-8                                          after its length, 4 bytes
 the rest   the URL, UTF-8
@@ -21,7 +21,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from dedup.errors import IndexCorruptError
-from dedup.fingerprint.fingerprint import Called
+from dedup.fingerprint.fingerprint import RARE, Called
 from dedup.fingerprint.plans import EXACT
 from dedup.index.entry import Entry
 
@@ -46,6 +46,7 @@ FIELDS = (
     Field("heading", "Q"),  # these three: what the page is called
     Field("names", "Q"),
     Field("place", "Q"),
+    *(Field(f"rare{number}", "Q") for number in range(RARE)),  # the keys of its rare shingles
     Field("band_count", "B"),
 )
 #: Bytes of a band, of the length of a sketch, of the length of a page id.
@@ -75,11 +76,11 @@ def layout() -> str:
 def key_at(column: int, *, banded: bool) -> int:
     """Where in a record the key of a table's column begins, counted from 0.
 
-    >>> key_at(0, banded=True), key_at(2, banded=False), key_at(3, banded=True)
-    (16, 0, 85)
+    >>> key_at(0, banded=True), key_at(6, banded=False), key_at(7, banded=True)
+    (16, 0, 117)
     """
     if column < len(EXACT):
-        return PLACES[("digest", "view")[column]]
+        return PLACES[("digest", "view", *(f"rare{number}" for number in range(RARE)))[column]]
     return _HEAD.size + BAND * (column - len(EXACT)) if banded else PLACES["simhash"]
 
 
@@ -94,7 +95,9 @@ def pack(entry: Entry) -> bytes:
     numbers = entry.simhash, entry.scope, entry.digest, entry.filed
     return b"".join(
         (
-            _HEAD.pack(*numbers, bytes.fromhex(entry.run), entry.view, *entry.called, len(entry.bands)),
+            _HEAD.pack(
+                *numbers, bytes.fromhex(entry.run), entry.view, *entry.called, *entry.rare, len(entry.bands)
+            ),
             b"".join(band.to_bytes(BAND, "big") for band in entry.bands),
             len(entry.sketch).to_bytes(SKETCH_LENGTH, "big") + entry.sketch,
             len(page_id).to_bytes(ID_LENGTH, "big") + page_id,
@@ -105,7 +108,7 @@ def pack(entry: Entry) -> bytes:
 
 def unpack(record: bytes) -> Entry:
     """The entry of a record.  Raises `struct.error` for one that is cut short."""
-    simhash, scope, digest, filed, run, view, *called, count = _HEAD.unpack_from(record)
+    simhash, scope, digest, filed, run, view, *others, count = _HEAD.unpack_from(record)
     bands = struct.unpack_from(f">{count}Q", record, _HEAD.size)
     at = _HEAD.size + BAND * count
     sketch = _counted(record, at, SKETCH_LENGTH)
@@ -113,7 +116,8 @@ def unpack(record: bytes) -> Entry:
     page_id = _counted(record, at, ID_LENGTH)
     url = record[at + ID_LENGTH + len(page_id) :]
     texts = page_id.decode(errors="replace"), url.decode(errors="replace")
-    return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex(), view, Called(*called))
+    called, rare = Called(*others[:3]), tuple(others[3:])
+    return Entry(*texts, simhash, scope, digest, bands, sketch, filed, run.hex(), view, called, rare)
 
 
 def whole(record: bytes) -> Entry | None:

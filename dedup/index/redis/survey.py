@@ -75,11 +75,10 @@ class SharedSurvey(Survey):
         self._keys = keys
 
     async def hosts(self) -> AsyncIterator[KnownHost]:
-        slots = self.parameters.detector.sketcher.slots
         async for keys in self._server.scan(self._keys.tables):
             for octets in filter(None, await self._server.ask([("GET", key) for key in keys])):
                 try:
-                    yield KnownHost(*unpack_table(octets, slots))
+                    yield KnownHost(*unpack_table(octets))
                 except ValueError:
                     yield KnownHost("", None)
 

@@ -46,10 +46,9 @@ class Invariants:
                 yield finding
         async for finding in self._look_at_keys(filed):
             yield finding
-        slots = self.parameters.detector.sketcher.slots
         async for keys in self.cluster.scan(self.reading.common.tables):
             for key, octets in zip(keys, await self.reading.values(keys), strict=True):
-                if octets and (damage := damaged_table(self.reading.common, key, octets, slots)):
+                if octets and (damage := damaged_table(self.reading.common, key, octets)):
                     yield damage
         for run in (await self.reading.leases())[0]:
             if not RUN.fullmatch(run):

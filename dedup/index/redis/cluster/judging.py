@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.index.claiming import apart, settle
+from dedup.index.claiming import settle
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
@@ -67,14 +67,14 @@ class Judge:
         entry, sketcher, entries = self._entry, self._detector.sketcher, _entries(others)
         weighing = Weighing[Name](self._detector, self._hosts, entry, self._page)
         weighing.see_equal({page: other for page, other in entries.items() if other.digest == entry.digest})
-        distances = {page: apart(entry, other) for page, other in entries.items()}
-        close = sorted(
-            (page for page in entries if distances[page] <= self._detector.radius), key=distances.__getitem__
-        )
+        rank = {page: (-entry.shares(other), entry.apart(other)) for page, other in entries.items()}
+        radius = self._detector.radius
+        close = [page for page, (shared, distance) in rank.items() if shared or distance <= radius]
+        close.sort(key=rank.__getitem__)
         if any(len(entries[page].sketch) != sketcher.size for page in close):
             raise IndexCorruptError("the index is damaged: a sketch has a wrong length")
         found = weighing.see_near(close, sketcher.words(entries[page].sketch for page in close))
-        weighing.weigh({page: entries[page] for page in found}, distances)
+        weighing.weigh({page: entries[page] for page in found})
         shown = [page for page, other in entries.items() if other.view == entry.view]
         weighing.see_views({page: entries[page] for page in shown[:MAX_EQUAL]})
         return weighing

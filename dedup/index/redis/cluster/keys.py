@@ -10,8 +10,9 @@ p:PAGE                                           (`dedup.index.redis.cluster.rec
 shingleback+cluster:NAMESPACE:NAME:  sorted set  pages whose permuted keys XOR scope have the same top bucket_bits
 {SHELF.BITS}:TABLE:BUCKET                        bits, which are BUCKET, in hex.  Its members are PAGEs; a score is
                                                  the bits below, at most 53, which a double holds exactly.  The key
-                                                 is the digest in table 0 and that of the main view in table 1; in
-                                                 the others the simhash, or a band in each
+                                                 is the digest in table 0 and that of the main view in table 1, a
+                                                 rare shingle in each of tables 2 to 5; in the others
+                                                 the simhash, or a band in each
 ===================================  ==========  ===================================================================
 
 A record has a slot of its own.  Tables whose permutations begin with the same block of bits are on one shelf, and what
@@ -54,8 +55,8 @@ class SpreadKeys(Keys):
 
     >>> from dedup.fingerprint.plans import plan_for
     >>> keys = SpreadKeys("crawl", "0f0f", plan_for(28, max_distance=6), bucket_bits=14)
-    >>> [keys.bucket(table, 0b11111111_000001) for table in (2, 8, 9)]
-    [b'shingleback+cluster:crawl:0f0f:{2.ff}:2:3fc1', ...{2.ff}:8:3fc1', ...{3.ff}:9:3fc1']
+    >>> [keys.bucket(table, 0b11111111_000001) for table in (6, 12, 13)]
+    [b'shingleback+cluster:crawl:0f0f:{6.ff}:6:3fc1', ...{6.ff}:12:3fc1', ...{7.ff}:13:3fc1']
     """
 
     def __init__(self, namespace: str, name: str, plan: Plan, bucket_bits: int) -> None:

@@ -16,10 +16,10 @@ for i = tonumber(table.remove(ARGV)), 1, -1 do outdated[i] = table.remove(KEYS) 
 local outdated_number = tonumber(table.remove(ARGV))
 local radius, pages, record, keys, seen = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9])
 local EQUAL, SHOWN, NEAREST, IS_ALL = 10, 12, 13, 14
-local own_sketch, own_id = sketch_and_id(record)
+local own_id = id_of(record)
 
 local filed, filed_record = number_with_id(redis.call('GET', KEYS[5]), key_at(keys, 0), pages, own_id)
-local unchanged = filed and sketch_and_id(filed_record) == own_sketch
+local unchanged = filed and filed_record:sub(SIMHASH_AT, SIMHASH_END) == record:sub(SIMHASH_AT, SIMHASH_END)
   and filed_record:sub(DIGEST_AT, DIGEST_END) == record:sub(DIGEST_AT, DIGEST_END)
   and filed_record:sub(SCOPE_AT, SCOPE_END) == record:sub(SCOPE_AT, SCOPE_END)
 local was = filed and state_of(filed, pages .. filed)
@@ -38,6 +38,9 @@ local function is_like(head, own_bands) -- whether a look would find it
   if head:sub(SCOPE_AT, SCOPE_END) ~= record:sub(SCOPE_AT, SCOPE_END) then return false end
   for at = BANDS_AT, BANDS_AT + #own_bands - 1, BAND do
     if head:sub(at, at + BAND - 1) == record:sub(at, at + BAND - 1) then return true end
+  end
+  for at = RARE0_AT, RARE0_AT + 8 * RARE - 1, 8 do
+    if head:sub(at, at + 7) == record:sub(at, at + 7) then return true end
   end
   local high, low = struct.unpack('>I4I4', record, SIMHASH_AT)
   local a, b = struct.unpack('>I4I4', head, SIMHASH_AT)

@@ -1,9 +1,10 @@
--- look(KEYS = {..., bucket of the page id, buckets of the tables of digests, of main views, and of all others},
---      ARGV = {..., radius, prefix of pages, page id, sketch, keys, in how many tables pages are read from buckets that
+-- look(KEYS = {..., bucket of the page id, buckets of the tables of digests, of main views, of rare shingles, and of all
+--              others},
+--      ARGV = {..., radius, prefix of pages, page id, simhash, keys, in how many tables pages are read from buckets that
 --              differ in one bit, too, how many bits name a bucket})
 --   -> last number given out, state of the page id, 1 if there are more than are listed or else 0, numbers (4 bytes each)
 --      of the pages of that digest, a mark for each, numbers of the pages of that main view,
---      then pages near: number (4), distance (1), the nearest first; of those, if they are few, a mark for each, and the
+--      and of those that share a rare shingle, then pages near: number (4), distance (1), the nearest first; of those, if they are few, a mark for each, and the
 --      records | 'copy', record of a page of that very content that casts a shadow; the first list ends with it
 --      | 'many', names of the buckets to be read, a line each, their bytes, 4 bytes each: there are too many to look
 --      among them here
@@ -16,9 +17,9 @@
 -- block were found, each of them would differ in two bits or more and every other block in one: more than k in all.  So
 -- the fullest buckets are read alone.  Up to MAX_HERE entries are looked through here.
 -- What comes first in KEYS, ARGV and the answer: see known.lua.
-local radius, pages, own_id, own_sketch, keys = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local radius, pages, own_id, own_simhash, keys = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local flipped, bucket_bits = tonumber(ARGV[10]), tonumber(ARGV[11])
-local FIRST_TABLE, FIRST_NEAR = 6, 8
+local FIRST_TABLE, FIRST_NEAR = 6, 8 + RARE
 local TOLD = 4 -- so few pages that are near are told with their records: most duplicates are near one or two
 local crowded = 0
 
@@ -45,12 +46,13 @@ for i = 1, #equal do
   marks = marks .. mark_of(equal[i])
   if own == 'absent' and marks:sub(-1) ~= '-' then
     local stored = redis.call('GET', pages .. equal[i])
-    if sketch_and_id(stored) == own_sketch then
-      return answer(last, own, crowded, packed({unpack(equal, 1, i)}), marks, '', 'copy', stored)
+    if stored:sub(SIMHASH_AT, SIMHASH_END) == own_simhash then
+      return answer(last, own, crowded, packed({unpack(equal, 1, i)}), marks, '', '', 'copy', stored)
     end
   end
 end
-local views = equal_in(FIRST_TABLE + 1, MAX_EQUAL)
+local views, rare = equal_in(FIRST_TABLE + 1, MAX_EQUAL), ''
+for at = FIRST_TABLE + 2, FIRST_NEAR - 1 do rare = rare .. packed(equal_in(at, MAX_RARE)) end
 
 local met, apart, shared = {}, {}, {} -- pages, their distances, and how many keys they share
 local in_order = true -- whether they were met in the order in which they are listed
@@ -170,7 +172,7 @@ else
   local entries = octets <= MAX_HERE * ENTRY and read(names)
   if not entries then
     local sizes = struct.pack('<' .. string.rep('I4', #names), unpack((sizes_of(names))))
-    return answer(last, own, crowded, packed(equal), marks, packed(views), 'many', table.concat(names, '\n'), sizes)
+    return answer(last, own, crowded, packed(equal), marks, packed(views), rare, 'many', table.concat(names, '\n'), sizes)
   end
   meet_near(entries, mine)
 end
@@ -189,4 +191,4 @@ if #met > 0 and #met <= TOLD then
   for i = 1, #met do names[i], near_marks = pages .. met[i], near_marks .. mark_of(met[i]) end
   records = redis.call('MGET', unpack(names))
 end
-return answer(last, own, crowded, packed(equal), marks, packed(views), table.concat(near), near_marks, unpack(records, 1, #met))
+return answer(last, own, crowded, packed(equal), marks, packed(views), rare, table.concat(near), near_marks, unpack(records, 1, #met))

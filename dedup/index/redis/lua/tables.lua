@@ -20,16 +20,16 @@ local function numbers_of(entries, key, most) -- of the pages with that key, the
   return found
 end
 
-local function sketch_and_id(record)
+local function id_of(record)
   local length, sketch_at = struct.unpack(SKETCH_LENGTH, record, BANDS_AT + BAND * record:byte(BAND_COUNT_AT))
   local id_length, id_at = struct.unpack(ID_LENGTH, record, sketch_at + length)
-  return record:sub(sketch_at, sketch_at + length - 1), record:sub(id_at, id_at + id_length - 1)
+  return record:sub(id_at, id_at + id_length - 1)
 end
 
 local function number_with_id(entries, key, pages, page_id) -- of the page with that page id, and its record
   for _, number in ipairs(numbers_of(entries, key, MAX_EQUAL)) do -- only a forger makes two of one key
     local record = redis.call('GET', pages .. number)
-    if record and select(2, sketch_and_id(record)) == page_id then return number, record end
+    if record and id_of(record) == page_id then return number, record end
   end
 end
 

@@ -7,17 +7,18 @@ taken for the page's own.
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from dedup.fingerprint.chrome import KNOWN, Chrome
+from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.evidence import Evidence, match_counts, weigh
-from dedup.index import Entry, Index
-from dedup.index.hosts import Hosts, Weighed
+from dedup.fingerprint.evidence import LEAST_MATCHING, Evidence, Part, is_other_name, is_same_name
+from dedup.index import Index
+from dedup.index.hosts import Hosts
 from dedup.page.html import Page
+from dedup.page.siblings import are_siblings
 from dedup.page.urls import host
 from dedup.printing import many, printable
 from dedup.scrapy.commands.index.access import surveyed
 
-__all__ = ["Tables", "ask", "describe", "evidence", "objection"]
+__all__ = ["Tables", "ask", "describe", "describe_own", "evidence", "objection"]
 
 #: How many characters of a heading, a name or a place are shown.
 SHOWN = 80
@@ -29,22 +30,11 @@ class Tables(NamedTuple):
     hosts: Hosts
     where: str  #: the index
 
-    def weigh(self, kept: Fingerprint, kept_url: str, page: Fingerprint, url: str) -> Weighed:
-        """What a crawl would make of a page that resembles a kept one enough."""
-        entry = Entry(
-            page_id="",
-            url=kept_url,
-            simhash=kept.simhash or 0,
-            scope=0,
-            digest=kept.digest,
-            bands=kept.bands,
-            sketch=kept.sketch,
-            filed=0,
-            run="",
-            view=kept.view,
-            called=kept.called,
-        )
-        return self.hosts.weigh(page, url, {0: entry}, 0, {})[0]
+    def chrome(self, *urls: str) -> Chrome | None:
+        """What is known of the host that decides; None if too little is."""
+        tables = (self.hosts.table(host(url)) for url in urls)
+        table = max(tables, key=lambda table: table.pages)
+        return table if table.is_known else None
 
     def describe(self, *urls: str) -> str:
         """How much is known: the host that decides is the one of which more pages are known."""
@@ -84,25 +74,35 @@ def describe(name: str, page: Page) -> Iterator[tuple[str, str]]:
     yield f"called {name}", ", ".join(printable(text[:SHOWN]) for text in called)
 
 
-def evidence(detector: Detector, kept: Fingerprint, page: Fingerprint) -> Evidence | None:
-    """How a page's own shingles match a kept page, without a table of the host; None if either can't be judged."""
-    if page.own is None or kept.simhash is None:
-        return None
+def evidence(
+    detector: Detector, kept: Fingerprint, kept_url: str, page: Fingerprint, url: str, chrome: Chrome
+) -> Evidence:
+    """What a crawl would make of a page beside a kept one, of a host of which so much is known."""
+    assert kept.own is not None
     sketcher = detector.sketcher
-    view = Chrome(sketcher.slots).view(page, sketcher)
-    counts = match_counts(sketcher, sketcher.words([kept.sketch]), page, view)
-    return weigh(sketcher, page, counts[:, 0].tolist(), kept.called, view)
+    part = Part(sketcher, page, chrome)
+    stored = sketcher.words([Part(sketcher, kept, chrome).sketch])
+    names = is_other_name(page, kept.called), is_same_name(page, kept.called)
+    return Evidence(*part.weigh(stored)[0], *names, are_siblings(url, kept_url), part.shows_own)
 
 
-def objection(weighed: Weighed) -> str:
-    """Why the own content of two pages that resemble each other says that they are different; "" if it doesn't."""
-    found = weighed.evidence
-    if weighed.suffices:
-        return ""
-    if found is None:
-        return f"fewer than {KNOWN} kept pages of the host are known, and until then only equal pages are dropped"
+def describe_own(found: Evidence) -> Iterator[str]:
+    """How much of what is own to each page is on the other, in words."""
+    for name, other, alone in (("B", "A", found.new), ("A", "B", found.gone)):
+        own, matching = many(round(found.matching + alone), "shingle"), round(found.matching)
+        yield f"{matching:,} of the {own} that are {name}'s own are on {other}, too"
+
+
+def objection(found: Evidence, least: float) -> str:
+    """Why the own content of two pages says that they are different; "" if it doesn't."""
     if found.other_name:
         return "each is called, by heading and address, what the other is not"
-    if found.heading is False:
-        return "their headings differ, and too little of what is the page's own matches"
-    return "too little of what is the page's own matches"
+    if found.siblings:
+        return "their addresses name two pages of one kind, of which only equal ones are duplicates"
+    if found.matching < LEAST_MATCHING:
+        return f"fewer than {LEAST_MATCHING:.0f} of their own shingles match"
+    return (
+        ""
+        if found.suffices(least)
+        else f"only {found.share:.0%} of what is own to one of them is on the other"
+    )

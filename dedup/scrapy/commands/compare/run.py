@@ -4,21 +4,30 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from scrapy.settings import Settings
 
 from dedup.errors import SettingsError
+from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.detector import Comparison, Detector, Fingerprint
+from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.shingles import Hashes, containment, resemblance
-from dedup.index.hosts import Weighed
 from dedup.lab.labelled import read_page
 from dedup.page.charset import decode
 from dedup.page.data import is_digest
 from dedup.page.html import Page
 from dedup.printing import many, printable
-from dedup.scrapy.commands.compare.own import Tables, ask, describe, evidence, objection
+from dedup.scrapy.commands.compare.own import (
+    Tables,
+    ask,
+    describe,
+    describe_own,
+    evidence,
+    objection,
+)
 from dedup.scrapy.commands.fetch import fetch_pages
 from dedup.scrapy.commands.index.run import spider_meant
 from dedup.scrapy.settings import Options, read_settings
@@ -64,10 +73,11 @@ def run(a: str, b: str, settings: Settings, address: str = "", spider: str = "")
         _print_distance(detector, fingerprints, compared.distance)
         for name, text in _measures(detector, [side.page for side in pages], compared):
             print(f"{name:12} {text}")
-    weighed = Weighed(True, None)
+    against: str | None = None
     if options.index.settings.chrome:
-        weighed = _print_own(detector, pages, options.index.settings.min_own, known)
-    is_duplicate, rule = _verdict(detector, fingerprints, compared, weighed)
+        found = _print_own(detector, pages, known)
+        against, compared = _judged(pages, found, known, options.index.settings.min_containment, compared)
+    is_duplicate, rule = _verdict(detector, fingerprints, compared, against)
     print(f"verdict      {'near-duplicates' if is_duplicate else 'different'}: {rule}")
     _print_differences([side.page.tokens for side in pages], "only in {}")
     if any(side.page.data for side in pages):
@@ -82,50 +92,59 @@ def _ask(options: Options, pages: Sequence[_Side]) -> Tables | None:
     return asyncio.run(ask(options.index, [side.url for side in pages]))
 
 
-def _print_own(detector: Detector, pages: Sequence[_Side], min_own: float, known: Tables | None) -> Weighed:
+def _print_own(detector: Detector, pages: Sequence[_Side], known: Tables | None) -> Evidence | None:
     """Prints what is each page's own, and returns what is made of it."""
     for side in pages:
         for name, text in describe(side.name, side.page):
             print(f"{name:12} {text}")
+    a, b = pages
+    if a.fingerprint.own is None or b.fingerprint.own is None:
+        return None
+    equal = "equal" if a.fingerprint.view == b.fingerprint.view else "different"
+    print(f"main view    {equal} (all outside menus and the like, and data)")
+    if a.fingerprint.digest == b.fingerprint.digest:
+        return None
+    chrome = known.chrome(a.url, b.url) if known else None
+    found = evidence(detector, a.fingerprint, a.url, b.fingerprint, b.url, chrome or Chrome())
+    for text in describe_own(found):
+        print(f"own          {text}")
+    nothing = "nothing is known of the host: --index ADDRESS asks an index what many of its pages share"
+    print(f"host         {known.describe(a.url, b.url) if known else nothing}")
+    return found
+
+
+def _judged(
+    pages: Sequence[_Side], found: Evidence | None, known: Tables | None, least: float, compared: Comparison
+) -> tuple[str, Comparison]:
+    """Why the pages are different, or "", and whether they are near-duplicates by what is their own."""
     a, b = (side.fingerprint for side in pages)
-    if a.simhash is None or b.own is None:
-        return Weighed(True, None)
-    print(
-        f"main view    {'equal' if a.view == b.view else 'different'} (all outside menus and the like, and data)"
-    )
-    if a.digest == b.digest:
-        return Weighed(True, None)
-    if known:
-        weighed = known.weigh(a, pages[0].url, b, pages[1].url)
-        source = known.describe(*(side.url for side in pages))
-    else:
-        found = evidence(detector, a, b)
-        weighed = Weighed(found is None or found.suffices(min_own), found)
-        source = "nothing is known of the host: --index ADDRESS asks an index what many of its pages share"
-    if found := weighed.evidence:
-        matching, new = f"{found.matching:,.0f} are in A", f"{found.new:,.0f} are new"
-        print(f"own          of {many(round(found.own), 'shingle')} that are B's own {matching}, {new}")
-    print(f"host         {source}")
-    return weighed
+    judged = a.reason is None and b.reason is None
+    if found is None:
+        return "", replace(compared, duplicate=judged and a.digest == b.digest and a.simhash is not None)
+    against = objection(found, least)
+    if a.view == b.view and found.shows_same:
+        against = ""
+    if known and known.chrome(*(side.url for side in pages)) is None:
+        against = f"fewer than {KNOWN} kept pages of the host are known, and until then only equal pages are dropped"
+    return against, replace(compared, duplicate=judged and not against)
 
 
 def _verdict(
-    detector: Detector, fingerprints: Sequence[Fingerprint], compared: Comparison, weighed: Weighed
+    detector: Detector, fingerprints: Sequence[Fingerprint], compared: Comparison, against: str | None
 ) -> tuple[bool, str]:
-    """Whether the pages are near-duplicates, and the rule that decides, in words."""
+    """Whether the pages are near-duplicates, and the rule that decides, in words; ``against``: what speaks against it."""
     a, b = fingerprints
-    against = objection(weighed)
-    if compared.duplicate and not against:
-        return True, _rule(detector, fingerprints, compared)
-    judged = a.reason is None and b.reason is None
-    if judged and a.view == b.view and weighed.evidence and weighed.evidence.shows_same:
+    if against is None or compared.resemblance is None:
+        return compared.duplicate, _rule(detector, fingerprints, compared)
+    if against:
+        return False, against
+    if not compared.duplicate:
+        return False, "a page is too short to be judged"
+    if a.digest == b.digest:
+        return True, "they are equal"
+    if a.view == b.view:
         return True, "their main views are equal, and what is in there is their own"
-    if compared.duplicate:
-        return (
-            False,
-            f"{detector.finder.found_by} and resemblance both say that they are near-duplicates, but {against}",
-        )
-    return False, _rule(detector, fingerprints, compared)
+    return True, "nearly all that is own to each of them is on the other"
 
 
 def _check(name: str, source: str) -> None:

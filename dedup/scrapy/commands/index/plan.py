@@ -63,7 +63,7 @@ def in_file(plan: Plan, pages: float) -> Needs:
     >>> from dedup.fingerprint.plans import block_plan
     >>> needs = in_file(block_plan(max_distance=6), 1e8)
     >>> needs.tables, needs.memory, needs.disk, round(needs.claim)
-    (4, 7600000000.0, 47800000000.0, 684)
+    (4, 10800000000.0, 47800000000.0, 684)
     """
     memory = FILE["row"] + KEY * (len(EXACT) + plan.columns) + plan.local_bytes
     looked = plan.candidates(pages)
@@ -79,7 +79,7 @@ def in_redis(plan: Plan, pages: float) -> Needs:
     >>> from dedup.fingerprint.plans import block_plan
     >>> needs = in_redis(block_plan(max_distance=6), 1e8)
     >>> needs.memory, round(needs.looked), round(needs.claim, -3)
-    (52900000000.0, 79346, 7000.0)
+    (59700000000.0, 79346, 7000.0)
     """
     bits = bucket_bits(plan, math.ceil(pages))
     flipped = Buckets(Keys("plan"), plan, bits, "").flipped

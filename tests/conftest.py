@@ -25,6 +25,7 @@ LONGEST = (
     "test_crawl.py",
     "test_spiders.py",
     "faults/test_kills.py",
+    "chaos/test_chaos.py",
     "test_soft_bans.py",
     "faults/test_redis_faults.py",
     "test_middleware.py",

@@ -84,7 +84,7 @@ def settings(spec: Spec, index: str, *, enabled: bool = True) -> dict[str, Any]:
         "ADDONS": {"dedup.scrapy.Addon": 500},
         "DEDUP_INDEX": index,
         "DEDUP_NAMESPACE": uuid4().hex,
-        "DEDUP_LEASE": 1.0,
+        "DEDUP_LEASE": 3.0,
         "DEDUP_ACTION": spec.action,
         "DEDUP_FOLLOW": spec.follow,
         "DEDUP_METHOD": spec.method,

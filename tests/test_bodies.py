@@ -5,6 +5,8 @@ from itertools import permutations, product
 from pathlib import Path
 
 import pytest
+from lxml import etree
+from scrapy.http import HtmlResponse
 
 from dedup import Detector
 from dedup.filter import Body
@@ -13,6 +15,7 @@ from dedup.filter.bodies import Bodies
 from dedup.page.html import parse
 from dedup.page.links import addresses
 from dedup.page.read import read, read_text
+from dedup.scrapy.visits import read_response
 from tests.support.coroutines import driven
 from tests.support.crawls import Run, Site, html, page, words
 from tests.support.filters import filtering, text, visit
@@ -38,6 +41,9 @@ PARTS = {
     "canonical is its top": "<link rel=canonical href='#'>",
     "canonical with query": "<link rel=canonical href='?a'>",
     "data": '<script type="application/ld+json">{"name": "Brass lamp", "url": "?x=1"}</script>',
+    "style": "<p style='background: url(?page=2)'>x</p><p style='background: url(&#63;page=2), url(a.png)'>x</p>",
+    "sources": "<iframe src='?page=2'></iframe><img srcset='?page=2 2x, b 3x' data-src=' ?page=3'>",
+    "attributes": "<p data-x='?page=2' data-y='/a?b' data-z='{\"url\": \"?page=2\"}'>x</p><a href='javascript:go(1)'>x</a>",
     "heading": "<title>Brass lamp 17</title><h1>lamp story</h1>",
 }
 URLS = [
@@ -168,3 +174,25 @@ def test_a_crawl_comes_to_the_same_whether_it_knows_bodies_or_not(crawl: Run, si
     assert len(with_texts.records) == 6
     assert with_texts.verdicts == without.verdicts
     assert with_texts.requests == without.requests
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"<base href=/x/><p>Some <a href=b>words</a> \n", None),
+        (b"<html><body><p>Some words</body></html> <!-- x -->\n", None),
+        (b"<p>Some words<!-- never closed", None),
+        (b"", "empty"),
+        (b"<p>Some words<a href='x", "truncated"),
+    ],
+)
+def test_a_callback_gets_the_tree_that_scrapy_would_have_made(body: bytes, reason: str | None) -> None:
+    response, other = (HtmlResponse("http://e.org/a/", body=body, encoding="utf-8") for _ in range(2))
+    assert read_response(response, Detector()).reason == reason
+    assert response.selector.response is response
+    assert response.selector.type == other.selector.type
+    assert response.selector.root.base_url == other.selector.root.base_url
+    assert type(response.selector.root) is type(other.selector.root)
+    if reason != "truncated":
+        roots = (each.selector.root.getroottree() for each in (response, other))
+        assert len({etree.tostring(root) for root in roots}) == 1

@@ -55,7 +55,8 @@ UNREAD = frozenset({"data:", "links"})
 #: What the digest begins with, and no other token.
 _MARK = "#"
 _PROGRAM = re.compile(r"|(?:.*[/-])?(?:java|ecma|live|j)script.*|module", re.DOTALL).fullmatch
-_URL = re.compile(r"url\(\s*[\"']?([^\"')\s]+)")
+#: Not one that is a query alone, which depends on the page's own address.
+_URL = re.compile(r"url\(\s*[\"']?([^\"')\s?][^\"')\s]*)")
 _TAG = re.compile(r"<[^<>]*>")
 # Numbers stay as they are written: reading one of many digits takes quadratic time.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
@@ -171,8 +172,10 @@ class _Data:
             if key in UNREAD:
                 self.rest(text)
             elif key == "style":
-                for url in _URL.findall(text):
+                for url in (urls := _URL.findall(text)):
                     self._add_url(url)
+                if not urls:
+                    self.rest(text)
             elif first == "/" or text.startswith("http"):
                 self._add_leaf(text, nonces_of(key))
             elif not is_nonce(text, nonces_of(key)):

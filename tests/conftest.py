@@ -50,6 +50,7 @@ LONGEST = (
     "faults/test_load.py",
     "test_robots.py",
     "test_over_time.py",
+    "test_foreign.py",
     "faults/test_servers.py",
     "test_streams.py",
     "test_tables.py",

@@ -1,0 +1,52 @@
+"""What spiders of strangers get: without the add-on, with it, in a second crawl, and with DEDUP_FOLLOW=yield.
+
+    python -m benchmarks.foreign [SHAPE ...] [-s NAME=VALUE ...]
+
+The spiders are those of `tests.support.foreign`, unchanged; of their settings, only ADDONS is ours, and where index and
+log are.  Contents are items without their URLs.  `dropped` counts the pages that the first crawl with the add-on dropped.
+"""
+
+import argparse
+import logging
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+from tests.support.foreign import SHAPES, gather, serving
+
+ADDON = {"ADDONS": {"dedup.scrapy.Addon": 500}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help="names of shapes; all by default")
+    parser.add_argument("-s", dest="settings", action="append", default=[], metavar="NAME=VALUE")
+    wanted = parser.parse_args()
+    more = dict(setting.split("=", 1) for setting in wanted.settings)
+    logging.disable()
+    warnings.simplefilter("ignore")
+    print("| spider's shape | without | with | dropped | second run | follow = yield |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for shape in SHAPES:
+        if wanted.shapes and shape.__name__ not in wanted.shapes:
+            continue
+        with serving() as site, tempfile.TemporaryDirectory() as folder:
+            ours: dict[str, Any] = {"FILES_STORE": folder, "DEDUP_LOG": f"{folder}/log.jsonl"} | more
+            index = {"DEDUP_INDEX": f"file:{Path(folder, 'index.sqlite')}"}
+            runs = (
+                gather(shape, site, FILES_STORE=folder),
+                gather(shape, site, **ADDON | index | ours),
+                gather(shape, site, **ADDON | index | ours),
+                gather(shape, site, **ADDON | {"DEDUP_INDEX": "memory:", "DEDUP_FOLLOW": "yield"} | ours),
+            )
+        without, first, second, followed = (len(run.contents) for run in runs)
+        dropped = runs[1].stats.get("dedup/dropped", 0)
+        print(
+            f"| `{shape.__name__}`: {shape.__doc__} | {without} | {first} | {dropped} | {second} | {followed} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

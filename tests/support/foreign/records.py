@@ -1,0 +1,249 @@
+"""Spiders of documents and records: registers, gazettes, opinions, calendars, forums, jobs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import scrapy
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+
+from tests.support.foreign.site import Asked, Site, links, shell
+from tests.support.pages.everyday import name, rows, text
+
+
+def opinions(site: Site) -> type[scrapy.Spider]:
+    """A list for each year; opinions are called by a number, and share nine tenths of their text"""
+    years = range(2009, 2026)
+    for year in years:
+        paths = [f"/opinion/{year}-{at}" for at in range(11, 15)]
+        site.pages[f"/opinions/{year}"] = shell(f"Opinions of {year}", links(*paths))
+        for path in paths:
+            number = path.rpartition("/")[2]
+            own = f"<p>{text(450, 'opinion')}</p><p class=answer>{text(45, number)}</p>"
+            site.pages[path] = shell("Opinions", f"<h1>Official Opinion {number}</h1>{own}", marked=True)
+
+    class Opinions(scrapy.Spider):
+        name = "opinions"
+        start_urls = tuple(f"{site.url}/opinions/{year}" for year in years)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.opinion)
+
+        def opinion(self, response: Any) -> Iterator[Any]:
+            yield {"title": response.css("h1::text").get(), "text": response.css(".answer::text").get()}
+
+    return Opinions
+
+
+def register(site: Site) -> type[scrapy.Spider]:
+    """A list of start URLs; the entries of a register, whose numbers are all that differs"""
+
+    def entry(asked: Asked) -> str:
+        at = int(asked.query["id"])
+        values = [("Number", f"HRB {4100 + at}"), ("Court", name(at % 3)), ("Capital", 25000 + 500 * at)]
+        return shell("Register entry", f"<h1>Register entry</h1>{rows(values)}<p>{text(60, 'register')}</p>")
+
+    site.pages["/entry"] = entry
+
+    class Register(scrapy.Spider):
+        name = "register"
+        start_urls = tuple(f"{site.url}/entry?id={at}" for at in range(40))
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield dict(zip(response.css("th::text").getall(), response.css("td::text").getall(), strict=True))
+
+    return Register
+
+
+def pager(site: Site) -> type[scrapy.Spider]:
+    """A page leads to the next one; each has a name and two lines of its own"""
+
+    def practice(asked: Asked) -> str:
+        at = int(asked.query.get("id", 0))
+        following = f'<a class=next href="/practice?id={at + 1}">Next</a>' if at < 47 else ""
+        body = f"<h2>{name(at)}</h2><p class=own>{text(15, at)}</p><p>{text(100, 'doctor')}</p>{following}"
+        return shell("Practice", body)
+
+    site.pages["/practice"] = practice
+
+    class Pager(scrapy.Spider):
+        name = "pager"
+        start_urls = (site.url + "/practice?id=0",)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield {"name": response.css("h2::text").get(), "text": response.css(".own::text").get()}
+            if following := response.css("a.next::attr(href)").get():
+                yield response.follow(following)
+
+    return Pager
+
+
+def gazette(site: Site) -> type[scrapy.Spider]:
+    """A request for each month; the documents of an item are fetched by FilesPipeline"""
+
+    def month(asked: Asked) -> str:
+        when = asked.query["month"]
+        editions = [f"<li><a href='/doc/{when}-{at}.txt'>Edition {when}-{at}</a>" for at in range(2)]
+        return shell("Gazette", f"<h1>Gazette</h1><ul>{''.join(editions)}</ul><p>{text(80, 'gazette')}</p>")
+
+    months = [f"{year}-{at:02}" for year in (2024, 2025) for at in range(1, 11)]
+    site.pages["/gazette"] = month
+    for when in months:
+        for at in range(2):
+            site.pages[f"/doc/{when}-{at}.txt"] = f"{text(200, 'edition')} {when} {at}"
+
+    class Gazette(scrapy.Spider):
+        name = "gazette"
+        custom_settings = {"ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1}}  # noqa: RUF012
+
+        async def start(self) -> Any:
+            for when in months:
+                yield scrapy.Request(f"{site.url}/gazette?month={when}", meta={"month": when})
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            for link in response.css("li a"):
+                url = response.urljoin(link.attrib["href"])
+                yield {"edition": link.css("::text").get(), "file_urls": [url]}
+
+    return Gazette
+
+
+def meetings(site: Site) -> type[scrapy.Spider]:
+    """A calendar: each week the same meeting, with another date"""
+    days = [f"{day} {month} 2026" for month in ("May", "June", "July", "August") for day in range(1, 29, 3)]
+    site.pages["/calendar"] = shell("Calendar", links(*(f"/event/{at}" for at in range(len(days)))))
+    for at, day in enumerate(days):
+        body = f"<h1>Council meeting</h1><time>{day}</time><p>{text(120, 'council')}</p>"
+        site.pages[f"/event/{at}"] = shell("Council meeting", body, marked=True)
+
+    class Meetings(CrawlSpider):
+        name = "meetings"
+        start_urls = (site.url + "/calendar",)
+        rules = (Rule(LinkExtractor(allow="/event/"), callback="parse_event", follow=True),)
+
+        def parse_event(self, response: Any) -> Any:
+            return {"title": response.css("h1::text").get(), "date": response.css("time::text").get()}
+
+    return Meetings
+
+
+def rates(site: Site) -> type[scrapy.Spider]:
+    """A page for each day, with three numbers"""
+
+    def rate(asked: Asked) -> str:
+        at = int(asked.query["date"].replace("-", "")) % 9973
+        values = [
+            (label, f"1.{(at * step) % 9000 + 1000}")
+            for label, step in zip(["USD", "GBP", "JPY"], (3, 7, 11), strict=True)
+        ]
+        return shell("Reference rate", f"<h1>Reference rate</h1>{rows(values)}<p>{text(80, 'rates')}</p>")
+
+    site.pages["/rate"] = rate
+
+    class Rates(scrapy.Spider):
+        name = "rates"
+
+        async def start(self) -> Any:
+            for day in range(40):
+                yield scrapy.Request(f"{site.url}/rate?date=2026-{1 + day // 28:02}-{1 + day % 28:02}")
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield {"rates": response.css("td::text").getall()}
+
+    return Rates
+
+
+def forum(site: Site) -> type[scrapy.Spider]:
+    """Threads of two pages, an item for each post; every post quotes the first one"""
+    site.pages["/forum"] = shell("Forum", links(*(f"/thread/{at}" for at in range(7))))
+
+    def thread(number: int, page: int) -> str:
+        quoted = f"<blockquote>{text(60, ('first', number))}</blockquote>"
+        posts = [
+            f"<article>{quoted}<p>{text(12, (number, at))}</p></article>"
+            for at in range(3 * page, 3 * page + 3)
+        ]
+        following = f'<a class=next href="/thread/{number}?page=2">Next</a>' if not page else ""
+        return shell(f"Thread {name(number)}", "".join(posts) + following)
+
+    for at in range(7):
+        site.pages[f"/thread/{at}"] = thread(at, 0)
+        site.pages[f"/thread/{at}?page=2"] = thread(at, 1)
+
+    class Forum(CrawlSpider):
+        name = "forum"
+        start_urls = (site.url + "/forum",)
+        rules = (
+            Rule(LinkExtractor(allow=r"/thread/\d+$"), callback="parse_posts", follow=True),
+            Rule(LinkExtractor(restrict_css=".next"), callback="parse_posts"),
+        )
+
+        def parse_posts(self, response: Any) -> Iterator[Any]:
+            for post in response.css("article p::text").getall():
+                yield {"post": post}
+
+    return Forum
+
+
+def profiles(site: Site) -> type[scrapy.Spider]:
+    """URLs come from a queue while the spider is idle, as scrapy-redis gives them"""
+
+    def profile(asked: Asked) -> str:
+        at = int(asked.query["user"])
+        return shell("View profile", f"<h1>View profile</h1><b>{name(at)}</b><p>{text(12, 'forum')}</p>")
+
+    site.pages["/profile"] = profile
+
+    class Profiles(scrapy.Spider):
+        name = "profiles"
+
+        @classmethod
+        def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            queue = [f"{site.url}/profile?user={at}" for at in range(40)]
+
+            def feed() -> None:
+                for url in queue[:8]:
+                    crawler.engine.crawl(scrapy.Request(url, dont_filter=True))
+                if queue:
+                    del queue[:8]
+                    raise DontCloseSpider
+
+            crawler.signals.connect(feed, signals.spider_idle, weak=False)
+            return spider
+
+        async def start(self) -> Any:
+            return
+            yield
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield {"member": response.css("b::text").get()}
+
+    return Profiles
+
+
+def jobs(site: Site) -> type[scrapy.Spider]:
+    """Ads of a few employers, who write much about themselves and a little about the job"""
+    for page in range(5):
+        found = [f"/job/{at}" for at in range(8 * page, 8 * page + 8)]
+        following = f'<a rel=next href="/jobs?page={page + 1}">Next</a>' if page < 4 else ""
+        site.pages[f"/jobs?page={page}"] = shell("Jobs", f"<ul>{links(*found)}</ul>{following}")
+    for at in range(40):
+        about, own = text(250, ("employer", at // 3)), text(25, ("job", at))
+        body = f"<h1>{name(at // 3)} is hiring</h1><p>{about}</p><p class=job>{own}</p>"
+        site.pages[f"/job/{at}"] = shell("Jobs", body)
+
+    class Jobs(scrapy.Spider):
+        name = "jobs"
+        start_urls = (site.url + "/jobs?page=0",)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="ul a", callback=self.job)
+            yield from response.follow_all(css="[rel=next]")
+
+        def job(self, response: Any) -> Iterator[Any]:
+            yield {"job": response.css(".job::text").get()}
+
+    return Jobs

@@ -1,0 +1,227 @@
+"""Spiders of shops: products, prices, feeds."""
+
+import json
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, ClassVar
+
+import scrapy
+from scrapy.exceptions import DropItem
+
+from tests.support.foreign.site import Asked, Reply, Site, links, shell
+from tests.support.pages.everyday import name, text
+
+
+def price(number: int) -> str:
+    return f"{9 + 3 * number}.{90 - number}"
+
+
+def variants(site: Site) -> type[scrapy.Spider]:
+    """Depth first; four colours of each product, which share a long text"""
+    colours = ["red", "green", "blue", "black"]
+    site.pages["/"] = shell("Lamps", links(*(f"/lamp/{at}?colour=red" for at in range(10))))
+
+    def lamp(asked: Asked) -> str:
+        at, colour = int(asked.path.rpartition("/")[2]), asked.query["colour"]
+        body = f"<h1>{name(at)}</h1><b>{colour}</b><i>{price(4 * at + colours.index(colour))}</i><p>{text(250, at)}</p>"
+        return shell(name(at), body + links(*(f"/lamp/{at}?colour={other}" for other in colours)))
+
+    site.pages |= {f"/lamp/{at}": lamp for at in range(10)}
+
+    class Variants(scrapy.Spider):
+        name = "variants"
+        start_urls = (site.url,)
+        custom_settings: ClassVar[dict[str, Any]] = {"DEPTH_PRIORITY": -1, "CONCURRENT_REQUESTS": 1}
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            if called := response.css("h1::text").get():
+                yield {
+                    "name": called,
+                    "colour": response.css("b::text").get(),
+                    "price": response.css("i::text").get(),
+                }
+            yield from response.follow_all(css="a")
+
+    return Variants
+
+
+def categories(site: Site) -> type[scrapy.Spider]:
+    """A product is reached by several categories, and the way to it is part of its item; dont_filter"""
+    groups = [text(2, ("group", at)) for at in range(4)]
+    for at in range(4):
+        site.pages[f"/group/{at}"] = shell(groups[at], links(*(f"/p/{3 * at + more}" for more in range(10))))
+    site.pages["/"] = shell("Shop", links(*(f"/group/{at}" for at in range(4))))
+    for at in range(20):
+        body = f"<h1>{name(at)}</h1><b>{price(at)}</b><p>{text(60, at)}</p>"
+        site.pages[f"/p/{at}"] = shell(name(at), body, marked=True)
+
+    class Categories(scrapy.Spider):
+        name = "categories"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.group)
+
+        def group(self, response: Any) -> Iterator[Any]:
+            way = response.css("title::text").get()
+            yield from response.follow_all(
+                css="a", callback=self.product, meta={"way": way}, dont_filter=True
+            )
+
+        def product(self, response: Any) -> Iterator[Any]:
+            yield {"name": response.css("h1::text").get(), "way": response.meta["way"]}
+
+    return Categories
+
+
+def polling(site: Site) -> type[scrapy.Spider]:
+    """A monitor fetches the same pages again and again, with dont_filter, and notes each price"""
+    asked_for = {at: count() for at in range(8)}
+
+    def quote(asked: Asked) -> str:
+        at = int(asked.query["isin"])
+        return shell(
+            "Quote", f"<h1>Quote</h1><b>{at}</b><i>{at}.{100 + next(asked_for[at])}</i><p>{text(50, 'q')}</p>"
+        )
+
+    site.pages["/quote"] = quote
+
+    class Polling(scrapy.Spider):
+        name = "polling"
+        start_urls = tuple(f"{site.url}/quote?isin={at}" for at in range(8))
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield {"isin": response.css("b::text").get(), "price": response.css("i::text").get()}
+            if response.meta["depth"] < 4:
+                yield response.request.replace(dont_filter=True)
+
+    return Polling
+
+
+def sessions(site: Site) -> type[scrapy.Spider]:
+    """A session for each region, by cookie jars: the same URLs, with other prices"""
+
+    def enter(asked: Asked) -> Reply:
+        body = shell("Shop", links(*(f"/item/{at}" for at in range(10))))
+        return Reply(body, headers=(("Set-Cookie", f"region={asked.query['region']}; Path=/"),))
+
+    def item(asked: Asked) -> str:
+        at, region = int(asked.path.rpartition("/")[2]), int(asked.cookies["region"])
+        return shell(name(at), f"<h1>{name(at)}</h1><b>{price(at + 10 * region)}</b><p>{text(80, at)}</p>")
+
+    site.pages |= {"/enter": enter} | {f"/item/{at}": item for at in range(10)}
+
+    class Sessions(scrapy.Spider):
+        name = "sessions"
+
+        async def start(self) -> Any:
+            for region in range(4):
+                yield scrapy.Request(f"{site.url}/enter?region={region}", meta={"cookiejar": region})
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            jar = {"cookiejar": response.meta["cookiejar"]}
+            yield from response.follow_all(css="a", callback=self.item, meta=jar, dont_filter=True)
+
+        def item(self, response: Any) -> Iterator[Any]:
+            yield {"name": response.css("h1::text").get(), "price": response.css("b::text").get()}
+
+    return Sessions
+
+
+def inline(site: Site) -> type[scrapy.Spider]:
+    """A callback awaits a second page, with the price, before it makes its item"""
+    site.pages["/"] = shell("Parts", links(*(f"/part/{at}" for at in range(40))))
+    for at in range(40):
+        body = f"<h1>Spare part</h1><b>{at:05}-{7 * at + 11}</b><p>{text(60, 'part')}</p>"
+        site.pages[f"/part/{at}"] = shell("Spare part", body)
+        site.pages[f"/part/{at}/price"] = f"<p>{text(60, 'terms')}</p><b>{price(at)}</b>"
+
+    class Inline(scrapy.Spider):
+        name = "inline"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.part)
+
+        async def part(self, response: Any) -> Any:
+            request = scrapy.Request(response.url + "/price")
+            shown = await self.crawler.engine.download_async(request)
+            yield {"part": response.css("b::text").get(), "price": shown.css("b::text").get()}
+
+    return Inline
+
+
+def rendered(site: Site) -> type[scrapy.Spider]:
+    """Requests carry what a browser is to do; an item is the state of an app"""
+    site.pages["/"] = shell("Shop", links(*(f"/app/{at}" for at in range(40))))
+    for at in range(40):
+        state = {"build": "x1", "props": {"product": {"name": name(at), "price": price(at), "stock": 3 * at}}}
+        script = f'<script id=__NEXT_DATA__ type="application/json">{json.dumps(state)}</script>'
+        site.pages[f"/app/{at}"] = shell("Shop", "<div id=__next>Loading</div>" + script)
+
+    class Step:
+        def __init__(self, *call: object) -> None:
+            self.call = call
+
+    class Rendered(scrapy.Spider):
+        name = "rendered"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            for link in response.css("a"):
+                steps = [Step("wait_for_selector", "#__next")]
+                meta = {"playwright": True, "playwright_include_page": True, "playwright_page_methods": steps}
+                yield response.follow(link, self.product, meta=meta)
+
+        def product(self, response: Any) -> Iterator[Any]:
+            yield json.loads(response.css("#__NEXT_DATA__::text").get())["props"]["product"]
+
+    return Rendered
+
+
+def gallery(site: Site) -> type[scrapy.Spider]:
+    """A page for each picture, which is loaded late: its address is an attribute"""
+    for at in range(40):
+        picture = f'<img src="/blank.gif" data-src="/img/{name(at).split()[0]}-{at}.jpg">'
+        following = f'<a class=next href="/photo?p={at + 1}">Next</a>' if at < 39 else ""
+        site.pages[f"/photo?p={at}"] = shell(
+            "Gallery", f"<h1>Gallery</h1>{picture}{following}<p>{text(20, 'g')}</p>"
+        )
+
+    class Gallery(scrapy.Spider):
+        name = "gallery"
+        start_urls = (site.url + "/photo?p=0",)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield {"image": response.css("img::attr(data-src)").get()}
+            yield from response.follow_all(css="a.next")
+
+    return Gallery
+
+
+def on_request(site: Site) -> type[scrapy.Spider]:
+    """A pipeline drops items without a price; a second page of the product has it"""
+    site.pages["/"] = shell("Shop", links(*(f"/o/{at}{end}" for end in ("/offer", "") for at in range(40))))
+    for at in range(40):
+        for end, shown in (("", "on request"), ("/offer", price(at))):
+            body = f"<h1>{name(at)}</h1><p>{text(70, at)}</p><b>{shown}</b>"
+            site.pages[f"/o/{at}{end}"] = shell(name(at), body, marked=True)
+
+    class Priced:
+        def process_item(self, item: Any) -> Any:
+            if item["price"] == "on request":
+                raise DropItem("no price")
+            return item
+
+    class OnRequest(scrapy.Spider):
+        name = "on_request"
+        start_urls = (site.url,)
+        custom_settings: ClassVar[dict[str, Any]] = {"ITEM_PIPELINES": {Priced: 100}}
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.product)
+
+        def product(self, response: Any) -> Iterator[Any]:
+            yield {"name": response.css("h1::text").get(), "price": response.css("b::text").get()}
+
+    return OnRequest

@@ -177,7 +177,7 @@ class Site:
             near = [("Previous", at - 1), ("Next", at + 1)]
             links = [_link(f"/calendar/{months[i]:%Y/%m}", text) for text, i in near if 0 <= i < _CALENDAR]
             body = f"<p>{month:%B %Y}: {' '.join(links)}</p>\n<ol>\n<li>{days}\n</ol>"
-            self._add(f"/calendar/{month:%Y/%m}", f"calendar {month:%Y/%m}", "What goes on", body)
+            self._add(f"/calendar/{month:%Y/%m}", "calendar", "What goes on", body)
 
 
 @contextmanager

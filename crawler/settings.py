@@ -80,6 +80,10 @@ DEDUP_ON_INDEX_FAILURE = "keep"
 # this, the page is taken for a login wall: a warning is logged, and pages that look like it are kept. 0 turns
 # this off.  Allowed: a whole number from 0 to 1,000,000,000,000.
 DEDUP_MAX_CLUSTER = 5
+# If true, a kept page is fetched twice more where that tells whether a page like it differs in content, or
+# only in noise, such as a counter or an advert: a few downloads for each kind of page. If not, such pages are
+# kept.
+DEDUP_PROBE = True
 # This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link
 # to, this share is fetched at the end and judged: one more download each.  Allowed: a number from 0 to 1.
 DEDUP_AUDIT = 0.0

@@ -91,6 +91,9 @@ class FilterSettings(Group):
         "If the near-duplicates of one page have more different names (last parts of their paths) on one host than "
         "this, the page is taken for a login wall: a warning is logged, and pages that look like it are kept. 0 turns "
         "this off.")
+    probe: bool = setting(True, Flag(),
+        "If true, a kept page is fetched twice more where that tells whether a page like it differs in content, or only "
+        "in noise, such as a counter or an advert: a few downloads for each kind of page. If not, such pages are kept.")
     audit: float = setting(0.0, Number(0.0, 1.0),
         "This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link "
         "to, this share is fetched at the end and judged: one more download each.")

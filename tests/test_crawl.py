@@ -196,10 +196,10 @@ def test_pages_that_only_look_alike_or_are_short_are_all_kept(run: Run) -> None:
     assert run.done.count("unjudged/short") >= 5
 
 
-def test_months_that_differ_in_their_names_are_kept(run: Run) -> None:
-    """Their addresses tell them apart, and nobody has seen that a month's name is noise."""
-    months = {path for path in run.site.pages if path.startswith("/calendar/")}
-    assert months <= run.done.kept
+def test_an_endless_calendar_is_left_within_its_first_year(run: Run) -> None:
+    """Its months differ in a counter, which has to be seen to be noise, and in what their addresses say."""
+    months = {path for path in run.site.requests if path.startswith("/calendar/")}
+    assert 2 <= len(months) <= 12
 
 
 def test_robots_txt_is_obeyed(run: Run) -> None:
@@ -268,7 +268,7 @@ def test_no_method_loses_a_content(method: str, store: str, redis_socket: Path, 
         done = Process(url, tmp_path, **settings).done()
     kept = contents(site, done.kept)
     assert set(kept) == set(every_content_once(site))
-    assert {record["rule"] for record in done.records} <= {"exact", "view", "rare", method}
+    assert {record["rule"] for record in done.records} <= {"exact", "view", "rare", "probe", method}
     for record in done.records:
         assert site.truth[done.path(record["url"])] == site.truth[done.path(record["duplicate_of"])]
     if method == "minhash":
@@ -363,6 +363,7 @@ SUMMARY = re.compile(
     r"  kept +(\d+): .*\n"
     r"(?:  own .*\n)?"
     r"  dropped +(\d+) near-duplicates?\n"
+    r"(?:  probed .*\n)?"
     r"(?:  saved .*\n)?"
     r"(?:  missed\? .*\n)?"
     r"  drop log +(.*)\n"
@@ -382,7 +383,9 @@ def test_the_module_crawls_the_demo_site_and_says_what_came_of_it(tmp_path: Path
     assert found
     pages, kept, dropped = (int(figure) for figure in found.groups()[:3])
     assert pages == kept + dropped
-    assert kept == len(every_content_once(Site())) == len(read(copy / found[5]))
+    contents = len(every_content_once(Site()))
+    assert contents <= kept <= contents + 12  # some months of a calendar, until its noise is known
+    assert kept == len(read(copy / found[5]))
     assert dropped == len(read(copy / found[4])) > 0
     assert "Traceback" not in done.stderr
 

@@ -129,7 +129,10 @@ class Record(TypedDict):
     links: Annotated[int, _COUNT("how many different URLs the page links to")]
     bytes: Annotated[NotRequired[int], _COUNT("the size of the page in bytes, unpacked; may be missing")]
     rule: Annotated[
-        str, _TEXT('how the page was found: "exact" (equal tokens), "view" (equal main views), or the method')
+        str,
+        _TEXT(
+            'how the page was found: "exact" (equal tokens), "view" (equal main views), "rare" (by a rare shingle), "probe" (all that differs was seen to be noise), or the method'
+        ),
     ]
     action: Annotated[
         Action, Field(_action, "TEXT", f"what was done with the page: {', '.join(get_args(Action))}")

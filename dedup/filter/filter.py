@@ -21,6 +21,7 @@ from dedup.filter.claims import Claimant
 from dedup.filter.depths import Depths
 from dedup.filter.doubts import Drop, Watch, count_doubtful
 from dedup.filter.pairs import Pairs
+from dedup.filter.probe import Probe
 from dedup.filter.reading import Reading
 from dedup.filter.recording import make_record
 from dedup.filter.retries import Retries
@@ -74,6 +75,7 @@ class Filter:
         self._traps = Traps(self.stats)
         self._canonicals = Canonicals()
         self._audit = Audit(index.detector, own.audit, self.stats, crawl.fetch)
+        self._probe = Probe(index, self.stats, crawl.fetch, fetches=own.probe and crawl.fetches)
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._watch = Watch(index, self.stats, crawl.fetch_again)
         self._retries = Retries(index.detector.max_distance)
@@ -101,6 +103,13 @@ class Filter:
             self._watch.met_again(visit.page_id, fingerprint.simhash)
         spend(self.stats, "fingerprint", read - started)
         spend(self.stats, "claim", time.perf_counter() - read)
+        if verdict.status == "new" and not self._crawl.is_closing():
+            found = await self._probe.check(visit, page, fingerprint, verdict)
+            if found.status == "duplicate":  # what was dropped for it meanwhile is fetched again
+                await self.failed(visit.page_id)
+            verdict = found
+        elif verdict.status == "same":
+            self._probe.keep(visit, page, fingerprint)
         unchanged = self.settings.incremental and verdict.known
         outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged=unchanged)
         if verdict.status == "duplicate":

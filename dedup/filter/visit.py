@@ -99,6 +99,7 @@ class Crawl:
 
     #: The depth whose links are not followed any more; 0 = there is none.
     depth_limit = 0
+    fetches = False  #: whether pages can be fetched
 
     def stop(self, error: DedupError) -> None:
         """The filter can't go on, and the crawl is to end.  Called once; what it raises, `judge` raises."""

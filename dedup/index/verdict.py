@@ -18,6 +18,8 @@ class Near(NamedTuple):
     url: str
     evidence: Evidence | None  #: None where nothing is known of the host
     same_name: bool = False  #: both are called the same
+    page_id: str = ""
+    simhash: int = 0
 
 
 @dataclass(frozen=True, slots=True)

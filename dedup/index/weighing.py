@@ -16,7 +16,7 @@ from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.evidence import Evidence, Part, Shares, is_other_name, is_same_name
 from dedup.fingerprint.shingles import Hashes
-from dedup.index.entry import Entry
+from dedup.index.entry import Entry, original_id
 from dedup.index.hosts import Hosts
 from dedup.index.verdict import Near, Verdict
 from dedup.page.siblings import are_siblings
@@ -156,7 +156,13 @@ class Weighing(Generic[K]):
         if page is None:
             return None
         other = self._entries[page]
-        return Near(other.url, self._evidence.get(page), is_same_name(self._page, other.called))
+        return Near(
+            other.url,
+            self._evidence.get(page),
+            is_same_name(self._page, other.called),
+            original_id(other.page_id),
+            other.simhash,
+        )
 
     def page_id(self, page: K | None) -> str | None:
         """The page id of a candidate."""

@@ -12,7 +12,7 @@ from dedup.page.html import Page
 from dedup.scrapy import compat
 from dedup.scrapy.signals import filter_failed
 from dedup.scrapy.slot import is_closing
-from dedup.scrapy.visits import DROPPED, TAB, is_judged, read_response
+from dedup.scrapy.visits import DROPPED, OWN, TAB, is_judged, read_response
 from dedup.settings import Types
 
 __all__ = ["Engine"]
@@ -20,6 +20,8 @@ __all__ = ["Engine"]
 
 class Engine(Crawl):
     """The crawl that a filter works for."""
+
+    fetches = True
 
     def __init__(self, crawler: Crawler, detector: Detector, types: Types) -> None:
         self._crawler = crawler
@@ -39,7 +41,7 @@ class Engine(Crawl):
 
     async def fetch(self, url: str) -> Page | None:
         """Fetches a page past the filter."""
-        request = Request(url, meta={"dedup": False}, dont_filter=True)
+        request = Request(url, meta={"dedup": False, OWN: True}, dont_filter=True)
         response = await compat.download(self._crawler, request)
         wanted = is_judged(response, self._types) and response.status == 200
         return read_response(response, self._detector) if wanted else None

@@ -44,6 +44,8 @@ logger = logging.getLogger(__name__)
 SEED = "dedup_seed"
 #: In the meta of a request whose page was dropped, and of its copies: the page id.
 DROPPED = "dedup_dropped"
+#: In the meta of a request that the filter makes for itself.
+OWN = "dedup_own"
 #: In the meta of a request that scrapy-playwright has answered: the page in the browser, if the spider wants it.
 TAB = "playwright_page"
 
@@ -56,7 +58,7 @@ TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 def reason_to_skip(request: Request, response: Response, types: Types) -> str | None:
     """Why a response is not judged at all: it is not a page that a spider is to parse.  None if it is one."""
     if request.meta.get("dedup") is False:
-        return "opted_out"
+        return "by_the_filter" if OWN in request.meta else "opted_out"
     if request.callback is NO_CALLBACK:
         return "no_callback"
     if request.method != "GET":

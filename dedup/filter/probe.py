@@ -1,0 +1,208 @@
+"""The probe: is what differs between a page and the kept page near it noise?  The kept page is fetched twice more.
+
+Most of what is a page's own is on a kept page, and yet something differs, or the site tells the two apart by their
+addresses.  That may be a copy with another counter, date or advert, or it may be another entry of a register.  Nothing
+in the two pages says which.  So the kept page is asked for twice more: what differs between the two answers is noise
+(see `dedup.filter.noise`), and the page is a duplicate only if nothing else differs from the kept one.
+
+A few pages of a kind are fetched again, and not every page: after that, pages of that kind are compared without what is
+noise there, by a digest.  The kept page has to show what it showed when it was filed: a wall that is served twice is no
+noise.
+"""
+
+import asyncio
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from xxhash import xxh3_128_intdigest
+
+from dedup.filter.noise import Noise, kind_of
+from dedup.filter.own_name import without_own_name
+from dedup.filter.stats import Stats, count
+from dedup.filter.visit import Visit
+from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.simhash import distance
+from dedup.index import Entry, Index, Verdict
+from dedup.index.lifecycle import State
+from dedup.index.verdict import Near
+from dedup.page.html import Page
+
+__all__ = ["Probe"]
+
+logger = logging.getLogger(__name__)
+
+#: At least this share of what is a page's own has to be on the kept page, or else the two are compared no further.
+LEAST = 0.5
+#: Pages that may be fetched for probes, of all pages of a crawl, beside the first few.
+SHARE, FIRST = 0.1, 20
+#: Kept pages of one kind that make a section.
+SECTION = 8
+#: Kept pages whose digests without noise are remembered.
+MAX_KEPT = 100_000
+
+
+class _Kept(NamedTuple):
+    """A kept page that is known without its noise."""
+
+    page_id: str
+    url: str
+    simhash: int
+
+
+class Probe:
+    """Tells noise from content on the pages of one crawl."""
+
+    def __init__(
+        self, index: Index, stats: Stats, fetch: Callable[[str], Awaitable[Page | None]], *, fetches: bool
+    ) -> None:
+        """``fetch`` is `Crawl.fetch`; if it never ``fetches``, no noise is known, and every page is kept."""
+        self._index = index
+        self._detector = index.detector
+        self._stats = stats
+        self._fetch = fetch
+        self._fetches = fetches
+        self._noise = Noise()
+        self._kept: OrderedDict[tuple[int, int], _Kept] = OrderedDict()  # by digest, and by what was carried
+        self._kinds = Counter[str]()  # of kept pages
+        self._last: dict[str, _Kept] = {}  # of each kind
+        self._digested = set[str]()  # page ids of these
+        self._lock = asyncio.Lock()
+
+    async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
+        """The verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone."""
+        near = verdict.near
+        of: _Kept | None = None
+        filed: Entry | None = None
+        state = State.ABSENT
+        try:
+            of = await self._equal_to(visit, page, near)
+            if of is not None:
+                filed = await self._index.find(of.page_id)
+                (state,) = await self._index.states([of.page_id])
+        except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: no probe may cost a page)
+            logger.debug("Kept %s: the page near it can't be fetched again: %s", visit.url, error)
+            count(self._stats, "probe/failed")
+        if of is None or filed is None or not state.casts_shadow:
+            self.keep(visit, page, fingerprint)
+            return verdict
+        count(self._stats, "probed")
+        return Verdict(
+            "duplicate",
+            of.url,
+            distance(of.simhash, fingerprint.simhash or 0),
+            near.evidence.share if near and near.evidence and near.page_id == of.page_id else None,
+            of_simhash=of.simhash,
+            rule="probe",
+            of_id=of.page_id,
+            of_run=filed.run,
+            done=state.is_done,
+            evidence=near.evidence if near and near.page_id == of.page_id else None,
+        )
+
+    async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> _Kept | None:
+        """The kept page that differs from the one here in noise alone, if that is known or can be learned."""
+        of = self._known(visit, page)
+        if of is not None or self._asked_for(visit, near) is None:
+            return of
+        async with self._lock:  # others may be learning what this one would ask for
+            of = self._known(visit, page)
+            kept = None if of else self._asked_for(visit, near)
+            return of if kept is None else await self._ask(visit, page, kept)
+
+    def _asked_for(self, visit: Visit, near: Near | None) -> _Kept | None:
+        """The kept page that should be fetched again: the page here may be equal to it, and its noise is not known.
+
+        It is one that is near; or, once a kind of page has become a section, the last one of that kind.
+        """
+        pages, fetched = (self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes"))
+        if not self._fetches or fetched >= FIRST + SHARE * pages:
+            return None
+        evidence = near and near.evidence
+        if near and evidence and not evidence.other_name and evidence.share >= LEAST:
+            is_known, is_met = self._noise.is_known(near.url), self._noise.is_met(near.url)
+            if not is_known or (is_met and near.page_id not in self._digested):
+                return _Kept(near.page_id, near.url, near.simhash)
+        kind = kind_of(visit.url)
+        if self._kinds[kind] >= SECTION and not self._noise.is_tried(visit.url):
+            return self._last.get(kind)
+        return None
+
+    async def _ask(self, visit: Visit, page: Page, kept: _Kept) -> _Kept | None:
+        """Fetches a kept page twice more, and learns from that; that page if the one here is equal but for noise.
+
+        Where noise is known already, one answer tells what a page is without it that was kept before that.
+        """
+        answers: list[Page] = []
+        is_known = self._noise.is_known(kept.url)
+        for _ in range(1 if is_known else 2):
+            count(self._stats, "probes")
+            answer = await self._fetch(kept.url)
+            # What it shows by now may be a wall, or another page.
+            if answer is None or answer.reason is not None or not self._is_as_filed(answer, kept):
+                count(self._stats, "probe/failed")
+                return None
+            answers.append(answer)
+        if not is_known and not self._noise.learn(kept.url, *map(_text, answers)):
+            return None
+        digests = {digest for answer in answers for digest in self._digests(kept.url, answer, kept.url)}
+        self._remember(digests, visit.carried, kept)
+        return self._find(self._digests(kept.url, _read(visit, page), visit.url), visit)
+
+    def _is_as_filed(self, page: Page, kept: _Kept) -> bool:
+        simhash = self._detector.fingerprint_page(page).simhash
+        return simhash is not None and distance(simhash, kept.simhash) <= self._detector.max_distance
+
+    def _known(self, visit: Visit, page: Page) -> _Kept | None:
+        """The kept page that is known to be equal but for noise."""
+        if not self._noise.is_met(visit.url):
+            return None
+        return self._find(self._digests(visit.url, _read(visit, page), visit.url), visit)
+
+    def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
+        """A page is kept: if there is noise on pages of its kind, others are compared with it without that."""
+        if fingerprint.simhash is None:
+            return
+        kept = _Kept(visit.page_id, visit.url, fingerprint.simhash)
+        kind = kind_of(visit.url)
+        if len(self._kinds) < MAX_KEPT:
+            self._kinds[kind] += 1
+            self._last[kind] = kept
+        if self._noise.is_met(visit.url):
+            self._remember(self._digests(visit.url, _read(visit, page), visit.url), visit.carried, kept)
+
+    def _find(self, digests: Iterable[int], visit: Visit) -> _Kept | None:
+        found = (self._kept.get((digest, visit.carried)) for digest in digests)
+        return next((kept for kept in found if kept and kept.page_id != visit.page_id), None)
+
+    def _remember(self, digests: Iterable[int], carried: int, kept: _Kept) -> None:
+        self._digested.add(kept.page_id)
+        for digest in digests:
+            self._kept.setdefault((digest, carried), kept)
+        while len(self._kept) > MAX_KEPT:
+            _, forgotten = self._kept.popitem(last=False)
+            self._digested.discard(forgotten.page_id)
+
+    def _digests(self, like: str, page: Page, url: str) -> tuple[int, int]:
+        """What tells a page from all that differ in more than noise; and from all that differ in more than that and their names.
+
+        ``like`` is an address of the kind whose noise it is.
+        """
+        left = self._noise.left(like, _text(page))
+        named = ["", *without_own_name(left, url)]
+        return _digest(left), _digest(named)
+
+
+def _digest(tokens: Sequence[str]) -> int:
+    return xxh3_128_intdigest("\0".join(tokens).encode("utf-8", "surrogatepass"))
+
+
+def _text(page: Page) -> list[str]:
+    """All tokens of a page, those of data in its scripts behind the others."""
+    return [*page.tokens, "", *page.data]
+
+
+def _read(visit: Visit, page: Page) -> Page:
+    """The page with its tokens, which one that was met before, byte for byte, has not."""
+    return page if page.tokens else visit.read()

@@ -1,0 +1,149 @@
+"""Noise is measured: a kept page is fetched twice more, and only what differs between its own versions is forgiven."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from dedup.droplog.log import DropLog
+from dedup.filter import Counts, Crawl, Filter, Visit
+from dedup.filter.noise import Noise
+from dedup.fingerprint.detector import Detector
+from dedup.index import open_index
+from dedup.page.html import Page
+from dedup.page.read import read
+from tests.support.coroutines import driven
+
+MENU = " ".join(f"<li><a href=/menu/{n}>menu item {n} of the site</a>" for n in range(60))
+
+
+def words(seed: object, number: int) -> str:
+    chance = random.Random(str(seed))
+    return " ".join(f"word{chance.randrange(5_000)}" for _ in range(number))
+
+
+class Site(Crawl):
+    """Pages under /view?id=N, some of which are copies of others; each is served with another counter or advert."""
+
+    fetches = True
+
+    def __init__(self, noise: Callable[[int], str], content: Callable[[int], str], copies: int = 2) -> None:
+        self.noise, self.content, self.copies = noise, content, copies
+        self.served = 0
+        self.asked = Counter[str]()
+        self.wall: str | None = None
+
+    def url(self, number: int) -> str:
+        return f"http://example.org/view?id={number}"
+
+    def html(self, number: int) -> str:
+        self.served += 1
+        text = self.content(number // self.copies)
+        return f"<title>Register entry</title>{MENU}<p>{text}<p>Visitors {self.noise(self.served)} so far"
+
+    async def fetch(self, url: str) -> Page | None:
+        self.asked[url] += 1
+        return read(self.wall or self.html(int(url.partition("=")[2])), url)
+
+
+async def crawl(site: Site, pages: int, log: Path, **settings: object) -> tuple[list[str], Counts]:
+    """What becomes of pages, in a shuffled order, and the stats."""
+    counts, found = Counts(), [""] * pages
+    order = random.Random(1).sample(range(pages), pages)
+    index = open_index("memory:", Detector())
+    filter = Filter(index, DropLog(str(log)), stats=counts, crawl=site, **settings)
+    for number in order:
+        url = site.url(number)
+        outcome = await filter.judge(Visit(url, url, partial(read, site.html(number), url), origin=url))
+        found[number] = outcome.action
+        if outcome.action == "keep":
+            await filter.handed_over(url)
+    await filter.close()
+    return found, counts
+
+
+def contents_of(site: Site, found: list[str]) -> int:
+    return len({number // site.copies for number, action in enumerate(found) if action == "keep"})
+
+
+NOISES = {
+    "a counter": str,
+    "an advert": lambda served: words(f"advert {served}", served * 7 % 20),
+    "a date": lambda served: f"{served % 28} March, {served % 24}:{served % 60}",
+}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@driven
+async def test_copies_that_differ_in_noise_are_dropped_and_no_content_is(tmp_path: Path, noise: str) -> None:
+    site = Site(NOISES[noise], lambda number: words(f"content {number}", 120))
+    found, counts = await crawl(site, 120, tmp_path / "log")
+    assert contents_of(site, found) == 60
+    assert found.count("drop") >= 50
+    assert counts["dedup/probes"] <= 20, "a few fetches a kind of page, and not a page"
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@driven
+async def test_entries_that_differ_in_a_few_words_are_kept(tmp_path: Path, noise: str) -> None:
+    """All but the name and the number of an entry is on the others, too; each of them is there once."""
+    shared = words("shared", 90)
+    site = Site(
+        NOISES[noise], lambda number: f"{shared} Name {words(number, 2)} Number {number * 7919}", copies=1
+    )
+    found, _ = await crawl(site, 80, tmp_path / "log")
+    assert contents_of(site, found) == 80
+
+
+@driven
+async def test_without_a_second_fetch_such_pages_are_kept(tmp_path: Path) -> None:
+    site = Site(str, lambda number: words(f"content {number}", 120))
+    found, counts = await crawl(site, 60, tmp_path / "log", probe=False)
+    assert contents_of(site, found) == 30
+    assert not site.asked
+    assert "dedup/probes" not in counts
+
+
+@driven
+async def test_a_wall_that_is_served_twice_is_no_noise(tmp_path: Path) -> None:
+    site = Site(str, lambda number: words(f"content {number}", 120))
+    site.wall = f"<title>Sign in</title>{MENU}<p>Please sign in to go on. " + words("wall", 60)
+    found, counts = await crawl(site, 60, tmp_path / "log")
+    assert (contents_of(site, found), found.count("keep")) == (30, 60)
+    assert counts["dedup/probes"]
+
+
+@driven
+async def test_a_probe_that_fails_keeps_the_page(tmp_path: Path) -> None:
+    class Away(Site):
+        async def fetch(self, url: str) -> Page | None:
+            raise OSError("no route")
+
+    site = Away(str, lambda number: words(f"content {number}", 120))
+    found, counts = await crawl(site, 60, tmp_path / "log")
+    assert (contents_of(site, found), found.count("keep")) == (30, 60)
+    assert counts["dedup/probe/failed"] <= 26
+
+
+def test_what_is_noise_is_known_by_the_tokens_around_it() -> None:
+    noise = Noise()
+    url, split = "http://example.org/view?id=1", str.split
+    assert noise.learn(url, split("a b seen 17 times c d"), split("a b seen 18 times c d"))
+    for text, left in {
+        "e f seen 20 times c h": "e f seen times c h",
+        "e b seen in 20 times g": "e b seen times g",
+        "e f seen 20 times g h": "e f seen 20 times g h",  # too little is as it was there
+        "e b seen a whole sentence that stands before the times": "e b seen a whole sentence that stands before the times",
+    }.items():
+        assert noise.left(url, split(text)) == split(left)
+    assert noise.left("http://example.org/other", split("b seen 20 times c")) == split("b seen 20 times c")
+
+
+def test_two_pages_are_no_noise() -> None:
+    noise = Noise()
+    url = "http://example.org/view?id=1"
+    assert not noise.learn(url, words(1, 2_000).split(), words(2, 2_000).split())
+    assert not noise.is_met(url)

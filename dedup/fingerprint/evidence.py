@@ -20,7 +20,6 @@ page, and the other way round: each contains the other (Broder 1997).
 [True, False]
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -168,12 +167,11 @@ class Part:
 
         By their sketches, of shape (n, w).
         """
-        best = [Shares(0.0, 0.0, 0.0)] * len(stored)
-        for number, level in enumerate(self._levels):
-            for at, shares in enumerate(level.weigh(self._sketcher, stored)):
-                if number == 0 or shares.share > best[at].share:
-                    best[at] = shares
-        return best
+        first, *others = (level.weigh(self._sketcher, stored) for level in self._levels)
+        best = first
+        for found in others:
+            best = np.where(_shares(found) > _shares(best), found, best)
+        return [Shares(*row) for row in best.T.tolist()]
 
 
 class _Level(NamedTuple):
@@ -184,8 +182,8 @@ class _Level(NamedTuple):
     size: int  #: shingles, with those that are common only if the kept page has them
     alone: int  #: without those
 
-    def weigh(self, sketcher: Sketcher, stored: Hashes) -> Iterator[Shares]:
-        """How it compares with n sketches, of shape (n, w)."""
+    def weigh(self, sketcher: Sketcher, stored: Hashes) -> Floats:
+        """The `Shares` of it and of n sketches, of shape (n, w): float64, shape (3, n)."""
         mine, theirs, counts = self.words[:-1], stored[:, :-1], stored[:, -1].astype(np.float64)
         a, b, differ = sketcher.lanes(theirs), sketcher.lanes(mine), sketcher.lanes(theirs ^ mine)
         both, either = a & b, np.maximum(_bits(a | b), 1)
@@ -195,8 +193,14 @@ class _Level(NamedTuple):
         )
         union = (self.size + counts) / (1 + shared)
         matching, common = rarely * union, shared * union
-        new, gone = np.maximum(0.0, self.alone - common), np.maximum(0.0, counts - common)
-        return map(Shares, matching.tolist(), new.tolist(), gone.tolist())
+        return np.array([matching, np.maximum(0.0, self.alone - common), np.maximum(0.0, counts - common)])
+
+
+def _shares(found: Floats) -> Floats:
+    """`Shares.share` of each column."""
+    matching, new, gone = found
+    share: Floats = matching / np.maximum(1.0, matching + np.maximum(new, gone))
+    return share
 
 
 def _bits(words: Hashes) -> npt.NDArray[np.int64]:

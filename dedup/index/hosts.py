@@ -25,7 +25,7 @@ __all__ = ["MAX_HOSTS", "Hosts", "packed", "unpacked"]
 
 #: What a store calls a page: its number, or that and a name.
 K = TypeVar("K", int, tuple[int, bytes])
-#: How many tables are held in memory, of 25 kB each.
+#: How many tables are held in memory, of 96 kB each.
 MAX_HOSTS = 1000
 #: Of how many kept pages it is known what was learned for them; then the first of them is forgotten.
 MAX_LEARNED = 10_000

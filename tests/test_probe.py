@@ -17,6 +17,20 @@ from dedup.page.html import Page
 from dedup.page.read import read
 from tests.support.coroutines import driven
 
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 MENU = " ".join(f"<li><a href=/menu/{n}>menu item {n} of the site</a>" for n in range(60))
 
 
@@ -96,6 +110,41 @@ async def test_entries_that_differ_in_a_few_words_are_kept(tmp_path: Path, noise
     )
     found, _ = await crawl(site, 80, tmp_path / "log")
     assert contents_of(site, found) == 80
+
+
+class Calendar(Site):
+    """A page for each month without end; all have the same programme, but for one in thirty."""
+
+    def __init__(self, noise: Callable[[int], str]) -> None:
+        super().__init__(noise, lambda number: words("programme", 100), copies=1)
+
+    def url(self, number: int) -> str:
+        return f"http://example.org/calendar/{2000 + number // 12}/{number % 12 + 1:02}"
+
+    def html(self, number: int) -> str:
+        self.served += 1
+        month = f"{MONTHS[number % 12]} {2000 + number // 12}"
+        event = words(f"event {number}", 12) if number % 30 == 7 else ""
+        near = "".join(f"<a href='{self.url(at)}'>more</a>" for at in (number - 1, number + 1))
+        return f"<title>Calendar</title>{MENU}<p>{month} {near} {event} {self.content(0)} {self.noise(self.served)}"
+
+    async def fetch(self, url: str) -> Page | None:
+        year, month = map(int, url.split("/")[-2:])
+        self.asked[url] += 1
+        return read(self.html((year - 2000) * 12 + month - 1), url)
+
+
+@pytest.mark.parametrize("noise", [*NOISES, "none"])
+@driven
+async def test_pages_that_differ_only_in_their_names_are_few_and_those_with_an_event_are_all_kept(
+    tmp_path: Path, noise: str
+) -> None:
+    site = Calendar(NOISES.get(noise, lambda served: ""))
+    found, _ = await crawl(site, 240, tmp_path / "log")
+    assert {number for number in range(240) if number % 30 == 7} <= {
+        n for n, action in enumerate(found) if action == "keep"
+    }
+    assert found.count("keep") <= 8 + 30
 
 
 @driven

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from dedup.page.ids import strip_session
-from dedup.page.words import is_url
 
 __all__ = ["without_own_name"]
 
@@ -41,10 +40,10 @@ def without_own_name(tokens: Iterable[str], url: str) -> list[str]:
     own = _NUMBER.sub("0", path)
 
     def is_own(token: str) -> bool:
-        if token and is_url(token):
-            return bool(_NUMBER.search(token)) and own.endswith(_NUMBER.sub("0", token))
-        if token.isascii() and token.isdigit():
-            return len(token) < 20 and int(token) in numbers
-        return _MONTHS.get(token) in numbers
+        if token in _MONTHS:
+            return _MONTHS[token] in numbers
+        if token.isdigit():
+            return token.isascii() and len(token) < 20 and int(token) in numbers
+        return token[:1] == "/" and bool(_NUMBER.search(token)) and own.endswith(_NUMBER.sub("0", token))
 
     return [token for token in tokens if not is_own(token)]

@@ -156,12 +156,12 @@ class Probe:
 
     def _known(self, visit: Visit, page: Page) -> _Kept | None:
         """The kept page that is known to be equal but for noise."""
-        if not self._noise.is_met(visit.url):
+        if not self._noise.is_tried(visit.url):
             return None
         return self._find(self._digests(visit.url, _read(visit, page), visit.url), visit)
 
     def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
-        """A page is kept: if there is noise on pages of its kind, others are compared with it without that."""
+        """A page is kept: once a page of its kind was fetched again, others are compared with it without noise and name."""
         if fingerprint.simhash is None:
             return
         kept = _Kept(visit.page_id, visit.url, fingerprint.simhash)
@@ -169,7 +169,7 @@ class Probe:
         if len(self._kinds) < MAX_KEPT:
             self._kinds[kind] += 1
             self._last[kind] = kept
-        if self._noise.is_met(visit.url):
+        if self._noise.is_tried(visit.url):
             self._remember(self._digests(visit.url, _read(visit, page), visit.url), visit.carried, kept)
 
     def _find(self, digests: Iterable[int], visit: Visit) -> _Kept | None:

@@ -100,4 +100,5 @@ def gather(shape: Shape, site: Site, **settings: Any) -> Gathered:
 
     crawler.signals.connect(scraped, signals.item_scraped)
     asyncio.run(crawler.crawl_async())
+    assert crawler.stats.get_value("finish_reason") == "finished", crawler.stats.get_stats()
     return Gathered(contents, crawler.stats.get_stats())

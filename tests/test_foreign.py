@@ -1,6 +1,6 @@
 """Spiders of strangers, unchanged: with the add-on they get every content that they got without it, in each crawl.
 
-These are ten of the shapes of `tests.support.foreign`; ``python -m benchmarks.foreign`` crawls them all.
+These are eleven of the shapes of `tests.support.foreign`; ``python -m benchmarks.foreign`` crawls them all.
 """
 
 from pathlib import Path
@@ -16,6 +16,7 @@ ADDON = {"ADDONS": {"dedup.scrapy.Addon": 500}}
 @pytest.mark.parametrize(
     "shape",
     [
+        stores.frames,
         stores.scripts,
         records.opinions,
         records.meetings,

@@ -49,6 +49,7 @@ class _Kept(NamedTuple):
     page_id: str
     url: str
     simhash: int
+    carried: int
 
 
 class Probe:
@@ -123,7 +124,7 @@ class Probe:
         if near and evidence and not evidence.other_name and evidence.share >= LEAST:
             is_known, is_met = self._noise.is_known(near.url), self._noise.is_met(near.url)
             if not is_known or (is_met and near.page_id not in self._digested):
-                return _Kept(near.page_id, near.url, near.simhash)
+                return _Kept(near.page_id, near.url, near.simhash, visit.carried)
         kind = kind_of(visit.url)
         if self._kinds[kind] >= SECTION and not self._noise.is_tried(visit.url):
             return self._last.get(kind)
@@ -147,7 +148,7 @@ class Probe:
         if not is_known and not self._noise.learn(kept.url, *map(_text, answers)):
             return None
         digests = {digest for answer in answers for digest in self._digests(kept.url, answer, kept.url)}
-        self._remember(digests, visit.carried, kept)
+        self._remember(digests, kept)
         return self._find(self._digests(kept.url, _read(visit, page), visit.url), visit)
 
     def _is_as_filed(self, page: Page, kept: _Kept) -> bool:
@@ -164,22 +165,22 @@ class Probe:
         """A page is kept: once a page of its kind was fetched again, others are compared with it without noise and name."""
         if fingerprint.simhash is None:
             return
-        kept = _Kept(visit.page_id, visit.url, fingerprint.simhash)
+        kept = _Kept(visit.page_id, visit.url, fingerprint.simhash, visit.carried)
         kind = kind_of(visit.url)
         if len(self._kinds) < MAX_KEPT:
             self._kinds[kind] += 1
             self._last[kind] = kept
         if self._noise.is_tried(visit.url):
-            self._remember(self._digests(visit.url, _read(visit, page), visit.url), visit.carried, kept)
+            self._remember(self._digests(visit.url, _read(visit, page), visit.url), kept)
 
     def _find(self, digests: Iterable[int], visit: Visit) -> _Kept | None:
         found = (self._kept.get((digest, visit.carried)) for digest in digests)
         return next((kept for kept in found if kept and kept.page_id != visit.page_id), None)
 
-    def _remember(self, digests: Iterable[int], carried: int, kept: _Kept) -> None:
+    def _remember(self, digests: Iterable[int], kept: _Kept) -> None:
         self._digested.add(kept.page_id)
         for digest in digests:
-            self._kept.setdefault((digest, carried), kept)
+            self._kept.setdefault((digest, kept.carried), kept)
         while len(self._kept) > MAX_KEPT:
             _, forgotten = self._kept.popitem(last=False)
             self._digested.discard(forgotten.page_id)

@@ -146,7 +146,7 @@ def read_flat(root: etree._Element) -> Iterator[tuple[str, str, str]]:
     `ATTRIBUTES` has them: "l" only of links, "d" with its name on a line before its value, "v" with the tag, the type and the name of the input.
 
     >>> list(read_flat(etree.HTML("<h1>One <b>story</b></h1><a href=/b title=more>next</a><p data-x=1>")))
-    [('', '', ''), ('p', 'h1 ', '\\nOne \\nstory'), ('/', '', ''), ('h', '/b', ''), ('w', 'more', '\\nnext'), ('d', 'data-x\\n1', '')]
+    [('', '', ''), ('p', 'h1 ', '\\nOne \\nstory'), ('/', '', ''), ('h', '/b', ''), ('l', 'more', '\\nnext'), ('d', 'data-x\\n1', '')]
     """
     kinds = {str(node.tag) for node in _FIND_ROLES(root) if is_chrome_role(str(node.get("role")))} - _PARTS
     if len(kinds) > MAX_KINDS or not all(map(_PLAIN_NAME, kinds)):

@@ -139,7 +139,7 @@ def fold_text(text: str) -> bytes:
     `split_tokens`, at most `BATCH` characters at a time.
 
     >>> fold_text("Full-STRASSE / Käse – 漢字").decode().split("\\0")
-    ['full', 'strasse', 'käse', '漢', '字', '']
+    ['full', 'strasse', 'käse', '漢字', '']
     """
     if not text.isascii():
         for separator in _SEPARATORS:

@@ -28,6 +28,7 @@ from dedup.index import Entry, Index, Verdict
 from dedup.index.lifecycle import State
 from dedup.index.verdict import Near
 from dedup.page.html import Page
+from dedup.printing import inert
 
 __all__ = ["Probe"]
 
@@ -83,7 +84,7 @@ class Probe:
                 filed = await self._index.find(of.page_id)
                 (state,) = await self._index.states([of.page_id])
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: no probe may cost a page)
-            logger.debug("Kept %s: the page near it can't be fetched again: %s", visit.url, error)
+            logger.debug("Kept %s: the page near it can't be fetched again: %s", inert(visit.url), error)
             count(self._stats, "probe/failed")
         if of is None or filed is None or not state.casts_shadow:
             self.keep(visit, page, fingerprint)
@@ -171,7 +172,10 @@ class Probe:
             self._kinds[kind] += 1
             self._last[kind] = kept
         if self._noise.is_tried(visit.url):
-            self._remember(self._digests(visit.url, _read(visit, page), visit.url), kept)
+            try:
+                self._remember(self._digests(visit.url, _read(visit, page), visit.url), kept)
+            except Exception:  # no probe may cost a page
+                logger.exception("Kept %s: it can't be compared without its noise", inert(visit.url))
 
     def _find(self, digests: Iterable[int], visit: Visit) -> _Kept | None:
         found = (self._kept.get((digest, visit.carried)) for digest in digests)

@@ -67,7 +67,7 @@ DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[int]]] =
     "a bucket lost": (
         lambda at: at.ask(at.bucket(3), "DEL"),
         {"pages missing from tables"},
-        ": 2 of 6",
+        ": 2 of 10",
         set(),
     ),
     "a bucket of another type": (

@@ -205,6 +205,7 @@ def test_priorities_follow_the_yield(follow: Run) -> None:
 
 def test_a_job_goes_on_with_what_is_parked(follow: Run, tmp_path: Path) -> None:
     job = {"JOBDIR": str(tmp_path / "job"), "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
+    job["DEDUP_PROBE"] = False  # all requests are of pages
     first = follow(mirror(60), **job)
     waiting = first.figures["links/waiting"]
     assert waiting > 30

@@ -133,7 +133,11 @@ def test_a_collection_is_evaluated_by_identity(collection: Path, tmp_path: Path)
         paths = [line.strip() for line in lines]
     truth = Site().truth
     with gzip.open(tmp_path / "demo.same.docs.txt.gz", "wt") as docs:
-        docs.writelines(f"{path}\t{truth[path.removeprefix('demo')]}\n" for path in paths)
+        for path in (
+            paths
+        ):  # the months of a calendar are told apart by their addresses, where nothing is fetched again
+            name = path if "/calendar/" in path else truth[path.removeprefix("demo")]
+            docs.write(f"{path}\t{name}\n")
     same = tmp_path / "demo.same.pairs.tsv.gz"
     same.write_bytes(collection.read_bytes())
     figures = tmp_path / "figures.json"

@@ -9,6 +9,7 @@ import pytest
 
 from dedup.errors import IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.plans import EXACT
 from dedup.index.redis import buckets, copies
 from dedup.index.redis.index import FORMAT, RedisIndex
 from dedup.index.verdict import Verdict
@@ -204,7 +205,7 @@ async def test_entries_that_are_taken_out_of_a_large_bucket_leave_gaps_for_a_whi
     """A bucket of 100 pages in one block, of which more and more are forgotten."""
     rng = random.Random(1)
     entries = [entry(n, simhash=rng.getrandbits(48)) for n in range(100)]
-    key = "shingleback:{test}:t:2:0"
+    key = f"shingleback:{{test}}:t:{len(EXACT)}:0"
     async with opened(server.address) as index:
         await index.add(entries)
         assert server.client.strlen(key) == 1200

@@ -13,7 +13,11 @@ def test_skew_is_how_many_pages_share_a_prefix() -> None:
     plan = plan_for(4, max_distance=3)
     rng = random.Random(8)
     keys = [
-        (rng.getrandbits(64), rng.choice([7, 8]), rng.choice([5, 6 << 40, rng.getrandbits(64)]))
+        (
+            rng.getrandbits(64),
+            *(rng.choice([7, 8]) for _ in EXACT[1:]),
+            rng.choice([5, 6 << 40, rng.getrandbits(64)]),
+        )
         for _ in range(400)
     ]
     for one in skew(np.array(keys, np.uint64), plan, limit=100):

@@ -52,6 +52,7 @@ class WarcSpider(CheckedSpider):
     custom_settings = {  # noqa: RUF012 (as Scrapy declares it)
         "DOWNLOADER_MIDDLEWARES": {"crawler.spiders.warc.ArchiveMiddleware": 1},
         "DEDUP_KEEP_START": False,  # each page is one to begin with
+        "DEDUP_PROBE": False,  # no page is there twice
         "CONCURRENT_REQUESTS": 1,  # in their order
         "REDIRECT_ENABLED": False,  # where to is in no archive, or is met anyway
         "METAREFRESH_ENABLED": False,

@@ -11,23 +11,21 @@ import json
 import os
 import random
 import re
-import sqlite3
 import struct
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError
 from dedup.index import Index, Verdict
-from dedup.index.local.file import LAYOUT, UNPACKED
+from dedup.index.local.file import LAYOUT
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim, fingerprint_of
 from tests.support.stores import change, fill, index_in, opened_at, pages, try_to_open, twin_of, until_written
-from tests.support.surveys import surveyed
 
 FILED = [(f"{name} of the index", url, page) for name, url, page in pages(60)]
 STRANGERS = pages(60, "stranger", seed=2)
@@ -184,7 +182,7 @@ OF_THE_FILE: dict[str, Callable[[bytes, random.Random], bytes]] = {
     "cut after a page": lambda content, rng: cut(content, rng, PAGE),
     "more than all": lambda content, rng: content + rng.randbytes(PAGE * rng.randrange(1, 4)),
     "another magic": lambda content, rng: rng.randbytes(16) + content[16:],
-    "an older format": lambda content, rng: of_format(content, rng.randrange(UNPACKED)),
+    "an older format": lambda content, rng: of_format(content, rng.randrange(LAYOUT)),
     "a newer format": lambda content, rng: of_format(content, rng.randrange(LAYOUT + 1, 2**31)),
 }
 OF_THE_LOG: dict[str, Callable[[bytes, random.Random], bytes]] = {
@@ -380,7 +378,7 @@ def test_what_is_no_file_is_refused_at_once(path: Path, name: str) -> None:
     assert refused(path, refusal.value)
 
 
-@pytest.mark.parametrize(("number", "age"), [(LAYOUT + 1, "newer"), (UNPACKED - 1, "older")])
+@pytest.mark.parametrize(("number", "age"), [(LAYOUT + 1, "newer"), (LAYOUT - 1, "older")])
 def test_an_index_of_another_format_is_said_to_be_newer_or_older(filled: Path, number: int, age: str) -> None:
     filled.write_bytes(of_format(filled.read_bytes(), number))
     with pytest.raises(IndexMismatchError, match=rf"{age} version.* layout is {number}\b.*{LAYOUT}\b"):
@@ -398,7 +396,7 @@ DAMAGE = {
     "a segment of text": "UPDATE segments SET keys = 'x'",
     "no segment": "DELETE FROM segments",
     "a page that no segment has": "INSERT INTO pages SELECT 1000, page_id || 'x', url, simhash, scope, digest, bands, "
-    "sketch, filed, run, view, called, checksum FROM pages WHERE number = 7",
+    "sketch, filed, run, view, called, rare, checksum FROM pages WHERE number = 7",
     "a page too few": "DELETE FROM pages WHERE number = 7",
 }
 #: Each makes one page unreadable.
@@ -461,35 +459,3 @@ def test_a_page_of_which_one_bit_is_wrong_is_never_believed_whichever_bit(
             assert examine(path, {"": bytes(damaged)}) == ("opened", len(FILED)), at - row
         with pytest.raises(IndexCorruptError):
             asyncio.run(read(path))
-
-
-# --- Files of before ---------------------------------------------------------------------------------
-
-
-def unpacked(path: Path) -> None:
-    """Makes a file what it was before there were segments."""
-    for statement in ("DROP TABLE segments", f"PRAGMA user_version = {UNPACKED}"):
-        change(path, statement)
-
-
-@driven
-async def test_a_file_of_before_gets_its_segments_when_it_is_opened(filled: Path) -> None:
-    unpacked(filled)
-    for _ in range(2):
-        async with opened_at(f"file:{filled}") as index:
-            await use(index, {claim[0]: claim for claim in FILED})
-            assert await index.count() == len(FILED)
-            found, findings = await surveyed(index)
-            assert (len(found), findings) == (len(FILED), [])
-        with closing(sqlite3.connect(filled)) as connection:
-            assert connection.execute("PRAGMA user_version").fetchone() == (LAYOUT,)
-
-
-@pytest.mark.parametrize("damage", OF_A_PAGE)
-def test_a_damaged_file_of_before_is_refused_and_left(filled: Path, damage: str) -> None:
-    unpacked(filled)
-    change(filled, OF_A_PAGE[damage])
-    before = filled.read_bytes()
-    with pytest.raises(IndexCorruptError):
-        try_to_open(filled)
-    assert filled.read_bytes() == before

@@ -125,7 +125,7 @@ async def test_when_the_memory_of_a_server_is_full_claims_fail_and_what_was_clai
 
 @driven
 async def test_a_limit_of_output_buffers_costs_no_verdict() -> None:
-    with running_server("--client-output-buffer-limit", "normal 64kb 64kb 1") as server:
+    with running_server("--client-output-buffer-limit", "normal 96kb 96kb 1") as server:
         async with opened(server.address) as index:
             assert [await said(index, number) for number in range(300)] == ["new"] * 300
             assert len(await index.states([f"{number}" for number in range(5000)])) == 5000

@@ -42,7 +42,7 @@ def grows(step: Callable[[str], object], make: Callable[[int], str], size: int) 
         return max(1, thread_time_ns() - started)
 
     ratios: list[float] = []
-    while len(ratios) < 7 and (not ratios or min(ratios) > MOST):  # what disturbed one run spares another
+    while len(ratios) < 30 and (not ratios or min(ratios) > MOST):  # what disturbed one run spares another
         one, two, four = (min(nanoseconds(factor * size) for _ in range(3)) for factor in (1, 2, 4))
         ratios.append(max(two / one, four / two))
     return min(ratios)

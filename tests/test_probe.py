@@ -166,6 +166,17 @@ async def test_a_wall_that_is_served_twice_is_no_noise(tmp_path: Path) -> None:
 
 
 @driven
+async def test_no_page_is_dropped_for_a_wall_that_stands_where_a_kept_page_was(tmp_path: Path) -> None:
+    """After 40 pages, all that is asked for is the wall, in the site's own frame."""
+    site = Site(str, lambda number: words(f"content {number}", 120), copies=1)
+    wall = f"<title>Register entry</title>{MENU}<p>Please sign in to go on. {words('wall', 20)}"
+    shown = site.html
+    site.html = lambda number: shown(number) if site.served < 40 else wall  # type: ignore[method-assign]
+    _, counts = await crawl(site, 120, tmp_path / "log")
+    assert "dedup/probed" not in counts
+
+
+@driven
 async def test_a_probe_that_fails_keeps_the_page(tmp_path: Path) -> None:
     class Away(Site):
         async def fetch(self, url: str) -> Page | None:

@@ -23,11 +23,13 @@ from dedup.filter.own_name import without_own_name
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Visit
 from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.evidence import LEAST_MATCHING
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
 from dedup.index.lifecycle import State
 from dedup.index.verdict import Near
 from dedup.page.html import Page
+from dedup.page.urls import host
 from dedup.printing import inert
 
 __all__ = ["Probe"]
@@ -83,6 +85,10 @@ class Probe:
             if of is not None:
                 filed = await self._index.find(of.page_id)
                 (state,) = await self._index.states([of.page_id])
+                if (
+                    filed is None or filed.simhash != of.simhash
+                ):  # it has been claimed anew, with other content
+                    of = None
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: no probe may cost a page)
             logger.debug("Kept %s: the page near it can't be fetched again: %s", inert(visit.url), error)
             count(self._stats, "probe/failed")
@@ -137,12 +143,15 @@ class Probe:
         Where noise is known already, one answer tells what a page is without it that was kept before that.
         """
         answers: list[Page] = []
+        filed = await self._index.find(kept.page_id)
+        if filed is None or filed.simhash != kept.simhash:
+            return None
         is_known = self._noise.is_known(kept.url)
         for _ in range(1 if is_known else 2):
             count(self._stats, "probes")
             answer = await self._fetch(kept.url)
             # What it shows by now may be a wall, or another page.
-            if answer is None or answer.reason is not None or not self._is_as_filed(answer, kept):
+            if answer is None or answer.reason is not None or not self._is_as_filed(answer, filed):
                 count(self._stats, "probe/failed")
                 return None
             answers.append(answer)
@@ -152,9 +161,21 @@ class Probe:
         self._remember(digests, kept)
         return self._find(self._digests(kept.url, _read(visit, page), visit.url), visit)
 
-    def _is_as_filed(self, page: Page, kept: _Kept) -> bool:
-        simhash = self._detector.fingerprint_page(page).simhash
-        return simhash is not None and distance(simhash, kept.simhash) <= self._detector.max_distance
+    def _is_as_filed(self, page: Page, filed: Entry) -> bool:
+        """Whether most of what is a page's own is what it was when it was filed: a wall in the same chrome is not."""
+        found, sketcher, hosts = (
+            self._detector.fingerprint_page(page),
+            self._detector.sketcher,
+            self._index.hosts,
+        )
+        if found.simhash is None or distance(found.simhash, filed.simhash) > self._detector.max_distance:
+            return False
+        stored = sketcher.words([filed.sketch])
+        if hosts is None or found.own is None:
+            return bool(sketcher.resemblances(stored, found.sketch)[0] >= self._detector.min_resemblance)
+        shares = hosts.part(found, host(filed.url)).weigh(stored)[0]
+        is_bare = max(shares.new, shares.gone) < LEAST_MATCHING  # nearly all of the page is on others, too
+        return is_bare or shares.contains(LEAST)
 
     def _known(self, visit: Visit, page: Page) -> _Kept | None:
         """The kept page that is known to be equal but for noise."""

@@ -71,10 +71,9 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
     if doubts := list(_doubts(count)):
         yield f"  doubtful  {'; '.join(doubts)}"
     if count("probes"):
-        failed = f", {count('probe/failed'):,} of them in vain" if count("probe/failed") else ""
         yield (
             f"  probed    {count('probed'):,} of these differ only in what changed when a kept page was fetched again: "
-            f"{many(count('probes'), 'request')} told that{failed} (DEDUP_PROBE)"
+            f"{many(count('probes'), 'request')} told that (DEDUP_PROBE)"
         )
     if harvested := count("links/harvested"):
         yield f"  led on    {many(harvested, 'near-duplicate')}; those of their links that promised new content were followed"

@@ -135,6 +135,8 @@ def assert_every_content_is_kept(site: Site, paths: Iterable[str], crawlers: int
     kept = contents(site, paths)
     more = kept - every_content_once(site)
     assert not every_content_once(site) - kept
+    if crawlers > 1:  # each sees by itself what changes on the months of the calendar, and may see it late
+        more.pop("calendar", None)
     assert more.total() <= MORE * crawlers  # each begins to learn by itself
 
 

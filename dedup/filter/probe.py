@@ -52,6 +52,7 @@ class _Kept(NamedTuple):
     page_id: str
     url: str
     simhash: int
+    digest: int  #: of its tokens, noise and all
     carried: int
 
 
@@ -85,9 +86,7 @@ class Probe:
             if of is not None:
                 filed = await self._index.find(of.page_id)
                 (state,) = await self._index.states([of.page_id])
-                if (
-                    filed is None or filed.simhash != of.simhash
-                ):  # it has been claimed anew, with other content
+                if filed is None or filed.digest != of.digest:  # it was claimed anew, with other content
                     of = None
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: no probe may cost a page)
             logger.debug("Kept %s: the page near it can't be fetched again: %s", inert(visit.url), error)
@@ -131,7 +130,7 @@ class Probe:
         if near and evidence and not evidence.other_name and evidence.share >= LEAST:
             is_known, is_met = self._noise.is_known(near.url), self._noise.is_met(near.url)
             if not is_known or (is_met and near.page_id not in self._digested):
-                return _Kept(near.page_id, near.url, near.simhash, visit.carried)
+                return _Kept(near.page_id, near.url, near.simhash, near.digest, visit.carried)
         kind = kind_of(visit.url)
         if self._kinds[kind] >= SECTION and not self._noise.is_tried(visit.url):
             return self._last.get(kind)
@@ -144,7 +143,7 @@ class Probe:
         """
         answers: list[Page] = []
         filed = await self._index.find(kept.page_id)
-        if filed is None or filed.simhash != kept.simhash:
+        if filed is None or filed.digest != kept.digest:
             return None
         is_known = self._noise.is_known(kept.url)
         for _ in range(1 if is_known else 2):
@@ -187,7 +186,7 @@ class Probe:
         """A page is kept: once a page of its kind was fetched again, others are compared with it without noise and name."""
         if fingerprint.simhash is None:
             return
-        kept = _Kept(visit.page_id, visit.url, fingerprint.simhash, visit.carried)
+        kept = _Kept(visit.page_id, visit.url, fingerprint.simhash, fingerprint.digest, visit.carried)
         kind = kind_of(visit.url)
         if len(self._kinds) < MAX_KEPT:
             self._kinds[kind] += 1

@@ -20,6 +20,7 @@ class Near(NamedTuple):
     same_name: bool = False  #: both are called the same
     page_id: str = ""
     simhash: int = 0
+    digest: int = 0  #: of all its tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,7 @@ class Weighing(Generic[K]):
             is_same_name(self._page, other.called),
             original_id(other.page_id),
             other.simhash,
+            other.digest,
         )
 
     def page_id(self, page: K | None) -> str | None:

@@ -299,7 +299,14 @@ def test_two_crawlers_on_one_index_keep_every_content(
             both = [Process(url, tmp_path / f"{number}-{name}", **settings) for name in "ab"]
             a, b = (process.done() for process in both)
         assert_every_content_is_kept(site, a.kept | b.kept, crawlers=2)
-        assert a.count("new") + b.count("new") + a.count("unjudged") == len(a.kept | b.kept)
+        short = a.count("unjudged/short")  # which both meet, and keep
+        others = len(a.kept | b.kept) - a.count("new") - b.count("new") - short
+        again = a.count("fetched_again") + b.count(
+            "fetched_again"
+        )  # what was kept in the end counts as new twice
+        assert (
+            -again <= others <= sum(done.count("unjudged") + done.count("same") - short for done in (a, b))
+        ), "kept in doubt"
         assert a.count("dropped") > 0
         assert b.count("dropped") > 0
         assert len(read(log)) == a.count("dropped") + b.count("dropped")

@@ -15,8 +15,9 @@ from twisted.python.failure import Failure
 from dedup import open_index
 from dedup.filter import doubts
 from dedup.scrapy.compat import close
-from tests.support.crawls import Run, Walker, page
+from tests.support.crawls import Run, Site, Walker, page
 from tests.support.filters import DETECTOR
+from tests.support.waiting import wait_until
 
 #: Near-duplicates, fetched in this order, since the requests of all links are sent at once.
 PAGES = {"/": page("home", "/a", "/b"), "/a": page("story"), "/b": page("story")}
@@ -68,7 +69,12 @@ class AwayForAMoment:
         return item
 
 
-def test_what_was_dropped_for_a_page_whose_item_fails_later_is_fetched_again(crawl: Run) -> None:
+def test_what_was_dropped_for_a_page_whose_item_fails_later_is_fetched_again(crawl: Run, site: Site) -> None:
+    def on_request(path: str) -> None:
+        if path == "/b":  # whichever comes first is kept
+            wait_until(lambda: site.stats.get("dedup/pages", 0) >= 2)
+
+    site.on_request = on_request
     done = crawl(PAGES, CONCURRENT_REQUESTS=8, ITEM_PIPELINES={AwayForAMoment: 1})
     assert [item["path"] for item in done.items] == ["/", "/b"]
     assert done.figures["fetched_again"] == done.figures["dropped"] == 1

@@ -2,7 +2,6 @@
 # make test [TESTS=...] [SYSTEM=no]       runs the test suite; SYSTEM=no installs no system packages for it
 # make chaos [SEED=0] [BUDGET=60]         random crawls with and without the filter, for so many seconds; what is lost is told
 # make check                              checks lint, format, types and the directions of imports
-# make fast                               compiles what is compiled of the filter; needs a C compiler
 # make plugin                             runs the tests of the add-on on the oldest Scrapy and on the newest
 # make companions                         runs the tests of the add-on beside other packages for Scrapy
 # make settings                           writes what stands elsewhere of the settings in dedup/settings.py
@@ -21,12 +20,12 @@ BIN := $(VENV)/bin
 # Whatever the environment says, what many processes import is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: crawl test chaos check settings fast plugin companions bench docs system clean help slow release
+.PHONY: crawl test chaos check settings plugin companions bench docs system clean help slow release
 
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
 
-test: $(VENV)/test $(VENV)/fast system
+test: $(VENV)/test system
 	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 chaos: $(VENV)/test system
@@ -40,9 +39,6 @@ check: $(VENV)/test
 
 settings: $(VENV)/crawl
 	$(BIN)/python -m tests.support.written
-
-fast: $(VENV)/crawl
-	$(BIN)/python -m pip install -q --disable-pip-version-check ./fast
 
 # On the oldest, every dependency is at its floor in pyproject.toml.
 plugin: .venvs/oldest/done .venvs/newest/done
@@ -63,7 +59,7 @@ bench: .venvs/bench/done
 spark: .venvs/spark/done
 	.venvs/spark/bin/python -m pytest -q -m spark -W ignore -p no:cacheprovider tests/test_spark.py
 
-slow: $(VENV)/test $(VENV)/fast system
+slow: $(VENV)/test system
 	$(BIN)/python -m pytest -q -m slow
 
 RELEASE := check test docs plugin companions spark slow
@@ -80,20 +76,16 @@ docs: $(VENV)/docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs docs/_build
 	@echo "docs/_build/index.html: open it in a browser"
 
-# Each stamp is an installation that is up to date with pyproject.toml.
-$(VENV)/crawl: pyproject.toml
+# Each stamp is an installation that is up to date with these.
+BUILT := pyproject.toml setup.py dedup/fast.pyx
+
+$(VENV)/crawl: $(BUILT)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
 	@touch $@
 
 $(VENV)/test: $(VENV)/crawl
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
-	@touch $@
-
-# Without a compiler, the tests do without what is compiled.
-$(VENV)/fast: $(VENV)/crawl $(wildcard fast/*)
-	$(BIN)/python -m pip install -q --disable-pip-version-check ./fast 2>$@.log \
-		|| echo "Not compiled, so the tests of ./fast are skipped: see $@.log"
 	@touch $@
 
 $(VENV)/docs: $(VENV)/crawl
@@ -117,11 +109,9 @@ $(VENV)/docs: $(VENV)/crawl
 		scrapy-redis scrapy-poet spidermon duplicate-url-discarder scrapyd scrapyrt
 	@touch $@
 
-# Without a compiler, we are measured without what is compiled.
 .venvs/bench/done: pyproject.toml
 	$(PYTHON) -m venv --clear .venvs/bench
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
-	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check ./fast || true
 	@touch $@
 
 .venvs/older/done: pyproject.toml

@@ -1,7 +1,8 @@
-"""What is compiled, where the package shingleback-fast is installed; nothing but time depends on it."""
+"""The part of the filter that is compiled where the package was built with a C compiler; it only saves time."""
 
 import logging
 import sys
+from importlib import import_module
 from types import ModuleType
 
 __all__ = ["fast"]
@@ -14,17 +15,20 @@ VERSION = 6
 
 def _load() -> ModuleType | None:
     try:
-        import shingleback_fast
+        fast = import_module("dedup.fast")
     except ImportError:
         return None
-    if shingleback_fast.VERSION != VERSION:
+    except ValueError as error:  # it was built against another lxml
+        logger.warning("The compiled part of shingleback is not used (%s): install the package anew", error)
+        return None
+    if fast.VERSION != VERSION:
         logger.warning(
-            "The package shingleback-fast that is installed is not used, since it was built for another version of "
-            "shingleback: build it anew with 'make fast'"
+            "The compiled part of shingleback is not used, since it was built from older sources: "
+            "install the package anew, as with 'pip install -e .'"
         )
         return None
     # Its hashes are read as octets are laid out on nearly all machines.
-    return shingleback_fast if sys.byteorder == "little" else None
+    return fast if sys.byteorder == "little" else None
 
 
 #: The module, or None.

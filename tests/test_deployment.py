@@ -145,7 +145,7 @@ def test_two_containers_with_what_the_image_has_crawl_a_site_to_its_end(tmp_path
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", env], check=True)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
     wheels = tmp_path / "wheels"
-    subprocess.run([*pip, "wheel", "--no-deps", "-w", wheels, context, context / "fast"], check=True)
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", wheels, context], check=True)
     subprocess.run(
         [*pip, "--python", env / "bin/python", "install", "--no-deps", *wheels.iterdir()], check=True
     )
@@ -156,7 +156,7 @@ def test_two_containers_with_what_the_image_has_crawl_a_site_to_its_end(tmp_path
     script = (env / "bin/scrapy").read_text().splitlines(keepends=True)
     (env / "bin/scrapy").write_text(f"#!{env}/bin/python\n" + "".join(script[1:]))
     found = subprocess.run(
-        [env / "bin/python", "-c", "import dedup, shingleback_fast as fast; print(dedup.__file__, fast.__file__)"],
+        [env / "bin/python", "-c", "import dedup, dedup.fast as fast; print(dedup.__file__, fast.__file__)"],
         cwd=image, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert all(path.startswith(str(env)) for path in found.stdout.split())

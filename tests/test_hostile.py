@@ -128,7 +128,7 @@ LONG = {
 JUDGE = """
 import json, os, resource, sys, time
 if sys.argv[1:]:
-    sys.modules["shingleback_fast"] = None
+    sys.modules["dedup.fast"] = None
 from dedup import Detector
 detector = Detector()
 for line in sys.stdin:

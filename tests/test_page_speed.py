@@ -39,7 +39,7 @@ def test_a_fingerprint_costs_no_more_than_this_many_parses_of_its_page(
     monkeypatch: pytest.MonkeyPatch, is_compiled: bool, bound: float, sign: str
 ) -> None:
     if is_compiled:
-        pytest.importorskip("shingleback_fast")
+        pytest.importorskip("dedup.fast")
     else:
         monkeypatch.setattr(walk, "fast", None)
         monkeypatch.setattr(numbers, "fast", None)
@@ -65,7 +65,7 @@ def test_a_page_eight_times_as_long_takes_no_more_than_eight_times_as_long_or_so
     monkeypatch: pytest.MonkeyPatch, is_compiled: bool, word: str
 ) -> None:
     if is_compiled:
-        pytest.importorskip("shingleback_fast")
+        pytest.importorskip("dedup.fast")
     else:
         monkeypatch.setattr(walk, "fast", None)
     short, long = (pages.parse("<p>" + word * count) for count in (4_000, 32_000))

@@ -173,8 +173,8 @@ def test_nothing_lies_about() -> None:
     if listed.returncode:
         pytest.skip("this is no checkout")
     assert {Path(name).parts[0] for name in listed.stdout.splitlines()} == {
-        *(".ci", ".gitignore", "Makefile", "pyproject.toml", "scrapy.cfg"),
+        *(".ci", ".gitignore", "Makefile", "pyproject.toml", "setup.py", "scrapy.cfg"),
         *("Dockerfile", ".dockerignore", "docker-compose.yml", "kubernetes.yaml"),
         *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "docs"),
-        *("dedup", "crawler", "fast", "tests", "benchmarks"),
+        *("dedup", "crawler", "tests", "benchmarks"),
     }

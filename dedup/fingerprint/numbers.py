@@ -1,6 +1,6 @@
 """Tokens -> the numbers of a fingerprint: its simhash, and its shingles.
 
-They are made in numpy, or, for the features of a crawl, by what is compiled, if that is installed.
+They are made in numpy; for the features of a crawl by the compiled part, where there is one.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Tree -> words and URLs: the walk over the nodes of a page.
 
 There are two walks, which find the same: one in Python, and a compiled one, which is used where the package
-shingleback-fast is installed.
+was built with a C compiler.
 """
 
 from collections.abc import Sequence

@@ -15,6 +15,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.spider import DefaultSpider
 from twisted.python.failure import Failure
 
+from dedup.compiled import fast
 from dedup.droplog.log import DropLog
 from dedup.errors import DedupError, IndexInUseError, SettingsError
 from dedup.filter import Filter
@@ -116,8 +117,9 @@ class NearDuplicateMiddleware(Component):
             with suppress(Exception):
                 await index.close()
             raise
-        facts = options.filter.action, log.path or "none", index.where, f"{filed:,}", index.describe()
-        self._logger.info("Near-duplicate filter: action %s, log %s, index %s with %s pages, %s", *facts)
+        how = "compiled" if fast else "in Python"
+        facts = options.filter.action, log.path or "none", index.where, f"{filed:,}", index.describe(), how
+        self._logger.info("Near-duplicate filter: action %s, log %s, index %s with %s pages, %s, %s", *facts)
         crawl = Engine(self.crawler, index.detector, options.crawl.types)
         return Filter(index, log, stats=self.crawler.stats, crawl=crawl, **vars(options.filter))
 

@@ -422,6 +422,7 @@ def test_each_script_names_the_rows_that_it_carries_out() -> None:
 
     closing = {row.name for row in ROWS if row.event in {Event.FINISH, Event.STOP} and row.before.is_pending}
     assert carried == {
+        "look": {"claim absent"},
         "file": of(Event.CLAIM, Event.CHANGE),
         "confirm": of(Event.CONFIRM),
         "release": of(Event.RELEASE, Event.ANNUL) | closing,

@@ -1,6 +1,7 @@
 """How a page is claimed where pages have numbers: look, weigh, file.  Whatever the store, it is said here.
 
 * The store **looks** which pages are near, equal, or of an equal main view.  It does so in its own way, without a lock.
+  If there are none, it may file the page at once.
 * They are **weighed**, nearest first, by a rule that knows no store (see `dedup.index.weighing`).
 * The store **files** the page, in one step and without knowing the rule: if pages like it were filed since the look,
   it gives their numbers back; else the first page of the order that casts a shadow is duplicated; else the page is filed.
@@ -44,6 +45,7 @@ class Candidates(NamedTuple):
     near: Iterable[tuple[int, Sequence[int]]] = ()  #: distances, ascending, and the pages at that distance
     is_crowded: bool = False  #: whether there are more
     done: Mapping[int, bool | None] = {}  #: whether some of them are done; None: it casts no shadow
+    is_filed: bool = False  #: whether the page was filed at once, since nothing is like it
 
 
 class Answer(NamedTuple, Generic[K]):
@@ -66,7 +68,7 @@ class Store(Protocol):
     hosts: Hosts | None
 
     async def look(self, entry: Entry) -> Candidates:
-        """What is like a page.  Changes nothing."""
+        """What is like a page.  A store may file the page in the same step if nothing is; it changes nothing else."""
 
     async def read(self, numbers: Collection[int]) -> dict[int, Entry]:
         """The pages with these numbers, in their order, without those that were taken out."""
@@ -84,6 +86,8 @@ class Store(Protocol):
 async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
     """Judges a page and files it if it is new."""
     looked = await store.look(entry)
+    if looked.is_filed:
+        return Verdict.new(crowded=looked.is_crowded)
     weighing = Weighing[int](store.detector, None if page.own is None else store.hosts, entry, page)
     if looked.equal:
         weighing.see_equal(await store.read(looked.equal))

@@ -1,7 +1,7 @@
 """The shared index, in Redis or Valkey >= 6.2: one Lua script per verb.
 
-A claim takes a script that looks, and unless the page is equal to one that is kept, one that files; neither knows the rule
-of the verdict.  What lies between, the crawler weighs (see `dedup.index.claiming`).
+A claim takes a script that looks, which also files a page that nothing is like; and unless the page is equal to one that is kept,
+one that files.  Neither knows the rule of the verdict: what lies between, the crawler weighs (see `dedup.index.claiming`).
 
 The keys are described in `dedup.index.redis.keys`.  Redis needs maxmemory-policy noeviction, else it
 drops parts of the tables without a word; it should have appendonly on, else a crash loses the index.
@@ -79,8 +79,7 @@ class RedisIndex(SharedIndex):
         arguments = [
             self.detector.radius,
             self._keys.pages,
-            entry.page_id.encode(),
-            entry.simhash.to_bytes(8, "big"),
+            pack(entry),
             b"".join(place.key for place in places),
             self._buckets.flipped,
             self._buckets.bucket_bits,
@@ -111,6 +110,10 @@ class RedisIndex(SharedIndex):
             case _:
                 raise self._session.no_answer()
         match near:
+            case [b"filed", int(number)]:
+                self._note(entry.page_id, number)
+                self._pages.put(number, entry)
+                return looked._replace(is_filed=True)
             case [b"copy", bytes(record)]:
                 self._pages.hold(numbers[-1], record)
                 return looked

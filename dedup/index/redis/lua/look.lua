@@ -1,15 +1,17 @@
 -- look(KEYS = {..., bucket of the page id, buckets of the tables of digests, of main views, of rare shingles, and of all
 --              others},
---      ARGV = {..., radius, prefix of pages, page id, simhash, keys, in how many tables pages are read from buckets that
---              differ in one bit, too, how many bits name a bucket})
+--      ARGV = {..., radius, prefix of pages, record, keys, in how many tables pages are read from buckets that differ in
+--              one bit, too, how many bits name a bucket})
 --   -> last number given out, state of the page id, 1 if there are more than are listed or else 0, numbers (4 bytes each)
---      of the pages of that digest, a mark for each, numbers of the pages of that main view,
---      and of those that share a rare shingle, then pages near: number (4), distance (1), the nearest first; of those, if they are few, a mark for each, and the
---      records | 'copy', record of a page of that very content that casts a shadow; the first list ends with it
---      | 'many', names of the buckets to be read, a line each, their bytes, 4 bytes each: there are too many to look
---      among them here
+--      of the pages of that digest, a mark for each, numbers of the pages of that main view, and of those that share a
+--      rare shingle; then
+--        pages near: number (4), distance (1), the nearest first; of those, if they are few, a mark for each, and the records
+--        | 'filed', number of the page: nothing is like it
+--        | 'copy', record of a page of that very content that casts a shadow; the first list ends with it
+--        | 'many', names of the buckets to be read, a line each, their bytes, 4 bytes each: there are too many to look
+--          among them here
 -- A mark says what a page is: 'd' done, 'p' pending, '-' it casts no shadow.
--- Looks what is like a page, and changes nothing.
+-- Looks what is like a page.  If nothing is, files it; else changes nothing.  All reads come before any write.
 --
 -- The schema: a page is an entry in one bucket of each table (see tables.lua).  By multi-index hashing (Norouzi,
 -- Punjani, Fleet 2012), two simhashes within k bits have one of m blocks in which they differ in no bit, or one.  It
@@ -17,18 +19,20 @@
 -- block were found, each of them would differ in two bits or more and every other block in one: more than k in all.  So
 -- the fullest buckets are read alone.  Up to MAX_HERE entries are looked through here.
 -- What comes first in KEYS, ARGV and the answer: see known.lua.
-local radius, pages, own_id, own_simhash, keys = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], ARGV[9]
-local flipped, bucket_bits = tonumber(ARGV[10]), tonumber(ARGV[11])
+local radius, pages, record, keys = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8]
+local flipped, bucket_bits = tonumber(ARGV[9]), tonumber(ARGV[10])
 local FIRST_TABLE, FIRST_NEAR = 6, 8 + RARE
 local TOLD = 4 -- so few pages that are near are told with their records: most duplicates are near one or two
 local crowded = 0
 
-local filed = number_with_id(redis.call('GET', KEYS[5]), key_at(keys, 0), pages, own_id)
+local held = {[5] = redis.call('GET', KEYS[5]) or ''} -- what is in buckets that were read as a whole
+local filed = number_with_id(held[5], key_at(keys, 0), pages, id_of(record))
 local own = filed and state_of(filed, pages .. filed) or 'absent'
 
 local function equal_in(at, most) -- the numbers of pages with an equal key
   local entries = redis.call('GETRANGE', KEYS[at], 0, MAX_EXACT * ENTRY - 1)
   if #entries == MAX_EXACT * ENTRY then crowded = 1 end
+  held[at] = entries
   return numbers_of(entries, key_at(keys, at - 5), most)
 end
 
@@ -46,7 +50,7 @@ for i = 1, #equal do
   marks = marks .. mark_of(equal[i])
   if own == 'absent' and marks:sub(-1) ~= '-' then
     local stored = redis.call('GET', pages .. equal[i])
-    if stored:sub(SIMHASH_AT, SIMHASH_END) == own_simhash then
+    if stored:sub(SIMHASH_AT, SIMHASH_END) == record:sub(SIMHASH_AT, SIMHASH_END) then
       return answer(last, own, crowded, packed({unpack(equal, 1, i)}), marks, '', '', 'copy', stored)
     end
   end
@@ -175,6 +179,10 @@ else
     return answer(last, own, crowded, packed(equal), marks, packed(views), rare, 'many', table.concat(names, '\n'), sizes)
   end
   meet_near(entries, mine)
+  for i = 1, #mine do held[mine[i].at] = entries[i] or '' end
+end
+if not filed and #equal == 0 and #views == 0 and rare == '' and #met == 0 then -- row claim absent
+  return answer(last, 'absent', crowded, '', '', '', '', 'filed', file_page(pages, record, keys, held))
 end
 if radius == 0 or not in_order then
   table.sort(met, function(a, b)

@@ -52,6 +52,17 @@ local function put_in(bucket, key, number, entries, anew)
   end
 end
 
+-- A page of which all entries in KEYS[5 ...] are new gets the next number.  `held` has what is in those buckets that were read.
+local function file_page(pages, record, keys, held)
+  check_room()
+  last = redis.call('INCR', sequence)
+  local anew = {pages .. last, record}
+  for i = 5, #KEYS do put_in(KEYS[i], key_at(keys, i - 5), last, held[i], anew) end
+  redis.call('MSET', unpack(anew))
+  redis.call('HSET', pending, last, run)
+  return last
+end
+
 local function take_out(bucket, number)
   local entries, octets, at = redis.call('GET', bucket) or '', struct.pack('<I4', number), 0
   repeat

@@ -46,6 +46,7 @@ from dedup.errors import (
 
 if TYPE_CHECKING:
     from dedup.batch.columns import duplicated, originals
+    from dedup.batch.explanation import Explanation, explain
     from dedup.batch.pages import Pages, unique
     from dedup.batch.pages import open as open
     from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
@@ -55,6 +56,7 @@ __all__ = [
     "Comparison",
     "DedupError",
     "Detector",
+    "Explanation",
     "Features",
     "Fingerprint",
     "Index",
@@ -65,6 +67,7 @@ __all__ = [
     "SettingsError",
     "Verdict",
     "duplicated",
+    "explain",
     "open_index",
     "originals",
     "unique",
@@ -74,6 +77,7 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("Comparison", "Detector", "Features", "Fingerprint"), "dedup.fingerprint.detector"),
     **dict.fromkeys(("Index", "Verdict", "open_index"), "dedup.index"),
+    **dict.fromkeys(("Explanation", "explain"), "dedup.batch.explanation"),
     **dict.fromkeys(("Pages", "open", "unique"), "dedup.batch.pages"),
     **dict.fromkeys(("duplicated", "originals"), "dedup.batch.columns"),
 }

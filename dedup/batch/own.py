@@ -1,24 +1,22 @@
-"""What `scrapy compare` says of the pages' own content: what they are called, and what is chrome.
+"""What is said of two pages' own content: what they are called, and what is chrome.
 
 What many pages of a host share is known to the index of a crawl.  Without one, all that is outside marked chrome is
 taken for the page's own.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.fingerprint.evidence import LEAST_MATCHING, Evidence, Part, is_other_name, is_same_name
-from dedup.index import Index
 from dedup.index.hosts import Hosts
 from dedup.page.html import Page
 from dedup.page.siblings import are_siblings
 from dedup.page.urls import host
 from dedup.printing import many, printable
-from dedup.scrapy.commands.index.access import surveyed
 
-__all__ = ["Tables", "ask", "describe", "describe_own", "evidence", "objection"]
+__all__ = ["Tables", "describe", "describe_own", "evidence", "objection"]
 
 #: How many characters of a heading, a name or a place are shown.
 SHOWN = 80
@@ -46,17 +44,6 @@ class Tables(NamedTuple):
         return (
             f"{self.where} knows {many(pages, 'kept page')} of {printable(name) or 'the host without a name'}"
         )
-
-
-async def ask(index: Index, urls: Collection[str]) -> Tables:
-    """Reads what an index knows of the hosts of some pages, and closes it.  Raises `DedupError`s only."""
-    names = set(map(host, urls))
-    hosts = Hosts(index.detector.sketcher, index.settings)
-    async with surveyed(index) as survey:
-        async for found in survey.hosts():
-            if found.table and found.name in names:
-                hosts.merge({found.name: found.table})
-    return Tables(hosts, index.where)
 
 
 def describe(name: str, page: Page) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,7 @@ class Asked(NamedTuple):
     when: float  #: by time.monotonic
     host: str
     path: str
+    by: str  #: the number of the worker
 
 
 class Hosts:
@@ -89,7 +90,7 @@ def serve(site: Hosts) -> Iterator[Hosts]:
 
         def do_GET(self) -> None:
             host = self.headers["Host"].partition(":")[0]
-            site.asked.append(Asked(time.monotonic(), host, self.path))
+            site.asked.append(Asked(time.monotonic(), host, self.path, self.headers["User-Agent"]))
             time.sleep(site._wait)
             page = site.page(host, self.path)
             body = (page or "").encode()
@@ -132,6 +133,7 @@ class Files:
         self.log.touch()
         starts = ",".join(settings.pop("starts", site.starts))  # type: ignore[arg-type]
         values: dict[str, object] = {
+            "USER_AGENT": number,
             "DOWNLOAD_DELAY": 0,
             "ROBOTSTXT_OBEY": False,
             "CONCURRENT_REQUESTS_PER_DOMAIN": 4,

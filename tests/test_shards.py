@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 from scrapy import FormRequest, Request, Spider
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.settings import Settings
@@ -24,8 +25,9 @@ from twisted.python.failure import Failure
 from dedup import SettingsError
 from dedup.errors import IndexInUseError
 from dedup.frontier.handover import Beat, Handover
-from dedup.frontier.partition import Shard
+from dedup.frontier.partition import Shard, owner
 from dedup.scrapy.settings import shard_options, unheard_shard
+from dedup.scrapy.visits import OWN
 from dedup.scrapy.workers.callbacks import callbacks
 from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.packing import Packing
@@ -427,6 +429,19 @@ def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest
     asyncio.run(shards._beat())
     assert scheduled == ["0", "2", "3"]
     assert "<GET http://a.org/1> was handed over, and can't be scheduled" in caplog.text
+
+
+def test_what_the_filter_itself_would_ask_of_a_host_of_another_worker_is_not_sent() -> None:
+    crawler = get_crawler(Spider)
+    crawler.spider = Spider("walker")
+    shards = ShardMiddleware(crawler, Shard(0, 2), "redis://127.0.0.1:1/0", "n")
+    shards._handover.held = {owner("a.org", 2): 0}
+    assert owner("a.org", 2) != owner("b.org", 2)
+    probe = Request("http://b.org/1", meta={OWN: True})
+    shards.process_request(probe.replace(url="http://a.org/1"))
+    shards.process_request(probe.replace(meta={}))  # such as a link that can't be handed over
+    with pytest.raises(IgnoreRequest, match="another worker"):
+        shards.process_request(probe)
 
 
 class Following(CrawlSpider):

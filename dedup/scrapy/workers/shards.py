@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 
 from dedup.errors import DedupError, IndexInUseError, IndexUnavailableError, ShardTakenError
 from dedup.filter import Filter
@@ -26,6 +26,7 @@ from dedup.scrapy.middleware import is_tried_out
 from dedup.scrapy.settings import shard_options, spelled
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
 from dedup.scrapy.slot import is_closing
+from dedup.scrapy.visits import OWN
 from dedup.scrapy.workers.gate import Gate
 from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.outbox import Outbox
@@ -107,6 +108,11 @@ class ShardMiddleware:
             return True
         self._idled = False
         return enqueue(request)
+
+    def process_request(self, request: Request) -> None:
+        """Refuses what the filter itself would ask of a host of another shard, for a probe or an audit."""
+        if OWN in request.meta and not self._outbox.is_of(request, self._handover.held):
+            raise IgnoreRequest(f"{request} is of a host that another worker asks")
 
     def start(self, request: Request) -> bool:
         """Puts a request with which the crawl begins into the log of its shard, our own or not: once for all workers."""

@@ -111,7 +111,7 @@ def main() -> None:
             gc.collect()
             detector = Detector()
             rounds["crawl"].append(take(pages, detector))
-            detector._recent._known.clear()
+            detector._recent.clear()
             rounds["warm"].append(take(pages, detector))
         for way, taken in rounds.items():
             spent = {

@@ -12,6 +12,7 @@ import logging
 import re
 
 from dedup.filter.stats import Stats, count
+from dedup.latest import Latest
 from dedup.page.ids import strip_ids, strip_session
 from dedup.page.urls import ORIGIN, host
 from dedup.printing import inert
@@ -36,8 +37,9 @@ class Alarm:
         """``limit``: near-duplicates of how many names a page may have on a host; 0 allows any number."""
         self._limit = limit
         self._stats = stats
-        self._absorbed: dict[tuple[str, str], tuple[set[str], set[str]]] = {}  # names and paths
-        self._queries: dict[str, set[str]] = {}  # of the path of a kept page
+        # By kept page and host: names and paths.
+        self._absorbed = Latest[tuple[str, str], tuple[set[str], set[str]]](MAX_COUNTED)
+        self._queries = Latest[str, set[str]](MAX_COUNTED)  # of the path of a kept page
 
     def rings(self, url: str, of: str, asked: str = "") -> bool:
         """Whether a near-duplicate is one too many; ``asked`` is the URL that was redirected to it, if one was.
@@ -52,10 +54,7 @@ class Alarm:
         key, path = (of, host(url)), _path(url)
         if path == _path(of):
             self._add_query(of, url)
-        absorbed = self._absorbed.pop(key) if key in self._absorbed else (set(), set())
-        names, paths = self._absorbed[key] = absorbed  # now it is the last
-        if len(self._absorbed) > MAX_COUNTED:
-            del self._absorbed[next(iter(self._absorbed))]
+        names, paths = self._absorbed[key] = self._absorbed.get(key) or (set(), set())
         if self._is_wall(names, paths):
             return True
         paths.add(path)
@@ -74,9 +73,7 @@ class Alarm:
         return True
 
     def _add_query(self, of: str, url: str) -> None:
-        queries = self._queries[of] = self._queries.pop(of, set())  # now it is the last
-        if len(self._queries) > MAX_COUNTED:
-            del self._queries[next(iter(self._queries))]
+        queries = self._queries[of] = self._queries.get(of, set())
         if len(queries) > PATHS * self._limit:  # it was told
             return
         queries.add(_query(url))

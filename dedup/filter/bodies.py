@@ -6,7 +6,6 @@ more, are resolved against the whole address: a page that may have one is read a
 """
 
 import re
-from collections import OrderedDict
 from dataclasses import dataclass
 from secrets import randbits
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 from xxhash import xxh3_128
 
 from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.latest import Latest
 from dedup.page.heading import address_words, place, shared
 from dedup.page.html import Page
 from dedup.page.urls import folder, usable_base
@@ -58,7 +58,7 @@ class Bodies:
     def __init__(self, detector: Detector) -> None:
         self._detector = detector
         self._seed = randbits(64)  # so that nobody can make two bodies that look the same
-        self._known: OrderedDict[int, Content] = OrderedDict()
+        self._known = Latest[int, Content](REMEMBERED)
 
     def key(self, body: Body, url: str) -> int | None:
         """What tells a body, and the folder of its address, from all others; None if it is not to be remembered."""
@@ -91,9 +91,6 @@ class Bodies:
             return None
         known = Content(url, page._replace(tokens=[], chrome=()), fingerprint)
         self._known[key] = known
-        self._known.move_to_end(key)
-        if len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
         return known
 
 

@@ -6,8 +6,8 @@ is decided by it: templates often name a wrong page.
 """
 
 import hashlib
-from collections import OrderedDict
 
+from dedup.latest import Latest
 from dedup.page.ids import strip_session
 from dedup.page.urls import strip_user
 
@@ -21,14 +21,12 @@ class Canonicals:
     """The canonical URLs of the pages of a crawl."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[bytes, bytes] = OrderedDict()
+        self._kept = Latest[bytes, bytes](MAX_KEPT)
 
     def keep(self, url: str, canonical: str) -> None:
         """Takes note of a page that is kept."""
         if canonical and (named := _key(canonical)) != (of := _key(url)):
             self._kept[of] = named
-            if len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)
 
     def agrees(self, url: str, canonical: str, of: str) -> bool | None:
         """Whether a near-duplicate's canonical URL is that of the kept page; False if it is its own.

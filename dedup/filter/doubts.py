@@ -23,6 +23,7 @@ from dedup.filter.stats import Stats, count
 from dedup.fingerprint.simhash import distance
 from dedup.index import Index, Verdict
 from dedup.index.batching import end
+from dedup.latest import Latest
 from dedup.printing import inert
 
 __all__ = ["Drop", "Watch", "count_doubtful"]
@@ -76,12 +77,14 @@ class Watch:
             str, str
         ] = {}  # of those that are done: their runs, which are to give a sign of life
         self._silent: set[str] = set()  # runs that gave none for too long
-        self._since: dict[str, float] = {}  # when that page was first waited for
+        self._since = Latest[str, float](MAX_DOUBTS)  # when that page was first waited for
         self._certain: dict[str, list[Drop]] = {}  # likewise, where nothing is waited for
         self._certain_count = 0
         self._again: Counter[str] = Counter()  # how often page ids were fetched again
-        self._processed: dict[str, None] = {}  # page ids that `settle` has told of last
-        self._shown: dict[str, int] = {}  # simhashes that pages had when they were met again, by page id
+        self._processed = Latest[str, None](MAX_DOUBTS)  # page ids that `settle` has told of last
+        self._shown = Latest[str, int](
+            MAX_DOUBTS
+        )  # simhashes that pages had when they were met again, by page id
         self._task: asyncio.Task[None] | None = None
         self._annulling: asyncio.Task[None] | None = None
 
@@ -107,8 +110,6 @@ class Watch:
         self._waiting.setdefault(of_id, []).append(drop)
         self._count += 1
         self._since.setdefault(of_id, time.monotonic())
-        if len(self._since) > MAX_DOUBTS:
-            del self._since[next(iter(self._since))]
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look())
 
@@ -165,8 +166,6 @@ class Watch:
         self._processed.pop(of_id, None)
         if processed and not elsewhere:
             self._processed[of_id] = None
-            if len(self._processed) > MAX_DOUBTS:
-                del self._processed[next(iter(self._processed))]
         if processed and drops:
             self._add_certain(of_id, drops)
         elif drops:
@@ -188,10 +187,7 @@ class Watch:
 
     def met_again(self, page_id: str, simhash: int) -> None:
         """A page that this crawl has kept was kept once more, whatever it shows now."""
-        self._shown.pop(page_id, None)
         self._shown[page_id] = simhash
-        if len(self._shown) > MAX_DOUBTS:
-            del self._shown[next(iter(self._shown))]
 
     def is_outdated(self, of_id: str, of_simhash: int, max_distance: int) -> bool:
         """Whether a kept page shows something else by now than what it is filed with."""

@@ -13,13 +13,13 @@ True
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from dedup.latest import Latest
 from dedup.page.ids import strip_session
 
 __all__ = ["MAX_KNOWN", "Noise", "kind_of"]
@@ -86,7 +86,7 @@ class Noise:
     """The noise of a crawl's pages, by their kinds."""
 
     def __init__(self) -> None:
-        self._kinds: OrderedDict[str, _Kind] = OrderedDict()
+        self._kinds = Latest[str, _Kind](MAX_KINDS)
 
     def is_known(self, url: str) -> bool:
         """Whether enough pages of this kind were fetched again."""
@@ -112,10 +112,7 @@ class Noise:
         if found is None:
             return False
         name = kind_of(url)
-        kind = self._kinds.setdefault(name, _Kind())
-        self._kinds.move_to_end(name)
-        if len(self._kinds) > MAX_KINDS:
-            self._kinds.popitem(last=False)
+        kind = self._kinds[name] = self._kinds.get(name) or _Kind()
         kind.probed += 1
         if len(found) + sum(map(len, kind.places.values())) > MAX_PLACES:
             return False

@@ -9,6 +9,7 @@ import logging
 from collections import Counter
 
 from dedup.filter.stats import Stats, count
+from dedup.latest import Latest
 from dedup.page.urls import host, strip_user
 from dedup.printing import inert, many
 
@@ -32,7 +33,9 @@ class Pairs:
         self._pages: Counter[str] = Counter()  # judged, by host
         self._drops: Counter[tuple[str, str]] = Counter()  # by the hosts of the copy and of the kept page
         self._told: set[tuple[str, str]] = set()
-        self._links: dict[str, list[int]] = {}  # of a page: how many led to a page, and how many to nothing
+        self._links = Latest[str, list[int]](
+            MAX_COUNTED
+        )  # of a page: how many led to a page, and how many to nothing
         self._copied: dict[str, str] = {}  # page ids of kept pages that have copies on other hosts, by URL
 
     def visit(self, url: str) -> None:
@@ -45,10 +48,7 @@ class Pairs:
         if not found_on:
             return None
         url = _plain(found_on)
-        counts = self._links.pop(url, None) or [0, 0]
-        self._links[url] = counts  # now it is the last
-        if len(self._links) > MAX_COUNTED:
-            del self._links[next(iter(self._links))]
+        counts = self._links[url] = self._links.get(url) or [0, 0]
         counts[0 if leads_to_page else 1] += 1
         return self._copied.pop(url, None) if self._fails(url) else None
 

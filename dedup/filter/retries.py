@@ -4,6 +4,7 @@ A callback may give up at last.  What it got then is the same as before, and is 
 """
 
 from dedup.fingerprint.simhash import distance
+from dedup.latest import Latest
 
 __all__ = ["Retries"]
 
@@ -17,15 +18,13 @@ class Retries:
     def __init__(self, max_distance: int) -> None:
         """Simhashes of what is the same differ in at most ``max_distance`` bits."""
         self._max_distance = max_distance
-        self._shown: dict[str, int] = {}  # simhash by page id
+        self._shown = Latest[str, int](MAX_ASKED)  # simhash by page id
 
     def add(self, page_id: str, simhash: int | None) -> None:
         """A page was asked for again."""
         self._shown.pop(page_id, None)
         if simhash is not None:
             self._shown[page_id] = simhash
-        if len(self._shown) > MAX_ASKED:
-            del self._shown[next(iter(self._shown))]
 
     def shows(self, page_id: str, simhash: int | None) -> bool:
         """True if the page has not changed since its callback asked for it again.  If it has changed, forgets that it was asked for."""

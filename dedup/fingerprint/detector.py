@@ -24,10 +24,10 @@ from dedup.fingerprint.fingerprint import Called, Comparison, Fingerprint, Own
 from dedup.fingerprint.methods import METHODS, Method
 from dedup.fingerprint.numbers import Maker
 from dedup.fingerprint.plans import Plan
-from dedup.fingerprint.recent import Recent
 from dedup.fingerprint.shingles import Hashes, hash_tokens
 from dedup.fingerprint.simhash import distance
 from dedup.fingerprint.sketch import Sketcher
+from dedup.latest import Latest
 from dedup.page.charset import decode
 from dedup.page.html import Page, parse
 from dedup.page.ignore import Ignore
@@ -41,6 +41,8 @@ __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 SCHEME = 5
 #: Words outside marked chrome that make a main view of a page.
 LEAST_VIEW = 8
+#: Fingerprints that a detector remembers, in about 4 kB each: pages that are served again and again cost no work.
+REMEMBERED = 4096
 #: Made-up features of a page that is no text.
 BODY_TOKENS = 256
 
@@ -112,8 +114,12 @@ class Detector(DetectorSettings):
         return keys if self.hash_key else keys | {"tokens": 0}
 
     @cached_property
-    def _recent(self) -> Recent:
-        return Recent()
+    def _recent(self) -> Latest[tuple[int, int], Fingerprint]:
+        """Fingerprints that were made last, by a digest of the tokens and a hash of what is chrome.
+
+        They are what changes in a detector that is frozen: how long an answer takes, never the answer.
+        """
+        return Latest(REMEMBERED)
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -186,7 +192,7 @@ class Detector(DetectorSettings):
             found = replace(found, links=page.links, called=called, said=said)
         else:
             found = self._compute(page, digest, called, said)
-        self._recent.add(key, found)
+        self._recent[key] = found
         return found
 
     def elsewhere(self, found: Fingerprint, page: Page) -> Fingerprint:

@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dedup.latest import Latest
 from dedup.links.address import Address, address, digest
 from dedup.links.parking import Link, Lot, Parking
 from dedup.links.rates import logit
@@ -62,7 +63,7 @@ class _Note:
 class Links:
     """The links of one crawl.  For each that leaves the queue: `doubt`, then `park` or `note`; then `learn`.
 
-    Memory is bounded: about 80 MB where everything is at its limit, links that wait not counted.
+    Memory is bounded: about 90 MB where everything is at its limit, links that wait not counted.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -70,8 +71,8 @@ class Links:
         self.settings = LinkSettings(**settings)
         self.yields = Yields()
         self.parking = Parking(self.settings.explore)
-        self._notes: dict[int, _Note] = {}
-        self._hubs: dict[int, _Note] = {}
+        self._notes = Latest[int, _Note](MAX_NOTES)
+        self._hubs = Latest[int, _Note](MAX_HUBS)
         self._has_found = True  # new content, since nothing else was left
         self._samples: dict[int, Lot] = {}  # links that are downloaded whatever their rate
 
@@ -158,8 +159,7 @@ class Links:
             for key in names_of_parameter(parts, name)
         ]
         key = digest(link.url)
-        note = _Note(groups, parameters, parts.tails[tail - 1] if tail else None, link.found_on)
-        _remember(self._notes, key, note, MAX_NOTES)
+        self._notes[key] = _Note(groups, parameters, parts.tails[tail - 1] if tail else None, link.found_on)
         self.yields.met.add((*parts.others.values(), parts.whole))
         self.yields.met.add(parts.tails)
 
@@ -181,7 +181,7 @@ class Links:
         if note.tail is not None:
             self.yields.met.learn(note.tail, 1, float(new))
         if not new:
-            _remember(self._hubs, key, note, MAX_HUBS)
+            self._hubs[key] = note
             return []
         self._has_found = True
         if lot is not None:
@@ -246,9 +246,3 @@ class Links:
         taken = self.parking.sample(most)
         self._samples |= {digest(link.url): lot for link, lot in taken}
         return [link for link, _ in taken]
-
-
-def _remember(notes: dict[int, _Note], key: int, note: _Note, most: int) -> None:
-    notes[key] = note
-    if len(notes) > most:
-        del notes[next(iter(notes))]

@@ -1,8 +1,10 @@
 """Rates of new content, by group: how many pages of it were judged, and how many of them were new."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from dedup.latest import Latest
 
 __all__ = ["Count", "Rates", "logit", "sigmoid"]
 
@@ -39,47 +41,28 @@ class Count:
         self.new = min(self.new + share, self.judged)
 
 
-class Rates:
+class Rates(Latest[str, Count]):
     """Counts by the names of groups."""
 
     def __init__(self, most: int = MAX_GROUPS) -> None:
-        self._counts: dict[str, Count] = {}  # the least recently used one first
-        self._most = most
-
-    def __len__(self) -> int:
-        return len(self._counts)
-
-    def items(self) -> Iterator[tuple[str, Count]]:
-        """The names and their counts."""
-        return iter(self._counts.items())
-
-    def get(self, name: str) -> Count | None:
-        """What is known of a group."""
-        return self._counts.get(name)
-
-    def put(self, name: str, count: Count) -> None:
-        """Takes what an earlier part of the crawl has counted."""
-        self._counts[name] = count
+        super().__init__(most)
 
     def add(self, names: Iterable[str], new: bool) -> None:
         """Counts a judged page in these groups."""
         for name in names:
-            count = self._counts.pop(name, None) or Count()
+            count = self[name] = self.get(name) or Count()
             count.add(new)
-            self._counts[name] = count
-        while len(self._counts) > self._most:
-            del self._counts[next(iter(self._counts))]
 
     def credit(self, names: Iterable[str], share: float) -> None:
         """Credits, in these groups, a page that was not new, but has led to one that is."""
         for name in names:
-            if count := self._counts.get(name):
+            if count := self.get(name):
                 count.credit(share)
 
     def twin(self, names: Iterable[str]) -> None:
         """Counts a near-duplicate of a page whose URL differs only in the parameter of these names."""
         for name in names:
-            if count := self._counts.get(name):
+            if count := self.get(name):
                 count.twins += 1
 
     def rate(self, names: Iterable[str], prior: float = PRIOR) -> float:
@@ -93,7 +76,7 @@ class Rates:
         """
         rate = prior
         for name in names:
-            if count := self._counts.get(name):
+            if count := self.get(name):
                 rate = (count.new + WEIGHT * rate) / (count.judged + WEIGHT)
         return rate
 

@@ -59,7 +59,7 @@ def read_state(path: Path, links: Links) -> bool:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False
     for name, count in rates.items():
-        links.yields.rates.put(name, count)
-    links.yields.met.put(met)
+        links.yields.rates[name] = count
+    links.yields.met.update(met)
     links.parking.put(hosts)
     return True

@@ -20,6 +20,7 @@ from dedup.droplog.log import DropLog
 from dedup.errors import DedupError, IndexInUseError, SettingsError
 from dedup.filter import Filter
 from dedup.filter.stats import count
+from dedup.latest import Latest
 from dedup.printing import inert
 from dedup.scrapy.carried import Carried
 from dedup.scrapy.compat import is_asyncio_available
@@ -63,7 +64,7 @@ class NearDuplicateMiddleware(Component):
         self.settings = CrawlSettings()
         self._scheduled: Container[Request] = ()
         self._kept: dict[Request, str] = {}  # page ids of those that the engine is not yet done with
-        self._dropped: dict[str, None] = {}  # page ids that an errback was told of, oldest first
+        self._dropped = Latest[str, None](MAX_DROPPED)  # page ids that an errback was told of
         self._logger = logger_for(crawler, __name__)
         self._spoiled: WeakSet[Response] = WeakSet()  # pages of which an item failed
         self._tasks: set[asyncio.Task[None]] = set()  # else they might be collected while running
@@ -184,8 +185,6 @@ class NearDuplicateMiddleware(Component):
         request.meta[DROPPED] = dropped
         if request.errback is not None:
             self._dropped[dropped] = None
-            if len(self._dropped) > MAX_DROPPED:
-                del self._dropped[next(iter(self._dropped))]
 
     def _close_tab(self, request: Request) -> None:
         """Closes the page of scrapy-playwright, which no callback will: open ones count until the browser has enough."""

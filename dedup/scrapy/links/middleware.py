@@ -17,6 +17,7 @@ from dedup.droplog.record import Record
 from dedup.errors import SettingsError
 from dedup.filter import Outcome
 from dedup.filter.stats import count
+from dedup.latest import Latest
 from dedup.links import Link, Links
 from dedup.links.address import digest
 from dedup.links.memory import Memory
@@ -75,7 +76,7 @@ class LinksMiddleware(Component):
         self.options = options
         self.links = Links(**vars(options))
         self._offered = Memory()  # the URLs of requests, and of links on pages that were harvested
-        self._short: dict[int, None] = {}  # digests of short pages
+        self._short = Latest[int, None](MAX_SHORT)  # digests of short pages
         self._repeats: WeakSet[Response] = WeakSet()  # short pages that were met before
         self._came_back: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # judged, but not yet parsed
         self._scheduled = Slot(self.crawler, self._left)
@@ -203,8 +204,6 @@ class LinksMiddleware(Component):
         words = digest(" ".join(outcome.page.tokens if outcome.page else ()))
         known = words in self._short
         self._short[words] = None
-        if len(self._short) > MAX_SHORT:
-            del self._short[next(iter(self._short))]
         return False if known else None
 
     def _learn(self, request: Request, *, new: bool | None, of: str) -> None:

@@ -419,7 +419,7 @@ def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest
             raise OSError(28, "No space left on device")
         scheduled.append(request.url[-1])
 
-    async def beat(links: object, *, idle: bool) -> Beat:
+    async def beat(links: object, **_: bool) -> Beat:
         requests = (Packing(spider).pack(Request(f"http://a.org/{n}")) for n in range(4))
         return Beat("ok", requests=[request for request in requests if request])
 

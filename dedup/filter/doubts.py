@@ -96,6 +96,10 @@ class Watch:
         is_heard = of_run not in self._silent
         return is_heard and self._again[page_id] < MAX_AGAIN and self._count < MAX_DOUBTS
 
+    def __len__(self) -> int:
+        """How many drops are uncertain."""
+        return self._count
+
     def has_processed(self, page_id: str) -> bool:
         """Whether this crawl has processed a page, unless that was long ago."""
         return page_id in self._processed

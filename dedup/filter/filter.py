@@ -295,6 +295,11 @@ class Filter:
             self._sampling = asyncio.create_task(sample)
         return self._sampling is not None and not self._sampling.done()
 
+    @property
+    def doubts(self) -> int:
+        """How many drops may yet be undone, since the kept page is not done."""
+        return len(self._watch)
+
     def end_doubts(self) -> None:
         """The crawl takes the last requests: what is still uncertain is fetched again.  `close` does it, too."""
         self._watch.give_up()

@@ -64,6 +64,8 @@ class Beat:
     new: int = 0  #: links that nobody had handed over
     missing: tuple[int, int] | None = None  #: a shard that nobody holds, and how many links wait there
     requests: Sequence[bytes] = field(default=(), repr=False)
+    #: Of each shard, if they were asked for: ms until its lease ends, and how many links wait there if nobody holds it.
+    shards: Sequence[tuple[int, int]] = ()
 
 
 class Handover:
@@ -89,18 +91,32 @@ class Handover:
         """The server, and what the names of all keys begin with."""
         return f"{self._server.where} ({self._prefix}*)"
 
-    async def beat(self, links: Iterable[Link] = (), *, idle: bool = False, reading: bool = True) -> Beat:
-        """Hands links over, and takes what others have."""
-        said = await self._say(links, idle=idle, most=MOST if reading else 0)
+    async def beat(
+        self, links: Iterable[Link] = (), *, idle: bool = False, reading: bool = True, survey: bool = False
+    ) -> Beat:
+        """Hands links over, and takes what others have; ``survey``: tells of all shards."""
+        said = await self._say(links, idle=idle, most=MOST if reading else 0, survey=survey)
         match said:
-            case [b"ok", bytes(crawl), int(ended), int(total), int(new), int(missing), int(waiting), [*logs]]:
+            case [
+                b"ok",
+                bytes(crawl),
+                int(ended),
+                int(total),
+                int(new),
+                int(missing),
+                int(waiting),
+                [*logs],
+                [*rows],
+            ]:
                 self.crawl, self._links = crawl.decode(), total
                 requests = []
                 for shard, cursor, found in logs:
                     self.held[shard] = cursor + len(found)
                     requests += found
                 lacking = (missing, waiting) if missing >= 0 else None
-                return Beat("ok", bool(ended), new, lacking, requests)
+                return Beat(
+                    "ok", bool(ended), new, lacking, requests, [(lease, links) for lease, links in rows]
+                )
             case [b"held", bytes(crawl)]:
                 self.crawl = crawl.decode()
                 return Beat("held")

@@ -139,6 +139,14 @@ if idle then
   end)
   if all then set('ended', 1) elseif not holder(first) then missing = first end
 end
+-- Whoever watches is told of every shard: its lease in ms, and the links that wait there if nobody holds it.
+local rows = {}
+for shard = 0, ask.survey and ask.shards - 1 or -1 do
+  local who = holder(shard)
+  local lease = who and tonumber(string.match(get('lease:' .. shard), '%d+$')) - now or 0
+  rows[#rows + 1] = {lease, who and 0 or length(shard) - (get('done:' .. shard) or 0)}
+end
+
 local links = tonumber(get('links') or 0)
 local waiting = missing < 0 and 0 or length(missing)
-return {'ok', get('crawl'), get('ended') and 1 or 0, links, new, missing, waiting, logs}
+return {'ok', get('crawl'), get('ended') and 1 or 0, links, new, missing, waiting, logs, rows}

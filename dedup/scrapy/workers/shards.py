@@ -5,7 +5,7 @@ So each host has one worker, whose delays hold for it exactly.  The near-duplica
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self
@@ -40,6 +40,8 @@ LEASE = 60.0
 SAFE = 0.8
 #: Seconds between two beats.
 BEAT = 0.5
+#: Seconds between two looks at all shards, for whoever watches.
+SURVEY = 10.0
 #: Seconds between two lines about a shard that has no worker.
 REMINDER = 60.0
 
@@ -66,6 +68,10 @@ class ShardMiddleware:
         self._reminded = 0.0
         self._silent = False
         self._is_out = False  # stopped by an error, such as that another worker has the shard
+        self.is_watched = False  #: then all shards are looked at now and then
+        self.shards: Sequence[tuple[int, int]] = [(0, 0)] * shard.of  #: as `Beat.shards`
+        self.beaten = time.monotonic()  #: when Redis has answered last
+        self._surveyed = 0.0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -118,6 +124,11 @@ class ShardMiddleware:
         """Puts a request with which the crawl begins into the log of its shard, our own or not: once for all workers."""
         return self._outbox.add_start(request)
 
+    @property
+    def waiting(self) -> int:
+        """How many links are to be handed over."""
+        return len(self._outbox.waiting)
+
     async def room(self) -> None:
         """Waits until the links that wait to be handed over are few."""
         while len(self._outbox.waiting) > 10 * MOST and not is_closing(self.crawler):  # noqa: ASYNC110
@@ -145,7 +156,9 @@ class ShardMiddleware:
         idle = not links and self._is_idle()
         now = time.monotonic()
         before = set(self._handover.held)
-        beat = await self._handover.beat(links, idle=idle)
+        surveys = self.is_watched and now > self._surveyed + SURVEY
+        beat = await self._handover.beat(links, idle=idle, survey=surveys)
+        self.beaten = now
         if self._silent:
             self._logger.info("Links are handed over and taken again")
             self._silent = False
@@ -159,6 +172,8 @@ class ShardMiddleware:
             return
         self._gate.until = now + (LEASE * SAFE if self._handover.held else float("inf") if beat.ended else 0)
         self._delivered(links, beat)
+        if surveys:
+            self.shards, self._surveyed = beat.shards, now
         if new := set(self._handover.held) - before:
             self._job.begin()
             names = ", ".join(str(number + 1) for number in sorted(new))

@@ -1,7 +1,9 @@
 """`scrapy duplicates --html`: the report of a real crawl, opened in a real browser."""
 
 import json
+import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from scrapy.cmdline import execute
 
 from dedup import SettingsError
 from dedup.droplog.course import pause, read_steps, read_thresholds
@@ -27,9 +30,12 @@ from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
 from dedup.droplog.texts import Text, Texts, stored
 from dedup.report.document import MARK, MAX_PAIRS, Source, check_target, report, write_report
+from dedup.scrapy.commands.duplicates import run
+from tests.support import ROOT
 from tests.support.browser import ARGUMENTS, program
 from tests.support.logs import HOSTILE, lines, record
-from tests.support.processes import scrapy
+from tests.support.processes import Forked, scrapy
+from tests.support.waiting import LIMIT, wait_until
 
 # --- A crawl ----------------------------------------------------------------------------------------
 
@@ -772,7 +778,10 @@ def test_a_target_that_can_t_be_is_refused_in_one_line(target: str, said: str) -
             ("--html", "nowhere/report.html"),
             "duplicates: 'nowhere/report.html' can't be written: there is no folder",
         ),
-        (("--html", "x.html", "--clusters"), "--html can't be combined with --clusters or --follow"),
+        (
+            ("--html", "x.html", "--clusters"),
+            "--html can't be combined with --clusters, nor with --follow and --fetch",
+        ),
         (("--fetch",), "--fetch needs --html FILE"),
     ],
 )
@@ -781,6 +790,36 @@ def test_wrong_options_end_with_status_2(log: Path, arguments: tuple[str, ...], 
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def _follow(log: Path, report: Path) -> None:
+    """A report five times in a second or two."""
+    run.PAUSE = 0.3
+    os.chdir(ROOT)
+    execute(["scrapy", "duplicates", str(log), "--html", str(report), "--follow"])
+
+
+def test_a_report_can_be_opened_while_the_crawl_runs_and_renews_itself(log: Path, unheard: Page) -> None:
+    path = log.with_name("report.html")
+    following = Forked(_follow, log, path)
+    try:
+        wait_until(path.exists)
+        unheard.goto(path.as_uri())
+        drops = unheard.locator("#summary .tile b").first
+        expect(drops).to_have_text("1")
+        with log.open("a") as file:
+            file.write(lines(record("http://a.example/another")))
+        expect(drops).to_have_text("2", timeout=LIMIT * 1_000)
+        slide(unheard, "distance", 0)  # what was chosen is not lost
+        with log.open("a") as file:
+            file.write(lines(record("http://a.example/third")))
+        wait_until(lambda: "third" in path.read_text())
+        time.sleep(1)
+        expect(drops).to_have_text("2")
+    finally:
+        following.send(signal.SIGINT)
+    assert following.wait(LIMIT) == 0
+    assert '"renewed":0' in path.read_text()
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ MARK = '<meta name="generator" content="scrapy duplicates">'
 
 _SCRIPTS = ("charts.js", "differences.js", "report.js")
 #: What a report says as its source has it.
-_TOLD = ("read", "chosen", "maker", "to_see_looser", "to_see_words")
+_TOLD = ("read", "chosen", "renewed", "maker", "to_see_looser", "to_see_words")
 Watch = Callable[[Sequence[int]], Iterable[int]]
 
 
@@ -50,6 +50,9 @@ class Source:
     logs: Sequence[str]  #: the names of the logs
     read: int  #: the number of records in them
     chosen: str = ""  #: which of these records the report is about, in words; empty for all
+    renewed: float = (
+        0  #: seconds until a newer report takes the place of this one, while the crawl runs; 0 for never
+    )
     courses: Sequence[Path] = ()  #: files of `dedup.droplog.course`
     find: Find = field(default=lambda url, simhash: None)
     texts: str = ""  #: where `find` has the words from: "stored" or "fetched"; empty if there are none

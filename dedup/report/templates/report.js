@@ -46,6 +46,7 @@ function summarise() {
   if (data.chosen) notes.push(`Of ${many(data.read, "record")}, only those with ${data.chosen} are shown.`);
   if (!used) notes.push("The thresholds of the crawl are not known: no file beside the log tells the course of the crawl.");
   if (data.thresholds.length > 1) notes.push("The runs in these logs had different thresholds; those of the last run are drawn.");
+  if (data.renewed) notes.push(`The crawl goes on: this page is renewed every ${number(Math.ceil(data.renewed))} seconds, unless you have chosen or opened something.`);
   byId("notes").textContent = visible(notes.join(" "));
 }
 
@@ -270,6 +271,14 @@ function start() {
   drawTimeline();
   drawHosts();
   draw();
+  if (data.renewed) setInterval(renew, 1000 * data.renewed);
+}
+
+/** Loads a newer report, unless the reader has chosen or opened something, which would be lost. */
+function renew() {
+  const isAtRest = state.k === farthest && state.r === least && !state.query && state.which === "dropped" && state.order === "size"
+    && state.shown === CLUSTERS && !state.open.size;
+  if (isAtRest && !byId("comparison").open) location.reload();
 }
 
 start();

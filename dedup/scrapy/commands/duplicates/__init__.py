@@ -38,7 +38,11 @@ class Command(base.Command):
         group = parser.add_argument_group("Output")
         shown, kind = group.add_argument, group.add_mutually_exclusive_group().add_argument
         shown("--clusters", action="store_true", help="each kept page with what was dropped for it")
-        shown("--follow", action="store_true", help="new records as they are written, until Ctrl-C")
+        shown(
+            "--follow",
+            action="store_true",
+            help="new records as they are written, until Ctrl-C; with --html: a report that grows with them",
+        )
         kind("--json", action="store_true", help="JSON Lines: one object per record, or cluster")
         kind("--csv", action="store_true", help="one row per record, safe to open in a spreadsheet")
         kind(
@@ -60,8 +64,8 @@ class Command(base.Command):
         """Shows the records of the logs."""
         if opts.clusters and (opts.follow or opts.csv):
             raise UsageError("--clusters can be combined with --json, but not with --follow or --csv")
-        if opts.html is not None and (opts.clusters or opts.follow):
-            raise UsageError("--html can't be combined with --clusters or --follow")
+        if opts.html is not None and (opts.clusters or (opts.follow and opts.fetch)):
+            raise UsageError("--html can't be combined with --clusters, nor with --follow and --fetch")
         if opts.fetch and opts.html is None:
             raise UsageError("--fetch needs --html FILE")
         if opts.anywhere and not opts.fetch:

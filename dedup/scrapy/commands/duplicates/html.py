@@ -31,11 +31,12 @@ def make_report(
     wanted: Filter,
     settings: Settings,
     door: Door | None,
+    renewed: float = 0,
 ) -> None:
     """Writes a report of the drops in some logs.  Raises `SettingsError`.
 
     ``read`` is the number of records in the logs, of which the drops are those ``wanted``.  With a door,
-    pages are fetched again by the settings of the project.
+    pages are fetched again by the settings of the project.  ``renewed``: seconds to the next report.
     """
     with ExitStack() as stack:
         beside = [found for log in logs if (found := find_beside(log, texts.SUFFIX))]
@@ -46,6 +47,7 @@ def make_report(
             logs=[log.name for log in logs],
             read=read,
             chosen=_in_words(wanted),
+            renewed=renewed,
             courses=[found for log in logs if (found := find_beside(log, course.SUFFIX))],
             find=find,
             texts=words,

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from dedup.scrapy.commands.terminal import complain, reading
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["run"]
+
+#: Seconds between two reports of a crawl that runs, and how many times as long as one has taken, at least.
+PAUSE, BREAK = 5.0, 10.0
 
 
 def run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
@@ -48,6 +52,9 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
     if opts.csv:
         print(text.CSV_HEADING)
     form = text.as_json if opts.json else text.as_csv if opts.csv else text.as_line
+    if opts.follow and opts.html is not None:
+        _follow_report(Path(opts.html), find, wanted, settings, reader)
+        return
     if opts.follow:
         written = reader.follow(find)  # from this moment on
         if missing:
@@ -74,6 +81,30 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
             text.print_clusters(drops, opts.json)
         else:
             text.print_summary(drops, paths, reader.records)
+
+
+def _follow_report(
+    path: Path, find: Callable[[], list[Path]], wanted: Filter, settings: Settings, reader: Reader
+) -> None:
+    """Writes a report anew as its logs grow, until Ctrl-C, and then once more, as it is to stay."""
+
+    def write(reader: Reader, renewed: float = 0) -> None:
+        paths = [log for log in find() if log.exists()]
+        with Drops(filter(wanted.passes, reader.read(paths))) as drops:
+            html.make_report(path, drops, paths, reader.records, wanted, settings, None, renewed)
+
+    check_target(path)
+    pause, said = PAUSE, f"{path}: open it in a browser; it grows until Ctrl-C"
+    try:
+        while True:
+            started = time.monotonic()
+            write(Reader(), pause)
+            if said:
+                print(said, flush=True)
+            pause, said = max(PAUSE, BREAK * (time.monotonic() - started)), ""
+            time.sleep(pause)
+    except KeyboardInterrupt:
+        write(reader)
 
 
 def _is_own(paths: Sequence[Path], settings: Settings) -> bool:

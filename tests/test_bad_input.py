@@ -159,6 +159,19 @@ def test_a_number_of_tables_that_no_cutting_gives_is_refused_with_those_that_are
     assert done.status == 2
 
 
+@pytest.mark.parametrize(
+    ("idle", "chrome", "instead"),
+    [("MIN_RESEMBLANCE", True, "MIN_CONTAINMENT"), ("MIN_CONTAINMENT", False, "MIN_RESEMBLANCE")],
+)
+def test_a_threshold_that_the_crawl_does_not_go_by_is_refused_with_the_one_that_it_does(
+    crawl: Crawl, idle: str, chrome: bool, instead: str
+) -> None:
+    done = crawl(**{f"DEDUP_{idle}": "0.9", "DEDUP_CHROME": str(chrome)})
+    assert f"DEDUP_{idle} is 0.9 and DEDUP_CHROME is {chrome}, so " in done.complaint
+    assert f"DEDUP_{instead} says how much of it must: set that instead" in done.complaint
+    assert done.status == 2
+
+
 @pytest.mark.parametrize("name", [name.upper() for name in SETTINGS])
 def test_no_setting_takes_a_value_of_a_wrong_type(name: str) -> None:
     for wrong in (b"bytes", [3], {"a": 1}, object()):

@@ -5,8 +5,11 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+import scrapy
+from scrapy.http.request import NO_CALLBACK
 
 from dedup.droplog.log import DropLog
 from dedup.filter import Counts, Crawl, Filter, Visit
@@ -15,7 +18,12 @@ from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
 from dedup.page.html import Page
 from dedup.page.read import read
+from dedup.scrapy.manner import Manner, asking, manner_of
+from dedup.scrapy.visits import OWN
 from tests.support.coroutines import driven
+from tests.support.foreign import gather, serving
+from tests.support.foreign.site import Asked
+from tests.support.foreign.site import Site as Served
 
 MONTHS = [
     "January",
@@ -207,3 +215,102 @@ def test_two_pages_are_no_noise() -> None:
     url = "http://example.org/view?id=1"
     assert not noise.learn(url, words(1, 2_000).split(), words(2, 2_000).split())
     assert not noise.is_met(url)
+
+
+# --- Over HTTP --------------------------------------------------------------------------------------
+
+ENTRIES = 20
+
+
+def register(site: Served, asked_for: list[tuple[int, str, str]]) -> type[scrapy.Spider]:
+    """Entries that are shown to a key alone, in the region of a cookie; each has two addresses, and a counter."""
+
+    def entry(asked: Asked) -> str:
+        key, region = asked.headers.get("x-key", ""), asked.cookies.get("region", "")
+        number = int(asked.query["id"])
+        asked_for.append((number, key, region))
+        is_let_in = key == f"key {region}"
+        shown = f"<p id=entry>{words(f'{number // 4} {region}', 100)}" if is_let_in else "Sign in"
+        return f"<title>Entry</title>{MENU}{shown}<p>Visitors {len(asked_for)} so far"
+
+    site.pages["/view"] = entry
+
+    class Register(scrapy.Spider):
+        name = "register"
+
+        async def start(self) -> Any:
+            for number in range(4 * ENTRIES):
+                region = number % 2
+                yield scrapy.Request(
+                    f"{site.url}/view?id={number}",
+                    headers={"X-Key": f"key {region}"},
+                    cookies={"region": str(region)},
+                    meta={"cookiejar": region},
+                )
+
+        def parse(self, response: Any) -> Any:
+            yield {"entry": response.css("#entry::text").get()}
+
+    return Register
+
+
+def test_a_kept_page_is_fetched_again_as_it_was_asked_for(tmp_path: Path) -> None:
+    """Else the site would show a wall, or the entry of another region."""
+    asked_for: list[tuple[int, str, str]] = []
+    with serving() as site:
+        settings: dict[str, Any] = {
+            "DEDUP_INDEX": "memory:",
+            "DEDUP_LOG": str(tmp_path / "log"),
+            "DEDUP_KEEP_START": False,
+        }
+        settings |= {"ADDONS": {"dedup.scrapy.Addon": 500}}
+        found = gather(lambda at: register(at, asked_for), site, **settings)
+    assert all((key, region) == (f"key {at % 2}", str(at % 2)) for at, key, region in asked_for)
+    assert len(asked_for) == 4 * ENTRIES + found.stats["dedup/probes"]
+    assert len(found.contents) == 2 * ENTRIES
+    assert found.stats["dedup/probed"] >= 2 * ENTRIES - 12
+    assert "dedup/probe/failed" not in found.stats
+
+
+@pytest.mark.parametrize(
+    ("kept", "copy", "is_asked"),
+    [
+        ("http://a.org/view?id=1", "http://a.org/view?id=2", True),
+        ("http://a.org/view?id=1", "http://a.org/view?id=1", False),
+        ("http://a.org/view?id=1", "http://b.org/view?id=1", False),
+    ],
+)
+@driven
+async def test_a_page_that_another_crawl_has_kept_is_asked_for_as_its_copy_was(
+    tmp_path: Path, kept: str, copy: str, is_asked: bool
+) -> None:
+    """At the copy's own URL that would show the copy itself, and the cookies of a host are for no other."""
+    site = Site(str, lambda number: words("content", 120))
+    index = open_index("memory:", Detector())
+    for number in range(10):
+        shown = site.html(0) if not number else f"<p>{words(number, 200)}"
+        url = kept if not number else f"http://a.org/{number}"
+        await index.claim(f"kept {number}", url, index.detector.fingerprint(shown, url))
+        await index.confirm(f"kept {number}")
+    index.run = "another"
+    filter = Filter(index, DropLog(""), crawl=site)
+    await filter.judge(Visit("copy", copy, partial(read, site.html(1), copy), origin=copy))
+    await filter.close()
+    assert site.asked == ({kept: 2} if is_asked else {})
+
+
+def test_a_request_that_sends_something_is_not_sent_once_more() -> None:
+    get = scrapy.Request("http://a.org/", headers={"Cookie": "a=1", "Referer": "http://a.org/b"})
+    assert manner_of(get) == Manner(((b"Cookie", (b"a=1",)),), ())
+    assert manner_of(get.replace(method="POST")) is manner_of(get.replace(body=b"query")) is None
+
+
+def test_the_filters_own_request_leaves_the_cookies_of_the_crawl_alone() -> None:
+    kept = scrapy.Request("http://a.org/1", meta={"proxy": "http://p", "playwright": True, "depth": 3})
+    copy = scrapy.Request("http://a.org/2", cookies={"a": "2"}, meta={"item": "mine", "proxy": "http://q"})
+    manner = manner_of(kept)
+    assert manner is not None
+    asked = asking(kept.url, copy, manner)
+    assert (asked.url, asked.cookies, asked.callback) == (kept.url, {}, NO_CALLBACK)
+    own = {"dont_merge_cookies": True, "dedup": False, OWN: True}
+    assert asked.meta == {"proxy": "http://p", "playwright": True, "item": "mine"} | own

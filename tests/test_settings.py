@@ -46,7 +46,8 @@ def test_they_arrive_in_a_crawl(monkeypatch: pytest.MonkeyPatch, crawl: Run, tmp
     seen = watch(monkeypatch)
     # One crawl has them all, but for those that don't go with all others.
     values = {name: other(name, tmp_path) for name in SETTINGS}
-    alone = {name: {name: values.pop(name)} for name in ("method", "tables")}
+    alone = {name: {name: values.pop(name)} for name in ("method", "tables", "min_containment")}
+    alone["min_containment"]["chrome"] = True
     del values["enabled"], values["shard"]  # without which there is no filter, and no crawl without a Redis
     for changed in (values, *alone.values()):
         seen.clear()

@@ -75,7 +75,7 @@ class Filter:
         self._traps = Traps(self.stats)
         self._canonicals = Canonicals()
         self._audit = Audit(index.detector, own.audit, self.stats, crawl.fetch)
-        self._probe = Probe(index, self.stats, crawl.fetch, fetches=own.probe and crawl.fetches)
+        self._probe = Probe(index, self.stats, crawl, fetches=own.probe and crawl.fetches)
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._watch = Watch(index, self.stats, crawl.fetch_again)
         self._retries = Retries(index.detector.max_distance)

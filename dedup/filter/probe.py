@@ -7,27 +7,29 @@ in the two pages says which.  So the kept page is asked for twice more: what dif
 
 A few pages of a kind are fetched again, and not every page: after that, pages of that kind are compared without what is
 noise there, by a digest.  The kept page has to show what it showed when it was filed: a wall that is served twice is no
-noise.
+noise.  It is asked for as it was, with the same headers, cookies, proxy or browser.
 """
 
 import asyncio
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from xxhash import xxh3_128_intdigest
 
 from dedup.filter.noise import Noise, kind_of
 from dedup.filter.own_name import without_own_name
 from dedup.filter.stats import Stats, count
-from dedup.filter.visit import Visit
+from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.detector import Fingerprint
 from dedup.fingerprint.evidence import LEAST_MATCHING
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
+from dedup.index.entry import original_id
 from dedup.index.lifecycle import State
 from dedup.index.verdict import Near
+from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.page.urls import host
 from dedup.printing import inert
@@ -44,6 +46,8 @@ SHARE, FIRST = 0.1, 20
 SECTION = 8
 #: Kept pages whose digests without noise are remembered.
 MAX_KEPT = 100_000
+#: Kept pages of which it is remembered how they were asked for.
+MAX_MANNERS = 30_000
 
 
 class _Kept(NamedTuple):
@@ -59,20 +63,20 @@ class _Kept(NamedTuple):
 class Probe:
     """Tells noise from content on the pages of one crawl."""
 
-    def __init__(
-        self, index: Index, stats: Stats, fetch: Callable[[str], Awaitable[Page | None]], *, fetches: bool
-    ) -> None:
-        """``fetch`` is `Crawl.fetch`; if it never ``fetches``, no noise is known, and every page is kept."""
+    def __init__(self, index: Index, stats: Stats, crawl: Crawl, *, fetches: bool) -> None:
+        """If it never ``fetches``, no noise is known, and every page is kept."""
         self._index = index
         self._detector = index.detector
         self._stats = stats
-        self._fetch = fetch
+        self._crawl = crawl
         self._fetches = fetches
         self._noise = Noise()
         self._kept: OrderedDict[tuple[int, int], _Kept] = OrderedDict()  # by digest, and by what was carried
         self._kinds = Counter[str]()  # of kept pages
         self._last: dict[str, _Kept] = {}  # of each kind
         self._digested = set[str]()  # page ids of these
+        self._manners = Latest[str, Any](MAX_MANNERS)  # of kept pages, by page id
+        self._manner: Any = None  # of the page that was kept last
         self._lock = asyncio.Lock()
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
@@ -143,12 +147,12 @@ class Probe:
         """
         answers: list[Page] = []
         filed = await self._index.find(kept.page_id)
-        if filed is None or filed.digest != kept.digest:
+        if filed is None or filed.digest != kept.digest or (manner := self._manner_of(filed, visit)) is None:
             return None
         is_known = self._noise.is_known(kept.url)
         for _ in range(1 if is_known else 2):
             count(self._stats, "probes")
-            answer = await self._fetch(kept.url)
+            answer = await self._crawl.fetch_in(manner, kept.url, visit.origin)
             # What it shows by now may be a wall, or another page.
             if answer is None or answer.reason is not None or not self._is_as_filed(answer, filed):
                 count(self._stats, "probe/failed")
@@ -159,6 +163,17 @@ class Probe:
         digests = {digest for answer in answers for digest in self._digests(kept.url, answer, kept.url)}
         self._remember(digests, kept)
         return self._find(self._digests(kept.url, _read(visit, page), visit.url), visit)
+
+    def _manner_of(self, filed: Entry, visit: Visit) -> Any:
+        """How a kept page is asked for: as it was, or as the page here if another crawl has kept it; None if it must not be.
+
+        Asked for at its own URL as the page here was, it would be the page here; and cookies are for one host.
+        """
+        page_id = original_id(filed.page_id)
+        if page_id in self._manners or filed.run == self._index.run:
+            return self._manners.get(page_id)
+        is_other = filed.url != visit.url and host(filed.url) == host(visit.url)
+        return self._crawl.manner(visit.origin) if is_other else None
 
     def _is_as_filed(self, page: Page, filed: Entry) -> bool:
         """Whether most of what is a page's own is what it was when it was filed: a wall in the same chrome is not."""
@@ -187,6 +202,7 @@ class Probe:
         if fingerprint.simhash is None:
             return
         kept = _Kept(visit.page_id, visit.url, fingerprint.simhash, fingerprint.digest, visit.carried)
+        self._note_manner(visit)
         kind = kind_of(visit.url)
         if len(self._kinds) < MAX_KEPT:
             self._kinds[kind] += 1
@@ -196,6 +212,14 @@ class Probe:
                 self._remember(self._digests(visit.url, _read(visit, page), visit.url), kept)
             except Exception:  # no probe may cost a page
                 logger.exception("Kept %s: it can't be compared without its noise", inert(visit.url))
+
+    def _note_manner(self, visit: Visit) -> None:
+        if not self._fetches:
+            return
+        manner = self._crawl.manner(visit.origin)
+        if manner != self._manner:  # most pages share one
+            self._manner = manner
+        self._manners[visit.page_id] = self._manner
 
     def _find(self, digests: Iterable[int], visit: Visit) -> _Kept | None:
         found = (self._kept.get((digest, visit.carried)) for digest in digests)

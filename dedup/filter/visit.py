@@ -113,6 +113,20 @@ class Crawl:
         """The page at a URL as it is now, for the audit; None if it can't be had.  It may raise anything."""
         return None
 
+    def manner(self, origin: Any) -> Any:
+        """How a page was asked for besides its URL, given `Visit.origin`; None if it may not be asked for once more.
+
+        It is held for as long as the page may be asked for again.
+        """
+        return ()
+
+    async def fetch_in(self, manner: Any, url: str, origin: Any) -> Page | None:
+        """The page at a URL as it is now, asked for in the `manner` of a page that was kept there.
+
+        ``origin`` is that of the page which is compared with it.  It may raise anything.
+        """
+        return await self.fetch(url)
+
     def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
         """A page was dropped for another that failed, or is a wall: it is to be fetched once more.
 

@@ -10,6 +10,7 @@ from dedup.filter import Crawl
 from dedup.fingerprint.detector import Detector
 from dedup.page.html import Page
 from dedup.scrapy import compat
+from dedup.scrapy.manner import Manner, asking, manner_of
 from dedup.scrapy.signals import filter_failed
 from dedup.scrapy.slot import is_closing
 from dedup.scrapy.visits import DROPPED, OWN, TAB, is_judged, read_response
@@ -41,7 +42,17 @@ class Engine(Crawl):
 
     async def fetch(self, url: str) -> Page | None:
         """Fetches a page past the filter."""
-        request = Request(url, meta={"dedup": False, OWN: True}, dont_filter=True)
+        return await self._fetch(Request(url, meta={"dedup": False, OWN: True}, dont_filter=True))
+
+    def manner(self, origin: Request) -> Manner | None:
+        """The headers, cookies and options with which a page was asked for."""
+        return manner_of(origin)
+
+    async def fetch_in(self, manner: Manner, url: str, origin: Request) -> Page | None:
+        """Fetches a page past the filter, with these."""
+        return await self._fetch(asking(url, origin, manner))
+
+    async def _fetch(self, request: Request) -> Page | None:
         response = await compat.download(self._crawler, request)
         wanted = is_judged(response, self._types) and response.status == 200
         return read_response(response, self._detector) if wanted else None

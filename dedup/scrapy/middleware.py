@@ -30,7 +30,14 @@ from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import begin_run, leave_run, left_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, is_harvested, outcome_of, remember
 from dedup.scrapy.lines import Lines
-from dedup.scrapy.settings import Options, in_memory, read_settings, spelled, unheard_shard
+from dedup.scrapy.settings import (
+    Options,
+    check_for_crawl,
+    in_memory,
+    read_settings,
+    spelled,
+    unheard_shard,
+)
 from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.slot import Slot
 from dedup.scrapy.summary import summary
@@ -95,6 +102,7 @@ class NearDuplicateMiddleware(Component):
     async def _start(self, spider: Spider) -> tuple[Filter, Options]:
         settings: BaseSettings = self.crawler.settings
         options = read_settings(settings, spider.name, left_run(settings))
+        check_for_crawl(options)
         try:
             return await self._open(options, DropLog(options.crawl.log, spider.name)), options
         except IndexInUseError as error:

@@ -35,6 +35,7 @@ __all__ = [
     "PREFIX",
     "Options",
     "asks_for",
+    "check_for_crawl",
     "in_memory",
     "is_sharded",
     "namespace_of",
@@ -146,6 +147,23 @@ def read_settings(settings: BaseSettings, spider: str = "", run: str | None = No
             why = "which forgets all pages when its crawl ends"
             raise SettingsError(name="incremental", value=True, others={"index": address}, why=why)
     return Options(crawl, policy, detector, index)
+
+
+def check_for_crawl(options: Options) -> None:
+    """Raises `SettingsError` for a threshold of the rule that a crawl doesn't go by."""
+    detector, index = options.detector, options.index.settings
+    idle, instead, group = (
+        ("min_resemblance", "min_containment", detector)
+        if index.chrome
+        else ("min_containment", "min_resemblance", index)
+    )
+    value = getattr(group, idle)
+    plans_bands = idle == "min_resemblance" and detector.method == "minhash"
+    if value != SETTINGS[idle].default and not plans_bands:
+        what = "what is own to each page has to match" if index.chrome else "whole pages are compared"
+        why = f"so {what}, and {_spell(instead)} says how much of it must: set that instead"
+        with _spelling():
+            raise SettingsError(name=idle, value=value, others={"chrome": index.chrome}, why=why)
 
 
 def is_sharded(settings: BaseSettings) -> bool:

@@ -1,0 +1,75 @@
+"""The manner of a request: all that it asks with besides its URL, so that another one is answered in the same way."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from scrapy import Request
+from scrapy.http.request import NO_CALLBACK
+
+from dedup.scrapy.carried import is_known
+from dedup.scrapy.visits import OWN, TAB
+
+__all__ = ["Manner", "asking", "manner_of"]
+
+#: Headers that ask for less than a page, or say where its URL was found.
+_NOT_ASKED = frozenset({b"If-Modified-Since", b"If-None-Match", b"Range", b"Referer"})
+#: Known keys of meta that say what has become of a request, or which is of no use to another one.
+_STATES = frozenset(
+    {
+        TAB,
+        "cache_timestamp",
+        "cached_response",
+        "depth",
+        "download_latency",
+        "is_start_request",
+        "link_text",
+        "playwright_include_page",  # nobody would close the page
+        "proxy_retry_times",
+        "rule",
+    }
+)
+_PREFIXES = ("_callback", "_retry", "dedup", "redirect_", "retry_")
+
+
+class Manner(NamedTuple):
+    """How a page was asked for."""
+
+    #: With the cookies that were sent.
+    headers: tuple[tuple[bytes, tuple[bytes, ...]], ...]
+    #: What says how a page is fetched: proxy, browser, credentials, timeouts.
+    meta: tuple[tuple[str, Any], ...]
+
+
+def manner_of(request: Request) -> Manner | None:
+    """The manner of a request that was sent; None if it may have changed something, or has a body."""
+    if request.method != "GET" or request.body:
+        return None
+    headers = ((name, tuple(values)) for name, values in request.headers.items() if name not in _NOT_ASKED)
+    return Manner(tuple(sorted(headers)), tuple(_how(request.meta.items())))
+
+
+def _how(items: Iterable[tuple[Any, Any]]) -> Iterable[tuple[str, Any]]:
+    return (
+        (key, value)
+        for key, value in items
+        if is_known(key) and key not in _STATES and not key.startswith(_PREFIXES)
+    )
+
+
+def asking(url: str, request: Request, manner: Manner) -> Request:
+    """The filter's own request for a page, in a manner; what is the user's in ``meta`` is that of a request of his.
+
+    Its cookies are those that were sent, and neither it nor its answer changes the cookies of the crawl.
+    """
+    own = {key: value for key, value in request.meta.items() if not is_known(key)}
+    meta = own | dict(manner.meta) | {"dont_merge_cookies": True, "dedup": False, OWN: True}
+    return request.replace(
+        url=url,
+        headers=dict(manner.headers),
+        cookies={},
+        meta=meta,
+        callback=NO_CALLBACK,
+        errback=None,
+        dont_filter=True,
+        flags=[],
+    )

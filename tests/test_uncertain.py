@@ -80,6 +80,36 @@ def test_what_was_dropped_for_a_page_whose_item_fails_later_is_fetched_again(cra
     assert done.figures["fetched_again"] == done.figures["dropped"] == 1
 
 
+class FailsLate(Walker):
+    """Fails on /a, once the links of another page were not followed for it."""
+
+    async def parse(self, response: Any) -> Any:
+        while response.url.endswith("/a") and not self.crawler.stats.get_value("dedup/not_followed"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        if response.url.endswith("/a"):
+            raise RuntimeError("it can't be parsed")
+        for output in super().parse(response):
+            yield output
+
+
+def test_links_that_were_not_followed_for_a_page_that_fails_later_are_followed_after_all(
+    crawl: Run, site: Site
+) -> None:
+    def on_request(path: str) -> None:
+        if path == "/b":
+            wait_until(lambda: site.stats.get("dedup/pages", 0) >= 2)
+
+    site.on_request = on_request
+    pages = {
+        "/": page("home", "/a", "/b"),
+        **dict.fromkeys(("/a", "/b"), page("story", "/c")),
+        "/c": page("c"),
+    }
+    done = crawl(pages, FailsLate, CONCURRENT_REQUESTS=8, DEDUP_ACTION="nofollow")
+    assert "/c" in {item["path"] for item in done.items}
+    assert done.figures["fetched_again"] == done.figures["not_followed"] == 1
+
+
 @pytest.mark.parametrize("spider", [Walker, Silent])
 @pytest.mark.parametrize(
     "place", ["DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"], ids=lambda place: place.lower()[:6]

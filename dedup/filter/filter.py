@@ -166,7 +166,7 @@ class Filter:
             self._watch.undo(verdict.of_id or "", "what it duplicates looks like a wall")
             return replace(found, verdict=Verdict("unjudged", reason="alarm"))
         may_drop = self._is_certain(verdict) or self._watch.may_doubt(visit.page_id, verdict.of_run)
-        if action == "drop" and not may_drop:
+        if action != "mark" and not may_drop:
             return replace(found, verdict=Verdict("unjudged", reason="uncertain"))
         try:
             agrees = self._canonicals.agrees(visit.url, canonical, verdict.of or "")
@@ -213,18 +213,20 @@ class Filter:
         if record["canonical"] is not None:
             agrees = record["agrees"]
             count(self.stats, "canonical", "other" if agrees is None else "agrees" if agrees else "own")
-        if outcome.action != "drop":
+        if outcome.action == "mark":
+            return
+        verdict, of = outcome.verdict, record["duplicate_of"]
+        if verdict.of_id and visit.origin is not None:
+            saved = 0 if outcome.leads_on else outcome.fingerprint.links
+            drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, saved)
+            self._watch.add(verdict.of_id, drop, certain=self._is_certain(verdict))
+        if outcome.action == "nofollow":
             return
         count_doubtful(self.stats, outcome.verdict, is_own=self._is_own(outcome.verdict))
         if not (outcome.leads_on or (known and known.are_links_left)):
             self.unreached.leave(visit.links())
             if known is not None:
                 known.are_links_left = True
-        verdict, of = outcome.verdict, record["duplicate_of"]
-        if verdict.of_id and visit.origin is not None:
-            saved = 0 if outcome.leads_on else outcome.fingerprint.links
-            drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, saved)
-            self._watch.add(verdict.of_id, drop, certain=self._is_certain(verdict))
         if self._audit.picks(record["url"]):
             shingles = self.index.detector.shingles(outcome.page or visit.read())
             check = asyncio.create_task(self._audit.check(inert(record["url"]), shingles, of))

@@ -3,11 +3,13 @@
 import argparse
 import sys
 import time
+from collections import Counter
 from itertools import count
 
+from tests.chaos.plans import Servers
 from tests.chaos.spec import draw
-from tests.chaos.trial import lost, shrunk
-from tests.support.redis import PROGRAM, running_server
+from tests.chaos.trial import run, shrunk
+from tests.support.redis import PROGRAM
 
 
 def main() -> int:
@@ -17,22 +19,27 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=60, help="seconds after which no trial begins")
     options = parser.parse_args()
     assert PROGRAM, "redis-server is not installed"
-    failed = 0
-    with running_server() as server:
+    trials, disturbed, failed = Counter[str](), Counter[str](), Counter[str]()
+    with Servers() as servers:
         end = time.monotonic() + options.budget
         for seed in count(options.seed):
             if time.monotonic() > end:
-                print(f"{seed - options.seed} trials from seed {options.seed} on, {failed} with a loss")
-                return int(bool(failed))
+                break
             spec = draw(seed)
-            if missing := lost(spec, server.address):
-                failed += 1
-                print(
-                    f"seed {seed} lost {len(missing)}: {', '.join(sorted(missing)[:5])} ...\n  {spec}",
-                    flush=True,
-                )
-                print(f"  the simplest: {shrunk(spec, server.address)}", flush=True)
-    return 0
+            kind = f"{spec.plan}, {spec.store}"
+            trials[kind] += 1
+            begun = time.monotonic()
+            missing, was_disturbed = run(spec, servers)
+            disturbed[kind] += was_disturbed
+            failed[kind] += bool(missing)
+            print(f"seed {seed}: {kind}, {len(missing)} lost, {time.monotonic() - begun:.0f} s", flush=True)
+            if missing:
+                print(f"  {', '.join(sorted(missing)[:5])} ...\n  {spec}", flush=True)
+                print(f"  the simplest: {shrunk(spec, servers)}", flush=True)
+    for kind, number in sorted(trials.items()):
+        print(f"{number:5} {kind}: {disturbed[kind]} disturbed, {failed[kind]} with a loss")
+    print(f"{trials.total()} trials from seed {options.seed} on, {failed.total()} with a loss")
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

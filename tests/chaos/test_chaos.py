@@ -1,11 +1,13 @@
 """A short fixed set of random trials; ``make chaos`` runs more of them."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.chaos.plans import PLANS, Servers
 from tests.chaos.spec import Spec, draw
-from tests.chaos.trial import lost
+from tests.chaos.trial import run
 
 #: Trials in which something was lost once, as they were shrunk.
 FOUND = (
@@ -16,8 +18,20 @@ FOUND = (
 )
 
 
-@pytest.mark.parametrize("spec", [*FOUND, draw(1)], ids=str)
-def test_a_crawl_with_the_filter_hands_over_what_it_hands_over_without(
-    spec: Spec, redis_socket: Path
-) -> None:
-    assert lost(spec, f"unix://{redis_socket}") == set()
+#: Another one of each plan that several processes or a server have a part in, and of archives.
+PLANNED = (
+    pytest.param(Spec(3, plan=plan, copies=("print",), hosts=2, at_once=4), marks=pytest.mark.slow)
+    for plan in PLANS
+    if plan not in {"once", "kill"}
+)
+
+
+@pytest.fixture(scope="module")
+def servers(redis_socket: Path) -> Iterator[Servers]:
+    with Servers() as servers:
+        yield servers
+
+
+@pytest.mark.parametrize("spec", [*FOUND, *PLANNED, draw(1)], ids=str)
+def test_a_crawl_with_the_filter_hands_over_what_it_hands_over_without(spec: Spec, servers: Servers) -> None:
+    assert run(spec, servers).lost == set()

@@ -45,7 +45,7 @@ from dedup.errors import (
 )
 
 if TYPE_CHECKING:
-    from dedup.batch.columns import duplicated, originals
+    from dedup.batch.columns import clusters, duplicated, duplicates, originals
     from dedup.batch.explanation import Explanation, explain
     from dedup.batch.pages import Pages, unique
     from dedup.batch.pages import open as open
@@ -66,7 +66,9 @@ __all__ = [
     "Pages",
     "SettingsError",
     "Verdict",
+    "clusters",
     "duplicated",
+    "duplicates",
     "explain",
     "open_index",
     "originals",
@@ -79,7 +81,7 @@ _HOMES = {
     **dict.fromkeys(("Index", "Verdict", "open_index"), "dedup.index"),
     **dict.fromkeys(("Explanation", "explain"), "dedup.batch.explanation"),
     **dict.fromkeys(("Pages", "open", "unique"), "dedup.batch.pages"),
-    **dict.fromkeys(("duplicated", "originals"), "dedup.batch.columns"),
+    **dict.fromkeys(("clusters", "duplicated", "duplicates", "originals"), "dedup.batch.columns"),
 }
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dedup import Features, duplicated, originals
+from dedup import Detector, Features, clusters, duplicated, duplicates, originals, unique
 from tests.support.pages.prose import Prose
 
 
@@ -33,6 +33,9 @@ KINDS: dict[str, Callable[[list[Any]], Any]] = {
     "pandas of arrow": lambda rows: pd.Series(rows, dtype=pd.ArrowDtype(pa.string()), name="body"),
     "polars": lambda rows: pl.Series("body", rows),
     "pyarrow": lambda rows: pa.table({"body": rows})["body"],
+    "pyarrow array": lambda rows: pa.array(rows),
+    "list with NaN": lambda rows: [float("nan") if row is None else row for row in rows],
+    "numpy with NaN": lambda rows: np.array([np.nan if row is None else row for row in rows], object),
 }
 
 
@@ -40,7 +43,8 @@ KINDS: dict[str, Callable[[list[Any]], Any]] = {
 def test_a_column_of_any_kind_is_answered_by_one_of_its_kind(kind: str) -> None:
     column = KINDS[kind](ROWS)
     for found, wanted in ((originals(text=column), ORIGINALS), (duplicated(text=column), MASK)):
-        assert type(found) is (np.ndarray if kind in ("list", "tuple") else type(column))
+        plain = kind in ("list", "tuple", "list with NaN")
+        assert isinstance(found, np.ndarray if plain else pa.Array if "array" in kind else type(column))
         assert np.asarray(found).tolist() == wanted
         assert getattr(found, "name", None) == getattr(column, "name", None)
 
@@ -92,6 +96,82 @@ def test_what_is_no_column_is_refused_in_one_line(wrong: dict[str, Any], says: s
     with pytest.raises(TypeError) as error:
         duplicated(**wrong)
     assert str(error.value) == says
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_rows_alike_the_one_that_is_asked_for_is_kept(kind: str) -> None:
+    column, when = KINDS[kind](ROWS), KINDS["polars"]([3, 9, 5, 7, 1, 2, None])
+    longest = originals(text=column, keep="longest")
+    assert np.asarray(longest).tolist() == [0, 1, 5, 0, 4, 5, 0]
+    for newest in (originals(text=column, keep=when), originals(text=column, keep="newest", fetched=when)):
+        assert np.asarray(newest).tolist() == [3, 1, 2, 3, 4, 2, 3]
+    assert np.asarray(originals(text=column, fetched=when)).tolist() == [0, 1, 5, 0, 4, 5, 0]
+    assert np.asarray(clusters(text=column, keep="longest")).tolist() == [0, 1, 5, 0, 4, 5, 0]
+
+
+def test_items_alike_are_chosen_as_rows_are() -> None:
+    rows = [{"n": n, "body": row or "", "score": n % 4} for n, row in enumerate(ROWS)]
+
+    def kept(**how: Any) -> list[int]:
+        return [row["n"] for row in unique(rows, text=lambda row: str(row["body"]), **how)]
+
+    assert kept() == [0, 1, 2, 4]
+    assert kept(keep="longest") == [0, 1, 4, 5]
+    assert (
+        kept(keep=lambda row: row["score"])
+        == kept(keep="newest", fetched=lambda row: row["score"])
+        == [1, 2, 3, 4]
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"keep": "best"}, "keep is 'best'; allowed: first, longest, newest, or a key for each page"),
+        (
+            {"keep": "newest"},
+            "keep is 'newest', and nobody says when the pages were fetched; give fetched, too",
+        ),
+    ],
+)
+def test_what_is_kept_is_said_in_words_that_exist(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match="keep") as error:
+        originals(text=ROWS, **wrong)
+    assert str(error.value) == says
+
+
+@pytest.mark.parametrize("method", ["simhash", "minhash", "supershingle"])
+def test_clusters_are_those_that_brute_force_finds(method: str) -> None:
+    rng = random.Random(3)
+    stories = [prose(seed).split() for seed in range(8)]
+    texts = [
+        " ".join(word for word in rng.choice(stories) if rng.random() > rng.choice((0, 0, 0.02, 0.05)))
+        for _ in range(60)
+    ]
+    texts += texts[:3]
+    detector = Detector(method=method)
+    prints = [detector.fingerprint_text(text) for text in texts]
+    wanted = [*range(len(texts))]
+    for _ in texts:  # chain by chain
+        for a, one in enumerate(prints):
+            for b, other in enumerate(prints[:a]):
+                if detector.compare(one, other).duplicate:
+                    wanted[a] = wanted[b] = min(wanted[a], wanted[b])
+    assert clusters(text=texts, method=method).tolist() == wanted
+    assert len(set(wanted)) < len(texts) - 3
+
+
+@pytest.mark.parametrize("kind", ["list", "pandas", "polars", "pyarrow"])
+def test_near_duplicates_and_their_scores_are_a_table(kind: str) -> None:
+    found = duplicates(text=KINDS[kind](ROWS), id=KINDS[kind]([*"abcdefg"]))
+    table = {
+        name: np.asarray(found[name]).tolist() for name in ("row", "of", "id", "of_id", "rule", "distance")
+    }
+    assert table["row"] == [3, 5, 6]
+    assert (table["of"], table["id"], table["of_id"]) == ([0, 2, 0], ["d", "f", "g"], ["a", "c", "a"])
+    assert (table["rule"][::2], table["distance"][::2]) == (["exact", "exact"], [0, 0])
+    assert np.asarray(found["resemblance"])[1] > 0.9
+    assert len(duplicates(text=KINDS[kind](["a"]))["row"]) == 0
 
 
 def test_without_narwhals_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

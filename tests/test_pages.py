@@ -39,6 +39,7 @@ def test_a_near_duplicate_is_named_by_the_id_of_the_kept_page(address: str, name
         assert pages.add("d", text="Not found").reason == "short"
         assert len(pages) == 2
         assert [name in pages for name in "abcd"] == [True, False, True, False]
+        wait_until(lambda: sorted(pages) == ["a", "c"])
 
 
 def test_a_page_may_be_given_as_html_as_text_or_as_tokens() -> None:

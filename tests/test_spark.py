@@ -132,6 +132,22 @@ def test_unique_gives_the_rows_that_are_kept(spark: Any, rows: list[dict[str, An
     assert {row["name"] for row in found.collect()} == wanted
 
 
+def test_of_pages_alike_that_is_kept_which_is_asked_for(spark: Any) -> None:
+    story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time " * 3
+    texts = [story, story + "Yes!", story.upper(), "Not found"]
+    rows = [
+        {"id": n, "body": text, "day": f"2026-11-0{5 - n}", "score": n % 3} for n, text in enumerate(texts)
+    ]
+    table = spark.createDataFrame(rows)
+    for how in ({}, {"keep": "longest"}, {"keep": "newest", "order": "day"}, {"keep": "score"}):
+        name = how.get("keep", "first")
+        keep = [row["score"] for row in rows] if name == "score" else name
+        fetched = [row["day"] for row in rows] if name == "newest" else None
+        wanted = dedup.originals(text=texts, keep=keep, fetched=fetched).tolist()
+        found = verdicts(table, text="body", id="id", **how).collect()
+        assert {int(row.id): int(row.of_id or row.id) for row in found} == dict(enumerate(wanted)), how
+
+
 def test_pairs_and_clusters_are_those_that_a_detector_finds(spark: Any, rows: list[dict[str, Any]]) -> None:
     with dedup.open() as pages:
         detector = pages.detector

@@ -1,50 +1,64 @@
-"""Columns of data frames: which rows are near-duplicates of a row above.
+"""Columns of data frames: which rows are near-duplicates of others.
 
 Of pandas, polars, pyarrow and their like, through narwhals (the extra ``frames``); of lists and numpy arrays without.
 A column is read row by row where it is, and never copied as a whole.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from math import isnan
 from typing import Any, Unpack
 
 import numpy as np
 
-from dedup.batch.pages import Settings, open
-from dedup.batch.pairs import Numbers
+from dedup.batch.hamming import near_pairs
+from dedup.batch.pages import Pages, Settings, open
+from dedup.batch.pairs import Clusters, Numbers
+from dedup.batch.turns import turns
+from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.index import Verdict
 
-__all__ = ["duplicated", "originals"]
+__all__ = ["Columns", "clusters", "duplicated", "duplicates", "originals"]
+
+#: Pairs whose sketches are compared at once.
+PAIRS = 1 << 16
 
 
-def duplicated(
-    *,
-    html: Any = None,
-    text: Any = None,
-    tokens: Any = None,
-    url: Any = None,
-    **settings: Unpack[Settings],
-) -> Any:
-    """Which rows are near-duplicates of a row above: a column of bools, of the kind of the one that is given.
+class Columns(Settings, total=False):
+    """What `duplicated` and its like are given: columns of one length, and the settings of `dedup.open`.
 
-    One column is given, of ``html``, ``text`` or ``tokens``, and the ``url`` of each row if they have any; see
-    `dedup.Pages.add`.  Rows without a value, and those that can't be judged, are no duplicates.
+    One of ``html``, ``text`` and ``tokens``; the ``url`` of each row if they have any; see `dedup.Pages.add`.  Rows without
+    a value, and those that can't be judged, are no duplicates.  Of rows that are alike, the first is kept, unless
+    ``keep``, which may be a column, and ``fetched`` say otherwise: see `dedup.batch.turns`.  Then all fingerprints
+    are in memory at once, 1 kB for each row.
+    """
+
+    html: Any
+    text: Any
+    tokens: Any
+    url: Any
+    fetched: Any
+    keep: Any
+
+
+#: The names of columns.
+COLUMNS = Columns.__annotations__.keys() - Settings.__annotations__.keys()
+
+
+def duplicated(**given: Unpack[Columns]) -> Any:
+    """Which rows are near-duplicates of a row that is kept: a column of bools, of the kind of the one that is given.
 
     >>> from dedup import duplicated
     >>> story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time " * 3
     >>> duplicated(text=[story, "Not found", None, story.upper()])
     array([False, False, False,  True])
     """
-    rows, column = _judged({"html": html, "text": text, "tokens": tokens}, url, settings)
-    return column.like(rows != np.arange(len(rows)))
+    table = _Table(given)
+    rows = table.originals()
+    return table.page.like(rows != np.arange(len(rows)))
 
 
-def originals(
-    *,
-    html: Any = None,
-    text: Any = None,
-    tokens: Any = None,
-    url: Any = None,
-    **settings: Unpack[Settings],
-) -> Any:
+def originals(**given: Unpack[Columns]) -> Any:
     """For each row, the number (from 0) of the row that it duplicates, or its own number if it duplicates none.
 
     The column is of the same kind as that of `duplicated`, which has the arguments and errors.
@@ -53,9 +67,80 @@ def originals(
     >>> story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time " * 3
     >>> originals(text=[story, "Not found", None, story.upper()])
     array([0, 1, 2, 0])
+    >>> originals(text=[story, "Not found", None, story.upper() + " again"], keep="longest")
+    array([3, 1, 2, 3])
     """
-    rows, column = _judged({"html": html, "text": text, "tokens": tokens}, url, settings)
-    return column.like(rows)
+    table = _Table(given)
+    return table.page.like(table.originals())
+
+
+def duplicates(*, id: Any = None, **given: Unpack[Columns]) -> Any:
+    """The near-duplicates and their scores, a row each: a frame of the library of the column, or a dict of arrays.
+
+    ``row`` and ``of`` are numbers of rows, of the near-duplicate and of the kept one; ``rule``, ``distance`` and
+    ``resemblance`` are those of the `dedup.Verdict`; with the column ``id``, ``id`` and ``of_id`` say the same by its values.
+
+    >>> from dedup import duplicates
+    >>> story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time " * 3
+    >>> found = duplicates(text=[story, "Not found", story + "Yes!"], id=["a", "b", "c"])
+    >>> {name: column.tolist() for name, column in found.items()}
+    {'row': [2], 'of': [0], 'rule': ['simhash'], 'distance': [...], 'resemblance': [0.9...], 'id': ['c'], 'of_id': ['a']}
+    """
+    table = _Table(given)
+    found = sorted((n, v) for n, v in table.verdicts() if v.of_id is not None)
+    rows = np.array([n for n, _ in found], np.int64)
+    of = np.array([v.of_id for _, v in found], np.int64)
+    told = {
+        name: np.array([getattr(v, name) for _, v in found]) for name in ("rule", "distance", "resemblance")
+    }
+    values = {"row": rows, "of": of, **told}
+    if id is not None:
+        names = np.array([*table.column("id", id)], object)
+        values |= {"id": names[rows], "of_id": names[of]}
+    return table.page.frame(values)
+
+
+def clusters(**given: Unpack[Columns]) -> Any:
+    """For each row, the number of the first row that belongs with it, or its own number if none does.
+
+    Rows belong together that are candidates and resemble each other enough, as `dedup.Detector.compare` finds, and, chain
+    by chain, all that belong with these.  So a cluster may have several rows that are kept: resemblance is not
+    transitive, and pages of one host have to match in what is their own to be dropped.  With ``keep``, a cluster
+    is named by the row that it asks for.
+
+    Uses 600 bytes for each row; raises `DedupError` if there are too many pairs for 1 GiB.
+
+    >>> from dedup import clusters
+    >>> story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time " * 3
+    >>> clusters(text=[story, "Not found", None, story.upper()])
+    array([0, 1, 2, 0])
+    """
+    table = _Table(given)
+    with table.opened() as pages:
+        prints = [made for _, made in table.prints(pages)]
+        order = np.array(table.turns(prints), np.int64)
+        judged = order[[(made := prints[n]) is not None and made.reason is None for n in order.tolist()]]
+        lowest = _joined(pages.detector, [prints[n] for n in judged.tolist()])
+    found = np.arange(len(prints))
+    found[judged] = judged[lowest]
+    return table.page.like(found)
+
+
+def _joined(detector: Detector, prints: Sequence[Fingerprint]) -> Numbers:
+    """For each page, the first one that belongs with it; copies are compared once."""
+    _, first, copies = np.unique([made.digest for made in prints], return_index=True, return_inverse=True)
+    contents = [prints[n] for n in first]
+    words = detector.sketcher.words(made.sketch for made in contents)
+    joined = Clusters(len(prints))
+    joined.join(np.arange(len(prints)), first[copies])
+    for keys in np.array([made.keys for made in contents], np.uint64).reshape(len(contents), -1).T:
+        left, right, _ = near_pairs(keys, detector.radius)
+        for at in range(0, len(left), PAIRS):
+            a, b = left[at : at + PAIRS], right[at : at + PAIRS]
+            counts = detector.sketcher.match_counts(words[a], words[b]).T.tolist()
+            near = [detector.sketcher.estimate(*each) >= detector.min_resemblance for each in counts]
+            joined.join(first[a[near]], first[b[near]])
+    return joined.lowest()
 
 
 class _Column:
@@ -64,6 +149,7 @@ class _Column:
     def __init__(self, name: str, given: Any) -> None:
         self._name = name
         self._is_plain = isinstance(given, list | tuple | np.ndarray)
+        self._is_array = type(given).__module__.partition(".")[0] == "pyarrow" and hasattr(given, "buffers")
         self._values = given if self._is_plain else self._series(given)
 
     def _series(self, given: Any) -> Any:
@@ -73,6 +159,10 @@ class _Column:
             raise ImportError(
                 "columns of data frames need narwhals: pip install 'shingleback[frames]'"
             ) from None
+        if self._is_array:  # narwhals knows those in chunks only
+            import pyarrow as pa
+
+            given = pa.chunked_array([given])
         try:
             return nw.from_native(given, series_only=True)
         except TypeError:
@@ -85,11 +175,10 @@ class _Column:
 
     def __iter__(self) -> Iterator[Any]:
         """The values, None where there is none."""
-        if self._is_plain:
-            yield from self._values
-            return
-        for value, is_null in zip(self._values, self._values.is_null(), strict=True):
-            yield None if is_null else value
+        nulls = repeat(False) if self._is_plain else self._values.is_null()
+        for value, is_null in zip(self._values, nulls, strict=False):
+            is_nan = isinstance(value, float) and isnan(value)
+            yield None if is_null or is_nan else value
 
     def like(self, values: Any) -> Any:
         """A column of the same kind, with the same index if it has one, of other values."""
@@ -99,29 +188,77 @@ class _Column:
 
         made = nw.new_series(self._values.name, values, backend=self._values.implementation)
         index = nw.maybe_get_index(self._values)
-        return (made if index is None else nw.maybe_set_index(made, index=index)).to_native()
+        found = (made if index is None else nw.maybe_set_index(made, index=index)).to_native()
+        return found.combine_chunks() if self._is_array else found
+
+    def frame(self, values: dict[str, Any]) -> Any:
+        """A frame of the same library, of other columns."""
+        if self._is_plain:
+            return values
+        import narwhals.stable.v2 as nw
+
+        return nw.from_dict(values, backend=self._values.implementation).to_native()
 
 
-def _judged(given: dict[str, Any], url: Any, settings: Settings) -> tuple[Numbers, _Column]:
-    kinds = [kind for kind, column in given.items() if column is not None]
-    if len(kinds) != 1:
-        raise TypeError(f"of html, text and tokens, {len(kinds) or 'none'} are given; give one")
-    kind = kinds[0]
-    column = _Column(kind, given[kind])
-    urls: Iterable[Any] = [None] * len(column)
-    if url is not None:
-        urls = _Column("url", url)
-        if len(urls) != len(column):
-            raise TypeError(f"{kind} has {len(column)} rows, and url has {len(urls)}")
-    rows = np.arange(len(column))
-    with open(**settings) as pages:
-        for number, (value, address) in enumerate(zip(column, urls, strict=True)):
-            if value is None:
-                continue
+class _Table:
+    """The columns that are given, as a table."""
+
+    def __init__(self, given: Columns) -> None:
+        every: dict[str, Any] = dict(given)
+        columns = {name: every.pop(name, None) for name in COLUMNS}
+        self._settings = every
+        kinds = [kind for kind in ("html", "text", "tokens") if columns[kind] is not None]
+        if len(kinds) != 1:
+            raise TypeError(f"of html, text and tokens, {len(kinds) or 'none'} are given; give one")
+        self._kind = kinds[0]
+        self.page = _Column(self._kind, columns[self._kind])
+        self._url, self._fetched = (
+            None if (found := columns[name]) is None else self.column(name, found)
+            for name in ("url", "fetched")
+        )
+        keep = "first" if columns["keep"] is None else columns["keep"]
+        self._keep = keep if isinstance(keep, str) else self.column("keep", keep)
+
+    def column(self, name: str, given: Any) -> _Column:
+        """Another column of as many rows."""
+        found = _Column(name, given)
+        if len(found) != len(self.page):
+            raise TypeError(f"{self._kind} has {len(self.page)} rows, and {name} has {len(found)}")
+        return found
+
+    def opened(self) -> Pages:
+        """A new index of pages."""
+        return open(**self._settings)
+
+    def prints(self, pages: Pages) -> Iterator[tuple[str, Fingerprint | None]]:
+        """The URL and the fingerprint of each row; None for one without a value."""
+        urls = repeat(None) if self._url is None else self._url
+        for row, (value, url) in enumerate(zip(self.page, urls, strict=False)):
             try:
-                verdict = pages.add(str(number), **{kind: value}, url=address or "")
+                made = None if value is None else pages.fingerprint(**{self._kind: value}, url=url or "")
             except TypeError as error:
-                raise TypeError(f"row {number}: {error}") from None
-            if verdict.of_id is not None:
-                rows[number] = int(verdict.of_id)
-    return rows, column
+                raise TypeError(f"row {row}: {error}") from None
+            yield url or "", made
+
+    def turns(self, prints: Sequence[Fingerprint | None]) -> list[int]:
+        """The rows in the order in which they are judged."""
+        return turns(prints, self._keep, self._fetched)
+
+    def verdicts(self) -> Iterator[tuple[int, Verdict]]:
+        """The rows that have a value, in the order in which they are judged."""
+        with self.opened() as pages:
+            prints = self.prints(pages)
+            rows: Any = enumerate(prints)
+            if self._keep != "first" or self._fetched is not None:
+                every = list(prints)
+                rows = ((n, every[n]) for n in self.turns([made for _, made in every]))
+            for n, (url, made) in rows:
+                if made is not None:
+                    yield n, pages.add(str(n), fingerprint=made, url=url)
+
+    def originals(self) -> Numbers:
+        """For each row, the number of the one that it duplicates, or its own."""
+        rows = np.arange(len(self.page))
+        for n, verdict in self.verdicts():
+            rows[n] = n if verdict.of_id is None else int(verdict.of_id)
+        return rows

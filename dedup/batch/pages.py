@@ -8,9 +8,11 @@ from difflib import get_close_matches
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 from dedup.batch.loop import AtOnce, Loop
+from dedup.batch.turns import Keep, turns
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector, Features, Fingerprint
-from dedup.index import Index, Verdict, open_index
+from dedup.index import Entry, Index, Verdict, open_index
+from dedup.index.entry import original_id
 from dedup.settings import IndexSettings
 
 __all__ = ["Pages", "Settings", "open", "unique"]
@@ -177,6 +179,16 @@ class Pages:
     def __contains__(self, page_id: str) -> bool:
         return self._loop.run(self._index.find(page_id)) is not None
 
+    def __iter__(self) -> Iterator[str]:
+        """The ids of these pages, in the order of their filing; of what is in Redis, without the last half second."""
+        entries = self._index.entries()
+
+        async def step() -> Entry | None:
+            return await anext(entries, None)
+
+        while (entry := self._loop.run(step())) is not None:
+            yield original_id(entry.page_id)
+
     def __repr__(self) -> str:
         return f"<Pages in {self._index.where}: {self._index.describe()}>"
 
@@ -202,12 +214,18 @@ def unique(
     text: Callable[[T], str] | None = None,
     tokens: Callable[[T], Iterable[str]] | None = None,
     url: Callable[[T], str] | None = None,
+    fetched: Callable[[T], Any] | None = None,
+    keep: Keep | Callable[[T], Any] = "first",
     **settings: Unpack[Settings],
 ) -> Iterator[T]:
-    """The items that are no near-duplicates of one before them, in their order, as soon as they are known.
+    """The items that are no near-duplicates of one that is kept, in their order.
 
     Functions say what of an item is its HTML, its text, its tokens, and its URL; without any, an item is text.  What
     can't be judged, such as short texts, is kept.  Takes about 1 kB for each item that is kept.
+
+    Of items that are alike, the first is kept, and each is told as soon as it is known.  `dedup.batch.turns` says what
+    else ``keep`` may be, which needs all items, and 1 kB for each, before the first is told: a function gives a key, such
+    as a score, and of those alike the item of the greatest is kept.
 
     >>> from operator import itemgetter
     >>> from dedup import unique
@@ -221,18 +239,24 @@ def unique(
         text = _itself
     pages = open(**settings)
 
+    def made(item: T) -> Fingerprint:
+        given = {"html": html and html(item), "text": text and text(item), "tokens": tokens and tokens(item)}
+        return pages.fingerprint(**given, url=url(item) if url else "")  # type: ignore[arg-type]
+
+    def is_kept(number: int, item: T, found: Fingerprint) -> bool:
+        return pages.add(str(number), fingerprint=found, url=url(item) if url else "").kept
+
     def kept() -> Iterator[T]:
         with pages:
-            for number, item in enumerate(items):
-                verdict = pages.add(
-                    str(number),
-                    html=html and html(item),
-                    text=text and text(item),
-                    tokens=tokens and tokens(item),
-                    url=url(item) if url else "",
-                )
-                if verdict.kept:
-                    yield item
+            if keep == "first" and fetched is None:
+                yield from (item for n, item in enumerate(items) if is_kept(n, item, made(item)))
+                return
+            every = list(items)
+            prints = [*map(made, every)]
+            wanted = map(keep, every) if callable(keep) else keep
+            order = turns(prints, wanted, fetched and map(fetched, every))
+            chosen = {n for n in order if is_kept(n, every[n], prints[n])}
+            yield from (item for n, item in enumerate(every) if n in chosen)
 
     return kept()
 

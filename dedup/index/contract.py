@@ -16,7 +16,7 @@ import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Self
 from uuid import uuid4
 
@@ -196,6 +196,17 @@ class Index(ABC):
         """How many pages are filed, whatever their state."""
         await self.open()
         return await self._count()
+
+    async def entries(self) -> AsyncIterator[Entry]:
+        """The pages that are filed and written, in the order of their filing, but for those of runs that have died."""
+        survey = await self.survey()
+        if survey is not None:
+            try:
+                async for entry, state in survey.pages():
+                    if entry is not None and state is not State.DEAD:
+                        yield entry
+            finally:
+                await survey.close()
 
     async def add(self, entries: Sequence[Entry]) -> int:
         """Files pages as they are, as done, without judging them; how many were not filed before."""

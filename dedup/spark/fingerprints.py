@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -23,7 +24,7 @@ from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.index.entry import scope_mask, storable_url
 from dedup.page.html import Page
 from dedup.page.urls import host
-from dedup.spark.pages import Options, selected, task_of
+from dedup.spark.pages import Columns, Options, selected, task_of
 
 __all__ = ["NAMES", "PRINT", "arrays", "fingerprints", "printed", "prints_of"]
 
@@ -58,7 +59,9 @@ def fingerprints(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     Columns are given by their names: one of ``html`` (strings or binary, whose character set is in ``encoding`` if it is
     known), ``text`` or ``tokens``; the ``url`` of each page; an ``id`` that no two rows share, else the URL
     is that.  Pages are judged in the ``order`` of the columns that it names, then of their URLs, then of their
-    ids.  Settings are those of `dedup.open`.
+    ids; or first, with ``keep``, the "longest", that of most words; the "newest", the last by that ``order``; or that
+    of the greatest number or the latest time in the column of that name.  So these are kept of pages alike.  Settings
+    are those of `dedup.open`.
 
     A page takes 1.5 kB.  Whoever asks more than one thing of a table makes its fingerprints once, has Spark
     keep them (``.cache()``, or Parquet), and gives them in its place, with the same settings.
@@ -69,13 +72,16 @@ def fingerprints(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     table = selected(pages, columns)
     make = partial(_made, kind=columns.kind, detector=detector, scope=plan.scope)
     passed = [table.schema[name] for name in ("id", "url", "order")]
-    return table.mapInArrow(make, StructType([*passed, *PRINT]))
+    made = table.mapInArrow(make, StructType([*passed, *PRINT]))
+    if columns.keep == "longest":
+        made = made.withColumn("order", sql.struct((-sql.col("tokens")).alias("rank"), "order"))
+    return made
 
 
 def prints_of(pages: DataFrame, given: Options) -> DataFrame:
     """The fingerprints of a table, which may be those already."""
     if isinstance(pages, DataFrame) and pages.columns == NAMES:
-        if any(task_of(given).columns):
+        if task_of(given).columns != Columns():
             raise TypeError("pages are fingerprints already, whose columns have no other names")
         return pages
     return fingerprints(pages, **given)

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, get_args
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
-from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, NumericType, StringType
 
 from dedup.batch.pages import Settings, open
+from dedup.batch.turns import Keep
 from dedup.fingerprint.detector import Detector
 from dedup.settings import IndexSettings
 
@@ -34,6 +35,7 @@ class Options(Settings, total=False):
     encoding: str
     id: str
     order: str | Sequence[str]
+    keep: str
 
 
 class Columns(NamedTuple):
@@ -46,6 +48,7 @@ class Columns(NamedTuple):
     encoding: str | None = None
     id: str | None = None
     order: str | Sequence[str] = ()
+    keep: str | None = "first"
 
     @property
     def kind(self) -> str:
@@ -88,6 +91,11 @@ def selected(pages: DataFrame, columns: Columns) -> DataFrame:
     if columns.id is None and columns.url is None:
         raise TypeError("neither id nor url is given; give a column that tells each row from all others")
     order = [columns.order] if isinstance(columns.order, str) else list(columns.order)
+    if columns.keep == "newest" and not order:
+        raise TypeError("keep is 'newest', and nobody says when the pages were fetched; give order, too")
+    is_column = columns.keep is not None and columns.keep not in get_args(Keep)
+    last = order if columns.keep == "newest" else [str(columns.keep)] if is_column else []
+    columns = columns._replace(keep=columns.keep if is_column else None)
     for name, column in (*columns._asdict().items(), *(("order", each) for each in order)):
         if column is not None and (name != "order" or isinstance(column, str)):
             _check(pages, name, column)
@@ -98,6 +106,7 @@ def selected(pages: DataFrame, columns: Columns) -> DataFrame:
         url.alias("url"),
         (sql.col(_quoted(columns.encoding)) if columns.encoding else empty).alias("encoding"),
         sql.struct(
+            *(_descending(pages, name).alias(f"rank{at}") for at, name in enumerate(last)),
             *(sql.col(_quoted(name)).alias(f"by{at}") for at, name in enumerate(order)),
             url.alias("url"),
             columns.id_column.alias("id"),
@@ -117,6 +126,14 @@ def _check(pages: DataFrame, name: str, column: object) -> None:
     found = pages.schema[column].dataType
     if types and type(found) not in map(type, types):
         raise TypeError(f"{name} names the column {column!r} of {found.simpleString()}; allowed: {allowed}")
+
+
+def _descending(pages: DataFrame, name: str) -> Column:
+    """What is less for a greater number or a later time; nothing is the greatest of all."""
+    column = sql.col(_quoted(name))
+    if not isinstance(pages.schema[name].dataType, NumericType):
+        column = column.cast("timestamp")
+    return sql.coalesce(-column.cast("double"), sql.lit(float("inf")))
 
 
 def _quoted(name: str) -> str:

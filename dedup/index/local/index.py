@@ -7,7 +7,7 @@ holds a file; all its runs share what is open (see `dedup.index.local.shelves`).
 import asyncio
 import os
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
 from dedup.errors import SettingsError
@@ -222,6 +222,13 @@ class LocalIndex(Index):
     async def _count(self) -> int:
         with self._shelf.lock:
             return self._shelf.count()
+
+    async def entries(self) -> AsyncIterator[Entry]:
+        """All of them, whether they are in a file or not."""
+        await self.open()
+        for number in self._shelf.numbers():
+            if (entry := self._shelf.entry(number)) and self._state(entry) is not State.DEAD:
+                yield entry
 
     async def _add(self, entries: Sequence[Entry]) -> int:
         with self._shelf.lock:

@@ -131,6 +131,11 @@ class Shelf:
         row = self._rows[number]
         return self._read(row, self.tables.keys(number)) if row else None
 
+    def numbers(self) -> list[int]:
+        """The numbers of all pages, in the order of their filing."""
+        with self.lock:
+            return self.held(range(len(self._rows)))
+
     def held(self, numbers: Iterable[int]) -> list[int]:
         """The numbers of pages that were not taken out."""
         rows, live = self._rows, self._by_number

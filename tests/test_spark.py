@@ -262,7 +262,7 @@ def test_archives_are_cleaned_as_by_one_machine(
 
 def test_every_setting_arrives_in_a_task(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     page = Capture("http://a.org/", b"<p>" + b"story " * 50)
-    turn = pa.array([(0, "", 0, 0)], TURN)
+    turn = pa.array([(0, 0, "", 0, 0, 0)], TURN)
 
     def judge(name: str, value: Any) -> None:
         found = task_of({"text": "body", name: value})  # type: ignore[misc]

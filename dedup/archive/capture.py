@@ -1,6 +1,7 @@
 """A capture: a page as an archive has it, and what comes out of an archive beside captures."""
 
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -47,12 +48,22 @@ class Capture:
     record_id: str = ""  #: what its archive calls it
     whole: bool = True  #: whether nothing of it is missing
     payload: bytes | None = None  #: its bytes as they were sent, where the body was unpacked
+    name: str = ""  #: of a page without a URL: what it is called
+    key: float | None = None  #: of those alike, the one of the greatest is kept, if that is asked for
 
-    def precedence(self, position: int) -> tuple[int, str, int]:
-        """Pages are judged in this order: the one fetched first, then that of the least URL, then that of the least position,
-        whatever file it is in.
+    def turn(self, tokens: int, keep: str) -> float:
+        """Pages are judged in the order of this, then of their times, their URLs, the names of their inputs, and their places.
+
+        ``keep`` is "first", "longest", "newest", or the name of a field whose values are the keys.
+
+        >>> page = Capture("http://example.org/", "", fetched=60_000_000)
+        >>> page.turn(120, "first"), page.turn(120, "newest"), page.turn(120, "longest"), page.turn(120, "score")
+        (0.0, -60000000.0, -120.0, inf)
         """
-        return self.fetched, self.url, position
+        if keep in ("first", "longest"):
+            return 0.0 if keep == "first" else -float(tokens)
+        known = (None if self.fetched == NEVER else float(self.fetched)) if keep == "newest" else self.key
+        return math.inf if known is None else -known
 
 
 class Item(NamedTuple):

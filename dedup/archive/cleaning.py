@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from filelock import FileLock, Timeout
 
@@ -27,7 +27,9 @@ from dedup.archive.journal import Journal
 from dedup.archive.judging import Replay, judge
 from dedup.archive.progress import ChangedError
 from dedup.archive.reading import read
+from dedup.archive.rows import Named
 from dedup.archive.writing import write
+from dedup.batch.turns import Keep
 from dedup.droplog.log import DropLog
 from dedup.errors import DedupError, IndexUnavailableError, OutputError, SettingsError
 from dedup.files import make_private
@@ -126,11 +128,21 @@ class Cleaning:
     other: Callable[[], Index] | None = None  #: opens the index of a crawl that is joined
     page_id: Callable[[str], str | None] = str  #: what crawls call the page at a URL; None: nothing
     engine: "Engine | None" = None  #: reads and judges in the place of this machine
+    keep: str = "first"  #: which of those alike is kept: see `Capture.turn`
+    id: str = "id"  #: the field that names a row without a URL
+    #: Only what is like a page in there is dropped: an archive; "" is none, and then pages are dropped for each other.
+    against: str = ""
+    alone: bool = False  #: the same of the other index, in which nothing is filed
 
     @property
     def policy(self) -> FilterSettings:
         """What is asked of the filter: in an archive no page has a depth, and none can be fetched once more."""
         return replace(self.filter, min_depth=0, incremental=False, on_index_failure="stop", audit=0.0)
+
+    @property
+    def named(self) -> Named:
+        """The fields of rows that are read beside the others."""
+        return Named(self.id, "" if self.keep in get_args(Keep) else self.keep)
 
     @property
     def folder(self) -> Path | None:
@@ -186,7 +198,8 @@ class Cleaning:
             if INPUT in self.inputs and not journal.get("spooled"):
                 spool(stdin)
                 journal.set(spooled=True)
-            readers = open_inputs(self.inputs, self.types, stdin)
+            names = [*filter(None, [self.against]), *self.inputs]
+            readers = open_inputs(names, self.types, stdin, self.named)
             self._check_same(journal, readers)
             if self.other and journal.get("filed") is None:
                 asyncio.run(check(self.other()))
@@ -195,11 +208,17 @@ class Cleaning:
                 self.engine(self, journal, [str(reader.path) for reader in readers], folder)
             if not journal.get("read"):
                 self._read(journal, readers, progress)
+            if self.named.key and not journal.has_keys():
+                journal.set(begun=None)
+                raise SettingsError(
+                    f"--keep is '{inert(self.keep)}', and no row has a number or a time in a field of that name; "
+                    f"allowed: {', '.join(get_args(Keep))}, or the name of a field of rows"
+                )
             if not journal.get("judged"):
                 self._judge(journal, folder, progress)
             if self.output and not journal.get("written"):
                 with progress("Writing", sum(reader.size for reader in readers)) as advance:
-                    write(journal, readers, self.output, folder, advance)
+                    write(journal, readers, bool(self.against), self.output, folder, advance)
             journal.set(written=True)
             for part, option, name in (
                 ("kept", "-o", self.output),
@@ -208,7 +227,7 @@ class Cleaning:
                 if name not in ("", INPUT) and (folder / part).exists():
                     _check_free(option, name)
                     os.replace(folder / part, name)
-            if self.other and journal.get("filed") is None:
+            if self.other and not self.alone and journal.get("filed") is None:
                 journal.set(filed=asyncio.run(self._file(folder, self.other())))
             others, damage = (
                 {why: (count, first) for why, (count, first) in journal.get(name).items()}
@@ -227,7 +246,8 @@ class Cleaning:
         """Raises `SettingsError` if the journal is that of another cleaning."""
         inputs = [[reader.name, reader.size] for reader in readers]
         settings = {**self.detector.parameters, **vars(self.plan), "types": self.types, **vars(self.policy)}
-        settings |= {"output": self.output, "duplicates": self.duplicates}
+        settings |= {"output": self.output, "duplicates": self.duplicates, "keep": self.keep, "id": self.id}
+        settings |= {"against": self.against, "alone": self.alone}
         if self.other:
             settings["index"] = self.other().where
         wanted = {"inputs": inputs, "settings": settings}
@@ -242,7 +262,7 @@ class Cleaning:
 
     def _read(self, journal: Journal, readers: Sequence[Reader], progress: Progress) -> None:
         with progress("Reading", sum(reader.size for reader in readers)) as advance:
-            read(journal, readers, self.detector, self.workers, advance)
+            read(journal, readers, self.detector, self.workers, self.keep, bool(self.against), advance)
         journal.set(read=True)
 
     def _judge(self, journal: Journal, folder: Path, progress: Progress) -> None:
@@ -266,7 +286,7 @@ class Cleaning:
                 await index.open()
             known = await seed(index, self.other()) if self.other else 0
             with _as_output(folder):
-                await judge(journal, filter, replay, advance)
+                await judge(journal, filter, replay, advance, alone=self.alone or bool(self.against))
         finally:
             await filter.close()
         if self.duplicates:

@@ -9,6 +9,7 @@ from pathlib import Path
 from dedup.archive.capture import Item, Reader
 from dedup.archive.folder import Folder
 from dedup.archive.lines import Lines
+from dedup.archive.rows import USUAL, Named
 from dedup.archive.streams import MAGIC, Member
 from dedup.archive.warc import Warc, is_warc
 from dedup.errors import SettingsError
@@ -25,19 +26,23 @@ FORMATS = (
 )
 
 
-def open_inputs(names: Sequence[str], types: Types, stdin: Path | None = None) -> list[Reader]:
+def open_inputs(
+    names: Sequence[str], types: Types, stdin: Path | None = None, named: Named = USUAL
+) -> list[Reader]:
     """A reader for each input; ``stdin`` is where the standard input was spooled.
 
     Raises `SettingsError` for one that can't be read.
     """
-    return [open_input(stdin if name == INPUT and stdin else Path(name), name, types) for name in names]
+    return [
+        open_input(stdin if name == INPUT and stdin else Path(name), name, types, named) for name in names
+    ]
 
 
-def open_input(path: Path, name: str = "", types: Types = "html") -> Reader:
+def open_input(path: Path, name: str = "", types: Types = "html", named: Named = USUAL) -> Reader:
     """The reader of one input, which messages call by its name.  Raises `SettingsError`."""
     name = name or str(path)
     try:
-        reader = _open(path, name, types)
+        reader = _open(path, name, types, named)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SettingsError(f"the input {inert(name)} can't be read: {why}") from None
@@ -46,7 +51,7 @@ def open_input(path: Path, name: str = "", types: Types = "html") -> Reader:
     return reader
 
 
-def _open(path: Path, name: str, types: Types) -> Reader | None:
+def _open(path: Path, name: str, types: Types, named: Named) -> Reader | None:
     if path.is_dir():
         folder = Folder(path, name)
         return folder if folder.size else None
@@ -58,18 +63,18 @@ def _open(path: Path, name: str, types: Types) -> Reader | None:
     if begins.startswith(b"PAR1"):
         from dedup.archive.parquet import Parquet
 
-        return Parquet(path, name)
+        return Parquet(path, name, named)
     if is_warc(begins):
         return Warc(path, name, types)
     if begins.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b""):
-        return Lines(path, name)
+        return Lines(path, name, named)
     if begins.lstrip()[:1] == b"<" and not packed:
         return Folder(path, name)
     # Its beginning is damaged, perhaps.
     names = (".warc", ".warc.gz", ".wet.gz"), (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
     if name.lower().endswith(names[0]):
         return Warc(path, name, types)
-    return Lines(path, name) if name.lower().endswith(names[1]) else None
+    return Lines(path, name, named) if name.lower().endswith(names[1]) else None
 
 
 def items(reader: Reader) -> Iterator[Item]:

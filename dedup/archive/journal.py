@@ -5,6 +5,7 @@ one that was fetched first, then the least URL, whatever file it is in.
 """
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,23 +15,26 @@ from dedup.archive.capture import NEVER, Capture
 from dedup.droplog.record import Record
 from dedup.files import make_private
 
-__all__ = ["Journal", "Made", "Original", "Row", "Verdict"]
+__all__ = ["Journal", "Made", "Original", "Place", "Row", "Verdict", "storable"]
 
-#: A digest of the bytes of a page, and its fingerprint, packed.
-Made = tuple[bytes, bytes]
+#: A digest of the bytes of a page, its fingerprint, packed, and how many tokens it has.
+Made = tuple[bytes, bytes, int]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pages (
     position INTEGER PRIMARY KEY,   -- which item it is, of all inputs
+    turn REAL NOT NULL,             -- pages are judged in this order
     fetched INTEGER NOT NULL,       -- microseconds since 1970
     url TEXT NOT NULL,
+    input INTEGER NOT NULL,         -- the rank of its input, by name
+    name TEXT NOT NULL,             -- what it is called if it has no URL
     record_id TEXT NOT NULL,        -- what its archive calls it
     size INTEGER NOT NULL,          -- bytes
     payload BLOB NOT NULL,          -- a digest of its bytes
     fingerprint BLOB NOT NULL
 );
-CREATE INDEX IF NOT EXISTS turns ON pages (fetched, url);
+CREATE INDEX IF NOT EXISTS turns ON pages (turn, fetched, url, input);
 CREATE TABLE IF NOT EXISTS dropped (
     position INTEGER PRIMARY KEY,
     of INTEGER NOT NULL,            -- the position of the kept page; -1: it is in another index
@@ -44,13 +48,24 @@ CREATE TABLE IF NOT EXISTS logged (
 """
 
 
+_ROWS = "SELECT position, CASE url WHEN '' THEN name ELSE url END, size, fingerprint, input < 0 FROM pages"
+
+
+class Place(NamedTuple):
+    """Where a page is."""
+
+    position: int  #: which item it is, of all inputs
+    input: int  #: the rank of its input by name; -1 if that is one that the others are cleaned against
+
+
 class Row(NamedTuple):
     """A page that is to be judged."""
 
     position: int
-    url: str
+    url: str  #: or its name
     size: int
     fingerprint: bytes
+    is_other: bool = False  #: whether it is of what the others are cleaned against
 
 
 class Original(NamedTuple):
@@ -72,7 +87,7 @@ class Verdict(NamedTuple):
 
     def is_of(self, page: Capture, payload: bytes) -> bool:
         """Whether it is the verdict on a page with a digest."""
-        return self.payload == payload and self.url == _text(page.url)
+        return self.payload == payload and self.url == storable(page.url)
 
 
 class Journal:
@@ -96,18 +111,29 @@ class Journal:
             "REPLACE INTO facts VALUES (?, ?)", [(n, json.dumps(v)) for n, v in facts.items()]
         )
 
-    def add(self, pages: Iterable[tuple[int, Capture, Made]], facts: Mapping[str, Any]) -> None:
-        """Adds pages with their positions and fingerprints, and sets facts, in one step."""
+    def add(self, pages: Iterable[tuple[Place, Capture, Made]], facts: Mapping[str, Any], keep: str) -> None:
+        """Adds pages with their places and fingerprints, and sets facts, in one step."""
         rows = [
-            (position, page.fetched, _text(page.url), _text(page.record_id), len(page.body), *made)
-            for position, page, made in pages
+            (
+                place.position,
+                -math.inf if place.input < 0 else page.turn(tokens, keep),
+                page.fetched,
+                storable(page.url),
+                place.input,
+                storable(page.name),
+                storable(page.record_id),
+                len(page.body),
+                payload,
+                packed,
+            )
+            for place, page, (payload, packed, tokens) in pages
         ]
         self.add_rows(rows, facts)
 
     def add_rows(self, rows: Iterable[tuple[Any, ...]], facts: Mapping[str, Any]) -> None:
         """The same for rows of the table of pages, whose texts SQLite can store."""
         self._file.execute("BEGIN")
-        self._file.executemany("REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._file.executemany("REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self.set(**facts)
         self._file.execute("COMMIT")
 
@@ -116,14 +142,18 @@ class Journal:
         return int(self._file.execute("SELECT count(*) FROM pages").fetchone()[0])
 
     def in_turn(self) -> Iterator[Row]:
-        """The pages, by when they were fetched, then by URL, then by position."""
-        query = "SELECT position, url, size, fingerprint FROM pages ORDER BY fetched, url, position"
+        """The pages in their turn, then by when they were fetched, by URL, by the name of their input, by position."""
+        query = f"{_ROWS} ORDER BY turn, fetched, url, input, position"
         return map(Row._make, self._file.execute(query))
 
     def page(self, position: int) -> Row:
         """The page at a position."""
-        query = "SELECT position, url, size, fingerprint FROM pages WHERE position = ?"
-        return Row._make(self._file.execute(query, (position,)).fetchone())
+        return Row._make(self._file.execute(f"{_ROWS} WHERE position = ?", (position,)).fetchone())
+
+    def has_keys(self) -> bool:
+        """Whether a page has a key by which it is chosen."""
+        query = "SELECT 1 FROM pages WHERE turn <> 9e999 AND input >= 0 LIMIT 1"
+        return self._file.execute(query).fetchone() is not None
 
     def begin_verdicts(self) -> None:
         """Forgets what was dropped.  None of the verdicts that follow counts before `end_verdicts`."""
@@ -176,6 +206,6 @@ class Journal:
         self._file.close()
 
 
-def _text(text: str) -> str:
-    """The text without lone surrogates, which SQLite can't store."""
+def storable(text: str) -> str:
+    """A text without lone surrogates, which SQLite can't store."""
     return text.encode("utf-8", "replace").decode()

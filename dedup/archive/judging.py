@@ -10,6 +10,7 @@ from dedup.archive.packing import unpack
 from dedup.droplog.record import Record
 from dedup.filter import Crawl, Filter, Visit
 from dedup.filter.stats import count
+from dedup.index import Index
 
 __all__ = ["SEED", "Replay", "Turns", "judge"]
 
@@ -47,25 +48,38 @@ class Replay(Crawl):
         self.again.append((origin, judged))
 
 
-async def judge(journal: Turns, filter: Filter, replay: Replay, advance: Callable[[int], None]) -> None:
+async def judge(
+    journal: Turns, filter: Filter, replay: Replay, advance: Callable[[int], None], *, alone: bool = False
+) -> None:
     """Has a filter that works for a replay judge the pages, each in its turn, and notes what is dropped.
 
-    The filter writes no log: the journal has it, so that a drop that is taken back is in neither of both.
+    The filter writes no log: the journal has it, so that a drop that is taken back is in neither of both.  Each is judged
+    ``alone`` if no page is to be dropped for another that is judged, but only for what was there before.
     """
     for number, row in enumerate(journal.in_turn(), 1):
-        await _judge(journal, filter, row)
+        if row.is_other:
+            await _file(filter.index, row)
+            continue
+        await _judge(journal, filter, row, alone)
         while replay.again:
             position, judged = replay.again.popleft()
             filter.take_back(journal.keep(position))
             if judged:
-                await _judge(journal, filter, journal.page(position))
+                await _judge(journal, filter, journal.page(position), alone)
             else:
                 count(filter.stats, "pages")
                 count(filter.stats, "unjudged", "uncertain")
         advance(number)
 
 
-async def _judge(journal: Turns, filter: Filter, row: Row) -> None:
+async def _file(index: Index, row: Row) -> None:
+    """Files a page that others are cleaned against."""
+    _, made = unpack(row.fingerprint)
+    if (await index.claim(str(row.position), row.url, made)).status == "new":
+        await index.confirm(str(row.position))
+
+
+async def _judge(journal: Turns, filter: Filter, row: Row, alone: bool) -> None:
     page, made = unpack(row.fingerprint)
     page_id = str(row.position)
     visit = Visit(
@@ -83,4 +97,4 @@ async def _judge(journal: Turns, filter: Filter, row: Row) -> None:
         of = outcome.verdict.of_id or ""
         journal.drop(row.position, int(of) if of.isdigit() else -1, outcome.verdict.of or "")
     else:
-        await filter.handed_over(page_id)
+        await (filter.failed if alone else filter.handed_over)(page_id)

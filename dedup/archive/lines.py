@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from msgspec import DecodeError, Raw, Struct
+from msgspec import DecodeError, Raw, defstruct, field
 from msgspec.json import Decoder, decode
 
 from dedup.archive.capture import MAX_BODY, Item
-from dedup.archive.rows import FIELDS, capture
+from dedup.archive.rows import USUAL, Named, capture
 from dedup.archive.streams import members
 
 __all__ = ["Lines"]
@@ -23,12 +23,18 @@ MAX_LINE = 2 * MAX_BODY
 class Lines:
     """Reads a file of JSON Lines."""
 
-    def __init__(self, path: Path, name: str = "") -> None:
+    def __init__(self, path: Path, name: str = "", named: Named = USUAL) -> None:
         self.path = path
         self.name = name or str(path)
         self.size = os.path.getsize(path)
         self._file: BinaryIO | None = None
-        self._decode = Decoder(_Row).decode
+        self._named = named
+        self._line = 0  # its number, from 1
+        # Other fields are passed over, whatever they hold.
+        fields = [
+            (f"f{n}", Raw, field(default=Raw(b"null"), name=name)) for n, name in enumerate(named.fields)
+        ]
+        self._decode = Decoder(defstruct("Row", fields)).decode
 
     def tell(self) -> int:
         """How many bytes have been read."""
@@ -36,9 +42,11 @@ class Lines:
 
     def __iter__(self) -> Iterator[Item]:
         """An item for each line that is not empty."""
+        self._line = 0
         with self.path.open("rb", buffering=1 << 17) as self._file:
             for member in members(self._file, bool):
                 while line := member.line(MAX_LINE):
+                    self._line += 1
                     if len(line) == MAX_LINE and not line.endswith(b"\n"):
                         while (line := member.line(MAX_LINE)) and not line.endswith(b"\n"):
                             pass
@@ -52,7 +60,7 @@ class Lines:
         octets = line.removeprefix(BOM_UTF8)
         try:
             row = self._decode(octets)
-            values: Any = {name: _value(getattr(row, name)) for name in FIELDS}
+            values: Any = {name: _value(getattr(row, f"f{n}")) for n, name in enumerate(self._named.fields)}
         except (
             DecodeError,
             RecursionError,
@@ -61,17 +69,8 @@ class Lines:
             values = _as_python_has_it(octets)
         if not isinstance(values, dict):
             return Item(None, None, "cut_off" if torn else "no_json", damaged=True)
-        found = capture(values)
+        found = capture(values, f"{self.name}:{self._line}", self._named)
         return Item(line, found, "" if found else "no_page")
-
-
-class _Row(Struct):
-    """The fields of a line that are read; others are passed over, whatever they hold."""
-
-    url: Raw = Raw(b"null")
-    html: Raw = Raw(b"null")
-    text: Raw = Raw(b"null")
-    fetched: Raw = Raw(b"null")
 
 
 def _as_python_has_it(line: bytes) -> Any:
@@ -82,9 +81,9 @@ def _as_python_has_it(line: bytes) -> Any:
         return None
 
 
-def _value(raw: Raw) -> str | float | None:
+def _value(raw: Raw) -> str | float | int | None:
     """A text or a number; None for any other JSON value."""
     value = bytes(raw)
     if value.startswith(b'"'):
         return decode(value, type=str)
-    return decode(value, type=float) if value[:1] in b"-0123456789" else None
+    return decode(value, type=int | float) if value[:1] in b"-0123456789" else None

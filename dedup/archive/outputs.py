@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
+from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
 from dedup.archive.capture import Capture, Item, Reader, written
@@ -19,6 +20,8 @@ __all__ = ["IDENTICAL", "NEAR", "LinesOutput", "Output", "WarcOutput", "output"]
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NEAR = "urn:x-shingleback:revisit:near-duplicate"
 
+#: Begins the address of a row without a URL.
+ROW = "urn:x-shingleback:row:"
 #: Bytes that are copied at once.
 COPIED = 1 << 20
 
@@ -143,7 +146,8 @@ class WarcOutput:
         fields = self._fields("revisit", item.capture, position)
         fields["WARC-Profile"] = IDENTICAL if kept.is_identical else NEAR
         fields["WARC-Refers-To"] = kept.record_id
-        fields["WARC-Refers-To-Target-URI"] = kept.url
+        has_url = item.capture.url or "://" in kept.url
+        fields["WARC-Refers-To-Target-URI"] = kept.url if has_url else ROW + quote(kept.url)
         fields["WARC-Refers-To-Date"] = written(kept.fetched)
         block = b""
         if isinstance(item.raw, Record):
@@ -164,7 +168,7 @@ class WarcOutput:
             "WARC-Type": kind,
             "WARC-Record-ID": f"<urn:uuid:{name}>",
             "WARC-Date": written(page.fetched) or self._now,
-            "WARC-Target-URI": page.url,
+            "WARC-Target-URI": page.url or ROW + quote(page.name),
         }
 
     def _write(self, fields: dict[str, str], block: bytes) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup.archive.capture import Item
-from dedup.archive.rows import capture
+from dedup.archive.rows import USUAL, Named, capture
 
 if TYPE_CHECKING:
     from pyarrow import Array
@@ -22,7 +22,7 @@ ROWS, HELD = 64, 1 << 29
 class Parquet:
     """Reads a Parquet file."""
 
-    def __init__(self, path: Path, name: str = "") -> None:
+    def __init__(self, path: Path, name: str = "", named: Named = USUAL) -> None:
         """Raises ValueError if it can't be read, or has no pages."""
         self.path = path
         self.name = name or str(path)
@@ -34,6 +34,7 @@ class Parquet:
         if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
             raise ValueError(f"it has more than one column {', '.join(twice)}")
         self._rows: int = self._file.metadata.num_rows
+        self._named = named
         self._read = 0
 
     def tell(self) -> int:
@@ -51,7 +52,7 @@ class Parquet:
                     for place in range(batch.num_rows):
                         row = {name: _value(column, place) for name, column in columns}
                         self._read += 1
-                        found = capture(row)
+                        found = capture(row, f"{self.name}:{self._read}", self._named)
                         yield Item(row, found, "" if found else "no_page")
             except (OSError, ValueError):  # of which those of pyarrow are subclasses
                 told = True

@@ -6,12 +6,12 @@ from typing import Any
 
 from dedup.archive.capture import Capture, Reader
 from dedup.archive.inputs import items
-from dedup.archive.journal import Journal
+from dedup.archive.journal import Journal, Place
 from dedup.archive.progress import Progress
 from dedup.archive.workers import cores, fingerprints
 from dedup.fingerprint.detector import Detector
 
-__all__ = ["read"]
+__all__ = ["ranks", "read"]
 
 #: Pages, and bytes of them, that go to a process at once.
 BATCH, BATCH_BYTES = 32, 1 << 20
@@ -24,15 +24,21 @@ def read(
     readers: Sequence[Reader],
     detector: Detector,
     workers: int,
+    keep: str,
+    others: int,
     advance: Callable[[int, int], None],
 ) -> None:
-    """Reads what the journal has not yet.  ``advance`` is told how many bytes are done, and how many pages."""
+    """Reads what the journal has not yet; the pages of the first ``others`` readers come before all.
+
+    ``keep`` says in which order pages are judged (`Capture.turn`).  ``advance`` is told how many bytes are done, and how many pages."""
     if sum(reader.size for reader in readers) < SMALL:
         workers = 1
     pages = journal.count()
-    for mark, made in fingerprints(_batches(journal, readers), detector, workers or cores()):
+    for mark, made in fingerprints(
+        _batches(journal, readers, ranks(readers, others)), detector, workers or cores()
+    ):
         rows = [(place, page, one) for (place, page), one in zip(mark.pages, made, strict=True)]
-        journal.add(rows, mark.facts)
+        journal.add(rows, mark.facts, keep)
         pages += len(rows)
         advance(mark.done, pages)
 
@@ -41,32 +47,40 @@ def read(
 class _Mark:
     """Where a batch ends."""
 
-    pages: list[tuple[int, Capture]]  #: with their positions
+    pages: list[tuple[Place, Capture]]
     facts: dict[str, Any]  #: what the journal says when it is done
     done: int  #: bytes
 
 
-def _batches(journal: Journal, readers: Sequence[Reader]) -> Iterator[tuple[_Mark, list[Capture]]]:
+def ranks(readers: Sequence[Reader], others: int = 0) -> list[int]:
+    """The rank of each reader by its name, so that the order in which they are given doesn't matter; -1 of the first."""
+    names = sorted({reader.name for reader in readers})
+    return [-1 if n < others else names.index(reader.name) for n, reader in enumerate(readers)]
+
+
+def _batches(
+    journal: Journal, readers: Sequence[Reader], ranks: Sequence[int]
+) -> Iterator[tuple[_Mark, list[Capture]]]:
     """What is left of the inputs, from where the journal ends.  Raises `ChangedError`."""
     known = Progress(journal)
     start: int = journal.get("items", 0)
     others: dict[str, tuple[int, str]] = journal.get("others", {})
     damage: dict[str, tuple[int, str]] = journal.get("damage", {})
-    pages: list[tuple[int, Capture]] = []
+    pages: list[tuple[Place, Capture]] = []
     position = before = size = 0
 
     def batch(done: int) -> tuple[_Mark, list[Capture]]:
         facts = {"items": position, "others": dict(others), "damage": dict(damage)}
         return _Mark(pages, facts, done), [page for _, page in pages]
 
-    for reader in readers:
+    for reader, rank in zip(readers, ranks, strict=True):
         for item in items(reader):
             position += 1
             if position <= start:
                 known.verdict(item, reader.name)
                 continue
             if item.capture is not None:
-                pages.append((position - 1, item.capture))
+                pages.append((Place(position - 1, rank), item.capture))
                 size += len(item.capture.body)
             else:
                 table = damage if item.damaged else others

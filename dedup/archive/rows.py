@@ -1,29 +1,66 @@
 """Rows that have pages, whatever they are stored in: which of their fields say what."""
 
 from collections.abc import Mapping
-from typing import Any
+from math import isfinite
+from typing import Any, NamedTuple
 
-from dedup.archive.capture import Capture, Kind, moment
+from dedup.archive.capture import NEVER, Capture, Kind, moment
 from dedup.page.charset import decode
 
-__all__ = ["FIELDS", "capture", "row"]
+__all__ = ["FIELDS", "USUAL", "Named", "capture", "row"]
 
 #: The fields that are read.  A row is a page if it has html or text; html wins.
 FIELDS = ("url", "html", "text", "fetched")
 
 
-def capture(row: Mapping[str, Any]) -> Capture | None:
-    """The page in a row; None if there is none.
+class Named(NamedTuple):
+    """The fields that a caller may name."""
+
+    id: str = "id"  #: what a page without a URL is called
+    key: str = ""  #: of pages alike, the one of the greatest number, or of the latest time, is kept
+
+    @property
+    def fields(self) -> list[str]:
+        """All that are read, each once."""
+        return [*dict.fromkeys((*FIELDS, self.id, *filter(None, [self.key])))]
+
+
+USUAL = Named()
+
+
+def capture(row: Mapping[str, Any], where: str = "", named: Named = USUAL) -> Capture | None:
+    """The page in a row; None if there is none.  ``where`` is what it is called if it has neither a URL nor an id.
 
     >>> capture({"url": "http://example.org/", "text": "a < b", "price": 7})
     Capture(url='http://example.org/', body='a < b', kind='text', ...)
+    >>> capture({"text": "a < b", "id": 17}).name, capture({"text": "a < b"}, "texts.jsonl:1").name
+    ('17', 'texts.jsonl:1')
     """
     url, html, text, fetched = map(row.get, FIELDS)
     body = html if html is not None else text
     if not isinstance(body, str | bytes):
         return None
     kind: Kind = "text" if html is None else "html"
-    return Capture(url if isinstance(url, str) else "", body, kind, None, moment(fetched))
+    own = row.get(named.id)
+    name = "" if isinstance(url, str) and url else where if own in (None, "") else str(own)
+    return Capture(
+        url if isinstance(url, str) else "",
+        body,
+        kind,
+        None,
+        moment(fetched),
+        name=name,
+        key=_key(row.get(named.key)),
+    )
+
+
+def _key(value: object) -> float | None:
+    """A number, or a time as one; None for anything else."""
+    try:
+        found = float(value) if isinstance(value, int | float) else float(moment(value))
+    except OverflowError:
+        return None
+    return found if isfinite(found) and found < NEVER else None
 
 
 def row(capture: Capture, fetched: str) -> dict[str, str]:

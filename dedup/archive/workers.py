@@ -96,4 +96,9 @@ def _work(batch: Sequence[Capture]) -> list[Made]:
 
 
 def _make(batch: Sequence[Capture], detector: Detector) -> list[Made]:
-    return [(payload_digest(capture), pack(*fingerprint(capture, detector))) for capture in batch]
+    return [(payload_digest(page), *_packed(page, detector)) for page in batch]
+
+
+def _packed(page: Capture, detector: Detector) -> tuple[bytes, int]:
+    read, made = fingerprint(page, detector)
+    return pack(read, made), made.tokens

@@ -22,9 +22,14 @@ PAGES = frozenset({"large", "no_url"})
 
 
 def write(
-    journal: Journal, readers: Sequence[Reader], name: str, folder: Path, advance: Callable[[int, int], None]
+    journal: Journal,
+    readers: Sequence[Reader],
+    others: int,
+    name: str,
+    folder: Path,
+    advance: Callable[[int, int], None],
 ) -> None:
-    """Writes to the file ``kept`` in a folder, or to the output, in the format of a name."""
+    """Writes what is kept of all but the first ``others`` readers to the file ``kept`` in a folder, or to the output, in the format of a name."""
     now = datetime.fromtimestamp(journal.get("begun"), UTC)
     unwritten = 0
     stamps = list(map(_stamp, readers))
@@ -33,10 +38,12 @@ def write(
         target: Output = output(file, name, lambda: current, now)
         known = Progress(journal)
         before = 0
-        for current in readers:
+        for number, current in enumerate(readers):
             for item in items(current):
                 position = known.position
                 verdict = known.verdict(item, current.name)
+                if number < others:
+                    continue
                 if verdict is not None and verdict.kept is not None:
                     target.drop(item, position, verdict.kept)
                 elif not item.damaged:

@@ -47,7 +47,7 @@ class Alarm:
         Where another page was asked for, one that leads to the path of the kept page is one too many: so is one
         sent to log in.
         """
-        if not self._limit:
+        if not self._limit or not host(url):  # a row without a URL has a name of its own
             return False
         if asked and _path(url) == _path(of) and _name(_path(asked)) != _name(_path(url)):
             return True

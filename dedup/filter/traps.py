@@ -87,6 +87,5 @@ def _folder(url: str) -> str | None:
     ('http://a.org/calendar/*', None)
     """
     origin = ORIGIN.match(url)
-    start = origin.end() if origin else 0
-    end = url.partition("?")[0].find("/", start + 1)
+    end = url.partition("?")[0].find("/", origin.end() + 1) if origin else -1
     return None if end < 0 else url[: end + 1] + "*"

@@ -4,14 +4,16 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any, NamedTuple, Unpack, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, DoubleType, LongType, StringType, StructField, StructType
 
 from dedup.archive.capture import NEVER, fingerprint, payload_digest
 from dedup.archive.inputs import open_input
+from dedup.archive.journal import storable
+from dedup.archive.rows import USUAL, Named
 from dedup.batch.pages import Settings
 from dedup.fingerprint.detector import Detector, Fingerprint
 from dedup.page.html import Page
@@ -19,17 +21,20 @@ from dedup.settings import Types
 from dedup.spark.fingerprints import ARROW, NAMES, PRINT, arrays, printed
 from dedup.spark.pages import Options, task_of
 
-__all__ = ["ORDER", "archives", "captures"]
+__all__ = ["ORDER", "Asked", "archives", "captures"]
 
-#: The turn of a page: the one that was fetched first, then the least URL, then its place.
+#: The turn of a page, and what decides between those that have one: as `Capture.turn` says.
 ORDER = [
+    StructField("turn", DoubleType()),
     StructField("fetched", LongType()),
     StructField("url", StringType()),
-    StructField("input", LongType()),
+    StructField("input", LongType()),  # the rank of its name
+    StructField("number", LongType()),  # as it was given
     StructField("item", LongType()),
 ]
 #: What an archive knows of a page beside; and once for each input, what else is in it.
 BESIDE = [
+    StructField("name", StringType()),  # of a page without a URL
     StructField("record_id", StringType()),
     StructField("size", LongType()),
     StructField("payload", BinaryType()),
@@ -48,46 +53,54 @@ def archives(
     A page's id is the number of its input and that of its place there, from 0: "0:17".  The first fetched comes first.
     """
     wanted = task_of(cast(Options, settings))
-    found = captures(spark, inputs, types, wanted.detector, wanted.plan.scope)
+    found = captures(spark, Asked(inputs, inputs, types, wanted.detector, wanted.plan.scope))
     return found.where("facts is null").select(NAMES)
 
 
-def captures(
-    spark: SparkSession, inputs: Sequence[str], types: Types, detector: Detector, scope: str
-) -> DataFrame:
+class Asked(NamedTuple):
+    """What is asked of the archives."""
+
+    inputs: Sequence[str]  #: paths
+    names: Sequence[str]  #: what they are called
+    types: Types
+    detector: Detector
+    scope: str
+    keep: str = "first"
+    named: Named = USUAL
+
+
+def captures(spark: SparkSession, asked: Asked) -> DataFrame:
     """The same with what `BESIDE` has; a row of each input has its facts, and no page."""
-    read = partial(_read, paths=inputs, types=types, detector=detector, scope=scope)
     first = [StructField("id", StringType()), StructField("url", StringType())]
     schema = StructType([*first, StructField("order", StructType(ORDER)), *PRINT, *BESIDE])
-    return spark.range(0, len(inputs), 1, len(inputs)).mapInArrow(read, schema)
+    count = len(asked.inputs)
+    return spark.range(0, count, 1, count).mapInArrow(partial(_read, asked=asked), schema)
 
 
-def _read(
-    batches: Iterable[pa.RecordBatch], paths: Sequence[str], types: Types, detector: Detector, scope: str
-) -> Iterator[pa.RecordBatch]:
+def _read(batches: Iterable[pa.RecordBatch], asked: Asked) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column("id").to_pylist():
-            yield from _read_one(number, paths[number], types, detector, scope)
+            yield from _read_one(number, asked)
 
 
-def _read_one(
-    number: int, path: str, types: Types, detector: Detector, scope: str
-) -> Iterator[pa.RecordBatch]:
+def _read_one(number: int, asked: Asked) -> Iterator[pa.RecordBatch]:
+    detector, name = asked.detector, asked.names[number]
+    rank = sorted({*asked.names}).index(name)
     others: dict[str, int] = {}
     damage: dict[str, int] = {}
     rows: list[tuple[Any, ...]] = []
     items = 0
-    for item in open_input(Path(path), types=types):
+    for item in open_input(Path(asked.inputs[number]), name, asked.types, asked.named):
         page = item.capture
         if page is None:
             table = damage if item.damaged else others
             table[item.why] = table.get(item.why, 0) + 1
         else:
-            url = page.url.encode("utf-8", "replace").decode()
-            turn = page.fetched, url, number, items
-            record = page.record_id.encode("utf-8", "replace").decode()
-            known = record, len(page.body), payload_digest(page), None
-            rows.append((turn, printed(*fingerprint(page, detector), url, scope), known))
+            url, called, record = map(storable, (page.url, page.name, page.record_id))
+            read, made = fingerprint(page, detector)
+            turn = page.turn(made.tokens, asked.keep), page.fetched, url, rank, number, items
+            known = called, record, len(page.body), payload_digest(page), None
+            rows.append((turn, printed(read, made, url, asked.scope), known))
         items += 1
         if len(rows) == BATCH:
             yield _batch(rows)
@@ -96,7 +109,7 @@ def _read_one(
         yield _batch(rows)
     facts = json.dumps({"items": items, "others": others, "damage": damage})
     nothing = printed(Page([], 0, "facts"), Fingerprint.unjudged("facts"), "", "all")
-    yield _batch([((NEVER, "", number, items), nothing, ("", 0, b"", facts))])
+    yield _batch([((0.0, NEVER, "", rank, number, items), nothing, ("", "", 0, b"", facts))])
 
 
 def _batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -106,11 +119,12 @@ def _batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
         for column, field in zip(zip(*turns, strict=True), ORDER, strict=True)
     ]
     order = pa.StructArray.from_arrays(columns, names=[field.name for field in ORDER])
-    ids = pa.array([f"{number}:{item}" for _, _, number, item in turns])
+    ids = pa.array([f"{number}:{item}" for *_, number, item in turns])
+    urls = pa.array([turn[2] or called for turn, (called, *_) in zip(turns, known, strict=True)])
     beside = [
         pa.array(column, ARROW[type(field.dataType)])
         for column, field in zip(zip(*known, strict=True), BESIDE, strict=True)
     ]
     return pa.RecordBatch.from_arrays(
-        [ids, columns[1], order, *arrays(prints), *beside], names=[*NAMES, *(field.name for field in BESIDE)]
+        [ids, urls, order, *arrays(prints), *beside], names=[*NAMES, *(field.name for field in BESIDE)]
     )

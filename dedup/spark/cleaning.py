@@ -21,7 +21,7 @@ from dedup.archive.journal import Journal
 from dedup.errors import SettingsError
 from dedup.files import make_private
 from dedup.filter import Counts
-from dedup.spark.archives import captures
+from dedup.spark.archives import Asked, captures
 from dedup.spark.contents import contents, kept_by_spark
 from dedup.spark.filtered import SAID, filtered
 from dedup.spark.session import session
@@ -41,8 +41,10 @@ class Spark:
 
     def __call__(self, cleaning: Cleaning, journal: Journal, paths: Sequence[str], folder: Path) -> None:
         """Raises `SettingsError` if Spark can't be started so, and `DedupError` if it can't finish."""
-        if cleaning.other:
-            raise SettingsError("--engine spark joins no other index; leave out --index, or --engine spark")
+        if cleaning.other or cleaning.against:
+            raise SettingsError(
+                "--engine spark joins nothing else; leave out --index and --against, or --engine spark"
+            )
         with session(self.master) as spark:
             read = kept_by_spark(_captures(spark, cleaning, [os.path.abspath(path) for path in paths]))
             starts = _note_facts(read, journal, cleaning.inputs)
@@ -53,7 +55,9 @@ class Spark:
 
 
 def _captures(spark: SparkSession, cleaning: Cleaning, paths: Sequence[str]) -> DataFrame:
-    return captures(spark, paths, cleaning.types, cleaning.detector, cleaning.plan.scope)
+    names, scope = cleaning.inputs, cleaning.plan.scope
+    asked = Asked(paths, names, cleaning.types, cleaning.detector, scope, cleaning.keep, cleaning.named)
+    return captures(spark, asked)
 
 
 def _note_facts(read: DataFrame, journal: Journal, names: Sequence[str]) -> list[int]:
@@ -61,7 +65,7 @@ def _note_facts(read: DataFrame, journal: Journal, names: Sequence[str]) -> list
     others: dict[str, tuple[int, str]] = {}
     damage: dict[str, tuple[int, str]] = {}
     items: list[int] = []
-    for row in read.where("facts is not null").orderBy("order.input").select("facts").collect():
+    for row in read.where("facts is not null").orderBy("order.number").select("facts").collect():
         facts = json.loads(row["facts"])
         for table, found in ((others, facts["others"]), (damage, facts["damage"])):
             for why, count in found.items():
@@ -79,9 +83,9 @@ def _position(page_id: str, starts: Sequence[int]) -> int:
 
 def _note_pages(pages: DataFrame, journal: Journal, starts: Sequence[int]) -> None:
     rows: list[tuple[Any, ...]] = []
-    wanted = pages.select("id", "order.fetched", "url", "record_id", "size", "payload")
-    for row in wanted.toLocalIterator():
-        rows.append((_position(row[0], starts), *row[1:5], bytes(row[5]), b""))
+    order = [f"order.{name}" for name in ("turn", "fetched", "url", "input")]
+    for row in pages.select("id", *order, "name", "record_id", "size", "payload").toLocalIterator():
+        rows.append((_position(row[0], starts), *row[1:8], bytes(row[8]), b""))
         if len(rows) == ROWS:
             journal.add_rows(rows, {})
             rows = []

@@ -11,6 +11,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    DoubleType,
     IntegerType,
     LongType,
     StringType,
@@ -44,6 +45,7 @@ PRINT = [
 ]
 ARROW = {
     LongType: pa.int64(),
+    DoubleType: pa.float64(),
     StringType: pa.string(),
     IntegerType: pa.int32(),
     BinaryType: pa.binary(),

@@ -38,6 +38,18 @@ class Command(base.Command):
             "the pages that are kept are filed in it at the end"
         )
         add("--index", default="", metavar="ADDRESS", help=joined)
+        against = (
+            "drop only what is like a page of FILE, an archive, or of an index, file:PATH or redis://HOST:PORT/DB; nothing is "
+            "dropped for another page of the inputs, and nothing is filed"
+        )
+        add("--against", default="", metavar="FILE", help=against)
+        keep = (
+            "which of those alike is kept: first (fetched first; the default), longest (most words), newest (fetched last), or "
+            "a field of rows, whose greatest number or latest time is kept"
+        )
+        add("--keep", default="first", metavar="WHICH", help=keep)
+        names = "the field of rows that names those without a url (default: id)"
+        add("--id", default="id", metavar="FIELD", help=names)
         whose = "with --index: the index of this spider; only needed where several spiders share a Redis"
         add("--spider", default="", metavar="NAME", help=whose)
         read = "processes that read pages (default: one for each core)"
@@ -51,8 +63,10 @@ class Command(base.Command):
         """Cleans the inputs."""
         if not args:
             raise UsageError("dedup takes at least one INPUT")
-        if opts.spider and not opts.index:
-            raise UsageError("--spider needs --index")
+        if opts.index and opts.against:
+            raise UsageError("--index and --against are given; give one of the two")
+        if opts.spider and not (opts.index or opts.against):
+            raise UsageError("--spider needs --index, or --against")
         if opts.workers < 0:
             raise UsageError(f"--workers is {opts.workers}; allowed: a whole number from 0")
         if opts.master and opts.engine != "spark":

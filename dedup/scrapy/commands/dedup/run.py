@@ -9,6 +9,7 @@ from scrapy.settings import Settings
 from dedup.archive import Cleaning, Result
 from dedup.archive.cleaning import Engine
 from dedup.errors import SettingsError
+from dedup.index import STORES
 from dedup.printing import inert, many
 from dedup.scrapy.commands.index.access import page_id
 from dedup.scrapy.commands.index.run import spider_meant
@@ -43,13 +44,16 @@ OTHERS = {
 def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     """Cleans inputs, and returns the exit status."""
     logging.basicConfig(format="dedup: %(message)s", level=logging.WARNING, stream=sys.stderr)
-    settings.set("DEDUP_INDEX", opts.index or "memory:", "cmdline")
+    scheme, colon, _ = opts.against.partition(":")
+    alone = bool(colon) and scheme in STORES
+    address = opts.against if alone else opts.index
+    settings.set("DEDUP_INDEX", address or "memory:", "cmdline")
     settings.set("DEDUP_INCREMENTAL", False, "cmdline")
-    spider = spider_meant(settings, opts.spider) if opts.index else ""
+    spider = spider_meant(settings, opts.spider) if address else ""
     options = read_settings(settings, spider)
-    if opts.index and not options.index.persistent:
+    if address and not options.index.persistent:
         raise SettingsError(
-            "--index is 'memory:', which ends with its crawl; allowed: file:PATH, redis://HOST:PORT/DB"
+            f"--{'against' if alone else 'index'} is 'memory:', which ends with its crawl; allowed: file:PATH, redis://HOST:PORT/DB"
         )
     cleaning = Cleaning(
         inputs,
@@ -60,9 +64,13 @@ def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         options.crawl.types,
         options.filter,
         opts.workers,
-        (lambda: read_settings(settings, spider).index) if opts.index else None,
+        (lambda: read_settings(settings, spider).index) if address else None,
         _page_id,
         _spark(opts.master or "local[*]") if opts.engine == "spark" else None,
+        opts.keep,
+        opts.id,
+        "" if alone else opts.against,
+        alone,
     )
     try:
         result = cleaning.run(working)
@@ -85,8 +93,8 @@ def _spark(master: str) -> Engine:
 def _page_id(url: str) -> str | None:
     try:
         return page_id(url)
-    except SettingsError:  # no crawl can meet it
-        return None
+    except SettingsError:  # no crawl can meet it, but a row of that name may be in another archive
+        return f"row {url}" if url else None
 
 
 def _tell(result: Result, opts: argparse.Namespace) -> int:

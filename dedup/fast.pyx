@@ -12,7 +12,7 @@ from cpython.dict cimport PyDict_GetItem
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, memset, strcmp, strlen, strncmp
 from lxml.includes cimport etreepublic as cetree
 from lxml.includes.etreepublic cimport _Element, import_lxml__etree
@@ -32,7 +32,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 6
+VERSION = 7
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -1099,3 +1099,94 @@ def numbers(bytes octets, Py_ssize_t count, bytes data, Py_ssize_t more, tuple c
         PyMem_Free(hashes)
         PyMem_Free(outside)
         PyMem_Free(is_url)
+
+
+# --- What a page has of its own: its sketch, and how it compares with others -----------------------------
+
+
+def count(const uint64_t[::1] main, const uint8_t[::1] cells, const uint8_t[::1] marks):
+    """What `dedup.fingerprint.chrome.Chrome.counts` gives."""
+    cdef Py_ssize_t at, size = main.shape[0]
+    cdef bytes counted = PyBytes_FromStringAndSize(NULL, size)
+    cdef uint8_t* counts = <uint8_t*> PyBytes_AS_STRING(counted)
+    cdef uint64_t cell = cells.shape[0] - 1, bit = 8 * marks.shape[0] - 1, first, second
+    for at in range(size):
+        counts[at] = min(cells[main[at] & cell], cells[(main[at] >> 20) & cell])
+        first, second = main[at] & bit, (main[at] >> 20) & bit
+        if counts[at] < 255:
+            counts[at] += (marks[first >> 3] >> (first & 7)) & (marks[second >> 3] >> (second & 7)) & 1
+    return counted
+
+
+def select(const uint64_t[::1] values, const uint8_t[::1] counts, double most, double rare, int slots, int bits,
+           uint64_t[::1] words, uint64_t[::1] mask):
+    """What `dedup.fingerprint.sketch.Sketcher.select` makes, into arrays."""
+    cdef Py_ssize_t at, place, last = -1, slot
+    cdef uint64_t kinds = (<uint64_t> 1 << bits) - 1
+    cdef int shift = 64, size = slots
+    while size > 1:
+        size >>= 1
+        shift -= 1
+    words[:], mask[:] = 0, 0
+    for at in range(values.shape[0]):
+        if counts[at] < most:
+            words[words.shape[0] - 1] += 1
+            slot = values[at] >> shift
+            if slot != last:  # the least value of a slot comes first
+                last, place = slot, slot * bits
+                words[place >> 6] |= ((values[at] & 0xFFFFFFFFU) % kinds + 1) << (place & 63)
+                if counts[at] < rare:
+                    mask[place >> 6] |= <uint64_t> 1 << (place & 63)
+
+
+cdef inline uint64_t lanes(uint64_t word, int bits, uint64_t lowest) noexcept nogil:
+    """Per slot: 1 if any of its bits is set, else 0."""
+    word |= word >> 1
+    if bits > 2:
+        word |= word >> 2
+    if bits > 4:
+        word |= word >> 4
+    return word & lowest
+
+
+cdef inline uint64_t by_octets(uint64_t word) noexcept nogil:
+    """Of words that are set in every second bit at most: how many bits of each octet are set."""
+    word = (word & 0x3333333333333333U) + (word >> 2 & 0x3333333333333333U)
+    return (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0FU
+
+
+cdef inline int64_t sum_of(uint64_t octets) noexcept nogil:
+    octets = (octets & 0x00FF00FF00FF00FFU) + (octets >> 8 & 0x00FF00FF00FF00FFU)
+    return (octets * <uint64_t> 0x0001000100010001U) >> 48
+
+
+def match(const uint64_t[:, ::1] stored, const uint64_t[:, ::1] queries, const uint64_t[:, ::1] among, int bits,
+          int64_t[:, :, ::1] counts):
+    """What `dedup.fingerprint.sketch.Sketcher.matches` counts, into an array."""
+    cdef Py_ssize_t row, query, at, first, words = among.shape[1]
+    cdef uint64_t lowest = 0xFFFFFFFFFFFFFFFFU // ((<uint64_t> 1 << bits) - 1), a, b, both, same
+    cdef uint64_t either, filled, equal, filled_among, equal_among  # by octets, of which none is more than 4 for a word
+    cdef const uint64_t* mine
+    cdef const uint64_t* theirs
+    cdef const uint64_t* chosen
+    counts[:] = 0
+    with nogil:
+        for query in range(queries.shape[0]):
+            for row in range(stored.shape[0]):
+                mine, theirs, chosen = &queries[query, 0], &stored[row, 0], &among[query, 0]
+                for first in range(0, words, 32):
+                    either = filled = equal = filled_among = equal_among = 0
+                    for at in range(first, min(words, first + 32)):
+                        a, b = lanes(theirs[at], bits, lowest), lanes(mine[at], bits, lowest)
+                        both = a & b
+                        same = both & ~lanes(theirs[at] ^ mine[at], bits, lowest)
+                        either += by_octets(a | b)
+                        filled += by_octets(both)
+                        equal += by_octets(same)
+                        filled_among += by_octets(both & chosen[at])
+                        equal_among += by_octets(same & chosen[at])
+                    counts[0, query, row] += sum_of(either)
+                    counts[1, query, row] += sum_of(filled)
+                    counts[2, query, row] += sum_of(equal)
+                    counts[3, query, row] += sum_of(filled_among)
+                    counts[4, query, row] += sum_of(equal_among)

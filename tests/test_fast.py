@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from dedup import compiled
+from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.features import Features
 from dedup.fingerprint.numbers import Maker, Numbers
-from dedup.fingerprint.sketch import Sketcher
+from dedup.fingerprint.shingles import ascending, mix
+from dedup.fingerprint.sketch import WIDTHS, Sketcher
 from dedup.page import walk, words
 from dedup.page.charset import decode
 from dedup.page.flat import ATTRIBUTES
@@ -325,3 +327,36 @@ def test_what_is_left_of_tokens_is_the_same(tokens: list[str], cuts: list[int]) 
     ends = sorted(min(cut, len(some)) for cut in cuts)
     ranges = tuple(zip(ends[::2], ends[1::2], strict=False))
     assert without(Tokens(join(some), len(some)), ranges) == without(some, ranges)
+
+
+# --- What a page has of its own -----------------------------------------------------------------------
+
+
+@steady(5)
+@given(st.integers(0, 2**32), st.sampled_from([64, 512, 4096]), st.sampled_from(WIDTHS), st.integers(0, 600))
+def test_sketches_are_made_and_compared_as_in_numpy(seed: int, slots: int, bits: int, size: int) -> None:
+    rng, sketcher = np.random.default_rng(seed), Sketcher(slots, bits)
+    values, counts = ascending(rng.integers(0, 2**64, size, np.uint64)), rng.integers(0, 12, size, np.uint8)
+    made = []
+    for most, rare in ((2.0, 0.0), (3.4, 2.4), (9.0, 3.0), (float("inf"), 4.0)):
+        found = sketcher.select(values, counts, most, rare)
+        expected = sketcher.select_in_numpy(values, counts, most, rare)
+        assert [each.tobytes() for each in found] == [each.tobytes() for each in expected]
+        made.append(found)
+    words, rares = (np.array(each) for each in zip(*made, strict=True))
+    stored = words ^ (
+        rng.integers(0, 2**64, words.shape, np.uint64) & rng.integers(0, 2**64, words.shape, np.uint64)
+    )
+    both = (each(stored, words, rares) for each in (sketcher.matches, sketcher.matches_in_numpy))
+    assert np.array_equal(*both)
+
+
+@steady(5)
+@given(st.integers(0, 2**32), st.integers(0, 300), st.integers(0, 300))
+def test_shingles_are_counted_as_in_numpy(seed: int, pages: int, size: int) -> None:
+    rng, chrome = np.random.default_rng(seed), Chrome()
+    some = mix(rng.integers(0, 2**64, 900, np.uint64))
+    for _ in range(pages):
+        chrome.add(ascending(rng.choice(some, 200) if pages % 2 else some[:200]))
+    main = ascending(rng.choice(some, size))
+    assert np.array_equal(chrome.counts(main), chrome.counts_in_numpy(main))

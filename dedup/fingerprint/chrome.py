@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from dedup.compiled import fast
 from dedup.fingerprint.shingles import Hashes
 
 __all__ = ["KNOWN", "Chrome"]
@@ -73,6 +74,12 @@ class Chrome:
 
     def counts(self, main: Hashes) -> Counts:
         """On how many kept pages each shingle of a page is: uint8, shape (n,).  O(n)."""
+        if fast:
+            return np.frombuffer(fast.count(main, self._cells, self._marks), np.uint8)
+        return self.counts_in_numpy(main)
+
+    def counts_in_numpy(self, main: Hashes) -> Counts:
+        """The same."""
         first, second = _places(main, CELLS)
         counts = np.minimum(self._cells[first], self._cells[second])
         return counts + (self._are_marked(main) & (counts < 255))

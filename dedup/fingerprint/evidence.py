@@ -29,9 +29,18 @@ import numpy.typing as npt
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.fingerprint import RARE, Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
-from dedup.fingerprint.sketch import EMPTY, Sketcher
+from dedup.fingerprint.sketch import Sketcher
 
-__all__ = ["FEW_SHOWN", "LEAST_MATCHING", "Evidence", "Part", "Shares", "is_other_name", "is_same_name"]
+__all__ = [
+    "FEW_SHOWN",
+    "LEAST_MATCHING",
+    "Evidence",
+    "Part",
+    "Shares",
+    "contain",
+    "is_other_name",
+    "is_same_name",
+]
 
 #: So many shingles have to match.
 LEAST_MATCHING = 8.0
@@ -120,7 +129,7 @@ class Part:
     @cached_property
     def sketch(self) -> bytes:
         """What is stored of it: a sketch of what few pages have."""
-        return self._sketcher.pack(self._main[self._counts < self._few])
+        return self._sketcher.select(self._main, self._counts, self._few)[0].tobytes()
 
     @cached_property
     def rare(self) -> Hashes:
@@ -147,53 +156,59 @@ class Part:
         return len(self.rare) >= FEW_SHOWN
 
     @cached_property
-    def _levels(self) -> list["_Level"]:
-        levels: dict[int, _Level] = {}
+    def _levels(self) -> "_Levels":
+        found = dict[int, tuple[Hashes, Hashes, int]]()
         for factor in LEVELS:
-            at = self._counts < factor * self._few + 1
-            if (count := int(np.count_nonzero(at))) not in levels:
+            count = int(np.count_nonzero(self._counts < factor * self._few + 1))
+            if count not in found:
                 alone = int(np.count_nonzero(self._counts < factor * self._few))
-                least = self._sketcher.least(self._main[at])
-                filled = least != EMPTY
-                places = self._main.searchsorted(least[filled])
-                is_rare = filled.copy()
-                is_rare[filled] = self._counts[places] < self._few + 1
-                words = self._sketcher.words([self._sketcher.pack_least(least, count)])[0]
-                levels[count] = _Level(words, self._sketcher.mask(is_rare), count, alone)
-        return list(levels.values())
+                words, rare = self._sketcher.select(
+                    self._main, self._counts, factor * self._few + 1, self._few + 1
+                )
+                found[count] = words, rare, alone
+        sketches, slots, others = zip(*found.values(), strict=True)
+        return _Levels(np.array(sketches), np.array(slots), np.array(others)[:, None])
 
     def weigh(self, stored: Hashes) -> list[Shares]:
-        """How much of it and of each of n kept pages' parts match, at the level where most does.
+        """How much of it and of each of n kept pages' parts match: see `measure`."""
+        return [Shares(*row) for row in self.measure(stored).T.tolist()]
+
+    def measure(self, stored: Hashes) -> Floats:
+        """The `Shares` of it and of n kept pages' parts, at the level where most matches: float64, shape (3, n).
 
         By their sketches, of shape (n, w).
         """
-        first, *others = (level.weigh(self._sketcher, stored) for level in self._levels)
-        best = first
-        for found in others:
-            best = np.where(_shares(found) > _shares(best), found, best)
-        return [Shares(*row) for row in best.T.tolist()]
-
-
-class _Level(NamedTuple):
-    """A page's main view without what is more common than so much."""
-
-    words: Hashes  #: its sketch
-    rare: Hashes  #: the slots in which its rare shingles are
-    size: int  #: shingles, with those that are common only if the kept page has them
-    alone: int  #: without those
-
-    def weigh(self, sketcher: Sketcher, stored: Hashes) -> Floats:
-        """The `Shares` of it and of n sketches, of shape (n, w): float64, shape (3, n)."""
-        mine, theirs, counts = self.words[:-1], stored[:, :-1], stored[:, -1].astype(np.float64)
-        a, b, differ = sketcher.lanes(theirs), sketcher.lanes(mine), sketcher.lanes(theirs ^ mine)
-        both, either = a & b, np.maximum(_bits(a | b), 1)
+        levels, kinds = self._levels, self._sketcher.kinds
+        counts, sizes = stored[:, -1].astype(np.float64), levels.words[:, -1:].astype(np.float64)
+        either, both, equal, both_rare, equal_rare = self._sketcher.matches(stored, levels.words, levels.rare)
+        either = np.maximum(either, 1)
         shared, rarely = (
-            np.maximum(0.0, (sketcher.kinds * _bits(x & ~differ) - _bits(x)) / (sketcher.kinds - 1)) / either
-            for x in (both, both & self.rare)
+            np.maximum(0.0, (kinds * matching - filled) / (kinds - 1)) / either
+            for matching, filled in ((equal, both), (equal_rare, both_rare))
         )
-        union = (self.size + counts) / (1 + shared)
-        matching, common = rarely * union, shared * union
-        return np.array([matching, np.maximum(0.0, self.alone - common), np.maximum(0.0, counts - common)])
+        union = (sizes + counts) / (1 + shared)
+        common = shared * union
+        found: Floats = np.array(
+            [rarely * union, np.maximum(0.0, levels.alone - common), np.maximum(0.0, counts - common)]
+        )
+        if len(sizes) == 1:
+            return found[:, 0]
+        best = _shares(found).argmax(axis=0)
+        return found[:, best, np.arange(len(counts))]
+
+
+class _Levels(NamedTuple):
+    """A page's main view without what is more common than so much, for m such measures."""
+
+    words: Hashes  #: its sketches, of shape (m, w); their shingles include those that are common only if a kept page has them
+    rare: Hashes  #: the slots in which its rare shingles are, of shape (m, w - 1)
+    alone: npt.NDArray[np.int64]  #: how many shingles there are without those, of shape (m, 1)
+
+
+def contain(found: Floats, least: float) -> npt.NDArray[np.bool_]:
+    """Of which of n `Shares`, of shape (3, n), each part contains the other, but for a share."""
+    is_like: npt.NDArray[np.bool_] = (found[0] >= LEAST_MATCHING) & (_shares(found) >= least)
+    return is_like
 
 
 def _shares(found: Floats) -> Floats:
@@ -201,11 +216,6 @@ def _shares(found: Floats) -> Floats:
     matching, new, gone = found
     share: Floats = matching / np.maximum(1.0, matching + np.maximum(new, gone))
     return share
-
-
-def _bits(words: Hashes) -> npt.NDArray[np.int64]:
-    counts: npt.NDArray[np.int64] = np.bitwise_count(words).sum(axis=-1, dtype=np.int64)
-    return counts
 
 
 def is_same_name(page: Fingerprint, kept: Called) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dedup.compiled import fast
 from dedup.fingerprint.shingles import Hashes, ascending, mix
 
 __all__ = ["EMPTY", "WIDTHS", "Sketcher"]
@@ -21,6 +22,8 @@ __all__ = ["EMPTY", "WIDTHS", "Sketcher"]
 WIDTHS = (2, 4, 8)
 #: The least value of a slot that no shingle fell into.
 EMPTY = np.uint64(2**64 - 1)
+
+Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +68,11 @@ class Sketcher:
 
     def pack(self, values: Hashes) -> bytes:
         """The sketch of a set by its `values`, ascending."""
-        return self.pack_least(self.least(values), len(values))
-
-    def pack_least(self, least: Hashes, count: int) -> bytes:
-        """The sketch of a set of so many shingles by what `least` gives."""
+        least = self.least(values)
         # The low bits of the smallest value are independent of its being the smallest.
         stored = (least & np.uint64(0xFFFFFFFF)) % np.uint64(self.kinds) + np.uint64(1)
         packed = self._packed(stored.astype(np.uint8) * (least != EMPTY))
-        return packed + count.to_bytes(8, "little")
+        return packed + len(values).to_bytes(8, "little")
 
     def least(self, values: Hashes) -> Hashes:
         """The least value of each slot, or `EMPTY`: uint64, shape (slots,)."""
@@ -82,11 +82,30 @@ class Sketcher:
         least[(descending >> shift).view(np.int64)] = descending  # of values for one slot, the last one stays
         return least
 
-    def mask(self, slots: npt.NDArray[np.bool_]) -> Hashes:
-        """A choice of slots, of shape (slots,), as `lanes` marks them: uint64, shape (w,)."""
+    def select(
+        self, values: Hashes, counts: npt.NDArray[np.uint8], most: float, rare: float = 0
+    ) -> tuple[Hashes, Hashes]:
+        """The sketch of those `values`, ascending, whose counts are less than ``most``: uint64, shape (w,).
+
+        And the slots in which there is one whose count is less than ``rare``, as `lanes` marks them: shape (w - 1,).
+        """
+        if fast:
+            found = np.empty(self.size // 8, np.uint64), np.empty(self.size // 8 - 1, np.uint64)
+            fast.select(values, counts, most, rare, self.slots, self.bits, *found)
+            return found
+        return self.select_in_numpy(values, counts, most, rare)
+
+    def select_in_numpy(
+        self, values: Hashes, counts: npt.NDArray[np.uint8], most: float, rare: float = 0
+    ) -> tuple[Hashes, Hashes]:
+        """The same."""
+        chosen = values[counts < most]
+        least = self.least(chosen)
+        filled = least != EMPTY
         bits = np.zeros((self.slots, self.bits), np.bool_)
-        bits[:, 0] = slots
-        return np.packbits(bits.ravel(), bitorder="little").view(np.uint64)
+        bits[filled, 0] = counts[values.searchsorted(least[filled])] < rare
+        mask = np.packbits(bits.ravel(), bitorder="little").view(np.uint64)
+        return self.words([self.pack(chosen)])[0], mask
 
     def _packed(self, values: npt.NDArray[np.uint8]) -> bytes:
         lanes = 8 // self.bits
@@ -98,16 +117,38 @@ class Sketcher:
         """Sketches as they are compared, uint64, shape (n, w): their slots, and at last their numbers of shingles."""
         return np.frombuffer(b"".join(sketches), np.uint64).reshape(-1, self.size // 8)
 
-    def match_counts(self, stored: Hashes, query: Hashes) -> npt.NDArray[np.int64]:
-        """How the slots of n sketches, of shape (n, w), compare with those of one, of shape (w,).
+    def match_counts(self, stored: Hashes, query: Hashes) -> Counts:
+        """How the slots of n sketches, of shape (n, w), compare with those of one, of shape (w,), or with n others.
 
         int64, shape (3, n): slots filled on either side, filled on both, and filled on both and equal.
         """
         stored, query = stored[..., :-1], query[..., :-1]
         a, b, differ = self.lanes(stored), self.lanes(query), self.lanes(stored ^ query)
-        either, both = a | b, a & b
-        counted = np.array([either, both, both & ~differ])
-        counts: npt.NDArray[np.int64] = np.bitwise_count(counted).sum(axis=-1, dtype=np.int64)
+        both = a & b
+        return _bits(a | b, both, both & ~differ)
+
+    def matches(self, stored: Hashes, queries: Hashes, among: Hashes) -> Counts:
+        """How the slots of n sketches, of shape (n, w), compare with those of m, of shape (m, w).
+
+        int64, shape (5, m, n): slots filled on either side, filled on both, and equal; and of the choice ``among`` them, of
+        shape (m, w - 1) (see `select`), those filled on both sides, and equal.
+        """
+        if fast:
+            counts = np.empty((5, len(queries), len(stored)), np.int64)
+            fast.match(*map(np.ascontiguousarray, (stored, queries, among)), self.bits, counts)
+            return counts
+        return self.matches_in_numpy(stored, queries, among)
+
+    def matches_in_numpy(self, stored: Hashes, queries: Hashes, among: Hashes) -> Counts:
+        """The same."""
+        counts = np.empty((5, len(queries), len(stored)), np.int64)
+        stored, lanes = stored[:, :-1], self.lanes(stored[:, :-1])
+        for place, (query, some) in enumerate(
+            zip(queries[:, :-1], among, strict=True)
+        ):  # in the processor's caches
+            own, same = self.lanes(query), ~self.lanes(stored ^ query)
+            both = lanes & own
+            counts[:, place] = _bits(lanes | own, both, both & same, both & some, both & some & same)
         return counts
 
     def lanes(self, words: Hashes) -> Hashes:
@@ -142,3 +183,8 @@ class Sketcher:
         either, both, equal = self.match_counts(stored, np.frombuffer(query, np.uint64))
         estimates = (self.kinds * equal - both) / ((self.kinds - 1) * np.maximum(either, 1))
         return np.where(either == 0, 1.0, np.maximum(estimates, 0.0))
+
+
+def _bits(*words: Hashes) -> Counts:
+    counts: Counts = np.array([np.bitwise_count(each).sum(axis=-1, dtype=np.int64) for each in words])
+    return counts

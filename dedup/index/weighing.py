@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.evidence import Evidence, Part, Shares, is_other_name, is_same_name
+from dedup.fingerprint.evidence import Evidence, Part, Shares, contain, is_other_name, is_same_name
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry, original_id
 from dedup.index.hosts import Hosts
@@ -111,10 +111,13 @@ class Weighing(Generic[K]):
             near = enough
             self._resemblances |= zip((numbers[at] for at in enough), alike[enough].tolist(), strict=True)
         else:
-            weighed = self._part(self._home).weigh(sketches[:room])
-            near = [at for at, shares in enumerate(weighed) if shares.contains(NEAR_SHARE)]
-            least = self.hosts.settings.min_containment
-            enough = [at for at in near if first + at < MAX_NEAR or weighed[at].contains(least)]
+            found = self._part(self._home).measure(sketches[:room])
+            is_near, is_like = (
+                contain(found, least) for least in (NEAR_SHARE, self.hosts.settings.min_containment)
+            )
+            near = is_near.nonzero()[0].tolist()
+            is_like[: max(0, MAX_NEAR - first)] = True
+            enough = (is_near & is_like).nonzero()[0].tolist()
             if not self.hosts.table(self._home).is_known:  # then the hosts of the others may be
                 enough = sorted({*enough, *range(max(0, MAX_UNKNOWN - first))} & {*range(len(numbers))})
         self._nearest += [numbers[at] for at in near if first + at < MAX_NEAR]

@@ -16,7 +16,8 @@ from scrapy.exceptions import CloseSpider
 from dedup.scrapy import metrics
 from dedup.scrapy.workers import shards
 from tests.support import ROOT
-from tests.support.crawls import Run, Walker, page
+from tests.support.crawls import Run, Site, Walker, page
+from tests.support.processes import scrapy
 from tests.support.redis import Server
 from tests.support.servers import free_port
 
@@ -115,7 +116,7 @@ def test_a_worker_tells_of_the_shards_that_nobody_crawls(
     assert done.spider.told["dedup_silence_seconds"] < 60
 
 
-def test_a_port_that_is_taken_is_told_before_anything_is_fetched(crawl: Run, site: Any) -> None:
+def test_a_port_that_is_taken_is_told_before_anything_is_fetched(crawl: Run, site: Site) -> None:
     taken = int(site.url.rpartition(":")[2])
     done = crawl(SITE, EXTENSIONS={"dedup.scrapy.metrics.Metrics": 0}, METRICS_PORT=taken)
     (said,) = done.mishaps
@@ -225,3 +226,56 @@ def test_the_dashboard_has_room_for_all_its_panels() -> None:
         seen |= cells
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(set(ids)) == len(ids)
+
+
+#: The commands that docs/operations.md answers questions by, and what each says of a crawl of `SITE`.
+ANSWERS = {
+    "scrapy index why URL": "drop: rule simhash",
+    "scrapy duplicates --url URL --json": '"duplicate_of": "http://127.0.0.1',
+    "scrapy index info": "pages       3: 3 done",
+    "scrapy index check": "sound, 3 pages",
+    "scrapy index export - -s DEDUP_INDEX=file:ONE": "",
+    "scrapy index import - -s DEDUP_INDEX=file:OTHER": "imported 3 pages",
+    "scrapy index import - -s DEDUP_INDEX=redis://HOST:PORT/DB": "imported 3 pages",
+    "scrapy index export pages.jsonl": "",
+    "scrapy index import pages.jsonl": "imported 0 pages",
+    "scrapy crawl site -a start=URL": "",
+    "scrapy index forget --run NAME": "forgot ",  # but for what the other run has met since
+}
+
+
+def test_each_question_of_an_operator_has_an_answer(site: Site, server: Server, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    section = text.partition("## Questions about an index\n")[2].partition("\n## ")[0]
+    shown = [part for each in re.findall(r"`(scrapy [^`]+)`", section) for part in each.split(" | ")]
+    assert set(shown) == ANSWERS.keys()
+    site.pages = SITE
+    one, log = tmp_path / "ONE", tmp_path / "drops.jsonl"
+    settings = {
+        "DEDUP_INDEX": f"file:{one}",
+        "DEDUP_LOG": log,
+        "DEDUP_CHROME": False,
+        "DOWNLOAD_DELAY": 0,
+        "ROBOTSTXT_OBEY": False,
+    }
+    given = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+    assert scrapy("crawl", "site", "-a", f"start={site.url}/", *given).returncode == 0
+    url = json.loads(log.read_text())["url"]
+    (run,) = re.findall(r"[0-9a-f]{32}$", scrapy("index", "info", *given).stdout, re.MULTILINE)
+    real = {
+        "URL": url,
+        "NAME": run,
+        "file:ONE": f"file:{one}",
+        "file:OTHER": f"file:{tmp_path / 'OTHER'}",
+        "redis://HOST:PORT/DB": server.address,
+        "pages.jsonl": str(tmp_path / "pages.jsonl"),
+    }
+    for command, answer in ANSWERS.items():
+        words = re.sub("|".join(map(re.escape, real)), lambda found: real[found[0]], command).split()[1:]
+        if "-" in words:
+            words[words.index("-")] = str(tmp_path / "piped")
+        if words[0] == "crawl":
+            words += ["-O", str(tmp_path / "back.jsonl")]
+        done = scrapy(*words, *(given if "-s" not in words else given[2:]))
+        assert (done.returncode, answer in done.stdout) == (0, True), (command, done)
+    assert [json.loads(line)["url"] for line in (tmp_path / "back.jsonl").read_text().splitlines()] == [url]

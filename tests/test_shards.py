@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -24,7 +25,7 @@ from twisted.python.failure import Failure
 
 from dedup import SettingsError
 from dedup.errors import IndexInUseError
-from dedup.frontier.handover import Beat, Handover
+from dedup.frontier.handover import Beat, Handover, Link
 from dedup.frontier.partition import Shard, owner
 from dedup.scrapy.settings import shard_options, unheard_shard
 from dedup.scrapy.visits import OWN
@@ -33,6 +34,7 @@ from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.packing import Packing
 from dedup.scrapy.workers.shards import LEASE, ShardMiddleware
 from tests.support.coroutines import driven
+from tests.support.processes import scrapy
 from tests.support.redis import Server, running_server
 from tests.support.shards import Hosts, Worker, a_minute_later, kept, serve
 from tests.support.waiting import LIMIT, wait_until
@@ -78,6 +80,35 @@ def test_what_a_killed_worker_was_handed_is_crawled_by_the_next(server: Server, 
     assert set(counts) == set(range(site.contents))
     assert max(counts.values()) <= 2
     assert again.stats()["dedup/shard/taken"] > 0
+
+
+def test_a_crawl_of_two_workers_has_one_name_by_which_it_is_forgotten(server: Server, tmp_path: Path) -> None:
+    where = "-s", f"DEDUP_INDEX={server.address}"
+    with serve(Hosts(contents=8)) as site:
+        workers = [Worker(site, tmp_path, f"{number}/2", DEDUP_INDEX=server.address) for number in (1, 2)]
+        assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
+    (name,) = re.findall(
+        r" ([0-9a-f]{16}) \(2 workers\)$", scrapy("index", "info", *where).stdout, re.MULTILINE
+    )
+    listed = scrapy("index", "forget", "--run", name, "--dry-run", *where).stdout.splitlines()
+    assert len(listed) == 8 + 1
+    assert len({line.split()[3] for line in listed[:-1]}) == 2  # runs
+    assert scrapy("index", "forget", "--run", name, *where).stdout.startswith("forgot 8 pages")
+
+
+def test_what_a_worker_has_not_read_is_not_taken_for_read_when_it_stops(server: Server) -> None:
+    async def stop() -> dict[int, int]:
+        namespace = uuid4().hex
+        found = Handover(server.address, namespace, Shard(1, 2), 60)
+        await found.beat([Link(0, b"%d" % number, b"link") for number in range(3)])
+        stopped = Handover(server.address, namespace, Shard(0, 2), 60)
+        await stopped.beat(reading=False)
+        held = dict(stopped.held)
+        for each in (found, stopped):
+            await each.close()
+        return held
+
+    assert asyncio.run(stop()) == {0: 0}
 
 
 def test_free_shards_are_taken_by_workers_that_have_nothing_left_to_do(

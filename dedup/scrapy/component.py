@@ -1,16 +1,18 @@
 """What the middlewares and extensions have in common: they are made if the filter is wanted, and hear signals."""
 
+import os
 from typing import Self
 
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.spider import DefaultSpider
 
 from dedup.scrapy.compat import accept_spider
 from dedup.scrapy.settings import asks_for
 from dedup.scrapy.signals import filter_opened, near_duplicate
 
-__all__ = ["Component"]
+__all__ = ["Component", "is_tried_out"]
 
 _OWN = {"filter_opened": filter_opened, "near_duplicate": near_duplicate}
 _SCRAPYS = (
@@ -23,6 +25,13 @@ _SCRAPYS = (
 )
 #: The signals that a component may hear, each by the method that bears its name.
 HEARD = _OWN | {name: getattr(signals, name) for name in _SCRAPYS}
+
+
+def is_tried_out(spider: Spider | None) -> bool:
+    """Whether a spider does not crawl, but answers a command: check, shell, fetch, view or parse."""
+    if spider is None or isinstance(spider, DefaultSpider) or os.environ.get("SCRAPY_CHECK"):
+        return True  # the shell makes its spider later
+    return getattr(spider.start, "__module__", "").startswith("scrapy.commands.")  # put there by the command
 
 
 class Component:

@@ -6,12 +6,15 @@ that is killed leaves none: Scrapy may have lost requests of its pages, so the n
 
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 from scrapy.settings import BaseSettings
 
-__all__ = ["begin_run", "leave_run", "left_run"]
+__all__ = ["CRAWL", "begin_run", "leave_run", "left_run", "new_run"]
 
 FILE = "dedup.run"
+#: So many digits of a run are those of its crawl.
+CRAWL = 16
 
 
 def left_run(settings: BaseSettings) -> str | None:
@@ -21,6 +24,15 @@ def left_run(settings: BaseSettings) -> str | None:
         run = Path(folder, FILE).read_text("ascii").strip() if folder else ""
         return run if len(run) == 32 and set(run) <= set("0123456789abcdef") else None
     return None
+
+
+def new_run(crawl: str) -> str:
+    """A run of a crawl by many workers, whose name its own begins with; "" for a crawl by itself.
+
+    >>> new_run("9b1deb4d3b7d4bad9bdd2b0d7b3dcb6d")[:CRAWL]
+    '9b1deb4d3b7d4bad'
+    """
+    return crawl[:CRAWL] + uuid4().hex[len(crawl[:CRAWL]) :]
 
 
 def begin_run(settings: BaseSettings) -> None:

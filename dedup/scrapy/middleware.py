@@ -1,7 +1,6 @@
 """The downloader's side of the filter: hands Scrapy's events to it, and each page before any spider sees it."""
 
 import asyncio
-import os
 from collections.abc import Container, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -12,7 +11,6 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
-from scrapy.utils.spider import DefaultSpider
 from twisted.python.failure import Failure
 
 from dedup.compiled import fast
@@ -24,16 +22,17 @@ from dedup.latest import Latest
 from dedup.printing import inert
 from dedup.scrapy.carried import Carried
 from dedup.scrapy.compat import is_asyncio_available
-from dedup.scrapy.component import Component
+from dedup.scrapy.component import Component, is_tried_out
 from dedup.scrapy.confirm import ConfirmMiddleware
 from dedup.scrapy.engine import Engine
-from dedup.scrapy.jobs import begin_run, leave_run, left_run
+from dedup.scrapy.jobs import begin_run, leave_run, left_run, new_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, is_harvested, outcome_of, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.settings import (
     Options,
     check_for_crawl,
     in_memory,
+    is_sharded,
     read_settings,
     spelled,
     unheard_shard,
@@ -50,13 +49,6 @@ __all__ = ["NearDuplicateMiddleware"]
 MAX_DROPPED = 10_000
 #: Seconds for which the end of a crawl waits for what it has to say of its last pages.
 PATIENCE = 10.0
-
-
-def is_tried_out(spider: Spider | None) -> bool:
-    """Whether a spider does not crawl, but answers a command: check, shell, fetch, view or parse."""
-    if spider is None or isinstance(spider, DefaultSpider) or os.environ.get("SCRAPY_CHECK"):
-        return True  # the shell makes its spider later
-    return getattr(spider.start, "__module__", "").startswith("scrapy.commands.")  # put there by the command
 
 
 class NearDuplicateMiddleware(Component):
@@ -101,7 +93,9 @@ class NearDuplicateMiddleware(Component):
 
     async def _start(self, spider: Spider) -> tuple[Filter, Options]:
         settings: BaseSettings = self.crawler.settings
-        options = read_settings(settings, spider.name, left_run(settings))
+        crawl = await self._crawl_of_workers() if is_sharded(settings) else ""
+        run = left_run(settings) or new_run(crawl)
+        options = read_settings(settings, spider.name, run)
         check_for_crawl(options)
         try:
             return await self._open(options, DropLog(options.crawl.log, spider.name)), options
@@ -115,6 +109,12 @@ class NearDuplicateMiddleware(Component):
             )
             options = read_settings(other, spider.name)
             return await self._open(options, DropLog(options.crawl.log, spider.name)), options
+
+    async def _crawl_of_workers(self) -> str:
+        from dedup.scrapy.workers.shards import ShardMiddleware  # not above: it brings Redis
+
+        shards = self.crawler.get_downloader_middleware(ShardMiddleware)
+        return await shards.crawl_name() if shards else ""
 
     async def _open(self, options: Options, log: DropLog) -> Filter:
         index = options.index

@@ -127,7 +127,7 @@ local idle = ask.idle and is_read()
 local logs = {}
 for _, each in ipairs(held) do
   local shard, cursor = each[1], each[2]
-  logs[#logs + 1] = {shard, cursor, redis.call('LRANGE', log(shard), cursor, cursor + ask.most - 1)}
+  logs[#logs + 1] = {shard, cursor, ask.most > 0 and redis.call('LRANGE', log(shard), cursor, cursor + ask.most - 1) or {}}
   if idle then set('done:' .. shard, cursor) else drop('done:' .. shard) end
 end
 

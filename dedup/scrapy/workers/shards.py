@@ -22,8 +22,8 @@ from dedup.frontier.handover import MOST, Beat, Handover, Link
 from dedup.frontier.partition import Shard
 from dedup.index.batching import end
 from dedup.scrapy import compat
-from dedup.scrapy.middleware import is_tried_out
-from dedup.scrapy.settings import shard_options, spelled
+from dedup.scrapy.component import is_tried_out
+from dedup.scrapy.settings import asks_for, shard_options, spelled
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
 from dedup.scrapy.slot import is_closing
 from dedup.scrapy.visits import OWN
@@ -63,6 +63,8 @@ class ShardMiddleware:
         self._taken: WeakSet[Request] = WeakSet()
         self._asked = time.monotonic()  # for a shard
         self._gate = Gate(crawler)
+        self._named = asyncio.Event()  # the crawl, or Redis is away
+        self._needs_filter = asks_for(crawler.settings, "enabled")
         self._idled = False  # nothing was left to be crawled, and nothing has been scheduled since
         self._ended = False
         self._reminded = 0.0
@@ -98,7 +100,19 @@ class ShardMiddleware:
         self._filter = filter
 
     async def spider_opened(self, spider: Spider) -> None:
+        """Begins, if nobody has asked for the crawl's name yet."""
+        self._begin()
+
+    async def crawl_name(self) -> str:
+        """What the crawl of all workers is called; "" if Redis does not say so."""
+        self._begin()
+        await self._named.wait()
+        return self._handover.crawl
+
+    def _begin(self) -> None:
         """Takes the place of the scheduler's entrance, and begins to beat."""
+        if hasattr(self, "_beating"):
+            return
         slot: Any = self.crawler.engine._slot
         slot.scheduler.enqueue_request = partial(self._enqueue, slot.scheduler.enqueue_request)
         self._nudge: Callable[[], None] = slot.nextcall.schedule
@@ -140,11 +154,15 @@ class ShardMiddleware:
         while True:
             try:
                 await self._beat()
+                if self._handover.crawl:
+                    self._named.set()
             except IndexUnavailableError as error:
+                self._named.set()
                 if not self._silent:
                     self._logger.warning("No link can be handed over or taken for now: %s", error)
                 self._silent = True
             except DedupError as error:
+                self._named.set()
                 self._stop(error)
                 return
             except Exception:
@@ -153,11 +171,12 @@ class ShardMiddleware:
 
     async def _beat(self) -> None:
         links = self._outbox.first()
+        is_ready = self._filter is not None or not self._needs_filter  # else its first pages were not judged
         idle = not links and self._is_idle()
         now = time.monotonic()
         before = set(self._handover.held)
         surveys = self.is_watched and now > self._surveyed + SURVEY
-        beat = await self._handover.beat(links, idle=idle, survey=surveys)
+        beat = await self._handover.beat(links, idle=idle, reading=is_ready, survey=surveys)
         self.beaten = now
         if self._silent:
             self._logger.info("Links are handed over and taken again")

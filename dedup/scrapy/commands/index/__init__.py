@@ -78,7 +78,12 @@ class Command(base.Command):
         whose = "the index of this spider; only needed where the project has several, each with an index of its own"
         parser.add_argument("--spider", default="", metavar="NAME", help=whose)
         which = forget.add_argument
-        which("--run", default="", metavar="ID", help="every page of this run (info shows the runs)")
+        which(
+            "--run",
+            default="",
+            metavar="ID",
+            help="every page of this run, or of all workers of a crawl (info shows them)",
+        )
         before = "pages filed before a date (UTC), or before a time such as 12h or 30d ago"
         which("--older-than", default="", metavar="TIME", help=before)
         which("--dry-run", action="store_true", help="only list the pages that would be forgotten")

@@ -12,15 +12,17 @@ from dedup.index.survey import BATCH
 from dedup.printing import clock, inert, many
 from dedup.scrapy.commands.index.access import WIDTH, page_id, surveyed
 from dedup.scrapy.commands.terminal import complain, counting
+from dedup.scrapy.jobs import CRAWL
 
 __all__ = ["forget_pages"]
 
 
 async def forget_pages(index: Index, urls: list[str], run: str, older_than: str, dry_run: bool) -> int:
-    """Forgets the pages of some URLs, of a run, or filed before a time, and returns the exit status."""
-    if run and not re.fullmatch("[0-9a-f]{32}", run):
+    """Forgets the pages of some URLs, of a run or all runs of a crawl, or filed before a time, and returns the exit status."""
+    if run and not re.fullmatch(f"[0-9a-f]{{32}}|[0-9a-f]{{{CRAWL}}}", run):
         raise SettingsError(
-            f"--run is '{inert(run, 60)}'; allowed: 32 hex digits, as scrapy index info shows them"
+            f"--run is '{inert(run, 60)}'; allowed: 32 hex digits, or the {CRAWL} of a crawl by many workers, as scrapy "
+            "index info shows them"
         )
     before = _seconds(older_than) if older_than else math.inf
     ids, wanted = {page_id(url) for url in urls}, set(urls)
@@ -30,10 +32,12 @@ async def forget_pages(index: Index, urls: list[str], run: str, older_than: str,
         if not dry_run:
             await index.open()
         with counting("Reading", await survey.count() if urls else None) as advance:
-            async for entry, state in survey.pages(run=run, before=before):
+            async for entry, state in survey.pages(run=run if len(run) > CRAWL else "", before=before):
                 advance()
                 unreadable += entry is None
-                if entry is None or (urls and not (entry.page_id in ids or entry.url in wanted)):
+                if entry is None or not entry.run.startswith(run):
+                    continue
+                if urls and not (entry.page_id in ids or entry.url in wanted):
                     continue
                 matched += 1
                 if dry_run:

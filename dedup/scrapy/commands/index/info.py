@@ -19,6 +19,7 @@ from dedup.lab.skew import skew
 from dedup.printing import clock, inert
 from dedup.scrapy.commands.index.access import WIDTH, surveyed
 from dedup.scrapy.commands.terminal import counting, print_table
+from dedup.scrapy.jobs import CRAWL
 
 __all__ = ["print_info"]
 
@@ -31,6 +32,7 @@ _STATES = (State.DONE, State.PENDING, State.DEAD)
 class _Run:
     first: int
     last: int
+    names: set[str] = field(default_factory=set)
     states: Counter[State] = field(default_factory=Counter)
 
 
@@ -40,7 +42,7 @@ class _Census:
 
     states: Counter[State] = field(default_factory=Counter)
     unreadable: int = 0
-    runs: dict[str, _Run] = field(default_factory=dict)
+    runs: dict[str, _Run] = field(default_factory=dict)  #: those of one crawl are one
     hosts: int = 0
     known: int = 0
     damaged: int = 0
@@ -60,7 +62,8 @@ class _Census:
             self.unreadable += 1
             return
         self.states[state] += 1
-        run = self.runs.setdefault(entry.run, _Run(entry.filed, entry.filed))
+        run = self.runs.setdefault(entry.run[:CRAWL], _Run(entry.filed, entry.filed))
+        run.names.add(entry.run)
         run.first, run.last = min(run.first, entry.filed), max(run.last, entry.filed)
         run.states[state] += 1
         self.keys.extend(entry.keys)
@@ -122,9 +125,9 @@ def _print_runs(runs: Mapping[str, _Run]) -> None:
             *(run.states[state] for state in _STATES),
             clock(run.first),
             clock(run.last),
-            name,
+            f"{crawl} ({len(run.names)} workers)" if len(run.names) > 1 else min(run.names),
         ]
-        for name, run in latest[:RUNS]
+        for crawl, run in latest[:RUNS]
     )
     print_table(["pages", *_STATES, "first filed", "last filed", "run"], rows, len(latest))
 

@@ -1,8 +1,7 @@
-"""The life of a page in an index.  Rule 1: everything that affects the life of a page is said in this file.
+"""What a page is in an index, by what is known of runs.
 
-`state_of` says what a page is.  The scripts of Redis, which say the same in lua/known.lua, name the rows of the table that
-they carry out; the local stores look up what a claim, a confirmation and a replacement make of a page, and carry out the
-other rows as Redis does.  The tests of every store are generated from the rows, and docs/lifecycle.md shows them.
+docs/lifecycle.md has the table of what an event makes of a page.  The stores carry out its rows, and the scripts of Redis name
+them; the tests of every store are generated from it.
 
 The words:
 
@@ -24,11 +23,10 @@ moved or vanished since.  So it casts no shadow until the run that asks has met 
 content of the site, as if it were the first.
 """
 
-import re
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-__all__ = ["ROWS", "Event", "Leases", "Row", "State", "after", "state_of", "table"]
+__all__ = ["Leases", "State", "state_of"]
 
 
 class State(StrEnum):
@@ -80,105 +78,3 @@ def state_of(done_by: str | None, claimed_by: str | None, leases: Leases) -> Sta
     if leases.are_alive(done_by):
         return State.DONE
     return State.SAFE if leases.have_finished(done_by) else State.EARLIER
-
-
-class Event(StrEnum):
-    """What can happen to a page.  Only a run that has claimed a page, as it is filed, can confirm or release it."""
-
-    CLAIM = "claim"  #: A run claims the page.
-    CHANGE = "change"  #: A run claims the page, whose content is not the one that is filed.
-    CONFIRM = "confirm"  #: The run confirms it.
-    RELEASE = "release"  #: The run releases it.
-    ANNUL = (
-        "annul"  #: Another run has waited for long enough to be told what became of the claim, and was not.
-    )
-    REPLACE = (
-        "replace"  #: A run confirms another page, with this one's content, that it met instead of this one.
-    )
-    ADD = "add"  #: The page is filed without a verdict: it comes from another index.
-    FORGET = "forget"  #: The page is taken out.
-    FINISH = "finish"  #: The run of the page finishes.
-    STOP = "stop"  #: The run of the page is closed before it has finished.
-    DIE = "die"  #: The run of the page ends without a word.
-    BEGIN = "begin"  #: Another run begins: what the page is to that one.
-
-
-class Row(NamedTuple):
-    """What an event makes of a page.  A page of which no row speaks stays what it is."""
-
-    event: Event
-    before: State
-    after: State
-    sentence: str
-
-    @property
-    def name(self) -> str:
-        """How scripts and tests call it."""
-        return f"{self.event} {self.before}"
-
-
-# What happens to a page, what the page is before, what it becomes, and what that means.
-_TABLE = """
-claim    absent     pending    The verdict is "new", and the page is filed, unless it lies in a shadow: then
-                               the verdict is "duplicate", and the page stays absent.
-claim    pending    pending    The verdict is "same"; the claim now belongs to the run that has made it last.
-claim    done       done       The verdict is "same", and nothing changes.
-claim    safe       safe       The verdict is "same", and nothing changes.
-claim    dead       pending    The verdict is that on an absent page; in a shadow, the page stays dead.
-claim    earlier    reclaimed  The verdict is "same", and the page casts a shadow again, unless it lies in
-                               one: then the verdict is "duplicate", and the page stays what it is.
-claim    reclaimed  reclaimed  The verdict is "same"; the claim now belongs to the run that has made it last.
-change   absent     pending    It is a claim like any other.
-change   dead       pending    The verdict is that on an absent page; in a shadow, the page stays dead.
-change   earlier    pending    The verdict is that on an absent page, and if it is new, it is filed anew, in one
-                               step: what it was is forgotten.  In a shadow, the page stays what it is.
-confirm  pending    done       The page was processed, items and all.
-confirm  reclaimed  done       The page was processed, items and all, and now belongs to the run
-                               that lives.
-release  pending    absent     It is as if the page had never been claimed.
-release  reclaimed  earlier    It is as if the page had not been claimed again.
-annul    pending    absent     A copy of the page is to take its place: nobody says what becomes of the claim.
-annul    dead       absent     Likewise.
-annul    reclaimed  earlier    Likewise.
-replace  earlier    absent     Its content is filed under the page where it was met.
-add      absent     earlier    The page is filed as it is, as one of an earlier run.
-forget   pending    absent     The page is taken out: it counts as new when it is claimed again.
-forget   done       absent     The page is taken out: it counts as new when it is claimed again.
-forget   safe       absent     The page is taken out: it counts as new when it is claimed again.
-forget   dead       absent     The page is taken out: it counts as new when it is claimed again.
-forget   earlier    absent     The page is taken out: it counts as new when it is claimed again.
-forget   reclaimed  absent     The page is taken out: it counts as new when it is claimed again.
-finish   pending    absent     A run that is closed releases what it has not confirmed.
-finish   reclaimed  earlier    A run that is closed releases what it has not confirmed.
-finish   done       safe       All that the page links to has been seen to.
-stop     pending    absent     A run that is closed releases what it has not confirmed.
-stop     reclaimed  earlier    A run that is closed releases what it has not confirmed.
-stop     done       earlier    What the page links to may not have been fetched.
-die      pending    dead       Nobody will confirm or release the claim.  In a file, which holds confirmed
-                               pages only, it is gone.
-die      reclaimed  earlier    Nobody will confirm or release the claim.
-die      done       earlier    What the page links to may not have been fetched.
-begin    safe       earlier    The run that begins has not met it: it may be gone, or be another by now.
-"""
-_ROW = re.compile(r"^(\w+) +(\w+) +(\w+) +(.+(?:\n .+)*)", re.MULTILINE)
-#: Every change, and every claim.
-ROWS = tuple(
-    Row(Event(event), State(before), State(then), re.sub("\n +", " ", sentence))
-    for event, before, then, sentence in _ROW.findall(_TABLE)
-)
-_AFTER = {(row.before, row.event): row.after for row in ROWS}
-
-
-def after(state: State, event: Event) -> State:
-    """What an event makes of a page.
-
-    >>> after(State.EARLIER, Event.CLAIM), after(State.SAFE, Event.DIE)
-    (<State.RECLAIMED: 'reclaimed'>, <State.SAFE: 'safe'>)
-    """
-    return _AFTER.get((state, event), state)
-
-
-def table() -> str:
-    """The rows as Markdown."""
-    rows = (f"| {row.event} | {row.before} | {row.after} | {row.sentence} |\n" for row in ROWS)
-    return "".join(("| Event | A page that is | becomes | |\n| --- | --- | --- | --- |\n", *rows))

@@ -20,7 +20,7 @@ from dedup.errors import DedupError, IndexCorruptError
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
-from dedup.index.lifecycle import Event, State, after, state_of
+from dedup.index.lifecycle import State, state_of
 from dedup.index.local.sqlite import Store
 from dedup.index.local.table import Numbers
 from dedup.index.local.tables import SortedTables
@@ -212,8 +212,8 @@ class Shelf:
         self.live[entry.page_id] = self._by_number[live.number] = live
 
     def reclaim(self, entry: Entry, run: str) -> None:
-        """A run has met a page of an earlier run."""
-        state, known = after(State.EARLIER, Event.CLAIM), self.is_known(entry)
+        """A run has met a page of an earlier run: row claim earlier."""
+        state, known = State.RECLAIMED, self.is_known(entry)
         if live := self.live.get(entry.page_id):  # no file has it
             live.entry, live.state, live.before = entry._replace(run=run), state, live.entry
             live.known = known
@@ -223,13 +223,10 @@ class Shelf:
         self.live[entry.page_id] = self._by_number[live.number] = live
 
     def confirm(self, live: ClaimedPage, run: str) -> None:
-        """The output of a page has been handed over."""
-        live.state = after(live.state, Event.CONFIRM)
-        if live.replaces is None:
-            return
-        replaced, live.replaces = self.find(live.replaces), None
-        state = self.state(replaced, run)
-        if replaced and after(state, Event.REPLACE) is not state:
+        """The output of a page has been handed over: rows confirm pending, confirm reclaimed, replace earlier."""
+        live.state = State.DONE
+        replaced, live.replaces = live.replaces and self.find(live.replaces), None
+        if replaced and self.state(replaced, run) is State.EARLIER:
             self._take_out(replaced)
 
     def release(self, live: ClaimedPage) -> None:

@@ -8,7 +8,7 @@
 -- release also take the next number, and count it as released: so a server that has lost one of them is recognised as older.  The nonce
 -- ties an answer to its question.  The types of all keys are checked before anything is written.
 --
--- The scripts carry out the rows of dedup/index/lifecycle.py, and name them.
+-- The scripts carry out the rows of docs/lifecycle.md, and name them.
 local header, sequence, runs, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, run, lease, began = tonumber(ARGV[3]), ARGV[4]:match('^(%x+) (%d+) (%d+)$')
 lease, began = tonumber(lease), tonumber(began)

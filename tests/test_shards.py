@@ -15,7 +15,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 from scrapy import FormRequest, Request, Spider
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.settings import Settings
@@ -34,6 +34,7 @@ from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.packing import Packing
 from dedup.scrapy.workers.shards import LEASE, ShardMiddleware
 from tests.support.coroutines import driven
+from tests.support.crawls import Run, Walker, page
 from tests.support.processes import scrapy
 from tests.support.redis import Server, running_server
 from tests.support.shards import Hosts, Worker, a_minute_later, kept, serve
@@ -109,6 +110,23 @@ def test_what_a_worker_has_not_read_is_not_taken_for_read_when_it_stops(server: 
         return held
 
     assert asyncio.run(stop()) == {0: 0}
+
+
+def test_links_that_a_stopped_worker_can_t_hand_over_are_told_as_what_they_are(
+    crawl: Run, tmp_path: Path
+) -> None:
+    with running_server() as server:
+
+        class Stops(Walker):
+            def parse(self, response: Response) -> Iterator[Request]:
+                server.kill()
+                yield Request(self.url.replace("127.0.0.1", "127.0.0.3"))  # of the other shard
+                raise CloseSpider
+
+        done = crawl({"/": page("home")}, Stops, DEDUP_INDEX=server.address, DEDUP_SHARD="1/2")
+    said = "Not handed over, since Redis is away: 1 link, to be found again by the worker that takes this shard next"
+    (message,) = [each for each in done.messages if said in each.getMessage()]
+    assert message.levelname == "WARNING"
 
 
 def test_free_shards_are_taken_by_workers_that_have_nothing_left_to_do(

@@ -21,6 +21,7 @@ from dedup.filter.stats import count
 from dedup.frontier.handover import MOST, Beat, Handover, Link
 from dedup.frontier.partition import Shard
 from dedup.index.batching import end
+from dedup.printing import many
 from dedup.scrapy import compat
 from dedup.scrapy.component import is_tried_out
 from dedup.scrapy.settings import asks_for, shard_options, spelled
@@ -274,9 +275,9 @@ class ShardMiddleware:
         if self._is_out:
             self._outbox.waiting.clear()  # whoever has the shard now finds these links
         if left := self._outbox.waiting:
-            text = "%s links could not be handed over, and are %s"
-            where = "in the JOBDIR" if self._job.path else "found again only by a crawl that begins anew"
-            self._logger.error(text, f"{len(left):,}", where)
+            text = "Not handed over, since Redis is away: %s, to be %s"
+            again = "found again by the worker that takes this shard next, or by a crawl that begins anew"
+            self._logger.warning(text, many(len(left), "link"), "in the JOBDIR" if self._job.path else again)
         if not finished:
             self._job.leave(self._handover, left)
         with suppress(DedupError):

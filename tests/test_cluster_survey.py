@@ -47,20 +47,25 @@ class Stored:
 DAMAGES: dict[str, tuple[Callable[[Stored], object], set[str], str, set[int]]] = {
     "a torn record": (
         lambda at: at.ask(at.record(3), "SETRANGE", 60, "xx"),
-        {TYPES, "members without a page"},
+        {TYPES},
         "torn or changed",
         {3},
     ),
     "a record cut short": (
         lambda at: at.ask(at.record(3), "SET", "x" * 40),
-        {TYPES, "members without a page"},
+        {TYPES},
         "torn or changed",
         {3},
     ),
-    "a record lost": (lambda at: at.ask(at.record(3), "DEL"), {"members without a page"}, " in ", {3}),
+    "a record lost": (
+        lambda at: at.ask(at.record(3), "DEL"),
+        {"entries that do not belong there"},
+        " in ",
+        {3},
+    ),
     "a record of another type": (
         lambda at: (at.ask(at.record(3), "DEL"), at.ask(at.record(3), "SADD", "x")),
-        {"keys of another type", "members without a page"},
+        {"keys of another type", "entries that do not belong there"},
         "is not a string",
         {3},
     ),

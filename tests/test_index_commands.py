@@ -28,7 +28,7 @@ from dedup.index import Entry, Index, open_index
 from dedup.index.entry import rare_keys, storable
 from dedup.index.export import header_line, page_line, read_line
 from dedup.index.hosts import packed
-from dedup.index.redis.record import key_at
+from dedup.index.redis.record import PLACES
 from dedup.scrapy.commands.index.exchange import MAX_LINE, export_pages, import_pages
 from tests.support import ROOT
 from tests.support.processes import scrapy
@@ -245,10 +245,8 @@ def test_check_says_what_is_damaged_and_how_to_repair_it(
         with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
             for number in range(4, 21):
                 key = f"shingleback:{{{namespace}}}:p:{number}"
-                record, at = (
-                    client.get(key),
-                    key_at(6, banded=True),
-                )  # where the sketch begins: there are no bands
+                record = client.get(key)
+                at = PLACES["band_count"] + 1  # where the sketch begins: there are no bands
                 client.set(key, record[:at] + b"\0" * 2 + record[at + 2 + 136 :])
     done = command("check")
     assert (done.returncode, done.stderr) == (5, "")

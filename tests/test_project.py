@@ -164,7 +164,7 @@ def test_make_help_names_the_targets(bare: Path) -> None:
 def test_the_lua_scripts_are_installed_with_the_package() -> None:
     scripts = {script.name: script for script in files("dedup.index.redis").joinpath("lua").iterdir()}
     assert {f"{verb}.lua" for verb in VERBS} < scripts.keys()
-    for verb in (*VERBS, "kinds", "members"):
+    for verb in VERBS:
         assert scripts[f"{verb}.lua"].read_text().startswith(f"-- {verb}(KEYS = ")
 
 

@@ -13,7 +13,7 @@ from dedup.fingerprint.fingerprint import Called
 from dedup.index import Entry, weighing
 from dedup.index.entry import storable_id
 from dedup.index.redis.client import VERBS, source
-from dedup.index.redis.record import key_at, layout, pack, unpack, whole
+from dedup.index.redis.record import layout, pack, unpack, whole
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim, fingerprint_of
 from tests.support.redis import Server
@@ -81,17 +81,6 @@ def test_the_scripts_find_each_field_where_python_puts_it() -> None:
         **{f"RARE{number}": struct.pack(">Q", 10 + number) for number in range(4)},
         "BAND_COUNT": b"\2",
     }
-
-
-def test_the_key_of_a_column_is_found_in_the_record() -> None:
-    banded = [STORED[at : at + 8] for at in (key_at(column, banded=True) for column in range(8))]
-    assert [int.from_bytes(key, "big") for key in banded] == [
-        ENTRY.digest,
-        ENTRY.view,
-        *ENTRY.rare,
-        *ENTRY.bands,
-    ]
-    assert STORED[key_at(6, banded=False) :].startswith(struct.pack(">Q", ENTRY.simhash))
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -145,7 +145,7 @@ async def test_masters_killed_in_mid_crawl(cluster: Cluster, namespace: str, tim
     async with opened(cluster.address, namespace, expected_pages=1000) as index:
         filed, findings = await surveyed(index)
         assert {page.entry.page_id for page in filed if page.entry} == set(done.kept)
-        assert [finding for finding in findings if finding.kind != "members without a page"] == []
+        assert [finding for finding in findings if finding.kind != "entries that do not belong there"] == []
 
 
 @driven

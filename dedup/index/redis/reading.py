@@ -1,6 +1,6 @@
 """What is stored of an index in Redis, read in small steps while crawls may be using it.
 
-Nothing here writes: SCAN, and scripts over a few thousand entries at a time.  Memory: 8 bytes a page for the
+Nothing here writes.  Memory: 8 bytes a page for the
 numbers, so that pages come in the order of their filing.
 """
 
@@ -14,12 +14,10 @@ import numpy.typing as npt
 
 from dedup.index.redis.buckets import Buckets, numbers_of
 from dedup.index.redis.client import Server
-from dedup.index.redis.hosts import unpack_table
-from dedup.index.redis.keys import LEASE_MS, PAGE, Keys
-from dedup.index.survey import BATCH, Finding
-from dedup.printing import octets as shown
+from dedup.index.redis.keys import LEASE_MS, PAGE
+from dedup.index.survey import BATCH
 
-__all__ = ["RUN", "Numbers", "Reading", "batches", "damaged_table", "filed_as"]
+__all__ = ["RUN", "Numbers", "Reading", "batches", "filed_as"]
 
 #: The name of a run.
 RUN = re.compile(rb"[0-9a-f]{32}")
@@ -80,18 +78,6 @@ async def filed_as(
     ]
     records = await server.values([buckets.keys.page(number or 0) for number in numbers])
     return list(zip(numbers, records, strict=True))
-
-
-def damaged_table(keys: Keys, key: bytes, octets: bytes) -> Finding | None:
-    """What is wrong with a key that should hold the table of a host."""
-    try:
-        name, _ = unpack_table(octets)
-    except ValueError:
-        name = ""
-    if keys.host(name) == key:
-        return None
-    repair = "delete them: what is known of those hosts will be learned anew"
-    return Finding("unreadable tables of hosts", shown(key), repair)
 
 
 def batches(numbers: Numbers) -> Iterator[list[int]]:

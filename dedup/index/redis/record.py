@@ -22,10 +22,9 @@ from typing import NamedTuple
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.fingerprint import RARE, Called
-from dedup.fingerprint.plans import EXACT
 from dedup.index.entry import Entry
 
-__all__ = ["bits_of", "header_digest", "key_at", "layout", "pack", "unpack", "whole"]
+__all__ = ["bits_of", "header_digest", "layout", "pack", "unpack", "whole"]
 
 
 class Field(NamedTuple):
@@ -71,17 +70,6 @@ def layout() -> str:
     lines.append(f"local BANDS_AT, BAND = {_HEAD.size + 1}, {BAND}")
     lines.append(f"local SKETCH_LENGTH, ID_LENGTH = '>I{SKETCH_LENGTH}', '>I{ID_LENGTH}'")
     return "\n".join(lines) + "\n"
-
-
-def key_at(column: int, *, banded: bool) -> int:
-    """Where in a record the key of a table's column begins, counted from 0.
-
-    >>> key_at(0, banded=True), key_at(6, banded=False), key_at(7, banded=True)
-    (16, 0, 117)
-    """
-    if column < len(EXACT):
-        return PLACES[("digest", "view", *(f"rare{number}" for number in range(RARE)))[column]]
-    return _HEAD.size + BAND * (column - len(EXACT)) if banded else PLACES["simhash"]
 
 
 def pack(entry: Entry) -> bytes:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index.parameters import Parameters
 from dedup.index.redis.buckets import ENTRY, MIN_BITS, Buckets
-from dedup.index.redis.check import Invariants
 from dedup.index.redis.client import Server
 from dedup.index.redis.hosts import unpack_table
+from dedup.index.redis.invariants import Invariants
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import bits_of, whole

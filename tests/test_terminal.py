@@ -3,7 +3,8 @@
 import pytest
 
 from dedup.errors import IndexUnavailableError, SettingsError
-from dedup.scrapy.commands.terminal import each, finish, print_table
+from dedup.scrapy.commands import terminal
+from dedup.scrapy.commands.terminal import each, finish, print_table, working
 
 
 def failing(error: BaseException) -> int:
@@ -51,6 +52,18 @@ def test_a_table_ends_in_a_text_and_tells_how_many_rows_are_left_out(
 def test_a_table_of_numbers_marks_the_settings_in_force(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(["k", "recall"], [[5, 0.5], [6, 0.75]], gap=False, starred=lambda row: row[0] == 6)
     assert capsys.readouterr().out.splitlines() == ["   k  recall", "   5   0.500", "*  6   0.750"]
+
+
+def test_without_a_terminal_progress_is_told_in_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for every, lines in ((0.0, ["Judging: 25%, 50 pages, ", "Judging: 100%, 200 pages, "]), (1e9, [])):
+        monkeypatch.setattr(terminal, "LINE_EVERY", every)
+        with working("Judging", 200) as advance:
+            advance(50, 50)
+            advance(200, 200)
+        told = capsys.readouterr().err.splitlines()
+        assert [line.rpartition(" ")[0] + " " for line in told] == lines
 
 
 def test_each_yields_every_item() -> None:

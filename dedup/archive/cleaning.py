@@ -25,6 +25,7 @@ from dedup.archive.exchange import check, file, seed
 from dedup.archive.inputs import INPUT, open_inputs, spool
 from dedup.archive.journal import Journal
 from dedup.archive.judging import Replay, judge
+from dedup.archive.parts import judge_apart
 from dedup.archive.progress import ChangedError
 from dedup.archive.reading import read
 from dedup.archive.rows import Named
@@ -269,13 +270,25 @@ class Cleaning:
         for old in folder.glob("index.sqlite*"):
             old.unlink()
         (folder / "duplicates").unlink(missing_ok=True)
-        stats = Counts()
-        journal.begin_verdicts()
-        with progress("Judging", journal.count()) as advance:
-            known = asyncio.run(self._judge_all(journal, folder, stats, lambda done: advance(done, done)))
-        journal.end_verdicts(judged=True, stats=stats, known=known)
+        with progress("Judging", journal.count()) as told:
 
-    async def _judge_all(
+            def advance(done: int) -> None:
+                told(done, done)
+
+            if self.other or self.against:  # which may be like any page
+                stats = Counts()
+                journal.begin_verdicts()
+                known = asyncio.run(self._judge_together(journal, folder, stats, advance))
+                journal.end_verdicts(stats=stats, known=known)
+            else:
+                with _as_output(folder):
+                    parts = self.detector, self.plan, self.policy, self.workers
+                    journal.set(stats=judge_apart(journal, folder, *parts, advance))
+        if self.duplicates:
+            _log(journal, folder / "duplicates")
+        journal.set(judged=True)
+
+    async def _judge_together(
         self, journal: Journal, folder: Path, stats: Counts, advance: Callable[[int], None]
     ) -> int:
         index = self._index(folder)
@@ -289,8 +302,6 @@ class Cleaning:
                 await judge(journal, filter, replay, advance, alone=self.alone or bool(self.against))
         finally:
             await filter.close()
-        if self.duplicates:
-            _log(journal, folder / "duplicates")
         return known
 
     def _index(self, folder: Path) -> Index:

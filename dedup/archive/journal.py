@@ -11,14 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dedup.archive.capture import NEVER, Capture
 from dedup.droplog.record import Record
 from dedup.files import make_private
+from dedup.fingerprint.shingles import Hashes
 
 __all__ = ["Journal", "Made", "Original", "Place", "Row", "Verdict", "storable"]
 
-#: A digest of the bytes of a page, its fingerprint, packed, and how many tokens it has.
-Made = tuple[bytes, bytes, int]
+#: A digest of the bytes of a page; its fingerprint, packed; how many tokens it has; and 64 bits each that it is found by.
+Made = tuple[bytes, bytes, int, bytes]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -32,23 +35,37 @@ CREATE TABLE IF NOT EXISTS pages (
     record_id TEXT NOT NULL,        -- what its archive calls it
     size INTEGER NOT NULL,          -- bytes
     payload BLOB NOT NULL,          -- a digest of its bytes
-    fingerprint BLOB NOT NULL
+    fingerprint BLOB NOT NULL,
+    keys BLOB NOT NULL              -- what it is found by; empty if it can't be judged
 );
 CREATE INDEX IF NOT EXISTS turns ON pages (turn, fetched, url, input);
+CREATE TABLE IF NOT EXISTS parts (
+    position INTEGER PRIMARY KEY,
+    part INTEGER NOT NULL           -- what is judged together
+);
+CREATE INDEX IF NOT EXISTS by_part ON parts (part);
+CREATE TABLE IF NOT EXISTS judged (
+    part INTEGER PRIMARY KEY,
+    stats TEXT NOT NULL,
+    rare BLOB NOT NULL              -- 64 bits each, by which its pages were looked up
+);
 CREATE TABLE IF NOT EXISTS dropped (
     position INTEGER PRIMARY KEY,
     of INTEGER NOT NULL,            -- the position of the kept page; -1: it is in another index
     of_url TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS logged (
-    number INTEGER PRIMARY KEY,     -- in this order
-    position INTEGER NOT NULL UNIQUE,
+    position INTEGER PRIMARY KEY,
     record TEXT NOT NULL            -- of the drop log
 );
 """
 
 
 _ROWS = "SELECT position, CASE url WHEN '' THEN name ELSE url END, size, fingerprint, input < 0 FROM pages"
+
+
+#: Of those with one turn, the one that was fetched first; then by URL, by the name of the input, by position.
+_TURNS = "ORDER BY turn, fetched, url, input, position"
 
 
 class Place(NamedTuple):
@@ -125,15 +142,16 @@ class Journal:
                 len(page.body),
                 payload,
                 packed,
+                keys,
             )
-            for place, page, (payload, packed, tokens) in pages
+            for place, page, (payload, packed, tokens, keys) in pages
         ]
         self.add_rows(rows, facts)
 
     def add_rows(self, rows: Iterable[tuple[Any, ...]], facts: Mapping[str, Any]) -> None:
         """The same for rows of the table of pages, whose texts SQLite can store."""
         self._file.execute("BEGIN")
-        self._file.executemany("REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._file.executemany("REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self.set(**facts)
         self._file.execute("COMMIT")
 
@@ -141,10 +159,12 @@ class Journal:
         """How many pages there are."""
         return int(self._file.execute("SELECT count(*) FROM pages").fetchone()[0])
 
-    def in_turn(self) -> Iterator[Row]:
-        """The pages in their turn, then by when they were fetched, by URL, by the name of their input, by position."""
-        query = f"{_ROWS} ORDER BY turn, fetched, url, input, position"
-        return map(Row._make, self._file.execute(query))
+    def in_turn(self, part: int | None = None) -> Iterator[Row]:
+        """The pages, or those of a part, in their turn."""
+        if part is None:
+            return map(Row._make, self._file.execute(f"{_ROWS} {_TURNS}"))
+        query = f"{_ROWS} JOIN parts USING (position) WHERE part = ? {_TURNS}"
+        return map(Row._make, self._file.execute(query, (part,)))
 
     def page(self, position: int) -> Row:
         """The page at a position."""
@@ -167,9 +187,7 @@ class Journal:
 
     def log(self, position: int, record: Record) -> None:
         """What the drop log is to say of a page."""
-        self._file.execute(
-            "REPLACE INTO logged (position, record) VALUES (?, ?)", (position, json.dumps(record))
-        )
+        self._file.execute("REPLACE INTO logged VALUES (?, ?)", (position, json.dumps(record)))
 
     def keep(self, position: int) -> Record:
         """A page is none after all; what was logged of it."""
@@ -180,14 +198,81 @@ class Journal:
         return found
 
     def logged(self) -> Iterator[Record]:
-        """The records of the drop log."""
-        for (record,) in self._file.execute("SELECT record FROM logged ORDER BY number"):
+        """The records of the drop log, in the turn of their pages."""
+        for (record,) in self._file.execute(
+            f"SELECT record FROM logged JOIN pages USING (position) {_TURNS}"
+        ):
             yield json.loads(record)
 
     def end_verdicts(self, **facts: Any) -> None:
         """Notes that all verdicts are there."""
         self.set(**facts)
         self._file.execute("COMMIT")
+
+    # --- Parts
+
+    def keys(self) -> Iterator[tuple[int, str, bytes]]:
+        """The position of each page, its URL, and what it is found by."""
+        yield from self._file.execute("SELECT position, url, keys FROM pages")
+
+    def plan(self, parts: Iterable[tuple[int, int]]) -> None:
+        """Notes of each position the part in which it is judged."""
+        self._file.execute("BEGIN")
+        self._file.executemany("REPLACE INTO parts VALUES (?, ?)", parts)
+        self.set(planned=True)
+        self._file.execute("COMMIT")
+
+    def left(self) -> dict[int, int]:
+        """How many pages each part has that is not judged; the largest first."""
+        query = (
+            "SELECT part, count(*) FROM parts WHERE part NOT IN (SELECT part FROM judged) "
+            "GROUP BY part ORDER BY count(*) DESC"
+        )
+        return dict(self._file.execute(query).fetchall())
+
+    def take(self, part: int, folder: Path) -> None:
+        """Takes over the verdicts on a part from the journal of its own, in one step, and deletes that."""
+        path = folder / f"part{part}"
+        self._file.execute("ATTACH ? AS own", (str(path),))
+        self._file.execute("BEGIN")
+        for table in ("dropped", "logged"):
+            self._file.execute(f"REPLACE INTO {table} SELECT * FROM own.{table}")
+        stats, rare = (
+            self._file.execute("SELECT value FROM own.facts WHERE name = ?", (name,)).fetchone()[0]
+            for name in ("stats", "rare")
+        )
+        self._file.execute(
+            "REPLACE INTO judged VALUES (?, ?, ?)", (part, stats, bytes.fromhex(json.loads(rare)))
+        )
+        self._file.execute("COMMIT")
+        self._file.execute("DETACH own")
+        for old in folder.glob(f"{path.name}[.-]*"):
+            old.unlink()
+        path.unlink()
+
+    def join(self, parts: Mapping[int, int]) -> None:
+        """Puts parts into others; what was said of them is forgotten."""
+        self._file.execute("BEGIN")
+        for table in ("dropped", "logged"):
+            query = f"DELETE FROM {table} WHERE position IN (SELECT position FROM parts WHERE part = ?)"
+            self._file.executemany(query, [(part,) for part in parts])
+        self._file.executemany("DELETE FROM judged WHERE part = ?", [(part,) for part in parts])
+        self._file.executemany(
+            "UPDATE parts SET part = ? WHERE part = ?", [(to, part) for part, to in parts.items()]
+        )
+        self._file.execute("COMMIT")
+
+    def asked(self) -> Iterator[tuple[int, Hashes]]:
+        """By what the pages of each part that is judged were looked up."""
+        for part, rare in self._file.execute("SELECT part, rare FROM judged"):
+            yield part, np.frombuffer(rare, np.uint64)
+
+    def counted(self) -> Iterator[dict[str, Any]]:
+        """The stats of each part."""
+        for (stats,) in self._file.execute("SELECT stats FROM judged ORDER BY part"):
+            yield json.loads(stats)
+
+    # --- What became of the pages
 
     def verdicts(self) -> Iterator[Verdict]:
         """What became of the pages, by position."""

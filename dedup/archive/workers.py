@@ -1,5 +1,6 @@
 """Processes that make fingerprints: pages go out in batches, and come back in their order."""
 
+import logging
 import os
 import signal
 import threading
@@ -9,7 +10,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from dedup.archive.capture import Capture, fingerprint, payload_digest
 from dedup.archive.journal import Made
@@ -17,7 +20,7 @@ from dedup.archive.packing import pack
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector
 
-__all__ = ["cores", "fingerprints"]
+__all__ = ["cores", "fingerprints", "pool"]
 
 T = TypeVar("T")
 
@@ -42,23 +45,34 @@ def fingerprints(
             yield what, _make(batch, detector)
         return
     waiting: deque[tuple[T, Future[list[Made]]]] = deque()
-    # Not forked: other threads of this process may hold locks.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (detector,))
-    try:
+    with pool(workers, detector) as submit:
         for what, batch in batches:
-            with _deaf():
-                waiting.append((what, pool.submit(_work, batch)))
+            waiting.append((what, submit(_work, batch)))
             if len(waiting) >= AHEAD * workers:
                 what, future = waiting.popleft()
                 yield what, future.result()
         while waiting:
             what, future = waiting.popleft()
             yield what, future.result()
+
+
+@contextmanager
+def pool(workers: int, detector: Detector) -> Iterator[Callable[..., Future[Any]]]:
+    """Processes, each with the detector: yields what gives them work.  Raises `DedupError` if one is killed."""
+    # Not forked: other threads of this process may hold locks.
+    made = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (detector,))
+
+    def submit(work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        with _deaf():
+            return made.submit(work, *arguments)
+
+    try:
+        yield submit
     except BrokenProcessPool:
         why = 'is there too little memory, or no `if __name__ == "__main__":` in the program that calls this?'
         raise DedupError(f"a process that makes fingerprints was killed; {why}") from None
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        made.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager
@@ -81,6 +95,7 @@ def _begin(detector: Detector) -> None:
     """What a process does first: it sees to it that it ends when the one that started it does."""
     global _detector
     _detector = detector
+    logging.basicConfig(format="dedup: %(message)s", level=logging.WARNING)  # as the command has it
     threading.Thread(target=_end_with, args=(os._exit,), daemon=True).start()
 
 
@@ -99,6 +114,7 @@ def _make(batch: Sequence[Capture], detector: Detector) -> list[Made]:
     return [(payload_digest(page), *_packed(page, detector)) for page in batch]
 
 
-def _packed(page: Capture, detector: Detector) -> tuple[bytes, int]:
+def _packed(page: Capture, detector: Detector) -> tuple[bytes, int, bytes]:
     read, made = fingerprint(page, detector)
-    return pack(read, made), made.tokens
+    keys = (made.digest, made.view or made.digest, *made.keys) if made.reason is None else ()
+    return pack(read, made), made.tokens, np.array(keys, np.uint64).tobytes()

@@ -6,7 +6,7 @@ each other's verdicts, part by part (`dedup.batch.parts`).  The filter counts co
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -18,6 +18,7 @@ from pyspark.sql import functions as sql
 
 from dedup.archive.cleaning import Cleaning
 from dedup.archive.journal import Journal
+from dedup.archive.parts import merge
 from dedup.errors import SettingsError
 from dedup.files import make_private
 from dedup.filter import Counts
@@ -85,7 +86,7 @@ def _note_pages(pages: DataFrame, journal: Journal, starts: Sequence[int]) -> No
     rows: list[tuple[Any, ...]] = []
     order = [f"order.{name}" for name in ("turn", "fetched", "url", "input")]
     for row in pages.select("id", *order, "name", "record_id", "size", "payload").toLocalIterator():
-        rows.append((_position(row[0], starts), *row[1:8], bytes(row[8]), b""))
+        rows.append((_position(row[0], starts), *row[1:8], bytes(row[8]), b"", b""))
         if len(rows) == ROWS:
             journal.add_rows(rows, {})
             rows = []
@@ -107,15 +108,15 @@ def _note_verdicts(
     judged = in_order.select("id", "url", "size", "packed", "order").mapInArrow(work, SAID)
     stats = Counts()
     for reason, count in pages.where("reason is not null").groupBy("reason").count().collect():
-        _add(stats, {"dedup/pages": count, "dedup/unjudged": count, f"dedup/unjudged/{reason}": count})
+        merge(stats, {"dedup/pages": count, "dedup/unjudged": count, f"dedup/unjudged/{reason}": count})
     if new := placed.where("part is null").count():
-        _add(stats, {"dedup/pages": new, "dedup/new": new})
+        merge(stats, {"dedup/pages": new, "dedup/new": new})
     journal.begin_verdicts()
     make_private(folder / "duplicates")
     with (folder / "duplicates").open("a", encoding="ascii") as log:
         for page_id, of, of_url, line, counts, _ in judged.orderBy("order").toLocalIterator():
             if counts is not None:
-                _add(stats, json.loads(counts))
+                merge(stats, json.loads(counts))
                 continue
             if line is not None and cleaning.duplicates:
                 log.write(line)
@@ -124,11 +125,3 @@ def _note_verdicts(
         log.flush()
         os.fsync(log.fileno())
     journal.end_verdicts(judged=True, stats=stats, known=0)
-
-
-def _add(stats: Counts, counts: Mapping[str, Any]) -> None:
-    for name, value in counts.items():
-        if isinstance(value, int | float):
-            stats.inc_value(name, value)  # seconds are floats
-        else:
-            stats.set_value(name, value)

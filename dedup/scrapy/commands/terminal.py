@@ -37,6 +37,8 @@ T = TypeVar("T")
 WIDTH = 140
 #: Smaller files are read in a moment, and get no progress bar.
 LARGE = 8_000_000  # bytes
+#: Seconds between two lines that say how far a work has come, where there is no terminal.
+LINE_EVERY = 30.0
 #: Fewer things are done in a moment, and get no progress bar either.
 MANY = 5_000
 
@@ -111,25 +113,31 @@ def counting(what: str, total: int | None, least: int = MANY) -> Iterator[Callab
 def working(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
     """Shows how far a long work has come, how many pages it does in a second, and how much time is left.
 
-    The function that this yields has to be told how much of the total is done, and how many pages that are.
+    The function that this yields has to be told how much of the total is done, and how many pages that are.  Where there
+    is no terminal, it prints a line now and then.
     """
+    started, begun, told = time.monotonic(), [-1], [time.monotonic()]
+
+    def rate(pages: int) -> str:
+        if begun[0] < 0:
+            begun[0] = pages
+        return f"{pages:,} pages, {(pages - begun[0]) / (time.monotonic() - started + 1e-9):,.0f}/s"
+
+    def tell(done: int, pages: int) -> None:
+        text = rate(pages)
+        if time.monotonic() - told[0] >= LINE_EVERY:
+            told[0] = time.monotonic()
+            print(f"{what}: {done / max(1, total):.0%}, {text}", file=sys.stderr, flush=True)
+
     if not sys.stderr.isatty():
-        yield lambda done, pages: None
+        yield tell
         return
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
     columns = TextColumn(what), BarColumn(), TextColumn("{task.fields[pages]}"), TimeRemainingColumn()
     with _progress(*columns) as progress:
         task = progress.add_task("", total=total, pages="")
-        started, begun = time.monotonic(), [-1]
-
-        def advance(done: int, pages: int) -> None:
-            if begun[0] < 0:
-                begun[0] = pages
-            rate = (pages - begun[0]) / (time.monotonic() - started + 1e-9)
-            progress.update(task, completed=done, pages=f"{pages:,} pages, {rate:,.0f}/s")
-
-        yield advance
+        yield lambda done, pages: progress.update(task, completed=done, pages=rate(pages))
 
 
 def each(items: Sequence[T], what: str) -> Iterator[T]:

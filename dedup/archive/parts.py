@@ -1,0 +1,201 @@
+"""Judging on all cores: pages that have no say in each other's verdicts are judged apart, part by part.
+
+The pages of one host stay together, and so do hosts with pages that are equal, near, or of one main view.  A page may be
+found by a rare shingle, too, and which of them are rare turns out only while its host is judged.  So each part tells what
+it has asked for, and parts that share any of that are judged once more, together.  Then the verdicts are those of one
+process that judges all pages one after another.
+
+A part that is done stays done, whatever ends the run.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import as_completed
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dedup.archive.journal import Journal, Row
+from dedup.archive.judging import Replay, judge
+from dedup.archive.workers import cores, pool
+from dedup.batch.hamming import clusters
+from dedup.batch.pairs import Clusters, Numbers
+from dedup.droplog.log import DropLog
+from dedup.filter import Counts, Filter
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.shingles import Hashes
+from dedup.index.claiming import Candidates
+from dedup.index.entry import Entry, rare_keys
+from dedup.index.hosts import MAX_HOSTS
+from dedup.index.local.index import LocalIndex
+from dedup.page.urls import host
+from dedup.settings import FilterSettings, IndexSettings
+
+__all__ = ["SIZE", "judge_apart", "merge"]
+
+#: Pages of a part, but for what its last host has more.  An index of them may be in memory: it knows as many hosts.
+SIZE = MAX_HOSTS
+
+
+def judge_apart(
+    journal: Journal,
+    folder: Path,
+    detector: Detector,
+    plan: IndexSettings,
+    policy: FilterSettings,
+    workers: int,
+    advance: Callable[[int], None],
+) -> Counts:
+    """Has the pages of a journal judged, and returns the stats; it goes on where an earlier call has ended."""
+    if not journal.get("planned"):
+        journal.plan(_planned(journal.keys(), detector))
+    task = folder, detector, plan, policy
+    while True:
+        left = journal.left()
+        done = journal.count() - sum(left.values())
+        at_once = min(len(left), workers or cores())
+        if at_once > 1:
+            with pool(at_once, detector) as submit:
+                futures = {submit(judge_part, *task, part, pages): part for part, pages in left.items()}
+                for future in as_completed(futures):
+                    future.result()
+                    journal.take(part := futures[future], folder)
+                    advance(done := done + left[part])
+        else:
+            for part, pages in left.items():
+                judge_part(*task, part, pages, partial(_advance, advance, done))
+                journal.take(part, folder)
+                done += pages
+        if not (clashing := _clashing(journal.asked())):
+            break
+        journal.join(clashing)
+    stats = Counts()
+    for counts in journal.counted():
+        merge(stats, counts)
+    return stats
+
+
+def _advance(advance: Callable[[int], None], before: int, number: int) -> None:
+    advance(before + number)
+
+
+def merge(stats: Counts, counts: dict[str, Any]) -> None:
+    """Adds the stats of a part; of the texts of one name, that which begins with the greatest number stays."""
+    for name, value in counts.items():
+        if isinstance(value, int | float):
+            stats.inc_value(name, value)  # seconds are floats
+        else:
+            stats.set_value(name, max(stats.get_value(name, ""), value, key=_number))
+
+
+def _number(text: str) -> int:
+    return int("0" + text.partition(" ")[0].replace(",", "")) if text[:1].isdigit() else 0
+
+
+def judge_part(
+    folder: Path,
+    detector: Detector,
+    plan: IndexSettings,
+    policy: FilterSettings,
+    part: int,
+    pages: int,
+    advance: Callable[[int], None] = lambda number: None,
+) -> None:
+    """Judges a part, into a journal of its own."""
+    path = folder / f"part{part}"
+    for old in folder.glob(f"{path.name}[.-]*"):
+        old.unlink()
+    path.unlink(missing_ok=True)
+    address = "memory:" if pages <= SIZE else f"file:{os.path.abspath(path)}.sqlite"
+    index = _Asked(address, "dedup", detector, **vars(plan))
+    stats, replay = Counts(), Replay()
+    filter = Filter(index, DropLog(""), stats=stats, crawl=replay, **vars(policy))
+    turns = _Part(Journal(folder / "journal"), Journal(path), part)
+
+    async def work() -> None:
+        try:
+            await judge(turns, filter, replay, advance)
+        finally:
+            await filter.close()
+
+    turns.own.begin_verdicts()
+    asyncio.run(work())
+    rare = np.unique(np.array(index.rare, np.uint64)).tobytes().hex()
+    turns.own.end_verdicts(stats=stats, rare=rare)
+    turns.close()
+
+
+class _Part:
+    """The pages of a part: `Turns`."""
+
+    def __init__(self, all: Journal, own: Journal, part: int) -> None:
+        self._all, self.own, self._number = all, own, part
+        self.page = all.page
+        self.drop, self.log, self.keep = own.drop, own.log, own.keep
+
+    def in_turn(self) -> Iterator[Row]:
+        return self._all.in_turn(self._number)
+
+    def close(self) -> None:
+        self._all.close()
+        self.own.close()
+
+
+class _Asked(LocalIndex):
+    """An index that knows by which rare shingles pages were looked up."""
+
+    def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
+        super().__init__(address, namespace, detector, **options)
+        self.rare: list[int] = []
+
+    async def look(self, entry: Entry) -> Candidates:
+        none = rare_keys((0,) * len(entry.rare), entry.digest)
+        self.rare += {*entry.rare} - {*none}
+        return await super().look(entry)
+
+
+def _planned(pages: Iterable[tuple[int, str, bytes]], detector: Detector) -> Iterator[tuple[int, int]]:
+    """The part of each page; what comes in are positions, URLs, and what the pages are found by."""
+    positions, hosts, judged, keys = [], dict[str, int](), [], []
+    first_of: list[int] = []
+    for row, (position, url, found) in enumerate(pages):
+        positions.append(position)
+        name = host(url)
+        first_of.append(hosts.setdefault(name, row) if name else row)
+        if found:
+            judged.append(row)
+            keys.append(found)
+    joined = Clusters(len(positions))
+    joined.join(np.arange(len(positions)), np.array(first_of, np.int64))
+    rows = np.array(judged, np.int64)
+    if len(rows):
+        columns = np.frombuffer(b"".join(keys), np.uint64).reshape(len(rows), -1).T
+        for number, column in enumerate(columns):
+            is_simhash = number == 2 and not detector.finder.own_keys
+            joined.join(rows, rows[clusters(column, detector.radius if is_simhash else 0)])
+    _, which, sizes = np.unique(joined.lowest(), return_inverse=True, return_counts=True)
+    parts = (np.cumsum(sizes) - sizes) // SIZE
+    return zip(positions, parts[which].tolist(), strict=True)
+
+
+def _clashing(asked: Iterable[tuple[int, Hashes]]) -> dict[int, int]:
+    """Of each part that has asked for what another has asked for, the least that it is to be joined with."""
+    parts: list[int] = []
+    keys: list[Hashes] = []
+    for part, rare in asked:
+        parts.append(part)
+        keys.append(rare)
+    if not parts:
+        return {}
+    every = np.concatenate(keys)
+    owners: Numbers = np.repeat(np.arange(len(parts)), [len(rare) for rare in keys])
+    order = every.argsort(kind="stable")
+    twice = np.flatnonzero(every[order][1:] == every[order][:-1])
+    joined = Clusters(len(parts))
+    joined.join(owners[order[twice]], owners[order[twice + 1]])
+    lowest = joined.lowest()
+    several = np.bincount(lowest, minlength=len(parts))[lowest] > 1
+    return {parts[n]: parts[lowest[n]] for n in np.flatnonzero(several).tolist()}

@@ -61,7 +61,8 @@ DEDUP_LOG = "duplicates.jsonl"
 # If true, Scrapy's log has a line for each near-duplicate; else it has one for the first ten, and then
 # counts.
 DEDUP_SHOW_ALL = False
-# If true, the words of pages are stored beside the log, so that a report shows what differs between two.
+# If true, the words of pages are stored beside the index, so that `scrapy changes` tells what has become of
+# the site since the last crawl, and a report shows what differs between two pages.
 DEDUP_KEEP_TEXT = False
 # A near-duplicate is dropped ("drop": neither parsed nor followed), parsed without following its links
 # ("nofollow"), or only logged ("mark").
@@ -70,7 +71,8 @@ DEDUP_ACTION = "drop"
 # a whole number from 0 to 1,000,000,000,000.
 DEDUP_MIN_DEPTH = 0
 # If true, only what is new or has changed since earlier crawls is handed over: the items of an unchanged page
-# are left out, and its links are followed all the same.
+# are left out, and its links are followed all the same. Of "words" every word of a page counts, else its own
+# content.
 DEDUP_INCREMENTAL = False
 # While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), or it ends
 # ("stop").

@@ -68,8 +68,8 @@ class CrawlSettings(Group):
         "If true, Scrapy's log has a line for each near-duplicate; else it has one for the first ten, and "
         "then counts.")
     keep_text: bool = setting(False, Flag(),
-        "If true, the words of pages are stored beside the log, so that a report shows what differs "
-        "between two.")
+        "If true, the words of pages are stored beside the index, so that `scrapy changes` tells what has become of the "
+        "site since the last crawl, and a report shows what differs between two pages.")
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,10 @@ class FilterSettings(Group):
         'its links ("nofollow"), or only logged ("mark").')
     min_depth: int = setting(0, Number(0, _MANY),
         "Near-duplicates that are fewer links than this from the start are only logged, and never dropped.")
-    incremental: bool = setting(False, Flag(),
+    incremental: bool | str = setting(False, Flag((True, False, "words")),
         "If true, only what is new or has changed since earlier crawls is handed over: the items of an unchanged page "
-        "are left out, and its links are followed all the same.")
+        'are left out, and its links are followed all the same. Of "words" every word of a page counts, else its own '
+        "content.")
     on_index_failure: str = setting("keep", Choice(("keep", "pause", "stop")),
         'While the index is out of reach, pages are kept unjudged ("keep"), the crawl waits ("pause"), '
         'or it ends ("stop").')

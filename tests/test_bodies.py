@@ -168,7 +168,7 @@ def test_a_crawl_comes_to_the_same_whether_it_knows_bodies_or_not(crawl: Run, si
     with_texts, without = crawl(pages, DEDUP_KEEP_TEXT=True), crawl(pages)
     figures = {**without.figures}
     assert figures.pop("equal_bodies") == 3
-    assert figures == with_texts.figures
+    assert figures == {name: n for name, n in with_texts.figures.items() if not name.startswith("changes/")}
     records = [record | {"time": ""} for record in without.records]  # of both crawls
     assert records[:6] == records[6:]
     assert len(with_texts.records) == 6

@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.report.differences import edits
+from dedup.history.differences import edits
 
 tokens = st.lists(st.sampled_from("abcd"), max_size=30)
 

@@ -58,7 +58,8 @@ def collecting(spider: type[Walker]) -> type[Walker]:
 
 
 @pytest.fixture
-def items(crawl: Run, address: str, namespace: str) -> Items:
+def items(crawl: Run, address: str, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Items:
+    monkeypatch.chdir(tmp_path)  # there is the history of an index in Redis
     return Items(crawl, address, namespace)
 
 

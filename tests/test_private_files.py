@@ -63,7 +63,7 @@ def test_what_a_crawl_writes_can_be_read_by_its_owner_alone(crawl: Run, tmp_path
         "index.sqlite.lock",
         log.name,
         f"{log.name}.crawl",
-        f"{log.name}.texts",
+        "index.sqlite.history",
     } <= seen.keys()
     assert set(seen.values()) == {"0o600"}
 

@@ -8,9 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
@@ -28,7 +26,8 @@ from dedup import SettingsError
 from dedup.droplog.course import pause, read_steps, read_thresholds
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
-from dedup.droplog.texts import Text, Texts, stored
+from dedup.history.file import History
+from dedup.history.texts import Text, stored
 from dedup.report.document import MARK, MAX_PAIRS, Source, check_target, report, write_report
 from dedup.scrapy.commands.duplicates import run
 from tests.support import ROOT
@@ -876,21 +875,16 @@ def test_a_course_that_is_none_is_left_out(tmp_path: Path) -> None:
 
 def test_texts_are_found_by_url_and_simhash(tmp_path: Path) -> None:
     path = tmp_path / "x.texts"
-    with Texts(path) as texts:
-        texts.add("http://a/", "0f", Text(["one", "two"], data=["lamp", "12"]))
-        texts.add(
-            "http://b/", "1f", Text(["nav", "one", "drei", "foot"], [(0, 1), (3, 4)]), of=("http://a/", "0f")
-        )
-        texts.add("http://long/", "2f", Text(["x" * 2_000_000]))
+    with History(path) as history:
+        history.write("http://a/", "new", 1, "0f", Text(["one", "two"], data=["lamp", "12"]))
+        history.pair("http://b/", "1f", Text(["nav", "one", "drei", "foot"], [(0, 1), (3, 4)]))
+        history.pair("http://a/", "0f", None)
+        history.write("http://long/", "new", 2, "2f", Text(["x" * 2_000_000]))
     with stored([tmp_path / "missing", tmp_path, path]) as find:
         assert find("http://a/", "0f") == (["one", "two"], [], ["lamp", "12"])
         assert find("http://b/", "1f") == (["nav", "one", "drei", "foot"], [(0, 1), (3, 4)], [])
         assert find("http://a/", "1f") is None  # it said something else by then
         assert find("http://long/", "2f") is None
-    with closing(sqlite3.connect(path)) as database, database:  # as they were before chrome was stored
-        database.execute("UPDATE texts SET tokens = ?", (zlib.compress(b"one two"),))
-    with stored([path]) as find:
-        assert find("http://b/", "1f") == (["one", "two"], [], [])
     path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
     with stored([path]) as find:
         assert find("http://a/", "0f") is None
@@ -898,10 +892,10 @@ def test_texts_are_found_by_url_and_simhash(tmp_path: Path) -> None:
 
 def test_two_crawls_may_store_texts_in_one_file(tmp_path: Path) -> None:
     path = tmp_path / "x.texts"
-    with Texts(path) as one, Texts(path) as other:
+    with History(path) as one, History(path) as other:
         for page in range(200):
-            one.add(f"http://a/{page}", "0", Text(["a"]))
-            other.add(f"http://b/{page}", "0", Text(["b"]))
+            one.write(f"http://a/{page}", "new", page, "0", Text(["a"]))
+            other.write(f"http://b/{page}", "new", page, "0", Text(["b"]))
     with stored([path]) as find:
         assert all(
             find(f"http://{host}/{page}", "0") == ([host], [], []) for page in range(200) for host in "ab"
@@ -911,11 +905,13 @@ def test_two_crawls_may_store_texts_in_one_file(tmp_path: Path) -> None:
 def test_texts_stay_within_their_bound_and_pairs_stay_longest(tmp_path: Path) -> None:
     path, bound = tmp_path / "x.texts", 1_000_000
     chance = Random(1)
-    with Texts(path, bound) as texts:
+    with History(path, bound) as history:
         for page in range(2_000):
             text = [f"{chance.getrandbits(64):x}" for _ in range(100)]
-            of = ("http://a/0", "0") if page == 1 else None
-            texts.add(f"http://a/{page}", str(page), Text(text), of)
+            history.write(f"http://a/{page}", "new", page, str(page), Text(text))
+            if page == 1:
+                history.pair("http://a/0", "0", None)
+                history.pair("http://a/1", "1", None)
     assert path.stat().st_size < 1.3 * bound
     with stored([path]) as find:
         found = [page for page in range(2_000) if find(f"http://a/{page}", str(page))]

@@ -56,7 +56,7 @@ def test_they_arrive_in_a_crawl(monkeypatch: pytest.MonkeyPatch, crawl: Run, tmp
         assert {name for name, value in changed.items() if seen[name] != {value}} == set()
         if changed is values:
             paths = {path.name for path in tmp_path.iterdir()}
-            assert paths >= {"log.jsonl.texts", "index.sqlite"}  # a log is there once it has a line
+            assert paths >= {"index.sqlite.history", "index.sqlite"}  # a log is there once it has a line
 
 
 def test_they_arrive_in_a_cleaning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

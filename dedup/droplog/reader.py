@@ -14,10 +14,11 @@ from glob import escape, glob
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from dedup.droplog import course, texts
+from dedup.droplog import course
 from dedup.droplog.log import fill
 from dedup.droplog.record import Record, parse
 from dedup.errors import SettingsError
+from dedup.history import texts
 
 __all__ = ["Reader", "find_beside", "find_logs"]
 

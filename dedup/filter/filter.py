@@ -17,6 +17,7 @@ from dedup.filter.alarm import Alarm
 from dedup.filter.audit import Audit
 from dedup.filter.bodies import Content
 from dedup.filter.canonical import Canonicals
+from dedup.filter.changes import Changes
 from dedup.filter.claims import Claimant
 from dedup.filter.depths import Depths
 from dedup.filter.doubts import Drop, Watch, count_doubtful
@@ -28,13 +29,15 @@ from dedup.filter.retries import Retries
 from dedup.filter.stats import Counts, Stats, count, spend
 from dedup.filter.traps import Traps
 from dedup.filter.unreached import Unreached
-from dedup.filter.visit import Crawl, Outcome, Visit
+from dedup.filter.visit import Change, Crawl, Outcome, Visit
+from dedup.history.file import History
 from dedup.index import Index, Verdict
 from dedup.index.batching import end
+from dedup.page.html import Page
 from dedup.printing import inert
 from dedup.settings import Action, FilterSettings
 
-__all__ = ["Crawl", "Filter", "Outcome", "Visit"]
+__all__ = ["Change", "Crawl", "Filter", "Outcome", "Visit"]
 
 logger = logging.getLogger(__name__)
 
@@ -58,9 +61,12 @@ class Filter:
         *,
         stats: Stats | None = None,
         crawl: Crawl | None = None,
+        history: History | None = None,
         **settings: Any,
     ) -> None:
-        """``index`` and ``log`` are closed with the filter; the other keywords are `FilterSettings`.
+        """``index``, ``log`` and ``history`` are closed with the filter; the other keywords are `FilterSettings`.
+
+        With a ``history`` it is told what has changed since earlier crawls.
 
         Raises `SettingsError` for a value that is not allowed.
         """
@@ -76,6 +82,10 @@ class Filter:
         self._canonicals = Canonicals()
         self._audit = Audit(index.detector, own.audit, self.stats, crawl.fetch)
         self._probe = Probe(index, self.stats, crawl, fetches=own.probe and crawl.fetches)
+        self._changes = (
+            Changes(history, index, self._probe, self.stats, crawl.ask, crawl.tell) if history else None
+        )
+        self._looking: asyncio.Task[None] | None = None
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         self._watch = Watch(index, self.stats, crawl.fetch_again)
         self._retries = Retries(index.detector.max_distance)
@@ -110,10 +120,13 @@ class Filter:
             verdict = found
         elif verdict.status == "same":
             self._probe.keep(visit, page, fingerprint)
-        unchanged = self.settings.incremental and verdict.known
+        unchanged = bool(self.settings.incremental) and verdict.known
         outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged=unchanged)
         if verdict.status == "duplicate":
             outcome = self._record(visit, outcome, page.canonical)
+        if self._changes is not None:
+            whole = page if is_read else None
+            outcome = await self._compared(self._changes, visit, outcome, whole)
         count(self.stats, "pages")
         count(self.stats, outcome.verdict.status, outcome.verdict.reason)
         if outcome.unchanged:
@@ -137,6 +150,16 @@ class Filter:
         elif verdict.of == visit.referer:
             self._note_link(visit.referer, leads_to_page=False)
         return outcome
+
+    async def _compared(self, changes: Changes, visit: Visit, outcome: Outcome, page: Page | None) -> Outcome:
+        """The same with what has become of the page since earlier crawls."""
+        change, is_handed = await changes.see(
+            visit, lambda: page or visit.read(), outcome.fingerprint, outcome.verdict
+        )
+        if change is not None:
+            count(self.stats, f"changes/{change.word}")
+        is_same = self.settings.incremental is True and is_handed
+        return replace(outcome, change=change, unchanged=outcome.unchanged or is_same)
 
     def link_failed(self, found_on: str | None) -> None:
         """A link on the page at this URL led to no page."""
@@ -233,6 +256,11 @@ class Filter:
             self._checks.add(check)
             check.add_done_callback(self._checks.discard)
 
+    def keep_pair(self, record: Record, page: Page) -> None:
+        """Stores the words of a near-duplicate, for the report."""
+        if self._changes is not None:
+            self._changes.keep_pair(record, page)
+
     def take_back(self, record: Record) -> None:
         """What a record says of a page was not right, and does not count: the page is judged once more."""
         own, matching = record.get("own"), record.get("matching")
@@ -252,10 +280,14 @@ class Filter:
         """The output of a page has been processed by the crawler, items and all: its claim is confirmed."""
         if self.is_open(page_id):  # else an item of it has failed already, and nothing is done for the page
             self._watch.settle(page_id, processed=True)
+            if self._changes is not None:
+                self._changes.handed_over(page_id)
             await self._claimant.confirm(page_id)
 
     async def failed(self, page_id: str) -> None:
         """A page could not be processed: its claim is taken back."""
+        if self._changes is not None:
+            self._changes.failed(page_id)
         await self._claimant.release(page_id)
         self._watch.settle(page_id, processed=False)
 
@@ -264,6 +296,8 @@ class Filter:
         if self.is_open(page_id):
             await self.failed(page_id)
         else:
+            if self._changes is not None:
+                self._changes.forget(page_id)
             await self._claimant.forget(page_id)
             self._watch.undo(page_id, "an item of the page that it duplicates failed")
 
@@ -276,6 +310,8 @@ class Filter:
         count(self.stats, "asked_again")
         if alike:
             self._retries.add(page_id, simhash)
+        if self._changes is not None:
+            self._changes.failed(page_id)
         await self._claimant.release(page_id)
         self._watch.undo(page_id, "the spider has asked for the page that it duplicates once more")
 
@@ -288,7 +324,17 @@ class Filter:
 
         What has been uncertain for too long is fetched again.
         """
-        return self._watch.is_waiting() or self._is_sampling()
+        return self._watch.is_waiting() or self._is_sampling() or self._is_looking()
+
+    def _is_looking(self) -> bool:
+        """Whether pages are asked for that earlier crawls have met and this one has not, which begins now."""
+        if self._looking is None and self._changes is not None:
+            look = self._changes.look_for_missing(
+                self._crawl.is_closing, may_hide=not (self._crawl.depth_limit or self.unreached.count())
+            )
+            self._looking = asyncio.create_task(look)
+            self._looking.add_done_callback(lambda _: self._crawl.wake())
+        return self._looking is not None and not self._looking.done()
 
     def _is_sampling(self) -> bool:
         """Whether the audit fetches what was not reached, which it begins with now."""
@@ -330,6 +376,9 @@ class Filter:
         """
         self._audit.close()
         await end(self._sampling)
+        await end(self._looking)
+        if self._changes is not None:
+            self._changes.close()
         self.unreached.close()
         self._pairs.close()
         await self._watch.close()

@@ -13,7 +13,7 @@ noise.  It is asked for as it was, with the same headers, cookies, proxy or brow
 import asyncio
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from xxhash import xxh3_128_intdigest
@@ -127,8 +127,7 @@ class Probe:
 
         It is one that is near; or, once a kind of page has become a section, the last one of that kind.
         """
-        pages, fetched = (self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes"))
-        if not self._fetches or fetched >= FIRST + SHARE * pages:
+        if not self._may_fetch():
             return None
         evidence = near and near.evidence
         if near and evidence and not evidence.other_name and evidence.share >= LEAST:
@@ -140,24 +139,69 @@ class Probe:
             return self._last.get(kind)
         return None
 
+    def _may_fetch(self) -> bool:
+        pages, fetched = (self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes"))
+        return self._fetches and fetched < FIRST + SHARE * pages
+
+    def left(self, url: str, tokens: Sequence[str]) -> list[str]:
+        """The tokens of a page without what is known to be noise on pages like it."""
+        return self._noise.left(url, tokens)
+
+    def is_known(self, url: str) -> bool:
+        """Whether enough pages like this one were fetched again to know their noise."""
+        return self._noise.is_known(url)
+
+    async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> bool:
+        """Fetches a page twice more, if the noise on such pages is not known; whether any is known then.
+
+        ``origin`` is that of a page of its host, in whose manner it is asked for.  ``is_same`` tells whether an answer shows
+        that page.
+        """
+        try:
+            async with self._lock:
+                if self._noise.is_known(url):
+                    return self._noise.is_met(url)
+                manner = self._crawl.manner(origin) if self._may_fetch() else None
+                answers = [] if manner is None else await self._answers(manner, url, origin, is_same, 2)
+                return bool(answers) and self._noise.learn(url, *map(_text, answers))
+        except Exception as error:  # noqa: BLE001 (as in `check`)
+            logger.debug("No noise is known of %s: %s", inert(url), error)
+            count(self._stats, "probe/failed")
+            return False
+
+    async def _answers(
+        self, manner: Any, url: str, origin: Any, is_same: Callable[[Page], bool], times: int
+    ) -> list[Page]:
+        """What a page shows when it is fetched so many times more; [] if one of the answers is not the same page."""
+        answers: list[Page] = []
+        for _ in range(times):
+            count(self._stats, "probes")
+            answer = await self._crawl.fetch_in(manner, url, origin)
+            # What it shows by now may be a wall, or another page.
+            if answer is None or answer.reason is not None or not is_same(answer):
+                count(self._stats, "probe/failed")
+                return []
+            answers.append(answer)
+        return answers
+
     async def _ask(self, visit: Visit, page: Page, kept: _Kept) -> _Kept | None:
         """Fetches a kept page twice more, and learns from that; that page if the one here is equal but for noise.
 
         Where noise is known already, one answer tells what a page is without it that was kept before that.
         """
-        answers: list[Page] = []
         filed = await self._index.find(kept.page_id)
         if filed is None or filed.digest != kept.digest or (manner := self._manner_of(filed, visit)) is None:
             return None
         is_known = self._noise.is_known(kept.url)
-        for _ in range(1 if is_known else 2):
-            count(self._stats, "probes")
-            answer = await self._crawl.fetch_in(manner, kept.url, visit.origin)
-            # What it shows by now may be a wall, or another page.
-            if answer is None or answer.reason is not None or not self._is_as_filed(answer, filed):
-                count(self._stats, "probe/failed")
-                return None
-            answers.append(answer)
+        answers = await self._answers(
+            manner,
+            kept.url,
+            visit.origin,
+            lambda answer: self._is_as_filed(answer, filed),
+            1 if is_known else 2,
+        )
+        if not answers:
+            return None
         if not is_known and not self._noise.learn(kept.url, *map(_text, answers)):
             return None
         digests = {digest for answer in answers for digest in self._digests(kept.url, answer, kept.url)}

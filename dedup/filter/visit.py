@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from dedup.droplog.record import Record
 from dedup.errors import DedupError
 from dedup.filter.bodies import Body
 from dedup.filter.markup import Markup
 from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.history.changes import Change
 from dedup.index import Verdict
 from dedup.page.html import Page
 from dedup.settings import Action
 
-__all__ = ["Crawl", "Outcome", "Visit"]
+__all__ = ["Answer", "Change", "Crawl", "Outcome", "Visit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,15 @@ class Outcome:
     #: Whether the links of a near-duplicate are to be followed all the same, and its items left out.
     leads_on: bool = False
     unchanged: bool = False  #: in an incremental crawl: an earlier one has handed over this very content
+    change: Change | None = None  #: what has become of the page since an earlier crawl, if that is kept
+
+
+class Answer(NamedTuple):
+    """What an address answers."""
+
+    status: int
+    url: str  #: where redirects have led
+    page: Page | None  #: None: it is no page that is judged
 
 
 class Crawl:
@@ -126,6 +136,17 @@ class Crawl:
         ``origin`` is that of the page which is compared with it.  It may raise anything.
         """
         return await self.fetch(url)
+
+    async def ask(self, url: str, origin: Any) -> Answer | None:
+        """What an address answers, asked in the manner of a page of its host, given `Visit.origin`; None if it can't be
+        asked.  It raises nothing."""
+        return None
+
+    def wake(self) -> None:
+        """What the filter was busy with at the end of the crawl is done."""
+
+    def tell(self, change: Change) -> None:
+        """A page that the crawl has not met has moved, or is hidden, or gone."""
 
     def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
         """A page was dropped for another that failed, or is a wall: it is to be fetched once more.

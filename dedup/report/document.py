@@ -26,11 +26,22 @@ from typing import Any
 from dedup.droplog.course import read_missed, read_steps, read_thresholds, width
 from dedup.droplog.drops import Drops
 from dedup.droplog.record import FIELDS, Record
-from dedup.droplog.texts import Find, Runs
 from dedup.errors import SettingsError
-from dedup.report.differences import edits
+from dedup.history.differences import edits
+from dedup.history.texts import Find, Runs
 
-__all__ = ["MAX_PAIRS", "MAX_WORDS", "Source", "check_target", "doubt", "report", "write_report"]
+__all__ = [
+    "MARK",
+    "MAX_PAIRS",
+    "MAX_WORDS",
+    "Source",
+    "check_target",
+    "doubt",
+    "embedded",
+    "report",
+    "sha256",
+    "write_report",
+]
 
 #: The most pairs and hosts that are listed, and the most bytes of the pages' words.
 MAX_PAIRS, MAX_HOSTS, MAX_WORDS = 10_000, 1_000, 16_000_000
@@ -71,20 +82,20 @@ def report(drops: Drops, source: Source, now: datetime | None = None) -> str:
         mark=MARK,
         style=style,
         script=script,
-        style_hash=_sha256(style),
-        script_hash=_sha256(script),
-        data=_json(_data(drops, source, now or datetime.now(UTC))),
+        style_hash=sha256(style),
+        script_hash=sha256(script),
+        data=embedded(_data(drops, source, now or datetime.now(UTC))),
     )
 
 
-def _sha256(text: str) -> str:
+def sha256(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _json(data: object) -> str:
+def embedded(data: object) -> str:
     """Data as JSON in which nothing ends a script element or begins a comment.
 
-    >>> _json("</script><!--")
+    >>> embedded("</script><!--")
     '"\\\\u003c/script\\\\u003e\\\\u003c!--"'
     """
     text = json.dumps(data, separators=(",", ":"))

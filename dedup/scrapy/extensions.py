@@ -1,30 +1,24 @@
 """Two extensions that write beside the drop log: the course of the crawl, and the words of its pages."""
 
 import asyncio
-import logging
-import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
-from dedup.droplog import course, texts
-from dedup.page.urls import strip_user
+from dedup.droplog import course
+from dedup.droplog.record import Record
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import outcome_of
-from dedup.scrapy.settings import Options, asks_for
+from dedup.scrapy.settings import asks_for
 
 if TYPE_CHECKING:  # Scrapy loads extensions early (see `dedup.scrapy.addon.COMPONENTS`)
     from dedup.filter import Filter
 
 __all__ = ["KeepText", "Timeline"]
-
-logger = logging.getLogger(__name__)
 
 
 class Timeline(Component):
@@ -68,57 +62,21 @@ class Timeline(Component):
 
 
 class KeepText(Component):
-    """A Scrapy extension: stores the words of every kept page, since any may yet have a near-duplicate, and of
-    every near-duplicate, for the report."""
+    """A Scrapy extension: stores the words of each near-duplicate, for the report, beside those of kept pages."""
 
-    _texts: texts.Texts | None = None
+    filter: "Filter | None" = None
 
     def __init__(self, crawler: Crawler) -> None:
         if not asks_for(crawler.settings, "keep_text"):
             raise NotConfigured  # each signal that is heard costs some time
         super().__init__(crawler)
 
-    def filter_opened(self, filter: "Filter", options: Options) -> None:
-        """Stores from now on if it is asked to, unless the log is /dev/null or the like."""
-        if options.crawl.keep_text and (path := filter.log.beside(texts.SUFFIX)):
-            with self._giving_up():
-                self._texts = texts.Texts(path)
+    def filter_opened(self, filter: "Filter") -> None:
+        """Stores from now on, if there is a history."""
+        self.filter = filter
 
-    def response_received(self, response: Response) -> None:
-        """A page reaches the spider: it is kept, or only marked."""
-        outcome = outcome_of(response)
-        # What an index out of reach has not seen may be filed later.
-        if outcome and (outcome.verdict.status in {"new", "same"} or outcome.verdict.reason == "index"):
-            self._store(response, strip_user(response.url), outcome.fingerprint.hex or "")
-
-    def near_duplicate(self, response: Response, record: dict[str, Any]) -> None:
+    def near_duplicate(self, response: Response, record: Record) -> None:
         """A page is a near-duplicate, and its record is in the log."""
-        of = record["duplicate_of"], record["duplicate_of_simhash"]
-        self._store(response, record["url"], record["simhash"], of)
-
-    def _store(self, response: Response, url: str, simhash: str, of: tuple[str, str] | None = None) -> None:
         outcome = outcome_of(response)
-        if self._texts is not None and outcome is not None and outcome.page is not None:
-            page = outcome.page
-            with self._giving_up():
-                self._texts.add(url, simhash, texts.Text(page.tokens, page.chrome, page.data), of)
-
-    def spider_closed(self, spider: Spider) -> None:
-        """Writes what is left."""
-        with self._giving_up():
-            self._close()
-
-    def _close(self) -> None:
-        kept, self._texts = self._texts, None
-        if kept is not None:
-            kept.close()
-
-    @contextmanager
-    def _giving_up(self) -> Iterator[None]:
-        """Stores nothing more if the file fails."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            logger.warning("Texts of pages are not kept any more: %s", error)
-            with suppress(sqlite3.Error):
-                self._close()
+        if self.filter is not None and outcome is not None and outcome.page is not None:
+            self.filter.keep_pair(record, outcome.page)

@@ -1,6 +1,8 @@
 """The downloader's side of the filter: hands Scrapy's events to it, and each page before any spider sees it."""
 
 import asyncio
+import logging
+import sqlite3
 from collections.abc import Container, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -18,6 +20,8 @@ from dedup.droplog.log import DropLog
 from dedup.errors import DedupError, IndexInUseError, SettingsError
 from dedup.filter import Filter
 from dedup.filter.stats import count
+from dedup.history.file import History
+from dedup.history.texts import SUFFIX
 from dedup.latest import Latest
 from dedup.printing import inert
 from dedup.scrapy.carried import Carried
@@ -37,13 +41,15 @@ from dedup.scrapy.settings import (
     spelled,
     unheard_shard,
 )
-from dedup.scrapy.signals import filter_opened, logger_for, near_duplicate, refuse
+from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.slot import Slot
 from dedup.scrapy.summary import summary
 from dedup.scrapy.visits import DROPPED, TAB, found_on, page_id, reason_to_skip, visit
 from dedup.settings import CrawlSettings
 
 __all__ = ["NearDuplicateMiddleware"]
+
+logger = logging.getLogger(__name__)
 
 #: How many dropped pages are remembered that an errback may ask for with a request of its own.
 MAX_DROPPED = 10_000
@@ -130,7 +136,10 @@ class NearDuplicateMiddleware(Component):
         facts = options.filter.action, log.path or "none", index.where, f"{filed:,}", index.describe(), how
         self._logger.info("Near-duplicate filter: action %s, log %s, index %s with %s pages, %s, %s", *facts)
         crawl = Engine(self.crawler, index.detector, options.crawl.types)
-        return Filter(index, log, stats=self.crawler.stats, crawl=crawl, **vars(options.filter))
+        history = _history(options, log, index.run)
+        return Filter(
+            index, log, stats=self.crawler.stats, crawl=crawl, history=history, **vars(options.filter)
+        )
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Passes the page on, or raises `NearDuplicate`."""
@@ -158,6 +167,10 @@ class NearDuplicateMiddleware(Component):
         )
         outcome = await self.filter.judge(page)
         remember(response, outcome)
+        if outcome.change is not None:
+            self.crawler.signals.send_catch_log(
+                change_found, change=outcome.change, response=response, spider=self.crawler.spider
+            )
         if (record := outcome.record) is None:
             self._kept[request] = page.page_id
             return response
@@ -244,6 +257,20 @@ class NearDuplicateMiddleware(Component):
             self._carried.close()
             text = summary(self.crawler.stats.get_stats(), str(filter.log.path or ""))
             self._logger.info("Near-duplicate filter: %s", text)
+
+
+def _history(options: Options, log: DropLog, run: str) -> History | None:
+    """The history of the site; None if none is kept, or if it can't be opened."""
+    path = options.history or log.beside(SUFFIX)
+    if path is None or not (options.crawl.keep_text or options.filter.incremental is True):
+        return None
+    try:
+        history = History(path)
+        history.begin(run)
+    except (sqlite3.Error, OSError) as error:
+        logger.warning("Texts of pages are not kept: %s can't be used: %s", path, error)
+        return None
+    return history
 
 
 async def _close(page: Any) -> None:

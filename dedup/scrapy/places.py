@@ -6,13 +6,25 @@ from pathlib import Path
 from urllib.parse import quote
 
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import data_path
 
-__all__ = ["default_namespace", "file_of", "in_project", "index_folder", "state_of"]
+__all__ = [
+    "HISTORY",
+    "default_namespace",
+    "file_of",
+    "histories",
+    "history_of",
+    "in_project",
+    "index_folder",
+    "state_of",
+]
 
 #: What a name keeps as a part of a namespace.
 _SAFE = "".join(map(chr, range(32, 127))).translate(str.maketrans("", "", "{}%/"))
+#: How the names of histories end.
+HISTORY = ".history"
 #: How the names of index files, and of what lies beside them, end.
 _BESIDE = re.compile(r"\.sqlite(-wal|-shm|-journal|\.lock|\.new)?$")
 
@@ -49,6 +61,24 @@ def _file_name(part: str) -> str:
 def state_of(namespace: str) -> Path:
     """The file with what was learnt of the links of a namespace's pages."""
     return Path(index_folder(), file_of(namespace)).with_suffix(".links.json")
+
+
+def history_of(address: str, namespace: str) -> Path:
+    """The history of a site: beside the file of its index, or in the project if that is not in a file.
+
+    >>> str(history_of("file:shop.sqlite", ""))
+    'shop.sqlite.history'
+    """
+    scheme, _, path = address.partition(":")
+    beside = Path(path).expanduser() if scheme == "file" else Path(index_folder(), file_of(namespace))
+    return Path(f"{beside}{HISTORY}")
+
+
+def histories(settings: BaseSettings) -> list[Path]:
+    """The histories that the crawls of a project have left, those of its default indexes and of the one that it names."""
+    named = str(settings.get("DEDUP_INDEX") or "")
+    found = [history_of(f"file:{in_project(named[5:])}", "")] if named.startswith("file:") else []
+    return [*filter(Path.is_file, found), *sorted(Path(index_folder()).glob(f"**/*{HISTORY}"))]
 
 
 def in_project(path: str) -> str:

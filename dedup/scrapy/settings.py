@@ -7,13 +7,14 @@ import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider
 from scrapy.settings import BaseSettings
 
 from dedup.errors import DedupError, IndexInUseError, IndexMismatchError, SettingsError
-from dedup.scrapy.places import default_namespace, file_of, in_project, index_folder
+from dedup.scrapy.places import default_namespace, file_of, history_of, in_project, index_folder
 from dedup.settings import (
     GROUPS,
     REPLACED,
@@ -63,6 +64,9 @@ class Options:
     filter: FilterSettings
     detector: "Detector"
     index: "Index"
+    history: Path | None = (
+        None  #: where that of the site is; None for an index in memory: beside the drop log
+    )
 
 
 def _spell(name: str) -> str:
@@ -146,7 +150,8 @@ def read_settings(settings: BaseSettings, spider: str = "", run: str | None = No
         if policy.incremental and not index.persistent:
             why = "which forgets all pages when its crawl ends"
             raise SettingsError(name="incremental", value=True, others={"index": address}, why=why)
-    return Options(crawl, policy, detector, index)
+    history = history_of(address, namespace) if index.persistent else None
+    return Options(crawl, policy, detector, index, history)
 
 
 def check_for_crawl(options: Options) -> None:

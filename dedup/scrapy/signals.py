@@ -8,7 +8,7 @@ from dedup.errors import DedupError
 from dedup.scrapy.compat import stop_at_start
 from dedup.scrapy.settings import spelled
 
-__all__ = ["filter_failed", "filter_opened", "logger_for", "near_duplicate", "refuse"]
+__all__ = ["change_found", "filter_failed", "filter_opened", "logger_for", "near_duplicate", "refuse"]
 
 #: The filter is ready for the first page.  Arguments: filter (a `dedup.filter.Filter`), options (the settings that
 #: it was made from), spider.
@@ -17,6 +17,10 @@ filter_opened = object()
 #: A page was found to be a near-duplicate and dropped, or marked.  Arguments: response, request, record
 #: (the object that was written to the drop log), spider.
 near_duplicate = object()
+
+#: A page is new, or has changed, moved, vanished since an earlier crawl.  Arguments: change (a `dedup.filter.Change`),
+#: response (None for what was found when the crawl had met all other pages), spider.
+change_found = object()
 
 #: The filter refused to start, or stopped the crawl.  Arguments: error (a `dedup.DedupError`).
 filter_failed = object()

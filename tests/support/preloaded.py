@@ -35,7 +35,7 @@ MODULES = (
     "scrapy.utils.test",
     "tldextract",
     "dedup.droplog.course",
-    "dedup.droplog.texts",
+    "dedup.history.texts",
     "dedup.index.local.index",
     "dedup.index.redis.cluster.index",
     "dedup.index.redis.index",

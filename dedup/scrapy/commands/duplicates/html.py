@@ -6,15 +6,17 @@ from pathlib import Path
 
 from scrapy.settings import Settings
 
-from dedup.droplog import course, texts
+from dedup.droplog import course
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import find_beside
 from dedup.droplog.record import Filter
+from dedup.history import texts
 from dedup.printing import clock
 from dedup.report.document import MAX_PAIRS, Source, doubt, report, write_report
 from dedup.scrapy.commands.duplicates.refetch import refetch
 from dedup.scrapy.commands.fetch import Door
 from dedup.scrapy.commands.terminal import counting, each
+from dedup.scrapy.places import histories
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["FETCHED", "make_report"]
@@ -40,7 +42,8 @@ def make_report(
     """
     with ExitStack() as stack:
         beside = [found for log in logs if (found := find_beside(log, texts.SUFFIX))]
-        find, words = stack.enter_context(texts.stored(beside)), "stored" if beside else ""
+        find = stack.enter_context(texts.stored([*beside, *histories(settings)]))
+        words = "stored" if beside or _knows(find, drops) else ""
         if door is not None:
             find, words = _fetch(drops, settings, door), "fetched"
         source = Source(
@@ -58,6 +61,11 @@ def make_report(
             "least alike pages again.",
         )
         write_report(path, report(drops, source))
+
+
+def _knows(find: texts.Find, drops: Drops) -> bool:
+    """Whether the words of any of the first pairs are stored."""
+    return any(find(pair["url"], pair["simhash"]) for pair in drops.pairs(FETCHED))
 
 
 def _in_words(wanted: Filter) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from scrapy.http import HtmlResponse, Response
 from scrapy.settings import Settings
 
-from dedup.droplog.texts import Text
 from dedup.fingerprint.detector import Detector
+from dedup.history.texts import Text
 from dedup.page.limits import UNREADABLE
 from dedup.page.urls import host
 from dedup.printing import inert, many

@@ -1,0 +1,80 @@
+"""What has become of a site since an earlier crawl, by its history."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from dedup.history.file import Crawl, History, Version
+
+__all__ = ["WORDS", "Change", "changes", "unseen"]
+
+#: What can be said of a page, in the order in which it is shown.
+WORDS = ("new", "changed", "moved", "hidden", "gone")
+
+
+class Change(NamedTuple):
+    """What has become of a page since an earlier crawl."""
+
+    word: str  #: one of `WORDS`
+    url: str
+    edits: Sequence[
+        tuple[str, str]
+    ] = ()  #: of a changed page: the old words and the new ones, place by place
+    other: str = ""  #: where it was before it moved
+    is_redirected: bool = False  #: whether it moved, and its old address leads to the new one
+    crawl: int = 0  #: the number of the crawl that has found it; 0: the one under way
+
+
+def changes(history: History, since: int) -> Iterator[Change]:
+    """What differs between the site as the crawl of a number left it and as it was found last.  O(versions since).
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder, History(Path(folder, "x")) as history:
+    ...     for run, digest in enumerate((7, 8)):
+    ...         history.begin(str(run))
+    ...         history.write("http://a.org/", "changed" if run else "new", digest, edits=[("lamp", "lantern")])
+    ...         history.end(is_whole=True)
+    ...     [tuple(change)[:3] for change in changes(history, since=1)]
+    [('changed', 'http://a.org/', [('lamp', 'lantern')])]
+    """
+    later = "page IN (SELECT page FROM versions WHERE first > ?) ORDER BY page, first"
+    for _, group in groupby(history.versions(later, since), key=lambda version: version.page):
+        versions = [*group]
+        before = [version for version in versions if version.first <= since]
+        after = versions[len(before) :]
+        was_here = bool(before) and before[-1].is_here
+        yield from _changed(history, after) if was_here else _new(after)
+
+
+def _new(after: Sequence[Version]) -> Iterator[Change]:
+    """Of a page that was not there; what moved to it is said of where it was."""
+    last = after[-1]
+    if last.is_here and "moved" not in {version.word for version in after}:
+        yield Change("new", last.url, crawl=after[0].first)
+
+
+def _changed(history: History, after: Sequence[Version]) -> Iterator[Change]:
+    """Of a page that was there."""
+    last = after[-1]
+    if not last.is_here:
+        to, seen = last, {last.url}
+        while to.other and to.other not in seen and (following := history.last(to.other)):
+            to = following
+            seen.add(to.url)
+            if to.is_here:
+                is_redirected = last.word == "redirected"
+                yield Change("moved", to.url, (), last.url, is_redirected, last.first)
+                return
+        yield Change("gone", last.url, crawl=last.first)
+        return
+    edits = [edit for version in after for edit in version.edits]
+    if any(version.word in {"changed", "new"} for version in after):
+        yield Change("changed", last.url, edits, crawl=last.first)
+    if last.word == "hidden":
+        yield Change("hidden", last.url, crawl=last.first)
+
+
+def unseen(history: History, latest: Crawl) -> Iterator[str]:
+    """The pages of which nothing is known: the last crawl has not met them, and nothing says that they are gone."""
+    return (version.url for version in history.lasting() if version.last < latest.number)

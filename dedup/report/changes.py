@@ -1,0 +1,54 @@
+"""Changes -> one HTML file that needs nothing else: what is new, changed, moved, hidden and gone, with the words that differ."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from string import Template
+
+from dedup.history.changes import Change
+from dedup.history.file import Crawl
+from dedup.report.document import MARK, embedded, sha256
+
+__all__ = ["MAX_CHANGES", "changes_report"]
+
+#: The most changes of a word that are listed.
+MAX_CHANGES = 5_000
+
+
+def changes_report(
+    found: Sequence[Change], missed: Sequence[str], crawls: Sequence[Crawl], since: int
+) -> str:
+    """The text of the HTML file, in ASCII."""
+    template = files("dedup.report").joinpath("templates")
+    style = "".join(template.joinpath(f"{name}.css").read_text("utf-8") for name in ("report", "changes"))
+    script = template.joinpath("changes.js").read_text("utf-8")
+    times = {crawl.number: _time(crawl) for crawl in crawls}
+    lists: dict[str, list[object]] = {}
+    counts: dict[str, int] = {}
+    for change in found:
+        counts[change.word] = counts.get(change.word, 0) + 1
+        if counts[change.word] <= MAX_CHANGES:
+            row = change.url, change.other, change.is_redirected, change.edits, times.get(change.crawl, "")
+            lists.setdefault(change.word, []).append(row)
+    counts["not seen"] = len(missed)
+    lists["not seen"] = [(url, "", False, (), "") for url in missed[:MAX_CHANGES]]
+    data = {
+        "latest": times[crawls[-1].number],
+        "since": times.get(since, ""),
+        "whole": bool(crawls[-1].is_whole),
+        "crawls": [times[crawl.number] for crawl in crawls],
+        "counts": counts,
+        "lists": lists,
+    }
+    return Template(template.joinpath("changes.html").read_text("utf-8")).substitute(
+        mark=MARK,
+        style=style,
+        script=script,
+        style_hash=sha256(style),
+        script_hash=sha256(script),
+        data=embedded(data),
+    )
+
+
+def _time(crawl: Crawl) -> str:
+    return datetime.fromtimestamp(crawl.began, UTC).isoformat(timespec="seconds")

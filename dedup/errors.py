@@ -27,6 +27,11 @@ class DedupError(Exception):
     exit_status = 1
     reason = "dedup_error"  # the finish reason of a crawl that it stops
 
+    def __init__(self, text: str = "", *, settings: tuple[str, ...] = ()) -> None:
+        """``settings``: names of those by which a user can mend it."""
+        self.settings = settings
+        super().__init__(text)
+
 
 class SettingsError(DedupError, ValueError):
     """A setting or argument has a wrong name, type, range or combination.
@@ -100,22 +105,12 @@ class IndexInUseError(IndexUnavailableError):
     exit_status = 6
     reason = "dedup_index_in_use"
 
-    def __init__(self, text: str, *, settings: tuple[str, ...] = ()) -> None:
-        """``settings``: names of those by which a user can mend it."""
-        self.settings = settings
-        super().__init__(text)
-
 
 class IndexMismatchError(DedupError):
     """What is stored there is not an index of this library, or was built with other parameters."""
 
     exit_status = 4
     reason = "dedup_index_mismatch"
-
-    def __init__(self, text: str, *, settings: tuple[str, ...] = ()) -> None:
-        """``settings``: names of those by which a user can mend it."""
-        self.settings = settings
-        super().__init__(text)
 
 
 class ShardTakenError(IndexMismatchError):

@@ -19,39 +19,12 @@ MAX_NONCE = 160
 Looks = Callable[[str], re.Match[str] | None] | None
 
 #: Words of keys whose values are nonces if they are one word.
-_NONCES = frozenset({"csrf", "etag", "integrity", "jwt", "nonce", "sess", "wpnonce", "xsrf"})
+_NONCES = re.compile("csrf|etag|integrity|jwt|nonce|sess|wpnonce|xsrf").fullmatch
 #: Words of keys whose values may be nonces.
-_PASSING = frozenset(
-    {
-        *(
-            "build",
-            "checksum",
-            "cookie",
-            "digest",
-            "expires",
-            "expiry",
-            "generated",
-            "guid",
-            "hash",
-            "key",
-            "lastmod",
-        ),
-        *(
-            "modified",
-            "session",
-            "sid",
-            "signature",
-            "time",
-            "times",
-            "timestamp",
-            "token",
-            "tokens",
-            "trace",
-            "ts",
-        ),
-        *("updated", "uuid", "visitor"),
-    }
-)
+_PASSING = re.compile(
+    "build|checksum|cookie|digest|expires|expiry|generated|guid|hash|key|lastmod|modified|session|sid|signature|"
+    "times?|timestamp|tokens?|trace|ts|updated|uuid|visitor"
+).fullmatch
 _KEY_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 #: A number, a time, a code.
 _SHAPES = (
@@ -84,8 +57,8 @@ def nonces_of(key: str) -> Looks:
 
 @lru_cache(maxsize=1 << 12)
 def _nonces_of(key: str) -> Looks:
-    words = {word.lower() for word in _KEY_WORDS.findall(key)}
-    return _WORD if words & _NONCES else _CODE if words & _PASSING else None
+    words = [word.lower() for word in _KEY_WORDS.findall(key)]
+    return _WORD if any(map(_NONCES, words)) else _CODE if any(map(_PASSING, words)) else None
 
 
 def without_nonces(program: str) -> str:

@@ -18,8 +18,6 @@ LINKS_ORDER = -1
 SPIDER_ORDER = 10
 #: It is next to the spider: what gets there has been refused by no other middleware.
 ARRIVAL_ORDER = 1_000_000
-#: Still nearer: it takes note of the requests that are handed over.
-HARVEST_ORDER = 9
 #: Of the workers of a crawl: next to the engine, so that it sees the start requests that are to be scheduled, and next
 #: to the downloader, so that what it lets pass is sent.
 START_ORDER = 5
@@ -35,7 +33,6 @@ COMPONENTS = (
     ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.middleware.LinksMiddleware", LINKS_ORDER),
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ConfirmMiddleware", SPIDER_ORDER),
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ArrivalMiddleware", ARRIVAL_ORDER),
-    ("SPIDER_MIDDLEWARES", "dedup.scrapy.links.harvest.HarvestMiddleware", HARVEST_ORDER),
     ("EXTENSIONS", "dedup.scrapy.extensions.Timeline", 0),
     ("EXTENSIONS", "dedup.scrapy.extensions.KeepText", 0),
 )

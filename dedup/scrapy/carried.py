@@ -4,6 +4,7 @@ A callback that is handed a half-made item makes another item of the same page f
 So pages are compared only where their requests carried equal data to the same callback.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -20,64 +21,14 @@ from dedup.scrapy.digests import digest
 __all__ = ["Carried"]
 
 #: Keys of meta that say how a page is fetched, and those that Scrapy, its plug-ins and this filter put there.
-_KNOWN = frozenset(
-    {
-        "_auth_proxy",
-        "_callback",
-        "_depth",
-        "_dont_cache",
-        "_scheme_proxy",
-        "allow_offsite",
-        "bindaddress",
-        "cache_timestamp",
-        "cached_response",
-        "cookiejar",
-        "depth",
-        "depth_reset",
-        "ftp_local_filename",
-        "ftp_passive",
-        "ftp_password",
-        "ftp_user",
-        "http_auth_domain",
-        "http_pass",
-        "http_user",
-        "impersonate",
-        "impersonate_args",
-        "is_secure",
-        "is_start_request",
-        "link_text",
-        "max_retry_times",
-        "priority_adjust",
-        "proxy",
-        "proxy_retry_times",
-        "referrer_policy",
-        "rule",
-        "verbatim_url",
-    }
-)
-_PREFIXES = (
-    "_ban",
-    "_retry",
-    "_rotating_prox",
-    "_scrapy_poet",
-    "_splash",
-    "_zyte",
-    "autothrottle_",
-    "crawlera",
-    "dedup",
-    "deltafetch_",
-    "dont_",
-    "download_",
-    "handle_httpstatus",
-    "playwright",
-    "pyppeteer",
-    "redirect_",
-    "retry_",
-    "scrapy_poet",
-    "scrapy-zyte",
-    "selenium",
-    "splash",
-    "zyte_",
+_KNOWN = re.compile(
+    r"""_(auth_proxy|callback|depth|dont_cache|scheme_proxy)$ | _(ban|retry|rotating_prox|scrapy_poet|splash|zyte)
+    | (allow_offsite|bindaddress|cache_timestamp|cached_response|cookiejar|depth|depth_reset|http_auth_domain)$
+    | ftp_(local_filename|passive|password|user)$ | http_(pass|user)$ | impersonate(_args)?$ | is_(secure|start_request)$
+    | (link_text|max_retry_times|priority_adjust|proxy|proxy_retry_times|referrer_policy|rule|verbatim_url)$
+    | autothrottle_ | crawlera | dedup | deltafetch_ | dont_ | download_ | handle_httpstatus | playwright | pyppeteer
+    | redirect_ | retry_ | scrapy_poet | scrapy-zyte | selenium | splash | zyte_""",
+    re.VERBOSE,
 )
 #: How many values, in all and of each key, and how many keys are told apart for the summary.
 MAX_VALUES, MAX_KEYS = 10_000, 30
@@ -92,7 +43,7 @@ def is_known(key: object) -> bool:
     >>> is_known("download_slot"), is_known("item")
     (True, False)
     """
-    return isinstance(key, str) and (key in _KNOWN or key.startswith(_PREFIXES))
+    return isinstance(key, str) and _KNOWN.match(key) is not None
 
 
 class Carried:

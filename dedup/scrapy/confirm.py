@@ -11,7 +11,8 @@ from scrapy.http import Response
 from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.scrapy.component import Component
-from dedup.scrapy.judgement import outcome_of
+from dedup.scrapy.judgement import is_harvested, outcome_of
+from dedup.scrapy.links.middleware import LinksMiddleware
 from dedup.scrapy.settings import read_group
 from dedup.scrapy.visits import SEED, is_seed, page_id
 from dedup.settings import LinkSettings
@@ -39,7 +40,9 @@ class ArrivalMiddleware(Component):
 class ConfirmMiddleware(Component):
     """Notes the pages whose output has been handed over; items of theirs may still be in the pipelines.
 
-    Leaves out the links of "nofollow" pages, and the items of pages that have not changed.
+    Leaves out the links of "nofollow" pages, and the items of pages that have not changed.  The callbacks of some
+    near-duplicates run for the sake of their links: that is their harvest, and their items are left out, too.  Of each
+    link that passes, `LinksMiddleware` learns where it was found.
     """
 
     filter: Filter | None = None
@@ -68,21 +71,21 @@ class ConfirmMiddleware(Component):
                 yield output
             return
         outcome = outcome_of(response)
-        leads_on = outcome is not None and outcome.leads_on and outcome.action == "drop"
-        nofollow = outcome is not None and outcome.action == "nofollow" and not self._follows
-        nofollow = nofollow and not (outcome is not None and outcome.leads_on)
+        action, leads_on = (outcome.action, outcome.leads_on) if outcome else ("keep", False)
+        is_harvest = is_harvested(response) or (action == "drop" and leads_on)
+        nofollow = action == "nofollow" and not leads_on and not self._follows
         unchanged = outcome is not None and outcome.unchanged
+        links = self.crawler.get_downloader_middleware(LinksMiddleware)
         was_seed = is_seed(self.crawler, request)  # asked for before Scrapy gives it a depth
         asked_again = False
         async for output in result:
             if not isinstance(output, Request):
-                if unchanged:
-                    count(self.filter.stats, "items_left_out")
-                    continue
-                if leads_on:
-                    count(self.filter.stats, "links/items_left_out")
-                    continue
-            elif self._is_own(output, request):
+                if unchanged or is_harvest:
+                    count(self.filter.stats, "items_left_out" if unchanged else "links/items_left_out")
+                else:
+                    yield output
+                continue
+            if self._is_own(output, request):
                 asked_again = True
                 if was_seed:
                     output.meta[SEED] = page_id(self.crawler, output)
@@ -94,6 +97,8 @@ class ConfirmMiddleware(Component):
                 continue
             else:
                 self.filter.unreached.ask(output.url)
+            if links is not None:
+                links.found(output, response)
             yield output
         # Not reached if the spider fails: Scrapy sends spider_error then.
         if not asked_again and self._has_arrived(response):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrapy import Spider
 from scrapy.settings import BaseSettings
 
-from dedup.errors import DedupError, IndexInUseError, IndexMismatchError, SettingsError
+from dedup.errors import DedupError, SettingsError
 from dedup.scrapy.places import default_namespace, file_of, history_of, in_project, index_folder
 from dedup.settings import (
     GROUPS,
@@ -78,12 +78,13 @@ def spelled(error: DedupError) -> DedupError:
 
     >>> print(spelled(SettingsError(name="recall", value=2, allowed="a number from 0.5 to 0.9999")))
     DEDUP_RECALL is 2; allowed: a number from 0.5 to 0.9999
+    >>> from dedup.errors import IndexMismatchError
     >>> print(spelled(IndexMismatchError("it was built otherwise; use another index", settings=("index",))))
     it was built otherwise; use another index (DEDUP_INDEX)
     """
     if isinstance(error, SettingsError):
         return error.renamed(_spell)
-    if isinstance(error, IndexMismatchError | IndexInUseError) and error.settings:
+    if error.settings:
         return type(error)(f"{error} ({', '.join(map(_spell, error.settings))})")
     return error
 

@@ -7,7 +7,7 @@ import argparse
 from typing import Self
 
 from pydispatch import dispatcher
-from scrapy.commands import crawl, runspider
+from scrapy.commands import ScrapyCommand, crawl, runspider
 
 from dedup.scrapy.signals import filter_failed
 
@@ -31,21 +31,19 @@ class ExitStatus:
         dispatcher.disconnect(self._note, filter_failed)
 
 
-class Command(crawl.Command):
+class _Crawling(ScrapyCommand):
+    """A command that crawls."""
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Runs the spider."""
+        with ExitStatus() as wanted:
+            super().run(args, opts)  # type: ignore[safe-super]
+        self.exitcode = wanted.status or self.exitcode
+
+
+class Command(_Crawling, crawl.Command):
     """Scrapy's `crawl` with the exit status of the filter."""
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Runs the spider."""
-        with ExitStatus() as wanted:
-            super().run(args, opts)
-        self.exitcode = wanted.status or self.exitcode
 
-
-class RunSpider(runspider.Command):
+class RunSpider(_Crawling, runspider.Command):
     """Scrapy's `runspider` with the exit status of the filter."""
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Runs the spider."""
-        with ExitStatus() as wanted:
-            super().run(args, opts)
-        self.exitcode = wanted.status or self.exitcode

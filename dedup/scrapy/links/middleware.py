@@ -127,7 +127,8 @@ class LinksMiddleware(Component):
 
     def found(self, request: Request, response: Response) -> None:
         """A callback has made a request of a page: notes where it was found, and its priority."""
-        assert self.options is not None
+        if self.options is None:
+            return
         assert response.request is not None
         on_kept = self.options.follow == "never" or not self._is_like_a_duplicate(response)
         request.meta[FOUND_ON], request.meta[FOUND_ON_KEPT] = _asked_url(response.request), on_kept

@@ -11,7 +11,7 @@ from scrapy.http import Response
 from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.scrapy.component import Component
-from dedup.scrapy.judgement import is_harvested, outcome_of
+from dedup.scrapy.judgement import outcome_of
 from dedup.scrapy.links.middleware import LinksMiddleware
 from dedup.scrapy.settings import read_group
 from dedup.scrapy.visits import SEED, is_seed, page_id
@@ -72,7 +72,7 @@ class ConfirmMiddleware(Component):
             return
         outcome = outcome_of(response)
         action, leads_on = (outcome.action, outcome.leads_on) if outcome else ("keep", False)
-        is_harvest = is_harvested(response) or (action == "drop" and leads_on)
+        is_harvest = action == "drop" and leads_on
         nofollow = action == "nofollow" and not leads_on and not self._follows
         unchanged = outcome is not None and outcome.unchanged
         links = self.crawler.get_downloader_middleware(LinksMiddleware)

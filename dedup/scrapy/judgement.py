@@ -1,7 +1,8 @@
 """What the filter made of a page, as callbacks and errbacks see it."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
@@ -15,9 +16,8 @@ __all__ = [
     "FLAG",
     "Judgement",
     "NearDuplicate",
-    "harvest",
-    "is_harvested",
     "judgement",
+    "lead_on",
     "outcome_of",
     "remember",
 ]
@@ -71,14 +71,6 @@ def remember(response: Response, outcome: "Outcome") -> None:
     _outcomes[response] = outcome
 
 
-_harvested: "WeakSet[Response]" = WeakSet()
-
-
-def harvest(response: Response) -> None:
-    """A near-duplicate goes to its callback after all, for the sake of its links."""
-    _harvested.add(response)
-
-
-def is_harvested(response: Response) -> bool:
-    """Whether it does."""
-    return response in _harvested
+def lead_on(response: Response) -> None:
+    """Has a near-duplicate go to its callback after all, for the sake of its links."""
+    _outcomes[response] = replace(_outcomes[response], leads_on=True)

@@ -30,7 +30,7 @@ from dedup.scrapy.component import Component, is_tried_out
 from dedup.scrapy.confirm import ConfirmMiddleware
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import begin_run, leave_run, left_run, new_run
-from dedup.scrapy.judgement import FLAG, NearDuplicate, is_harvested, outcome_of, remember
+from dedup.scrapy.judgement import FLAG, NearDuplicate, outcome_of, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.settings import (
     Options,
@@ -180,7 +180,8 @@ class NearDuplicateMiddleware(Component):
         self.crawler.signals.send_catch_log(
             near_duplicate, response=response, request=request, record=record, spider=self.crawler.spider
         )
-        if outcome.action == "drop" and not (outcome.leads_on or is_harvested(response)):
+        outcome = outcome_of(response) or outcome  # `LinksMiddleware` may have had it lead on
+        if outcome.action == "drop" and not outcome.leads_on:
             self._note_drop(request)
             self._close_tab(request)
             raise NearDuplicate(*found)

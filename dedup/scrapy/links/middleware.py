@@ -25,7 +25,7 @@ from dedup.links.state import read_state, write_state
 from dedup.page.links import targets
 from dedup.printing import inert
 from dedup.scrapy.component import Component
-from dedup.scrapy.judgement import Parked, harvest, outcome_of
+from dedup.scrapy.judgement import Parked, lead_on, outcome_of
 from dedup.scrapy.links.parked import ParkedLog
 from dedup.scrapy.links.waiting import leave_parked, take_parked
 from dedup.scrapy.places import state_of
@@ -163,7 +163,7 @@ class LinksMiddleware(Component):
                 self._follow(record["links"])
             return
         if self._is_harvested(request, response):
-            harvest(response)
+            lead_on(response)
             count(self.crawler.stats, "links/harvested")
             self._follow(record["links"])
         else:

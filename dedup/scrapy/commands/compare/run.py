@@ -17,8 +17,7 @@ from dedup.lab.labelled import read_page
 from dedup.page.charset import decode
 from dedup.page.urls import host
 from dedup.scrapy.commands.fetch import fetch_pages
-from dedup.scrapy.commands.index.access import surveyed
-from dedup.scrapy.commands.index.run import spider_meant
+from dedup.scrapy.commands.index.access import spider_meant, surveyed
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["run"]

@@ -11,8 +11,7 @@ from dedup.archive.cleaning import Engine
 from dedup.errors import SettingsError
 from dedup.index import STORES
 from dedup.printing import inert, many
-from dedup.scrapy.commands.index.access import page_id
-from dedup.scrapy.commands.index.run import spider_meant
+from dedup.scrapy.commands.index.access import page_id, spider_meant
 from dedup.scrapy.commands.terminal import complain, working
 from dedup.scrapy.settings import read_settings
 from dedup.scrapy.summary import summary

@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from dedup.droplog.drops import Drops
-from dedup.droplog.reader import Reader, find_logs
-from dedup.errors import SettingsError
+from dedup.droplog.reader import Reader
 from dedup.index import Index
 from dedup.printing import clock, inert
-from dedup.scrapy.commands.index.access import WIDTH, page_id
+from dedup.scrapy.commands.index.access import WIDTH, drop_logs, page_id
 from dedup.scrapy.settings import Options
 
 __all__ = ["print_places"]
@@ -18,10 +17,7 @@ async def print_places(options: Options, url: str, logs: list[Path]) -> int:
 
     Returns the exit status: 0, or 1 if there are none.
     """
-    for log in logs:
-        if not log.is_file():
-            raise SettingsError(f"LOG is '{log}', and no such file is here")
-    with Drops(Reader().read(logs or find_logs(options.crawl.log))) as drops:
+    with Drops(Reader().read(drop_logs(options, logs))) as drops:
         places = list(drops.places(url))
     filed = await _filed(options.index, [url, *(place.url for place in places if place.kept)])
     print(f"{inert(url, WIDTH)}: {_kept(filed.get(url))}")

@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-from dedup.droplog.reader import Reader, find_logs
+from dedup.droplog.reader import Reader
 from dedup.droplog.record import Filter, Record
-from dedup.errors import SettingsError
 from dedup.index import Index
 from dedup.index.entry import storable_id, storable_url
 from dedup.index.lifecycle import State
 from dedup.index.survey import StoredPage
 from dedup.printing import clock, inert, many
-from dedup.scrapy.commands.index.access import WIDTH, page_id
+from dedup.scrapy.commands.index.access import WIDTH, drop_logs, page_id
 from dedup.scrapy.commands.terminal import counting
 from dedup.scrapy.settings import Options
 
@@ -29,10 +28,7 @@ async def print_reasons(options: Options, url: str, logs: list[Path]) -> int:
 
     Returns the exit status: 0, or 1 if nothing is known.
     """
-    for log in logs:
-        if not log.is_file():
-            raise SettingsError(f"LOG is '{log}', and no such file is here")
-    paths = logs or (find_logs(options.crawl.log) if options.crawl.log else [])
+    paths = drop_logs(options, logs)
     drops = list(filter(Filter(url=url).passes, Reader().read(paths)))
     urls = [url, *dict.fromkeys(drop["duplicate_of"] for drop in drops)]
     filed = await _filed(options.index, urls)

@@ -9,7 +9,7 @@ from dedup.links import Link, Links
 from dedup.links.rules import learnt, url_discarder
 from dedup.links.state import read_state
 from dedup.printing import inert
-from dedup.scrapy.commands.index.run import spider_meant
+from dedup.scrapy.commands.index.access import spider_meant
 from dedup.scrapy.commands.terminal import print_table
 from dedup.scrapy.places import state_of
 from dedup.scrapy.settings import namespace_of, read_group

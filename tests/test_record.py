@@ -2,13 +2,13 @@
 
 import json
 import re
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pytest
 
 from dedup.droplog import record as record_module
 from dedup.droplog.drops import Drops
-from dedup.droplog.record import FIELDS, OPTIONAL, Record, make, parse
+from dedup.droplog.record import FIELDS, OPTIONAL, make, parse
 from dedup.scrapy.commands.duplicates.text import CSV_HEADING, as_csv
 from tests.support import ROOT
 from tests.support.logs import record
@@ -134,13 +134,6 @@ def test_the_fast_way_to_read_a_line_comes_to_the_same_as_the_other() -> None:
     lines += [line.encode("utf-16"), line.encode("utf-8-sig"), line.replace("a.ex", "\xff").encode("latin-1")]
     for line in lines:
         assert _outcome(parse, line) == _outcome(record_module._parse, line), line
-
-
-def test_columns_have_the_types_of_their_fields() -> None:
-    types = {str: "TEXT", int: "INTEGER", bool: "INTEGER", float: "REAL"}
-    for name, hint in get_type_hints(Record).items():
-        kind = next(iter(get_args(hint)), hint)  # of str | None: str, of a choice: its first
-        assert FIELDS[name].column == types[kind if isinstance(kind, type) else type(kind)], name
 
 
 def test_every_field_is_in_the_database_in_csv_and_in_the_pairs_of_a_report() -> None:

@@ -15,7 +15,7 @@ __all__ = ["Cluster", "Drops", "Host", "Place", "Totals", "pattern"]
 _SCHEMA = f"""
 PRAGMA journal_mode = OFF;
 PRAGMA temp_store = FILE;
-CREATE TABLE drops ({", ".join(f"{name} {field.column}" for name, field in FIELDS.items())}, host TEXT);
+CREATE TABLE drops ({", ".join(FIELDS)}, host);
 """
 _INSERT = f"INSERT INTO drops VALUES ({', '.join('?' * (len(FIELDS) + 1))})"
 #: It has all that `_CLUSTERS` asks for, which so reads no row.

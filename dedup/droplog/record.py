@@ -6,169 +6,128 @@ documents have them from here.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache, partial
 from reprlib import repr as shortened
-from types import NoneType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
+    NamedTuple,
     NotRequired,
     TypedDict,
-    Union,
     Unpack,
     cast,
     get_args,
+    get_origin,
     get_type_hints,
 )
+
+from msgspec import Meta, convert
+from msgspec.json import Decoder
 
 from dedup.errors import SettingsError
 from dedup.page.urls import host
 from dedup.settings import Action
 from dedup.values import Number, check
 
-if TYPE_CHECKING:
-    from msgspec.json import Decoder
-
 __all__ = ["FIELDS", "OPTIONAL", "Field", "Filter", "Record", "make", "moment", "parse"]
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """How a field is read, stored and explained."""
-
-    #: JSON's value -> the record's; TypeError, ValueError, OverflowError if it is wrong
-    read: Callable[[Any], Any]
-    column: str  #: the type of its column in SQL
-    text: str  #: what the field holds, for messages and documents
-    is_url: bool = False
-    most: int | None = None  #: of a number, which is 0 at least
-
-
 #: A time as records have it, if its numbers are those of a time.
 _WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?!24)[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}\+00:00")
+#: No sum of these overflows.
+_Count = Annotated[int, Meta(ge=0, le=1 << 32)]
 
 
-def _time(value: Any) -> str:
-    found = datetime.fromisoformat(value)
-    if _WRITTEN.fullmatch(value):
-        return str(value)
-    found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    return found.isoformat(timespec="milliseconds")
-
-
-def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else read(value)
-
-
-def _as_it_is(is_right: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
-        if not is_right(value):
-            raise ValueError
-        return value
-
-    return read
-
-
-def _number(high: int, *kinds: type) -> Callable[[Any], Any]:
-    return _as_it_is(lambda value: type(value) in kinds and 0 <= value <= high)
-
-
-_text = _as_it_is(lambda value: type(value) is str)
-_text_or_none = _as_it_is(lambda value: value is None or type(value) is str)
-_action = _as_it_is(lambda value: value in get_args(Action))
-_MOST = 1 << 32  # no sum of counts overflows
-_count = _number(_MOST, int)
-
-
-_TEXT = partial(Field, _text, "TEXT")
-_URL = partial(Field, _text, "TEXT", is_url=True)
-_COUNT = partial(Field, _count, "INTEGER", most=_MOST)
-_COUNT_OR_NONE = partial(Field, _or_none(_count), "INTEGER", most=_MOST)
+def _says(text: str, *, is_url: bool = False) -> Meta:
+    return Meta(description=text, extra={"is_url": is_url})
 
 
 class Record(TypedDict):
-    """The fields of a record, in the order in which they are shown."""
+    """The fields of a record, in the order in which they are shown: what each may be, and what it says."""
 
-    time: Annotated[str, Field(_time, "TEXT", "when the page was judged: an ISO 8601 time in UTC")]
-    url: Annotated[str, _URL("the page's URL, without user and password")]
-    duplicate_of: Annotated[str, _URL("the URL of the kept page that it is like")]
+    time: Annotated[str, _says("when the page was judged: an ISO 8601 time in UTC")]
+    url: Annotated[str, _says("the page's URL, without user and password", is_url=True)]
+    duplicate_of: Annotated[str, _says("the URL of the kept page that it is like", is_url=True)]
     distance: Annotated[
-        int,
-        Field(
-            _number(64, int), "INTEGER", "in how many of 64 bits the simhashes of both pages differ", most=64
-        ),
+        int, Meta(ge=0, le=64), _says("in how many of 64 bits the simhashes of both pages differ")
     ]
     resemblance: Annotated[
-        float,
-        Field(_number(1, int, float), "REAL", "the share of shingles that both pages have, 0 to 1", most=1),
+        float, Meta(ge=0, le=1), _says("the share of shingles that both pages have, 0 to 1")
     ]
-    own: Annotated[
-        NotRequired[int | None],
-        _COUNT_OR_NONE(
-            "how many shingles are the page's own, and not the chrome of its host; null for an exact one and "
-            "where nothing is known of the host; may be missing",
-        ),
+    own: NotRequired[
+        Annotated[
+            _Count | None,
+            _says(
+                "how many shingles are the page's own, and not the chrome of its host; null for an exact one and where "
+                "nothing is known of the host; may be missing"
+            ),
+        ]
     ]
-    matching: Annotated[
-        NotRequired[int | None],
-        _COUNT_OR_NONE("how many of these the kept page has, too; null and missing likewise"),
+    matching: NotRequired[
+        Annotated[_Count | None, _says("how many of these the kept page has, too; null and missing likewise")]
     ]
-    new: Annotated[
-        NotRequired[int | None],
-        _COUNT_OR_NONE("how many of these the kept page has not; likewise"),
-    ]
-    simhash: Annotated[str, _TEXT("the page's simhash, 16 hexadecimal digits")]
-    duplicate_of_simhash: Annotated[str, _TEXT("the kept page's simhash, likewise")]
-    tokens: Annotated[int, _COUNT("how many tokens the page has")]
-    links: Annotated[int, _COUNT("how many different URLs the page links to")]
-    bytes: Annotated[NotRequired[int], _COUNT("the size of the page in bytes, unpacked; may be missing")]
+    new: NotRequired[Annotated[_Count | None, _says("how many of these the kept page has not; likewise")]]
+    simhash: Annotated[str, _says("the page's simhash, 16 hexadecimal digits")]
+    duplicate_of_simhash: Annotated[str, _says("the kept page's simhash, likewise")]
+    tokens: Annotated[_Count, _says("how many tokens the page has")]
+    links: Annotated[_Count, _says("how many different URLs the page links to")]
+    bytes: NotRequired[Annotated[_Count, _says("the size of the page in bytes, unpacked; may be missing")]]
     rule: Annotated[
         str,
-        _TEXT(
-            'how the page was found: "exact" (equal tokens), "view" (equal main views), "rare" (by a rare shingle), "probe" (all that differs was seen to be noise), or the method'
+        _says(
+            'how the page was found: "exact" (equal tokens), "view" (equal main views), "rare" (by a rare shingle), "probe" '
+            "(all that differs was seen to be noise), or the method"
         ),
     ]
-    action: Annotated[
-        Action, Field(_action, "TEXT", f"what was done with the page: {', '.join(get_args(Action))}")
+    action: Annotated[Action, _says(f"what was done with the page: {', '.join(get_args(Action))}")]
+    referer: Annotated[str | None, _says("the URL of the page that linked to it, or null", is_url=True)]
+    canonical: NotRequired[
+        Annotated[
+            str | None, _says("the canonical URL that the page names, or null; may be missing", is_url=True)
+        ]
     ]
-    referer: Annotated[
-        str | None,
-        Field(_or_none(_text), "TEXT", "the URL of the page that linked to it, or null", is_url=True),
+    agrees: NotRequired[
+        Annotated[
+            bool | None,
+            _says(
+                "whether that URL says the same as the verdict: true if it is the kept page's, false if it is the page's "
+                "own, else null; may be missing"
+            ),
+        ]
     ]
-    canonical: Annotated[
-        NotRequired[str | None],
-        Field(
-            _or_none(_text),
-            "TEXT",
-            "the canonical URL that the page names, or null; may be missing",
-            is_url=True,
-        ),
-    ]
-    agrees: Annotated[
-        NotRequired[bool | None],
-        Field(
-            _or_none(_as_it_is(lambda value: type(value) is bool)),
-            "INTEGER",
-            "whether that URL says the same as the verdict: true if it is the kept page's, false if it is the page's "
-            "own, else null; may be missing",
-        ),
-    ]
-    depth: Annotated[int, _COUNT("how many links lie between the page and the start")]
+    depth: Annotated[_Count, _says("how many links lie between the page and the start")]
+
+
+class Field(NamedTuple):
+    """How a field is checked and explained."""
+
+    kind: Any  #: its type, as msgspec checks it
+    text: str  #: what the field holds, for messages and documents
+    is_url: bool
+
+
+def _field(hint: Any) -> Field:
+    kind = get_args(hint)[0] if get_origin(hint) is NotRequired else hint
+    meta = kind.__metadata__[-1]
+    return Field(kind, meta.description, meta.extra["is_url"])
 
 
 #: The same table, by name.
-FIELDS: dict[str, Field] = {
-    name: hint.__metadata__[0] for name, hint in get_type_hints(Record, include_extras=True).items()
-}
-_ORDER = tuple(FIELDS)
+FIELDS = {name: _field(hint) for name, hint in get_type_hints(Record, include_extras=True).items()}
 #: The fields that a record may lack.
 OPTIONAL = Record.__optional_keys__
+#: Reads a line and checks its fields, but for the time; it is stricter about texts than JSON in Python is.
+_decode = Decoder(Record).decode
+
+
+def _time(value: str) -> str:
+    found = datetime.fromisoformat(value)
+    if _WRITTEN.fullmatch(value):
+        return value
+    found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return found.isoformat(timespec="milliseconds")
 
 
 def make(**values: Unpack[Record]) -> Record:
@@ -186,29 +145,9 @@ def parse(line: bytes | str) -> Record:
 def _parse_fast(line: bytes | str) -> Record | None:
     """The same in a quarter of the time; None for lines that are no record, and for some that are one."""
     try:
-        found = _decoder().decode(line)
-        found["time"] = _time(found["time"])
+        return _in_order(_decode(line))
     except (ValueError, OverflowError, RecursionError):
         return None
-    if tuple(found) == _ORDER:
-        return found
-    return cast(Record, {name: found[name] for name in FIELDS if name in found})  # type: ignore[literal-required]
-
-
-@cache
-def _decoder() -> "Decoder[Record]":
-    """Reads a line and checks its fields, but for the time; it is stricter about texts than JSON in Python is."""
-    import msgspec  # not above: a crawl only writes
-
-    fields: dict[str, Any] = {}
-    for name, kind in get_type_hints(Record).items():
-        if (most := FIELDS[name].most) is not None:
-            # A float may be written as a whole number, and stays one.
-            kinds = (int, float) if kind is float else get_args(kind) or (kind,)
-            bounds = msgspec.Meta(ge=0, le=most)
-            kind = Union[*(one if one is NoneType else Annotated[one, bounds] for one in kinds)]
-        fields[name] = NotRequired[kind] if name in OPTIONAL else kind
-    return msgspec.json.Decoder(TypedDict("Line", fields))  # type: ignore[operator]
 
 
 def _parse(line: bytes | str) -> Record:
@@ -222,16 +161,31 @@ def _parse(line: bytes | str) -> Record:
 
 
 def _checked(found: Mapping[str, Any]) -> Record:
-    record: dict[str, Any] = {}
+    try:
+        return _in_order(convert(found, Record))
+    except (ValueError, OverflowError):
+        raise ValueError(_fault(found)) from None
+
+
+def _in_order(found: Record) -> Record:
+    """Its fields in their order, with the time as records have it."""
+    found["time"] = _time(found["time"])
+    return cast(Record, {name: found[name] for name in FIELDS if name in found})  # type: ignore[literal-required]
+
+
+def _fault(found: Mapping[str, Any]) -> str:
+    """What is wrong with a record, by its first field that is."""
     for name, field in FIELDS.items():
         if name in found:
             try:
-                record[name] = field.read(found[name])
-            except (TypeError, ValueError, OverflowError):
-                raise ValueError(f"{name} is {shortened(found[name])}; allowed: {field.text}") from None
+                value = convert(found[name], field.kind)
+                if name == "time":
+                    _time(value)
+            except (ValueError, OverflowError):
+                return f"{name} is {shortened(found[name])}; allowed: {field.text}"
         elif name not in OPTIONAL:
-            raise ValueError(f"{name} is missing; it is {field.text}")
-    return cast(Record, record)
+            return f"{name} is missing; it is {field.text}"
+    raise AssertionError("nothing is wrong with it")
 
 
 def moment(text: str, now: datetime | None = None) -> str:

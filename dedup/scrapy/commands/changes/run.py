@@ -19,7 +19,7 @@ from dedup.history.file import Crawl, History
 from dedup.printing import clock, inert, many, printable
 from dedup.report.changes import changes_report
 from dedup.report.document import write_report
-from dedup.scrapy.commands.index.run import spider_meant
+from dedup.scrapy.commands.index.access import spider_meant
 from dedup.scrapy.settings import read_settings
 
 __all__ = ["run"]

@@ -13,6 +13,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort
 from libc.string cimport memchr, memcpy, memset, strcmp, strlen, strncmp
 from lxml.includes cimport etreepublic as cetree
 from lxml.includes.etreepublic cimport _Element, import_lxml__etree
@@ -32,7 +33,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 7
+VERSION = 8
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -1190,3 +1191,142 @@ def match(const uint64_t[:, ::1] stored, const uint64_t[:, ::1] queries, const u
                     counts[2, query, row] += sum_of(equal)
                     counts[3, query, row] += sum_of(filled_among)
                     counts[4, query, row] += sum_of(equal_among)
+
+
+# --- The tables of an index in memory ----------------------------------------------------------------------
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) && defined(__x86_64__)
+    #define WITH_POPCNT __attribute__((target("popcnt")))
+    #define HAS_POPCNT __builtin_cpu_supports("popcnt")
+    #else
+    #define WITH_POPCNT
+    #define HAS_POPCNT 0
+    #endif
+    #if defined(__GNUC__)
+    #define PREFETCH(at) __builtin_prefetch(at)
+    #define COUNT(word) __builtin_popcountll(word)
+    #else
+    #define PREFETCH(at)
+    static int count_bits(uint64_t word) {
+        int count = 0;
+        for (; word; word &= word - 1) count++;
+        return count;
+    }
+    #define COUNT(word) count_bits(word)
+    #endif
+    #define NEAR(name, type, attribute) \
+        attribute static int64_t name(const type* keys, int64_t first, int64_t end, type key, int radius, \
+                                      int64_t* found) { \
+            int64_t n = 0; \
+            for (int64_t at = first; at < end; at++) { \
+                found[n] = at; \
+                n += COUNT(keys[at] ^ key) <= radius; \
+            } \
+            return n; \
+        }
+    NEAR(near_keys_any, uint64_t, ) NEAR(near_keys_popcnt, uint64_t, WITH_POPCNT)
+    NEAR(near_folds_any, uint32_t, ) NEAR(near_folds_popcnt, uint32_t, WITH_POPCNT)
+    #define near_keys(...) (HAS_POPCNT ? near_keys_popcnt(__VA_ARGS__) : near_keys_any(__VA_ARGS__))
+    #define near_folds(...) (HAS_POPCNT ? near_folds_popcnt(__VA_ARGS__) : near_folds_any(__VA_ARGS__))
+    static int compare_ranks(const void* a, const void* b) {
+        uint64_t one = *(const uint64_t*) a, other = *(const uint64_t*) b;
+        return (one > other) - (one < other);
+    }
+    """
+    void PREFETCH(const void* at) noexcept nogil
+    int COUNT(uint64_t word) noexcept nogil
+    int64_t near_keys(const uint64_t* keys, int64_t first, int64_t end, uint64_t key, int radius,
+                      int64_t* found) noexcept nogil
+    int64_t near_folds(const uint32_t* keys, int64_t first, int64_t end, uint32_t key, int radius,
+                       int64_t* found) noexcept nogil
+    int compare_ranks(const void* a, const void* b) noexcept nogil
+
+
+def equal(const uint32_t[::1] values, const uint32_t[::1] numbers, const uint64_t[::1] keys, Py_ssize_t size, uint64_t key):
+    """What `dedup.index.local.tables.SortedTables.equal` finds: in a table of the upper halves of keys, and in the tail."""
+    cdef Py_ssize_t low = 0, high = values.shape[0], middle, at
+    cdef uint32_t half = key >> 32
+    cdef list found = []
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < half:
+            low = middle + 1
+        else:
+            high = middle
+    while low < values.shape[0] and values[low] == half:
+        if keys[numbers[low]] == key:
+            found.append(numbers[low])
+        low += 1
+    found.sort()
+    for at in range(numbers.shape[0], size):
+        if keys[at] == key:
+            found.append(at)
+    return found
+
+
+def within(const int32_t[::1] starts, const int32_t[::1] ends, const uint32_t[::1] folds, const uint32_t[::1] numbers,
+           tuple own, const int64_t[::1] masks, const uint64_t[::1] keys, Py_ssize_t covered, Py_ssize_t size, uint64_t key,
+           int radius, Py_ssize_t most, Py_ssize_t most_met):
+    """What `dedup.index.local.tables.SortedTables.within` finds in buckets, and in the tail of keys from ``covered`` on.
+
+    ``own`` are the buckets of the key, one of each table.  None if the tables hold more than ``most_met`` candidates.
+    """
+    cdef Py_ssize_t place, count = len(own) * masks.shape[0], met = size - covered, n = 0, first, at, told = 0
+    cdef int64_t bucket, number, distance, last = -1
+    cdef uint32_t fold = <uint32_t> (key ^ (key >> 32))
+    cdef int64_t* found = NULL
+    cdef int64_t* buckets = <int64_t*> PyMem_Malloc(8 * count)
+    cdef list groups = [], group = []
+    if not buckets:
+        raise MemoryError
+    try:
+        for place in range(count):
+            buckets[place] = <int64_t> own[place // masks.shape[0]] ^ masks[place % masks.shape[0]]
+            PREFETCH(&starts[buckets[place]])
+            PREFETCH(&ends[buckets[place]])
+        for place in range(count):
+            bucket = buckets[place]
+            met += ends[bucket] - starts[bucket]
+            PREFETCH(&folds[starts[bucket]])
+            PREFETCH(&numbers[starts[bucket]])
+        if met - (size - covered) > most_met:
+            return None
+        found = <int64_t*> PyMem_Malloc(8 * (met + 1))
+        if not found:
+            raise MemoryError
+        with nogil:
+            for place in range(count):
+                bucket, first = buckets[place], n
+                n += near_folds(&folds[0], starts[bucket], ends[bucket], fold, radius, found + n)
+                for at in range(first, n):
+                    found[at] = numbers[found[at]]
+            first = n
+            n += near_keys(&keys[0], covered, size, key, radius, found + n)
+            for at in range(n):
+                if at < first and found[at] >= covered:  # of a merge that is under way: the tail has it, too
+                    found[at] = -1
+                    continue
+                distance = COUNT(keys[found[at]] ^ key)
+                found[at] = distance << 32 | found[at] if distance <= radius else -1
+            qsort(found, n, 8, compare_ranks)  # as unsigned: -1 comes last
+        distance = -1
+        for at in range(n):
+            if found[at] < 0:
+                break
+            if found[at] == last:
+                continue
+            last = found[at]
+            told += 1
+            if told > most:
+                continue
+            if last >> 32 != distance:
+                distance = last >> 32
+                group = []
+                groups.append(group)
+            group.append(last & 0xFFFFFFFF)
+        return groups, told
+    finally:
+        PyMem_Free(buckets)
+        PyMem_Free(found)

@@ -34,6 +34,15 @@ def in_small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "SLICE", 500)
 
 
+@pytest.fixture(params=["compiled", "in numpy"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are looked up in compiled code, if it is there, or without it."""
+    if request.param == "in numpy":
+        monkeypatch.setattr(tables, "fast", None)
+    elif tables.fast is None:
+        pytest.skip("there was no C compiler")
+
+
 def random_keys(number: int, seed: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """Keys of which many are near to, and some equal to, others."""
     rng = np.random.default_rng(seed)
@@ -88,6 +97,7 @@ def scanned(
     return [[n for _, n in group] for _, group in by_distance], len(right)
 
 
+@pytest.mark.usefixtures("both_ways")
 @PLANS
 def test_tables_find_what_a_scan_of_all_keys_finds(plan: Plan) -> None:
     k = plan.max_distance
@@ -108,6 +118,7 @@ def test_tables_find_what_a_scan_of_all_keys_finds(plan: Plan) -> None:
     assert found > 30
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("bits", [1, 3, 4, 8])
 def test_keys_that_differ_in_the_same_bits_of_both_halves_are_as_far_apart_as_they_are(bits: int) -> None:
     keys, differing = random_keys(2000, seed=3), (1 << bits) - 1
@@ -118,7 +129,7 @@ def test_keys_that_differ_in_the_same_bits_of_both_halves_are_as_far_apart_as_th
 
 
 @PLANS
-@pytest.mark.usefixtures("in_small_slices")
+@pytest.mark.usefixtures("in_small_slices", "both_ways")
 def test_all_is_found_after_each_slice_of_a_merge(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "SCAN_SHARE", 1)  # all is looked up in the tables
     keys = random_keys(3600, seed=plan.max_distance)
@@ -201,7 +212,7 @@ def one_site(number: int, seed: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
 
 @pytest.mark.parametrize("share", [1, 6], ids=["by the tables", "by a scan, if that is faster"])
 @pytest.mark.parametrize("plan", [block_plan(3), block_plan(7), plan_for(28, 6)], ids=str)
-@pytest.mark.usefixtures("in_small_slices")
+@pytest.mark.usefixtures("in_small_slices", "both_ways")
 def test_of_a_crowd_all_are_counted_and_the_nearest_found(
     plan: Plan, share: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from dedup.compiled import fast
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.local.growing import Growing
@@ -42,6 +43,12 @@ class Buckets:
         self._rows = 0  # how many are in use
         self._masks = np.array(plan.masks, np.int64)
         self._first = [place << self._width for place in range(plan.size)]
+        below = 64 - self._width
+        moves = ([move for move in table.moves if move[1] << move[2] >> below] for table in plan.tables)
+        self._prefixes = [
+            (first, table._replace(moves=tuple(those)).prefix_of)  # without the moves of other bits
+            for first, table, those in zip(self._first, plan.tables, moves, strict=True)
+        ]
 
     @property
     def covered(self) -> int:
@@ -54,8 +61,7 @@ class Buckets:
         None if the tables hold more than ``most`` candidates; then none is looked at.
         """
         key = keys[self._column]
-        own = [[first + table.prefix_of(key)] for first, table in zip(self._first, self._tables, strict=True)]
-        buckets = (np.array(own) ^ self._masks).ravel()
+        buckets = (np.array(self._own(key))[:, None] ^ self._masks).ravel()
         ends = self._ends[buckets]
         lengths = ends - self._starts[buckets]
         met = lengths.cumsum()
@@ -65,6 +71,20 @@ class Buckets:
         differing = self._folds.rows[rows] ^ np.uint32((key ^ key >> 32) & LOW)
         found: Numbers = self._numbers.rows[rows[np.bitwise_count(differing) <= radius]]
         return found
+
+    def near(
+        self, keys: Hashes, covered: int, size: int, key: int, radius: int, most: int, most_met: int
+    ) -> tuple[list[list[int]], int] | None:
+        """The same in compiled code, looked up and put in order: see `SortedTables.within`."""
+        found: tuple[list[list[int]], int] | None = fast.within(  # type: ignore[union-attr]
+            self._starts, self._ends, self._folds.rows, self._numbers.rows, self._own(key), self._masks,
+            keys, covered, size, key, radius, most, most_met,
+        )  # fmt: skip
+        return found
+
+    def _own(self, key: int) -> tuple[int, ...]:
+        """The buckets of a key, in each table."""
+        return tuple([first + prefix_of(key) for first, prefix_of in self._prefixes])
 
     def merge(self, columns: list[Hashes], size: int) -> Iterator[None]:
         """Files the keys of the next pages, up to a number, and stops after each slice.

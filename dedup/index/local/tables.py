@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from dedup.compiled import fast
 from dedup.fingerprint.fingerprint import RARE
 from dedup.fingerprint.plans import EXACT, Plan
 from dedup.fingerprint.shingles import Hashes
@@ -108,6 +109,14 @@ class SortedTables:
 
     def equal(self, digest: int, column: int = 0) -> list[int]:
         """Numbers of all pages with a digest, or (column 1) one of the main view, ascending."""
+        held, exact = self._columns[column].rows, self._exact[column]
+        if fast:
+            numbers: list[int] = fast.equal(exact.values, exact.numbers, held, self.size, digest)
+            return numbers
+        return self.equal_in_numpy(digest, column)
+
+    def equal_in_numpy(self, digest: int, column: int) -> list[int]:
+        """The same."""
         held, key, exact = self._columns[column].rows, np.uint64(digest), self._exact[column]
         filed, covered = exact.equal(digest), len(exact.numbers)
         tail = (held[covered : self.size] == key).nonzero()[0]
@@ -138,6 +147,15 @@ class SortedTables:
 
         By distance, the nearest first; at one distance, those first that share the most keys; ``most`` of them.
         """
+        if fast and isinstance(self._near, Buckets) and self._covered:
+            rows, key, scan = self._columns[-1].rows, keys[-1], self.size // SCAN_SHARE
+            at_once: tuple[list[list[int]], int] | None
+            if at_once := self._near.near(rows, self._covered, self.size, key, radius, most, scan):
+                return at_once
+        return self.within_in_numpy(keys, radius, most)
+
+    def within_in_numpy(self, keys: tuple[int, ...], radius: int, most: int) -> tuple[list[list[int]], int]:
+        """The same."""
         own = [column.rows for column in self._columns[len(EXACT) :]]
         filed = list(zip(own, keys[len(EXACT) :], strict=True))
         found = self._near.within(keys, radius, self.size // SCAN_SHARE) if self._covered else None

@@ -5,12 +5,15 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import redis
 from hypothesis import settings
 
+from tests.support import ROOT
 from tests.support.cluster import Cluster, running_cluster
 from tests.support.crawls import crawl, site  # noqa: F401
 from tests.support.redis import PROGRAM, Server, running_server
@@ -71,6 +74,16 @@ LONGEST = (
 collect_ignore = ["support/preloaded.py"]
 
 PLACES = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Of all tests, each worker reads its share first: what pytest makes of their assertions, the others find made."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is not None and "tests" in session.config.args:
+        files = sorted(Path(__file__).parent.rglob("test_*.py"))
+        for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+            with suppress(Exception, pytest.skip.Exception):  # its own collection tells what is wrong with it
+                import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -105,7 +105,7 @@ class Process:
         self._process = Scrapy(*command)
 
     def done(self) -> Crawl:
-        status = self._process.wait(60)
+        status = self._process.wait(LIMIT)
         assert status is not None, "the crawl takes too long"
         log = (self._folder / "log").read_text()
         return Crawl(self._url, status, log, read(self._folder / "pages.jsonl"), read(self._log))

@@ -11,6 +11,7 @@ from dedup.scrapy.delay import SharedDelayMiddleware
 from tests.support.coroutines import driven
 from tests.support.crawls import Run, Site, page
 from tests.support.redis import Server
+from tests.support.waiting import LIMIT
 
 KEY = "shingleback:delay:{a.example}"
 
@@ -41,7 +42,7 @@ async def test_no_host_waits_for_longer_than_a_lease_if_the_clock_is_set_back(se
     one = Delay(server.address, 0.05)
     try:
         waiting = asyncio.create_task(one.take("a.example"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT):
             while server.client.pttl(KEY) > 1000 * HOLD + 50:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         server.client.pexpire(KEY, 10)

@@ -19,7 +19,7 @@ from dedup.filter.reading import LARGE
 from dedup.page.html import Page
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, FailingIndex, Run, filtering, fingerprint, open_index, text, visit
-from tests.support.waiting import until
+from tests.support.waiting import LIMIT, until
 
 Filtering = Callable[..., AbstractAsyncContextManager[Run]]
 
@@ -93,7 +93,7 @@ async def test_a_large_page_holds_up_nothing_while_it_is_read(run: Filtering) ->
 
     def read() -> Page:
         has_begun.set()
-        assert goes_on.wait(timeout=60)  # for what the event loop has to do meanwhile
+        assert goes_on.wait(LIMIT)  # for what the event loop has to do meanwhile
         return visit("large").read()
 
     async with run() as it:

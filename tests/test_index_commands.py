@@ -663,7 +663,7 @@ def test_an_import_that_is_interrupted_goes_on_when_it_is_repeated(
         assert process.poll() is None, process.stderr.read()
         process.send_signal(signal.SIGINT)
         errors = process.stderr.read()
-        assert process.wait(10) == 130
+        assert process.wait(LIMIT) == 130
     assert errors.splitlines() == [
         "imported 5,000 pages before that; repeat it for the rest",
         "index: interrupted",

@@ -218,9 +218,14 @@ def test_the_summary_tells_what_the_log_and_the_crawl_tell(crawl: Crawl, real: P
 def test_the_summary_tells_how_often_the_sites_agree(tmp_path: Path, opened: Open) -> None:
     said = (True, True, False, None)
     page = opened(made(tmp_path, *(record(agrees=agrees) for agrees in said)))
-    assert "confirmed by the sites\n66.7 %\n2 of 3 name the kept page's URL as canonical" in page.locator(
-        "#summary"
-    ).inner_text().replace("\n\n", "\n")
+    summary = page.locator("#summary").inner_text().replace("\n\n", "\n")
+    assert "confirmed by the sites\n66.7 %\n2 of 3 name the kept page's URL as canonical" in summary
+
+
+def test_where_no_crawl_is_known_as_of_an_archive_nothing_was_downloaded(tmp_path: Path, opened: Open) -> None:
+    summary = opened(made(tmp_path, record(bytes=1_000))).locator("#summary").inner_text()
+    assert "read anyway" in summary
+    assert not any(words in summary for words in ("download", "followed"))
 
 
 def test_charts_are_drawn_and_say_in_words_what_they_show(crawl: Crawl, real: Path, opened: Open) -> None:
@@ -709,7 +714,7 @@ def test_a_log_without_its_course_gives_drops_only_and_says_so(tmp_path: Path, o
     page = opened(tmp_path / "report.html")
     notes = page.locator("#notes").inner_text()
     assert notes.startswith("Of 2 records, only those with a distance of at least 3 are shown.")
-    assert "The thresholds of the crawl are not known" in notes
+    assert "The thresholds are not known" in notes
     assert page.locator("#result").inner_text().startswith("1 of 1 would have been marked")
     assert page.locator("svg .mark, svg .kept").count() == 0
     page.locator("details.cluster summary").click()

@@ -5,7 +5,7 @@ const totals = data.totals;
 const pairs = data.pairs.map((values) => Object.fromEntries(data.pair_fields.map((name, at) => [name, values[at]])));
 // The resemblance in whole hundredths, rounded down, as it is in the grid.
 for (const pair of pairs) pair.hundredths = Math.floor(Math.round(pair.resemblance * 10000) / 100);
-const used = data.thresholds[0] ?? null;
+const used = data.thresholds[0] ?? null;  // those of a crawl: an archive has none
 const verb = totals.marked === totals.drops ? "marked" : "dropped";
 
 // How many rows of each list are shown at first, and how many more at a time.
@@ -27,7 +27,7 @@ function summarise() {
   byId("made").textContent = `${data.made.slice(0, 19).replace("T", " ")} UTC`;
   const judged = data.timeline.judged, told = totals.agrees + totals.differs;
   const actions = [
-    [totals.dropped, "neither parsed nor followed"], [totals.not_followed, "parsed, not followed"],
+    [totals.dropped, used ? "neither parsed nor followed" : "dropped"], [totals.not_followed, "parsed, not followed"],
     [totals.marked, "only marked"],
   ].filter(([count]) => count).map(([count, what]) => (count === totals.drops ? what : `${number(count)} ${what}`));
   const missed = data.missed;
@@ -37,14 +37,14 @@ function summarise() {
     tile(number(totals.drops), "near-duplicates", actions.join(", ")),
     judged === null ? "" : tile(percent(totals.drops, judged), "of the pages judged", `${many(judged, "page")} judged`),
     tile(number(totals.clusters), "kept pages matched", `near-duplicates on ${many(totals.hosts, "host")}`),
-    tile(number(totals.links), "links not followed", totals.marked_links ? `${number(totals.marked_links)} on marked pages were` : "one on two pages counts twice"),
+    tile(number(totals.links), used ? "links not followed" : "links on them", totals.marked_links ? `${number(totals.marked_links)} on marked pages were` : "one on two pages counts twice"),
     missed ? tile(number(missed.urls), "URLs never asked for", behind) : "",
     told ? tile(percent(totals.agrees, told), "confirmed by the sites", `${number(totals.agrees)} of ${number(told)} name the kept page's URL as canonical, not their own`) : "",
-    totals.bytes === null ? "" : tile(bytes(totals.bytes), "downloaded anyway", "a page is judged by its content"),
+    totals.bytes === null ? "" : tile(bytes(totals.bytes), used ? "downloaded anyway" : "read anyway", "a page is judged by its content"),
   );
   const notes = [];
   if (data.chosen) notes.push(`Of ${many(data.read, "record")}, only those with ${data.chosen} are shown.`);
-  if (!used) notes.push("The thresholds of the crawl are not known: no file beside the log tells the course of the crawl.");
+  if (!used) notes.push("The thresholds are not known: no file beside the log tells the course of a crawl, as of an archive there is none.");
   if (data.thresholds.length > 1) notes.push("The runs in these logs had different thresholds; those of the last run are drawn.");
   if (data.renewed) notes.push(`The crawl goes on: this page is renewed every ${number(Math.ceil(data.renewed))} seconds, unless you have chosen or opened something.`);
   byId("notes").textContent = visible(notes.join(" "));
@@ -253,7 +253,7 @@ function start() {
     for (const [name, [, , value]] of Object.entries(limits)) byId(name).value = value;
     sliderMoved();
   });
-  byId("stricter").textContent = "The sliders can only be stricter than the crawl was: pages that it kept are not in a drop log. "
+  byId("stricter").textContent = "The sliders can only be stricter than the run was: pages that it kept are not in a drop log. "
     + data.to_see_looser;
   if (pairs.length < totals.drops) {
     byId("sample").textContent = `The charts above are of all ${number(totals.drops)} near-duplicates. Listed here are `

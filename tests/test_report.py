@@ -222,7 +222,9 @@ def test_the_summary_tells_how_often_the_sites_agree(tmp_path: Path, opened: Ope
     assert "confirmed by the sites\n66.7 %\n2 of 3 name the kept page's URL as canonical" in summary
 
 
-def test_where_no_crawl_is_known_as_of_an_archive_nothing_was_downloaded(tmp_path: Path, opened: Open) -> None:
+def test_where_no_crawl_is_known_as_of_an_archive_nothing_was_downloaded(
+    tmp_path: Path, opened: Open
+) -> None:
     summary = opened(made(tmp_path, record(bytes=1_000))).locator("#summary").inner_text()
     assert "read anyway" in summary
     assert not any(words in summary for words in ("download", "followed"))

@@ -1,6 +1,6 @@
-"""Archives: pages that are there already, in files, cleaned by the filter of a crawl.
+"""Cleans archives: the filter of a crawl judges pages that are in files already.
 
-`Cleaning` does it all.  Its readers can be used alone, and so can the fingerprints:
+`Cleaning` does all of it.  Readers and fingerprints can be used without it:
 
 >>> from pathlib import Path
 >>> from dedup import Detector

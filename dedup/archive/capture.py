@@ -1,4 +1,4 @@
-"""A capture: a page as an archive has it, and what comes out of an archive beside captures."""
+"""A capture is a page as an archive holds it.  Readers yield items: captures, other records, and damage."""
 
 import hashlib
 import math
@@ -52,7 +52,9 @@ class Capture:
     key: float | None = None  #: of those alike, the one of the greatest is kept, if that is asked for
 
     def turn(self, tokens: int, keep: str) -> float:
-        """Pages are judged in the order of this, then of their times, their URLs, the names of their inputs, and their places.
+        """Returns the first sort key of the order in which pages are judged.
+
+        Pages with the same key are judged by time, then by URL, then by input and place.
 
         ``keep`` is "first", "longest", "newest", or the name of a field whose values are the keys.
 
@@ -67,7 +69,7 @@ class Capture:
 
 
 class Item(NamedTuple):
-    """What an archive has at one place: a capture; something else, which is passed on; or damage, which is not."""
+    """What a reader yields: a capture, another record, which is copied to the output, or damage, which is not."""
 
     raw: Any  #: what is written where it is passed on, as its format has it
     capture: Capture | None = None
@@ -76,27 +78,29 @@ class Item(NamedTuple):
 
 
 class Reader(Protocol):
-    """Reads one input.  It can be read more than once, and gives the same items in the same order each time."""
+    """Reads one input.  It may be read again, and then yields the same items in the same order."""
 
     path: Path
     name: str  #: as messages call it
     size: int  #: bytes
 
     def __iter__(self) -> Iterator[Item]:
-        """Its items.  Damage is one, and what comes after it is found.  Raises OSError."""
+        """Yields the items of the input.  Damage is an item, too, and reading goes on behind it.  Raises OSError."""
 
     def tell(self) -> int:
-        """How many of its bytes have been read."""
+        """Returns how many bytes of the input have been read."""
 
 
 def is_judged(kind: Kind, types: Types) -> bool:
-    """True if a page is to be judged, of an archive that holds all kinds of things."""
+    """Returns whether pages of this kind are judged: archives also hold images, scripts and the like."""
     return types == "all" or kind == "html" or (types == "text" and kind != "body")
 
 
 def moment(value: object) -> int:
-    """When a page was fetched, in microseconds since 1970, from a time in ISO 8601 (UTC unless it says otherwise), a
-    datetime, or a number of seconds; `NEVER` if it is none of these.
+    """Reads the time at which a page was fetched, and returns it in microseconds since 1970.
+
+    The value may be a time in ISO 8601 (UTC unless it says otherwise), a datetime, or a number of seconds.  Returns
+    `NEVER` for anything else.
 
     >>> moment("1970-01-01T00:01:00Z"), moment(60), moment("yesterday") == NEVER
     (60000000, 60000000, True)
@@ -114,7 +118,7 @@ def moment(value: object) -> int:
 
 
 def written(fetched: int) -> str:
-    """The time when a page was fetched, in ISO 8601 to the second; "" if it is not known, or no date has that year.
+    """Returns the time in ISO 8601, to the second; "" if it is not known, or if no date can have that year.
 
     >>> written(60_000_000), written(NEVER)
     ('1970-01-01T00:01:00Z', '')
@@ -127,14 +131,14 @@ def written(fetched: int) -> str:
 
 
 def fingerprint(capture: Capture, detector: Detector) -> tuple[Page, Fingerprint]:
-    """The tokens of a capture and its fingerprint: those that a crawl would have made of the page."""
+    """Returns the page and the fingerprint that a crawl would have made of it."""
     page = _read(capture, detector)
     found = detector.fingerprint_page(page)
     return page, found if capture.url else replace(found, own=None)  # of no host, so nothing is its host's
 
 
 def payload_digest(capture: Capture) -> bytes:
-    """SHA-1 of the bytes of a page, as WARC files mostly have it."""
+    """Returns the SHA-1 of the bytes of a page: most WARC files state the same digest."""
     sent = capture.body if capture.payload is None else capture.payload
     return hashlib.sha1(
         sent if isinstance(sent, bytes) else sent.encode("utf-8", "replace"), usedforsecurity=False

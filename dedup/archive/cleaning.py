@@ -1,9 +1,9 @@
-"""Cleaning: the pages of archives, of which each content is kept once.
+"""Cleaning keeps each content of some archives once.
 
-It has three parts, each of which can be done again without any harm: every page is read, and its fingerprint goes into
-a journal; the filter judges the pages in the journal, the one that was fetched first before the others; and the
-inputs are read once more, while what is kept is written.  Whatever kills it, the same call goes on from the journal.
-What it writes appears under its name only when it is complete.
+It has three parts, and each can be repeated without harm.  First every page is read, and its fingerprint is written to a
+journal.  Then the filter judges the pages in the journal, beginning with the one that was fetched first.  At last the
+inputs are read again, and what is kept is written.  If the process is killed, the same call goes on from the journal.
+The output appears under its name only when it is complete.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ def _silent(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def _as_output(folder: Path) -> Iterator[None]:
-    """An index of one's own that can't be written is an output that can't be."""
+    """If the index of the cleaning itself can't be written, reports that as an output that can't be written."""
     try:
         yield
     except IndexUnavailableError as error:
@@ -77,12 +77,12 @@ def _check_free(option: str, name: str) -> None:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether two paths, of which there may be nothing yet, name the same file."""
+    """Returns whether two paths name the same file.  The file need not exist yet."""
     return bool(other) and os.path.realpath(one) == os.path.realpath(other)
 
 
 def _check_own(folder: Path) -> None:
-    """A folder that goes when all is done has nothing in it but what a cleaning has left there."""
+    """Raises `SettingsError` unless the folder is new or holds only what a cleaning has left: it is deleted at the end."""
     if os.path.lexists(folder) and not (folder.is_dir() and not folder.is_symlink()):
         raise SettingsError(
             f"{folder}, where this would be done, is no folder; name another output, or move it"
@@ -96,7 +96,7 @@ def _check_own(folder: Path) -> None:
 
 @dataclass
 class Result:
-    """What came of a cleaning."""
+    """The result of a cleaning."""
 
     stats: dict[str, Any]  #: as a crawl counts
     #: Items without a page, by the reason: how many, and in which input the first one is.
@@ -108,15 +108,15 @@ class Result:
 
 
 class Engine(Protocol):
-    """Reads and judges elsewhere: it leaves in the journal and the drop log what this machine would have left there."""
+    """Reads and judges pages on other machines, and leaves the journal and the drop log that this one would have left."""
 
     def __call__(self, cleaning: "Cleaning", journal: Journal, paths: Sequence[str], folder: Path) -> None:
-        """The inputs are at ``paths``; the drop log is the file ``duplicates`` in the folder."""
+        """Does so for the inputs at ``paths``.  The drop log is the file ``duplicates`` in the folder."""
 
 
 @dataclass
 class Cleaning:
-    """What is to be done."""
+    """A cleaning that can be run; its fields say what is to be done."""
 
     inputs: Sequence[str]
     output: str = ""  #: the path of what is kept; "-" is the standard output, "" none
@@ -137,22 +137,22 @@ class Cleaning:
 
     @property
     def policy(self) -> FilterSettings:
-        """What is asked of the filter: in an archive no page has a depth, and none can be fetched once more."""
+        """The filter's settings.  In an archive, pages have no depth, and none can be fetched again."""
         return replace(self.filter, min_depth=0, incremental=False, on_index_failure="stop", audit=0.0)
 
     @property
     def named(self) -> Named:
-        """The fields of rows that are read beside the others."""
+        """The fields of rows that are read in addition to the usual ones."""
         return Named(self.id, "" if self.keep in get_args(Keep) else self.keep)
 
     @property
     def folder(self) -> Path | None:
-        """Where its journal is kept; None if it can't go on later, as it writes no file."""
+        """The folder of the journal.  None if no file is written: then an interrupted run can't go on."""
         named = self.output if self.output != INPUT else ""
         return Path(f"{named or self.duplicates}.part") if named or self.duplicates else None
 
     def run(self, progress: Progress = _silent) -> Result:
-        """Does it, or what is left of it.  Raises `DedupError`."""
+        """Runs the cleaning, or what an interrupted run has left of it.  Raises `DedupError`."""
         folder = self.folder
         try:
             if folder is None:
@@ -305,7 +305,7 @@ class Cleaning:
         return known
 
     def _index(self, folder: Path) -> Index:
-        """An index of its own, which can be made again at any time."""
+        """Opens the index of the cleaning itself, which can be made again at any time."""
         return open_index(
             f"file:{os.path.abspath(folder / 'index.sqlite')}", self.detector, **vars(self.plan)
         )

@@ -1,7 +1,7 @@
-"""Another index, that of a crawl: pages are judged by what it holds, and at the end it gets what was kept.
+"""Judges pages also by the index of a crawl, and files what was kept there at the end.
 
-It is only read until all is written; then what was kept is filed in it, as the pages of an earlier run.  So a crawl
-that runs meanwhile drops no page because of the archive.
+Until everything is written, that index is only read.  Then the kept pages are filed in it as those of an earlier run.  So
+a crawl that runs meanwhile drops no page because of the archive.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ async def check(other: Index) -> None:
 
 
 async def seed(index: Index, other: Index) -> int:
-    """Files in an index what another holds, so that all of it counts; returns the number of pages."""
+    """Files all that another index holds, and returns how many pages that were."""
     try:
         survey = await other.survey()
         if survey is None:
@@ -45,9 +45,9 @@ async def seed(index: Index, other: Index) -> int:
 
 
 async def file(survey: Survey, other: Index, page_id: Callable[[str], str | None]) -> int:
-    """Files in another index what a survey finds, under the ids that crawls give to URLs; returns how many are new there.
+    """Files the pages of a survey in another index, by the ids that crawls give to URLs.
 
-    A page that it already has at the same URL is left unchanged.
+    Returns how many were new there.  A page that it has at the same URL already is left unchanged.
     """
 
     def as_met_by_a_crawl(entry: Entry) -> Entry | None:

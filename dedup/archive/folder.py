@@ -1,4 +1,4 @@
-"""A folder of HTML files, such as a mirror that wget has made, and a single file of them."""
+"""Reads a folder of HTML files, such as a mirror made by wget, or a single HTML file."""
 
 import os
 import stat
@@ -17,8 +17,8 @@ SUFFIXES = (".html", ".htm", ".xhtml")
 class Folder:
     """Reads the HTML files in a folder and those below it, in the order of their paths.
 
-    Symbolic links that lead elsewhere are not followed.  They, and files of other names, are items without a page.  The
-    files that a cleaning writes meanwhile, in a folder of its own, are passed over.
+    Symbolic links that lead elsewhere are not followed.  They are items without a page, and so are files with other names.
+    What a cleaning writes into its own folder meanwhile is skipped.
 
     A page at docs/index.html has the URL http://localhost/docs/index.html.
     """
@@ -43,11 +43,11 @@ class Folder:
         return named or file == self.path
 
     def tell(self) -> int:
-        """How many bytes have been read."""
+        """Returns how many bytes have been read."""
         return self._read
 
     def __iter__(self) -> Iterator[Item]:
-        """An item for each file."""
+        """Yields an item for each file."""
         self._read = 0
         for file in self._files():
             if not self._is_page(file):

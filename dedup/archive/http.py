@@ -1,4 +1,4 @@
-"""HTTP responses as archives store them: the message of the server, byte by byte."""
+"""Reads HTTP responses as archives store them: byte by byte as the server sent them."""
 
 import zlib
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Response(NamedTuple):
 
 
 def parse(message: bytes) -> Response | None:
-    """The response in a message; None if it is none.
+    """Returns the response in a message; None if the message is no response.
 
     >>> parse(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/html\\r\\n\\r\\n<p>Hello")
     Response(status=200, type='text/html', body=b'<p>Hello', whole=True, payload=None, fields={...})
@@ -104,7 +104,7 @@ _CODINGS = {b"gzip": _zlib(47), b"x-gzip": _zlib(47), b"deflate": _zlib(47)}
 
 
 def kind_of(content_type: str, body: bytes) -> Kind:
-    """How a body of a media type is read."""
+    """Returns how a body of this media type is read."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind in HTML:
         return "html"
@@ -121,7 +121,7 @@ def kind_of(content_type: str, body: bytes) -> Kind:
 
 
 def charset_of(content_type: str) -> str | None:
-    """The character set that a media type names.
+    """Returns the character set that a media type names.
 
     >>> charset_of('text/html; charset="cp1252"'), charset_of("text/html")
     ('cp1252', None)

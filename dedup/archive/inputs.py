@@ -1,4 +1,4 @@
-"""Inputs: which format each one has, found by its first bytes, and not by its name."""
+"""Finds the format of each input by its first bytes, and not by its name."""
 
 import os
 import shutil
@@ -29,9 +29,9 @@ FORMATS = (
 def open_inputs(
     names: Sequence[str], types: Types, stdin: Path | None = None, named: Named = USUAL
 ) -> list[Reader]:
-    """A reader for each input; ``stdin`` is where the standard input was spooled.
+    """Returns a reader for each input.  ``stdin`` is the file to which the standard input was copied.
 
-    Raises `SettingsError` for one that can't be read.
+    Raises `SettingsError` if an input can't be read.
     """
     return [
         open_input(stdin if name == INPUT and stdin else Path(name), name, types, named) for name in names
@@ -39,7 +39,7 @@ def open_inputs(
 
 
 def open_input(path: Path, name: str = "", types: Types = "html", named: Named = USUAL) -> Reader:
-    """The reader of one input, which messages call by its name.  Raises `SettingsError`."""
+    """Returns the reader of one input.  Messages call it by ``name``.  Raises `SettingsError`."""
     name = name or str(path)
     try:
         reader = _open(path, name, types, named)
@@ -78,7 +78,7 @@ def _open(path: Path, name: str, types: Types, named: Named) -> Reader | None:
 
 
 def items(reader: Reader) -> Iterator[Item]:
-    """The items of a reader.  Raises `SettingsError` if its input can't be read to the end."""
+    """Yields the items of a reader.  Raises `SettingsError` if the input can't be read to its end."""
     try:
         yield from reader
     except OSError as error:

@@ -1,7 +1,7 @@
-"""The journal of a cleaning: a SQLite file with the fingerprint of every page, and what became of it.
+"""The journal of a cleaning is a SQLite file.  It holds the fingerprint of every page, and what became of the page.
 
-What is in it outlives a kill at any time, so that no page is read twice, and its order gives every page its turn: the
-one that was fetched first, then the least URL, whatever file it is in.
+It survives a kill at any time, so no page is read twice.  It also gives the order in which pages are judged: by the time
+at which they were fetched, and then by URL, whatever file they are in.
 """
 
 import json
@@ -103,7 +103,7 @@ class Verdict(NamedTuple):
     kept: Original | None  #: for which page it was dropped; None if it is kept, or not judged yet
 
     def is_of(self, page: Capture, payload: bytes) -> bool:
-        """Whether it is the verdict on a page with a digest."""
+        """Returns whether this is the verdict on a page with this digest."""
         return self.payload == payload and self.url == storable(page.url)
 
 
@@ -118,7 +118,7 @@ class Journal:
         self._file.executescript(_SCHEMA)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A fact of that name."""
+        """Returns the fact of that name."""
         found = self._file.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return json.loads(found[0]) if found else default
 
@@ -149,29 +149,29 @@ class Journal:
         self.add_rows(rows, facts)
 
     def add_rows(self, rows: Iterable[tuple[Any, ...]], facts: Mapping[str, Any]) -> None:
-        """The same for rows of the table of pages, whose texts SQLite can store."""
+        """Adds rows of the table of pages.  Their texts have to be such that SQLite can store them."""
         self._file.execute("BEGIN")
         self._file.executemany("REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self.set(**facts)
         self._file.execute("COMMIT")
 
     def count(self) -> int:
-        """How many pages there are."""
+        """Returns the number of pages."""
         return int(self._file.execute("SELECT count(*) FROM pages").fetchone()[0])
 
     def in_turn(self, part: int | None = None) -> Iterator[Row]:
-        """The pages, or those of a part, in their turn."""
+        """Yields the pages, or those of one part, in the order in which they are judged."""
         if part is None:
             return map(Row._make, self._file.execute(f"{_ROWS} {_TURNS}"))
         query = f"{_ROWS} JOIN parts USING (position) WHERE part = ? {_TURNS}"
         return map(Row._make, self._file.execute(query, (part,)))
 
     def page(self, position: int) -> Row:
-        """The page at a position."""
+        """Returns the page at a position."""
         return Row._make(self._file.execute(f"{_ROWS} WHERE position = ?", (position,)).fetchone())
 
     def has_keys(self) -> bool:
-        """Whether a page has a key by which it is chosen."""
+        """Returns whether any page has a key, such as a length, by which one of those alike is chosen."""
         query = "SELECT 1 FROM pages WHERE turn <> 9e999 AND input >= 0 LIMIT 1"
         return self._file.execute(query).fetchone() is not None
 
@@ -186,11 +186,11 @@ class Journal:
         self._file.execute("REPLACE INTO dropped VALUES (?, ?, ?)", (position, of, of_url))
 
     def log(self, position: int, record: Record) -> None:
-        """What the drop log is to say of a page."""
+        """Notes the record of a page for the drop log."""
         self._file.execute("REPLACE INTO logged VALUES (?, ?)", (position, json.dumps(record)))
 
     def keep(self, position: int) -> Record:
-        """A page is none after all; what was logged of it."""
+        """Takes back that a page is a near-duplicate, and returns its record."""
         query = "SELECT record FROM logged WHERE position = ?"
         found: Record = json.loads(self._file.execute(query, (position,)).fetchone()[0])
         self._file.execute("DELETE FROM logged WHERE position = ?", (position,))
@@ -198,7 +198,7 @@ class Journal:
         return found
 
     def logged(self) -> Iterator[Record]:
-        """The records of the drop log, in the turn of their pages."""
+        """Yields the records of the drop log, in the order in which their pages were judged."""
         for (record,) in self._file.execute(
             f"SELECT record FROM logged JOIN pages USING (position) {_TURNS}"
         ):
@@ -212,18 +212,18 @@ class Journal:
     # --- Parts
 
     def keys(self) -> Iterator[tuple[int, str, bytes]]:
-        """The position of each page, its URL, and what it is found by."""
+        """Yields the position of each page, its URL, and the keys by which it is found."""
         yield from self._file.execute("SELECT position, url, keys FROM pages")
 
     def plan(self, parts: Iterable[tuple[int, int]]) -> None:
-        """Notes of each position the part in which it is judged."""
+        """Notes in which part each page is judged."""
         self._file.execute("BEGIN")
         self._file.executemany("REPLACE INTO parts VALUES (?, ?)", parts)
         self.set(planned=True)
         self._file.execute("COMMIT")
 
     def left(self) -> dict[int, int]:
-        """How many pages each part has that is not judged; the largest first."""
+        """Returns the number of pages of each part that is not judged yet, the largest part first."""
         query = (
             "SELECT part, count(*) FROM parts WHERE part NOT IN (SELECT part FROM judged) "
             "GROUP BY part ORDER BY count(*) DESC"
@@ -231,7 +231,7 @@ class Journal:
         return dict(self._file.execute(query).fetchall())
 
     def take(self, part: int, folder: Path) -> None:
-        """Takes over the verdicts on a part from the journal of its own, in one step, and deletes that."""
+        """Takes over the verdicts on a part from the part's own journal in one step, and deletes that journal."""
         path = folder / f"part{part}"
         self._file.execute("ATTACH ? AS own", (str(path),))
         self._file.execute("BEGIN")
@@ -251,7 +251,7 @@ class Journal:
         path.unlink()
 
     def join(self, parts: Mapping[int, int]) -> None:
-        """Puts parts into others; what was said of them is forgotten."""
+        """Merges parts into others.  The verdicts on them are forgotten."""
         self._file.execute("BEGIN")
         for table in ("dropped", "logged"):
             query = f"DELETE FROM {table} WHERE position IN (SELECT position FROM parts WHERE part = ?)"
@@ -263,19 +263,19 @@ class Journal:
         self._file.execute("COMMIT")
 
     def asked(self) -> Iterator[tuple[int, Hashes]]:
-        """By what the pages of each part that is judged were looked up."""
+        """Yields by which keys the pages of each judged part were looked up."""
         for part, rare in self._file.execute("SELECT part, rare FROM judged"):
             yield part, np.frombuffer(rare, np.uint64)
 
     def counted(self) -> Iterator[dict[str, Any]]:
-        """The stats of each part."""
+        """Yields the stats of each part."""
         for (stats,) in self._file.execute("SELECT stats FROM judged ORDER BY part"):
             yield json.loads(stats)
 
     # --- What became of the pages
 
     def verdicts(self) -> Iterator[Verdict]:
-        """What became of the pages, by position."""
+        """Yields what became of each page, by position."""
         query = (
             "SELECT own.position, own.url, own.payload, of_url, ifnull(kept.fetched, ?), "
             "ifnull(kept.record_id, ''), own.payload = kept.payload FROM pages AS own "
@@ -292,5 +292,5 @@ class Journal:
 
 
 def storable(text: str) -> str:
-    """A text without lone surrogates, which SQLite can't store."""
+    """Returns a text without lone surrogates, which SQLite can't store."""
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""The second part of a cleaning: the verdicts on all pages of a journal, by the filter of a crawl."""
+"""The second part of a cleaning: the filter of a crawl judges all pages of a journal."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -19,41 +19,41 @@ SEED = "in the other index: "
 
 
 class Turns(Protocol):
-    """Pages in their order, as a `Journal` gives them, which notes what is dropped."""
+    """Gives the pages in their order and notes what is dropped, as a `Journal` does."""
 
     def in_turn(self) -> Iterator[Row]:
-        """The pages."""
+        """Yields the pages."""
 
     def page(self, position: int) -> Row:
-        """The page at a position."""
+        """Returns the page at a position."""
 
     def drop(self, position: int, of: int, of_url: str) -> None:
         """Notes that a page is a near-duplicate of another."""
 
     def log(self, position: int, record: Record) -> None:
-        """What the drop log is to say of a page."""
+        """Notes the record of a page for the drop log."""
 
     def keep(self, position: int) -> Record:
-        """A page is none after all; what was logged of it."""
+        """Takes back that a page is a near-duplicate, and returns its record."""
 
 
 class Replay(Crawl):
-    """A crawl of pages that are all there: what it is asked to fetch again is judged once more."""
+    """A crawl whose pages are all there.  A page that it is asked to fetch again is judged again instead."""
 
     def __init__(self) -> None:
         self.again: deque[tuple[int, bool]] = deque()
 
     def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
-        """Judges again a page that was dropped for one that has turned out to be a wall."""
+        """Has a page judged again that was dropped for what turned out to be a wall."""
         self.again.append((origin, judged))
 
 
 async def judge(
     journal: Turns, filter: Filter, replay: Replay, advance: Callable[[int], None], *, alone: bool = False
 ) -> None:
-    """Has a filter that works for a replay judge the pages, each in its turn, and notes what is dropped.
+    """Has the filter of a replay judge the pages in their order, and notes what is dropped.
 
-    The filter writes no log: the journal has it, so that a drop that is taken back is in neither of both.  Each is judged
+    The filter writes no drop log itself: records go into the journal, from which a drop can be taken back.  Each is judged
     ``alone`` if no page is to be dropped for another that is judged, but only for what was there before.
     """
     for number, row in enumerate(journal.in_turn(), 1):

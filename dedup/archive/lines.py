@@ -1,4 +1,4 @@
-"""JSON Lines, also compressed by gzip: an object a line, with the fields html or text, and url and fetched."""
+"""Reads JSON Lines, plain or gzipped.  Each line is an object with the fields html or text, and perhaps url and fetched."""
 
 import json
 import os
@@ -37,11 +37,11 @@ class Lines:
         self._decode = Decoder(defstruct("Row", fields)).decode
 
     def tell(self) -> int:
-        """How many bytes have been read."""
+        """Returns how many bytes have been read."""
         return self._file.tell() if self._file and not self._file.closed else 0
 
     def __iter__(self) -> Iterator[Item]:
-        """An item for each line that is not empty."""
+        """Yields an item for each line that is not empty."""
         self._line = 0
         with self.path.open("rb", buffering=1 << 17) as self._file:
             for member in members(self._file, bool):
@@ -74,7 +74,7 @@ class Lines:
 
 
 def _as_python_has_it(line: bytes) -> Any:
-    """Parses what only Python reads and writes as JSON: lone surrogates, NaN, and numbers of any size; None if it is not that."""
+    """Parses JSON that only Python writes: lone surrogates, NaN, and numbers of any size.  Returns None for anything else."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ def _as_python_has_it(line: bytes) -> Any:
 
 
 def _value(raw: Raw) -> str | float | int | None:
-    """A text or a number; None for any other JSON value."""
+    """Returns a text or a number; None for any other JSON value."""
     value = bytes(raw)
     if value.startswith(b'"'):
         return decode(value, type=str)

@@ -1,4 +1,4 @@
-"""What is kept, written: JSON Lines, or WARC, in which near-duplicates are revisit records."""
+"""Writes what is kept, as JSON Lines or as WARC.  In WARC, near-duplicates become revisit records."""
 
 import gzip
 import json
@@ -37,7 +37,9 @@ class Output(Protocol):
 
 
 def output(file: BinaryIO, name: str, reader: Callable[[], Reader], now: datetime) -> Output:
-    """The output of a name: WARC if it ends so, else JSON Lines.  ``reader`` tells whose items are written."""
+    """Returns the output for a file name: WARC if the name ends so, else JSON Lines.
+
+    ``reader`` returns the reader whose items are being written."""
     packed = name.endswith(".gz")
     if name.removesuffix(".gz").endswith(".warc"):
         return WarcOutput(file, packed, reader, now)
@@ -45,7 +47,7 @@ def output(file: BinaryIO, name: str, reader: Callable[[], Reader], now: datetim
 
 
 class LinesOutput:
-    """Lines as they were; of other formats an object with url, fetched and html, or text."""
+    """Writes lines as they were, and pages of other formats as objects with url, fetched, and html or text."""
 
     def __init__(self, file: BinaryIO, packed: bool) -> None:
         self._file = file
@@ -74,7 +76,7 @@ def _shown(value: Any) -> Any:
 
 
 class WarcOutput:
-    """Records as they were; pages of other formats are resource records."""
+    """Writes records as they were, and pages of other formats as resource records."""
 
     def __init__(self, file: BinaryIO, packed: bool, reader: Callable[[], Reader], now: datetime) -> None:
         self._file = file

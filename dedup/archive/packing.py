@@ -1,4 +1,4 @@
-"""The fingerprint of a page as bytes, with what its verdict needs besides: made in one process, read in another."""
+"""Packs a fingerprint, and what else the verdict on its page needs, for another process."""
 
 import msgspec
 import numpy as np
@@ -13,7 +13,7 @@ _decode = msgspec.msgpack.Decoder().decode
 
 
 def pack(page: Page, made: Fingerprint) -> bytes:
-    """About 8 bytes a word of a page that can be judged.  Of its tokens, those of a short page go with it."""
+    """Packs a page into about 8 bytes for each word.  The tokens themselves are packed of short pages only."""
     own = made.own
     return _encode(
         (
@@ -36,7 +36,7 @@ def pack(page: Page, made: Fingerprint) -> bytes:
 
 
 def unpack(octets: bytes) -> tuple[Page, Fingerprint]:
-    """What was packed."""
+    """Returns what was packed."""
     first, (called, said), own, tokens, canonical = _decode(octets)
     simhash, sketch, count, links, reason, digest, bands, view = first
     made = Fingerprint(

@@ -1,4 +1,4 @@
-"""Parquet, by pyarrow (the extra ``parquet``): rows with the columns html or text, and url and fetched."""
+"""Reads Parquet by pyarrow (the extra ``parquet``): rows with the columns html or text, and perhaps url and fetched."""
 
 import os
 from collections.abc import Iterator
@@ -38,11 +38,11 @@ class Parquet:
         self._read = 0
 
     def tell(self) -> int:
-        """About how many bytes have been read."""
+        """Returns about how many bytes have been read."""
         return self.size * self._read // max(1, self._rows)
 
     def __iter__(self) -> Iterator[Item]:
-        """An item for each row.  If a row group is damaged, the rest of it is lost."""
+        """Yields an item for each row.  If a row group is damaged, its other rows are lost."""
         self._read = 0
         told = False
         for group in range(self._file.metadata.num_row_groups):
@@ -68,7 +68,7 @@ class Parquet:
 
 
 def _value(column: "Array", place: int) -> Any:
-    """A value.  A value that Python can't represent is given as text: a time in nanoseconds, or in the year 30,000."""
+    """Returns a value, or its text if Python has no such value: a time in nanoseconds, or in the year 30,000."""
     try:
         return column[place].as_py()
     except Exception:  # noqa: BLE001 (pyarrow lets any error pass)

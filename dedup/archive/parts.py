@@ -1,11 +1,11 @@
-"""Judging on all cores: pages that have no say in each other's verdicts are judged apart, part by part.
+"""Judges on all cores.  Pages that can't influence each other's verdicts are judged in separate parts.
 
-The pages of one host stay together, and so do hosts with pages that are equal, near, or of one main view.  A page may be
-found by a rare shingle, too, and which of them are rare turns out only while its host is judged.  So each part tells what
-it has asked for, and parts that share any of that are judged once more, together.  Then the verdicts are those of one
-process that judges all pages one after another.
+The pages of one host stay together.  So do hosts that have pages which are equal, near, or have the same main view.  A page
+may also be found by a rare shingle, but which shingles are rare is known only while the host is judged.  So each part
+reports which ones it looked up, and parts that share one are judged again, together.  In the end the verdicts are those of
+one process that judges all pages one after another.
 
-A part that is done stays done, whatever ends the run.
+A part that is finished stays finished, even if the run is killed.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ def judge_apart(
     workers: int,
     advance: Callable[[int], None],
 ) -> Counts:
-    """Has the pages of a journal judged, and returns the stats; it goes on where an earlier call has ended."""
+    """Judges the pages of a journal, from where an earlier call has ended, and returns the stats."""
     if not journal.get("planned"):
         journal.plan(_planned(journal.keys(), detector))
     task = folder, detector, plan, policy
@@ -83,7 +83,7 @@ def _advance(advance: Callable[[int], None], before: int, number: int) -> None:
 
 
 def merge(stats: Counts, counts: dict[str, Any]) -> None:
-    """Adds the stats of a part; of the texts of one name, that which begins with the greatest number stays."""
+    """Adds the stats of a part.  If both have a text by the same name, the one with the greater number in front stays."""
     for name, value in counts.items():
         if isinstance(value, int | float):
             stats.inc_value(name, value)  # seconds are floats
@@ -104,7 +104,7 @@ def judge_part(
     pages: int,
     advance: Callable[[int], None] = lambda number: None,
 ) -> None:
-    """Judges a part, into a journal of its own."""
+    """Judges a part.  The verdicts go into the part's own journal."""
     path = folder / f"part{part}"
     for old in folder.glob(f"{path.name}[.-]*"):
         old.unlink()
@@ -145,7 +145,7 @@ class _Part:
 
 
 class _Asked(LocalIndex):
-    """An index that knows by which rare shingles pages were looked up."""
+    """An index that notes by which rare shingles pages were looked up."""
 
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
         super().__init__(address, namespace, detector, **options)
@@ -158,7 +158,7 @@ class _Asked(LocalIndex):
 
 
 def _planned(pages: Iterable[tuple[int, str, bytes]], detector: Detector) -> Iterator[tuple[int, int]]:
-    """The part of each page; what comes in are positions, URLs, and what the pages are found by."""
+    """Returns the part of each page.  It is given positions, URLs, and the keys by which the pages are found."""
     positions, hosts, judged, keys = [], dict[str, int](), [], []
     first_of: list[int] = []
     for row, (position, url, found) in enumerate(pages):
@@ -182,7 +182,7 @@ def _planned(pages: Iterable[tuple[int, str, bytes]], detector: Detector) -> Ite
 
 
 def _clashing(asked: Iterable[tuple[int, Hashes]]) -> dict[int, int]:
-    """Of each part that has asked for what another has asked for, the least that it is to be joined with."""
+    """Returns, for each part that shares a lookup with others, the part that it is merged into: the one with the least number."""
     parts: list[int] = []
     keys: list[Hashes] = []
     for part, rare in asked:

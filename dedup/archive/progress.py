@@ -1,6 +1,6 @@
-"""Checks that what is read again is what was read before: a change of an input is found, whatever has changed.
+"""Checks that an input has not changed since it was read the first time.
 
-A verdict belongs to a position.  If it were applied to another page, contents would be lost without a word.
+A verdict belongs to a position.  If another page stood there now, it could be dropped for no reason.
 """
 
 from dedup.archive.capture import Item, payload_digest
@@ -11,7 +11,7 @@ __all__ = ["ChangedError", "Progress"]
 
 
 class ChangedError(DedupError):
-    """An input is not what it was when it was read first."""
+    """An input has changed since it was read the first time."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -19,7 +19,7 @@ class ChangedError(DedupError):
 
 
 class Progress:
-    """What a journal knows of the items of all inputs, which are asked for in their order."""
+    """Finds the verdict on each item in a journal; the items have to come in their order."""
 
     def __init__(self, journal: Journal) -> None:
         self.position = 0  #: of the next item
@@ -29,9 +29,9 @@ class Progress:
         self._damaged = 0
 
     def verdict(self, item: Item, name: str) -> Verdict | None:
-        """The verdict on the next item, from the input of that name; None if it is no page.
+        """Returns the verdict on the next item of the input of that name; None if the item is no page.
 
-        Raises `ChangedError` if it is not what it was.
+        Raises `ChangedError` if the item has changed.
         """
         found = self._next if self._next is not None and self._next.position == self.position else None
         page = item.capture
@@ -46,7 +46,7 @@ class Progress:
         return found
 
     def end(self, name: str) -> None:
-        """There are no more items.  Raises `ChangedError` if there were more, or fewer are damaged."""
+        """Says that there are no more items.  Raises `ChangedError` if there were more, or if fewer were damaged."""
         damaged = sum(count for count, _ in self._journal.get("damage").values())
         if self._next is not None or (self.position, self._damaged) != (self._journal.get("items"), damaged):
             raise ChangedError(name)

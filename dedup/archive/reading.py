@@ -1,4 +1,4 @@
-"""The first part of a cleaning: every page of the inputs is read, and its fingerprint goes into the journal."""
+"""The first part of a cleaning: reads every page, and writes its fingerprint to the journal."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,9 +28,10 @@ def read(
     others: int,
     advance: Callable[[int, int], None],
 ) -> None:
-    """Reads what the journal has not yet; the pages of the first ``others`` readers come before all.
+    """Reads the pages that are not in the journal yet.  Those of the first ``others`` readers are judged before all others.
 
-    ``keep`` says in which order pages are judged (`Capture.turn`).  ``advance`` is told how many bytes are done, and how many pages."""
+    ``keep`` gives the order in which pages are judged (`Capture.turn`).  ``advance`` is called with the bytes and the pages
+    that are done."""
     if sum(reader.size for reader in readers) < SMALL:
         workers = 1
     pages = journal.count()
@@ -53,7 +54,7 @@ class _Mark:
 
 
 def ranks(readers: Sequence[Reader], others: int = 0) -> list[int]:
-    """The rank of each reader by its name, so that the order in which they are given doesn't matter; -1 of the first."""
+    """Returns the rank of each reader by its name, so that the order of the arguments doesn't matter.  The first have -1."""
     names = sorted({reader.name for reader in readers})
     return [-1 if n < others else names.index(reader.name) for n, reader in enumerate(readers)]
 
@@ -61,7 +62,7 @@ def ranks(readers: Sequence[Reader], others: int = 0) -> list[int]:
 def _batches(
     journal: Journal, readers: Sequence[Reader], ranks: Sequence[int]
 ) -> Iterator[tuple[_Mark, list[Capture]]]:
-    """What is left of the inputs, from where the journal ends.  Raises `ChangedError`."""
+    """Yields what the journal does not have yet, in batches.  Raises `ChangedError`."""
     known = Progress(journal)
     start: int = journal.get("items", 0)
     others: dict[str, tuple[int, str]] = journal.get("others", {})

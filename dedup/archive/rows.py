@@ -1,4 +1,4 @@
-"""Rows that have pages, whatever they are stored in: which of their fields say what."""
+"""Reads pages from rows, whatever format the rows are stored in."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -21,7 +21,7 @@ class Named(NamedTuple):
 
     @property
     def fields(self) -> list[str]:
-        """All that are read, each once."""
+        """Returns the names of all fields that are read, each once."""
         return [*dict.fromkeys((*FIELDS, self.id, *filter(None, [self.key])))]
 
 
@@ -29,7 +29,7 @@ USUAL = Named()
 
 
 def capture(row: Mapping[str, Any], where: str = "", named: Named = USUAL) -> Capture | None:
-    """The page in a row; None if there is none.  ``where`` is what it is called if it has neither a URL nor an id.
+    """Returns the page in a row; None if there is none.  ``where`` is its name if it has neither a URL nor an id.
 
     >>> capture({"url": "http://example.org/", "text": "a < b", "price": 7})
     Capture(url='http://example.org/', body='a < b', kind='text', ...)
@@ -55,7 +55,7 @@ def capture(row: Mapping[str, Any], where: str = "", named: Named = USUAL) -> Ca
 
 
 def _key(value: object) -> float | None:
-    """A number, or a time as one; None for anything else."""
+    """Returns a number, or a time as a number; None for anything else."""
     try:
         found = float(value) if isinstance(value, int | float) else float(moment(value))
     except OverflowError:
@@ -64,7 +64,7 @@ def _key(value: object) -> float | None:
 
 
 def row(capture: Capture, fetched: str) -> dict[str, str]:
-    """The row that a page of another format is written as."""
+    """Returns the row as which a page of another format is written."""
     body = decode(capture.body, capture.encoding)
     field = "html" if capture.kind == "html" else "text"
     return {"url": capture.url, **({"fetched": fetched} if fetched else {}), field: body}

@@ -1,7 +1,7 @@
-"""The bytes of an archive, which may be compressed and damaged.  The only errors raised here are those of the disk.
+"""Reads the bytes of an archive, which may be compressed and damaged.  Only errors of the disk are raised here.
 
-A file that is compressed by gzip is a row of members, often one for each record.  After a damaged one the next is
-looked for, so that the damage costs no more than it has to.
+A gzipped file is a sequence of members, often one for each record.  If a member is damaged, the next one is looked for, so
+that as little as possible is lost.
 """
 
 import zlib
@@ -23,7 +23,7 @@ AGAIN = 1 << 26
 
 
 class Mark(NamedTuple):
-    """A place in a member, to which it can go back."""
+    """A place in a member to which the reader can return."""
 
     stream: Any  #: what unpacks, as it was there; None if nothing is packed
     read: int  #: how far the file was read
@@ -70,11 +70,11 @@ class Member:
         self.end = self._file.tell() - len(stream.unused_data)
 
     def tell(self) -> int:
-        """How many unpacked bytes of it were taken."""
+        """Returns how many unpacked bytes were taken."""
         return self._gone + self._at
 
     def line(self, limit: int) -> bytes:
-        """The next line with its end, or the first bytes of it; b"" at the end."""
+        """Takes the next line with its line end, but at most ``limit`` bytes; b"" at the end."""
         end = self._buffer.find(b"\n", self._at) + 1
         if end:
             return self.take(min(end - self._at, limit))
@@ -88,14 +88,14 @@ class Member:
         return self.take(min(size, limit))
 
     def take(self, count: int) -> bytes:
-        """The next bytes, fewer at the end."""
+        """Takes the next bytes; at the end there may be fewer."""
         self.ready(count)
         taken = self._buffer[self._at : self._at + count]
         self._at += len(taken)
         return taken
 
     def ready(self, count: int) -> int:
-        """Makes the next bytes ready to be taken; returns how many are ready, which may be more or fewer."""
+        """Makes bytes ready to be taken.  Returns how many are: more than ``count``, or fewer at the end."""
         have = len(self._buffer) - self._at
         if have < count and (part := next(self._parts, b"")):
             parts = [self._buffer[self._at :]]
@@ -107,16 +107,16 @@ class Member:
         return have
 
     def peek(self, after: int, count: int) -> bytes:
-        """Bytes that are ready, from ``after`` on; they are not taken."""
+        """Returns bytes that are ready, from ``after`` on, without taking them."""
         return self._buffer[self._at + after : self._at + after + count]
 
     def _hold(self, parts: list[bytes]) -> None:
-        """Makes what was read the buffer, which begins with the next byte."""
+        """Makes these parts the buffer.  It begins with the next byte."""
         self._gone += self._at
         self._buffer, self._at = b"".join(parts), 0
 
     def skip(self, count: int) -> int:
-        """Passes over the next bytes without keeping them; returns how many there were."""
+        """Skips the next bytes, and returns how many there were."""
         left = count - (len(self._buffer) - self._at)
         if left > 0 and not self.packed:
             at = self._file.tell()
@@ -133,13 +133,13 @@ class Member:
         return passed
 
     def may_have(self, count: int) -> bool:
-        """True if there may be ``count`` more bytes, and it is still worth while to look for them."""
+        """Returns whether there may be ``count`` more bytes, and looking for them is still worth its time."""
         if self._length is not None and self.tell() + count > self._length:
             return False
         return not self.packed or self._twice <= TWICE + self.tell()
 
     def back(self, taken: bytes) -> None:
-        """Gives bytes back, so that they are the next ones."""
+        """Puts bytes back, so that they are the next ones again."""
         if self._buffer.endswith(taken, 0, self._at):  # where they still are
             self._at -= len(taken)
             return
@@ -147,12 +147,12 @@ class Member:
         self._buffer, self._at = taken + self._buffer[self._at :], 0
 
     def mark(self) -> Mark:
-        """The place where it is."""
+        """Returns the current place."""
         stream = self._stream and self._stream.copy()
         return Mark(stream, self._file.tell(), self._buffer[self._at :], self.tell())
 
     def go_to(self, mark: Mark) -> None:
-        """Goes back to where it was, once."""
+        """Returns to a place.  A place may be used once."""
         if self._length is None or self.tell() < self._length:  # it is passed over to its end once
             self._twice += self.tell() - mark.gone
         self._file.seek(mark.read)
@@ -161,16 +161,16 @@ class Member:
         self._buffer, self._at, self._gone = mark.buffer, 0, mark.gone
 
     def is_at_end(self) -> bool:
-        """True if nothing is left.  Only then is it known whether the member was whole."""
+        """Returns whether nothing is left.  Only then is it known whether the member was whole."""
         if self._at >= len(self._buffer) and (part := next(self._parts, b"")):
             self._hold([part])
         return self._at >= len(self._buffer)
 
 
 def members(file: BinaryIO, is_first: Callable[[bytes], bool]) -> Iterator[Member]:
-    """The members of a file; each is read before the next one is asked for.
+    """Yields the members of a file.  Each has to be read before the next one is asked for.
 
-    ``is_first`` tells by its first bytes whether a member that is found after damage is one.
+    ``is_first`` looks at the first bytes of what is found behind damage, and returns whether that is a member.
     """
     file.seek(0)
     begins = file.read(READ)
@@ -199,7 +199,7 @@ def members(file: BinaryIO, is_first: Callable[[bytes], bool]) -> Iterator[Membe
 
 
 def _next(file: BinaryIO, start: int, is_first: Callable[[bytes], bool]) -> int | None:
-    """Where the next member begins; None if there is none."""
+    """Returns where the next member begins; None if there is none."""
     file.seek(start)
     window = b""
     while part := file.read(READ):
@@ -216,7 +216,7 @@ def _next(file: BinaryIO, start: int, is_first: Callable[[bytes], bool]) -> int 
 
 
 def _unpacked(begins: bytes) -> bytes:
-    """Unpacks the beginning of a member; b"" if no member begins so."""
+    """Unpacks the beginning of a member; returns b"" if these bytes don't begin one."""
     try:
         return zlib.decompressobj(wbits=31).decompress(begins, PROBE)
     except zlib.error:

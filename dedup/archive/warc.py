@@ -1,7 +1,7 @@
-"""WARC files (ISO 28500:2017, WARC 1.1), also compressed by gzip.
+"""Reads WARC files (ISO 28500:2017, WARC 1.1), plain or gzipped.
 
-Libraries end at the first damaged record, or take what follows it for a part of it.  Here the damage is reported,
-and the next record is found: by the next member of gzip, or by the next line that begins a record.
+Other libraries stop at the first damaged record, or read what follows as a part of it.  This reader reports the damage and
+finds the next record: by the next member of gzip, or by the next line that begins a record.
 """
 
 import os
@@ -27,13 +27,13 @@ _ENDS = re.compile(rb"\r?\n\r?\n")
 
 
 def is_warc(begins: bytes) -> bool:
-    """Whether bytes are the first ones of a record."""
+    """Returns whether these bytes begin a record."""
     return _FIRST.match(begins.lstrip(b"\r\n")) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record, byte by byte as its file has it."""
+    """A record, byte for byte as it is in its file."""
 
     head: bytes  #: its lines and the empty line after them
     fields: dict[str, str]  #: by their names in lower case
@@ -53,11 +53,11 @@ class Warc:
         self._file: BinaryIO | None = None
 
     def tell(self) -> int:
-        """How many bytes have been read."""
+        """Returns how many bytes have been read."""
         return self._file.tell() if self._file and not self._file.closed else 0
 
     def __iter__(self) -> Iterator[Item]:
-        """Its records."""
+        """Yields its records."""
         with self.path.open("rb", buffering=1 << 17) as self._file:
             for member in members(self._file, is_warc):
                 yield from self._items(member)
@@ -71,7 +71,7 @@ class Warc:
             yield Item(None, None, "packed", damaged=True)
 
     def _item(self, record: Record) -> Item:
-        """A record as a capture, if it is one."""
+        """Returns a record as an item: with a capture, if it holds a page."""
         fields = record.fields
         kind = fields["warc-type"]
         if kind not in ("response", "resource", "conversion"):
@@ -99,7 +99,7 @@ class Warc:
 
 
 def _next(member: Member) -> Item | None:
-    """The next record, or damage; None at the end."""
+    """Reads the next record, or damage; returns None at the end."""
     line = b"\n"
     while not line.strip():
         if not (line := member.line(MAX_LINE)):
@@ -141,7 +141,7 @@ def _next(member: Member) -> Item | None:
 
 
 def _head(member: Member, first: bytes) -> tuple[bytes, dict[str, str]]:
-    """The head of a record, and its fields.  If a field stands there twice, the first one counts."""
+    """Reads the head of a record and its fields.  If a field occurs twice, the first one counts."""
     lines, fields, size, last = [first], dict[str, str](), 0, ""
     while (line := member.line(MAX_LINE)).strip() and size < MAX_HEAD:
         lines.append(line)
@@ -158,7 +158,7 @@ def _head(member: Member, first: bytes) -> tuple[bytes, dict[str, str]]:
 
 
 def _damage(member: Member, why: str) -> Item:
-    """Passes over what is damaged, up to the next record of the member."""
+    """Skips what is damaged, up to the next record of the member."""
     while line := member.line(MAX_LINE):
         if _FIRST.fullmatch(line):
             member.back(line)

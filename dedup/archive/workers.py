@@ -1,4 +1,4 @@
-"""Processes that make fingerprints: pages go out in batches, and come back in their order."""
+"""Makes fingerprints in several processes.  Pages are sent in batches, and the fingerprints come back in the same order."""
 
 import logging
 import os
@@ -29,16 +29,16 @@ AHEAD = 3
 
 
 def cores() -> int:
-    """How many processor cores this process may use."""
+    """Returns how many processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def fingerprints(
     batches: Iterable[tuple[T, Sequence[Capture]]], detector: Detector, workers: int
 ) -> Iterator[tuple[T, list[Made]]]:
-    """The packed fingerprints of each batch, beside what was given with it, in the order of the batches.
+    """Yields the packed fingerprints of each batch, with what was given beside the batch, in the order of the batches.
 
-    One worker is this very process.  At most `AHEAD` batches for each are in memory.
+    With one worker, this process does the work itself.  At most `AHEAD` batches for each worker are in memory.
     """
     if workers == 1:
         for what, batch in batches:
@@ -58,7 +58,9 @@ def fingerprints(
 
 @contextmanager
 def pool(workers: int, detector: Detector) -> Iterator[Callable[..., Future[Any]]]:
-    """Processes, each with the detector: yields what gives them work.  Raises `DedupError` if one is killed."""
+    """Starts processes that all have the detector, and yields a function that gives them work.
+
+    Raises `DedupError` if one of them is killed."""
     # Not forked: other threads of this process may hold locks.
     made = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (detector,))
 
@@ -77,7 +79,7 @@ def pool(workers: int, detector: Detector) -> Iterator[Callable[..., Future[Any]
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Processes that are started here ignore Ctrl-C; this process hears it when they have been started."""
+    """Makes the processes that are started here ignore Ctrl-C.  This process heeds it again once they are started."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -92,7 +94,7 @@ _detector: Detector
 
 
 def _begin(detector: Detector) -> None:
-    """What a process does first: it sees to it that it ends when the one that started it does."""
+    """Prepares a process: it will end when the process that started it does."""
     global _detector
     _detector = detector
     logging.basicConfig(format="dedup: %(message)s", level=logging.WARNING)  # as the command has it

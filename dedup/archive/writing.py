@@ -1,4 +1,4 @@
-"""The last part of a cleaning: the inputs are read once more, and what is kept of them is written."""
+"""The last part of a cleaning: reads the inputs again, and writes what is kept of them."""
 
 import os
 import sys
@@ -60,7 +60,7 @@ def write(
 
 
 def _stamp(reader: Reader) -> tuple[int, ...] | None:
-    """What tells one state of a file from another; None for a folder, whose files are read once."""
+    """Returns what changes whenever a file does; None for a folder, whose files are read only once."""
     if not reader.path.is_file():
         return None
     found = reader.path.stat()

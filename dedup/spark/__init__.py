@@ -1,6 +1,6 @@
-"""Tables of pages on Spark: their fingerprints, the near pairs among them, and which pages are near-duplicates.
+"""Finds near-duplicates in tables of pages on Spark.
 
-The verdicts are those of `dedup.open` and its like on one machine, page by page, whatever the partitions.
+Each page gets the same verdict as from `dedup.open` on one machine, however the table is partitioned.
 """
 
 try:

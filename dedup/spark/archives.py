@@ -1,4 +1,4 @@
-"""Archives as a table of fingerprints: each input is read by one task, with the readers of `scrapy dedup`."""
+"""Reads archives into a table of fingerprints.  One task reads each input, by the readers of `scrapy dedup`."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,10 +47,10 @@ BATCH = 500
 def archives(
     spark: SparkSession, inputs: Sequence[str], *, types: Types = "html", **settings: Unpack[Settings]
 ) -> DataFrame:
-    """The fingerprints of all pages in archives: WARC, JSON Lines, Parquet, folders of HTML, as `scrapy dedup` reads them.
+    """Returns the fingerprints of all pages in archives: WARC, JSON Lines, Parquet, and folders of HTML.
 
-    Inputs are paths that every worker can read, one task each.  What is no page, and what is damaged, is left out.
-    A page's id is the number of its input and that of its place there, from 0: "0:17".  The first fetched comes first.
+    Inputs are paths that every worker can read; one task reads each of them.  Other records and damage are left out.  The id
+    of a page has the number of its input and its place there, from 0: "0:17".  The page that was fetched first comes first.
     """
     wanted = task_of(cast(Options, settings))
     found = captures(spark, Asked(inputs, inputs, types, wanted.detector, wanted.plan.scope))
@@ -58,7 +58,7 @@ def archives(
 
 
 class Asked(NamedTuple):
-    """What is asked of the archives."""
+    """How archives are to be read."""
 
     inputs: Sequence[str]  #: paths
     names: Sequence[str]  #: what they are called
@@ -70,7 +70,7 @@ class Asked(NamedTuple):
 
 
 def captures(spark: SparkSession, asked: Asked) -> DataFrame:
-    """The same with what `BESIDE` has; a row of each input has its facts, and no page."""
+    """Returns the same with the columns of `BESIDE`.  One row of each input holds its facts, and no page."""
     first = [StructField("id", StringType()), StructField("url", StringType())]
     schema = StructType([*first, StructField("order", StructType(ORDER)), *PRINT, *BESIDE])
     count = len(asked.inputs)

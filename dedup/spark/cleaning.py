@@ -1,7 +1,7 @@
-"""A cleaning of archives by Spark: `scrapy dedup --engine spark`.
+"""Cleans archives on Spark: `scrapy dedup --engine spark`.
 
-Every page is read and its fingerprint made by the workers, and the filter of a crawl judges the pages that can have a say in
-each other's verdicts, part by part (`dedup.batch.parts`).  The filter counts copies, too, so none is left out.
+The workers read the pages and make their fingerprints.  Then the filter of a crawl judges them, part by part: pages that can
+influence each other's verdicts are in one part (`dedup.batch.parts`).  The filter counts copies, so they are judged, too.
 """
 
 import json
@@ -36,7 +36,7 @@ ROWS = 10_000
 
 @dataclass(frozen=True)
 class Spark:
-    """The engine: a `dedup.archive.cleaning.Engine`."""
+    """The `dedup.archive.cleaning.Engine` that runs on Spark."""
 
     master: str  #: as Spark calls it: "local[2]", "spark://HOST:PORT", "yarn"
 
@@ -62,7 +62,7 @@ def _captures(spark: SparkSession, cleaning: Cleaning, paths: Sequence[str]) -> 
 
 
 def _note_facts(read: DataFrame, journal: Journal, names: Sequence[str]) -> list[int]:
-    """What else is in the inputs; at which position each begins."""
+    """Notes what else is in the inputs, and returns the position at which each input begins."""
     others: dict[str, tuple[int, str]] = {}
     damage: dict[str, tuple[int, str]] = {}
     items: list[int] = []

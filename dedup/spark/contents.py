@@ -1,4 +1,4 @@
-"""The different contents of a table of pages: copies are put together before anything is compared."""
+"""Puts equal pages of a table together before anything is compared."""
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -11,21 +11,21 @@ __all__ = ["contents", "hashes", "kept_by_spark", "node"]
 
 
 def kept_by_spark(prints: DataFrame) -> DataFrame:
-    """The same fingerprints, computed once."""
+    """Returns the same fingerprints, which Spark then computes only once."""
     return prints if prints.is_cached else prints.persist(StorageLevel.MEMORY_AND_DISK)
 
 
 def node() -> Column:
-    """What pages have in common whose tokens are equal, within one scope: their digest."""
+    """Returns what only pages of one scope with equal tokens share: their digest."""
     return sql.col("digest").bitwiseXOR(sql.col("scope"))
 
 
 def contents(prints: DataFrame) -> DataFrame:
-    """A row for each content of the pages that can be judged.
+    """Returns a row for each content of the pages that can be judged.
 
-    ``node``; ``order``, ``id``, ``url``, ``host`` and ``sketch`` of its first page; ``simhash``, ``view`` and ``bands``
-    as an index files them; how many ``pages`` it has, and whether it is ``mixed``: of several contents, which forgers
-    have given one digest.
+    Its columns are ``node``; ``order``, ``id``, ``url``, ``host`` and ``sketch`` of its first page; ``simhash``, ``view`` and
+    ``bands`` as an index files them; ``pages``, their number; and ``mixed``: true if somebody has forged different contents
+    with one digest.
     """
     scope = sql.col("scope")
     first = sql.struct(
@@ -48,6 +48,6 @@ def contents(prints: DataFrame) -> DataFrame:
 
 
 def hashes(column: pa.ChunkedArray) -> Hashes:
-    """Longs without nulls as the 64 bits that they stand for: uint64, shape (n,)."""
+    """Returns longs without nulls as unsigned numbers: uint64, shape (n,)."""
     values: Hashes = column.to_numpy().view("uint64")
     return values

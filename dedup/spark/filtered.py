@@ -1,4 +1,4 @@
-"""What the filter of a crawl says of the pages of one task."""
+"""Has the filter of a crawl judge the pages of one task."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ LINES = 10_000
 
 
 class _Turns:
-    """The pages of a task, in the order of their turns; they wait in a file, should they be judged once more."""
+    """The pages of a task in the order in which they are judged.  They stay in a file, in case they have to be judged again."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch], file: BinaryIO) -> None:
         self._batches = batches
@@ -49,7 +49,7 @@ class _Turns:
         self._logged: dict[int, int] = {}  # by position, where its record and its turn are in the file
 
     def in_turn(self) -> Iterator[Row]:
-        """The pages."""
+        """Yields the pages."""
         for batch in self._batches:
             for page_id, *page, turn in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 row = Row(len(self.ids), *page)
@@ -59,28 +59,28 @@ class _Turns:
                 yield row
 
     def page(self, position: int) -> Row:
-        """The page at a position."""
+        """Returns the page at a position."""
         row: Row = self._load(self._at[position])[0]
         return row
 
     def drop(self, position: int, of: int, of_url: str) -> None:
-        """A page is a near-duplicate of another."""
+        """Notes that a page is a near-duplicate of another."""
         self.dropped[position] = of, of_url
 
     def log(self, position: int, record: Record) -> None:
-        """What the drop log is to say of a page."""
+        """Notes the record of a page for the drop log."""
         self._logged.pop(position, None)
         self._logged[position] = self._file.seek(0, os.SEEK_END)
         pickle.dump(record, self._file)
 
     def keep(self, position: int) -> Record:
-        """A page is none after all; what was logged of it."""
+        """Takes back that a page is a near-duplicate, and returns its record."""
         self.dropped.pop(position, None)
         found: Record = self._load(self._logged.pop(position))
         return found
 
     def logged(self) -> Iterator[tuple[int, dict[str, Any], Record]]:
-        """The records of the drop log, each with the position of its page and with its turn."""
+        """Yields the records of the drop log, each with the position and the turn of its page."""
         for position, at in self._logged.items():
             yield position, self._load(self._at[position])[1], self._load(at)
 
@@ -92,7 +92,7 @@ class _Turns:
 def filtered(
     batches: Iterable[pa.RecordBatch], detector: Detector, plan: IndexSettings, policy: FilterSettings
 ) -> Iterator[pa.RecordBatch]:
-    """What the filter says of pages that come in the order of their turns."""
+    """Yields what the filter says of pages that come in the order in which they are judged."""
     stats = Counts()
     with TemporaryDirectory(prefix="shingleback-") as folder, open(f"{folder}/pages", "w+b") as file:
         turns = _Turns(batches, file)

@@ -1,4 +1,4 @@
-"""Fingerprints as rows of a table, and the way back."""
+"""Turns pages into rows of a table with their fingerprints."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -56,17 +56,17 @@ NAMES = ["id", "url", "order", *(field.name for field in PRINT)]
 
 
 def fingerprints(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
-    """The fingerprints of a table of pages, a row each: what all else here is made from.
+    """Returns the fingerprints of a table of pages, a row each.  All other functions here begin with them.
 
-    Columns are given by their names: one of ``html`` (strings or binary, whose character set is in ``encoding`` if it is
-    known), ``text`` or ``tokens``; the ``url`` of each page; an ``id`` that no two rows share, else the URL
-    is that.  Pages are judged in the ``order`` of the columns that it names, then of their URLs, then of their
+    Columns are given by their names: one of ``html`` (strings, or binary with the character set in ``encoding`` if it is
+    known), ``text`` or ``tokens``; the ``url`` of each page; and an ``id`` that no two rows share, which is the URL if none
+    is given.  Pages are judged in the ``order`` of the columns that it names, then of their URLs, then of their
     ids; or first, with ``keep``, the "longest", that of most words; the "newest", the last by that ``order``; or that
     of the greatest number or the latest time in the column of that name.  So these are kept of pages alike.  Settings
     are those of `dedup.open`.
 
-    A page takes 1.5 kB.  Whoever asks more than one thing of a table makes its fingerprints once, has Spark
-    keep them (``.cache()``, or Parquet), and gives them in its place, with the same settings.
+    A page takes 1.5 kB.  If you call several functions on a table, make its fingerprints once, have Spark keep them
+    (``.cache()``, or Parquet), and pass them in place of the table, with the same settings.
 
     Raises TypeError, ValueError and `SettingsError` for wrong arguments, before anything is computed.
     """
@@ -81,7 +81,7 @@ def fingerprints(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
 
 
 def prints_of(pages: DataFrame, given: Options) -> DataFrame:
-    """The fingerprints of a table, which may be those already."""
+    """Returns the fingerprints of a table, or the table itself if it holds fingerprints already."""
     if isinstance(pages, DataFrame) and pages.columns == NAMES:
         if task_of(given).columns != Columns():
             raise TypeError("pages are fingerprints already, whose columns have no other names")
@@ -113,7 +113,7 @@ def _read(
 
 
 def printed(page: Page, made: Fingerprint, url: str, scope: str) -> tuple[Any, ...]:
-    """The columns of a page."""
+    """Returns the columns of a page."""
     url = storable_url(url)
     return (
         _signed(scope_mask(scope, url)),
@@ -131,7 +131,7 @@ def printed(page: Page, made: Fingerprint, url: str, scope: str) -> tuple[Any, .
 
 
 def arrays(rows: Sequence[tuple[Any, ...]]) -> list[pa.Array]:
-    """What was `printed`, by column."""
+    """Returns rows that were `printed`, column by column."""
     kinds = [ARROW[type(field.dataType)] for field in PRINT]
     return [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(kinds)]
 

@@ -1,7 +1,7 @@
-"""Near pairs of a table of pages: the simhashes are sent to all, and each table of a plan is a task of its own.
+"""Finds the near pairs in a table of pages.  Every worker gets all simhashes, and each table of a plan is a task.
 
-As in section 3.3 of Manku, Jain and Das Sarma 2007, with the roles that a self-join gives them: 8 bytes of each page
-go to every worker, and numpy finds the pairs (`dedup.batch.hamming`); what is found is joined with the sketches.
+This is section 3.3 of Manku, Jain and Das Sarma 2007 for a table that is compared with itself: 8 bytes of each page go to
+every worker, numpy finds the pairs (`dedup.batch.hamming`), and the pairs are joined with the sketches.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ __all__ = ["clusters", "links", "near_pairs"]
 
 
 def near_pairs(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
-    """All pairs of pages that the method finds, such as those within ``max_distance`` bits: a row each.
+    """Returns a row for each pair of pages that the method finds, such as all within ``max_distance`` bits.
 
     ``left`` and ``right`` are ids, the earlier page first; ``distance`` is in bits of the simhash, ``resemblance`` is
     estimated, and ``duplicate`` says whether it is enough, as `Detector.compare` does.  The first of several
@@ -40,11 +40,11 @@ def near_pairs(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
 
 
 def clusters(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
-    """For each page, by its ``id``, the ``cluster``: the id of the first page that belongs with it, or its own if none does.
+    """Returns the ``id`` of each page and its ``cluster``: the id of the first page of its cluster, which may be its own.
 
-    Pages belong together that are near pairs and duplicates, and, chain by chain, all that belong with these.  So a
-    cluster may have several pages that `unique` keeps: resemblance is not transitive, and pages of one host have to
-    match in what is their own to be dropped.
+    Two pages are in one cluster if they are a near pair and duplicates, or if a chain of such pairs connects them.  A cluster
+    may have several pages that `unique` keeps: resemblance is not transitive, and pages of one host are dropped only if
+    what is their own matches.
 
     Arguments and errors are those of `fingerprints`.
     """
@@ -69,7 +69,7 @@ def clusters(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
 
 
 def links(spark: SparkSession, simhashes: Hashes, max_distance: int) -> tuple[Hashes, Hashes]:
-    """Pairs of simhashes, which all differ, that join all that are near, chain by chain: few, however many are near."""
+    """Returns pairs of different simhashes that connect all that are near, chain by chain.  They are few, however many are near."""
     found = _near(spark, simhashes, max_distance, stars=True)
     if found is None:
         return simhashes[:0], simhashes[:0]
@@ -79,7 +79,7 @@ def links(spark: SparkSession, simhashes: Hashes, max_distance: int) -> tuple[Ha
 
 
 def _pairs(found: DataFrame, detector: Detector) -> DataFrame:
-    """Pairs of contents that are candidates, with what `near_pairs` says of them, and their nodes."""
+    """Returns the pairs of contents that are candidates, with the columns of `near_pairs` and their nodes."""
     if detector.finder.own_keys:
         filed = found.select("node", sql.posexplode("bands").alias("at", "key"))
         others = filed.select(sql.col("node").alias("other"), "at", "key")
@@ -128,7 +128,7 @@ def _compared(
 
 
 def _near(spark: SparkSession, values: Hashes, max_distance: int, *, stars: bool) -> DataFrame | None:
-    """Pairs of simhashes, which all differ, as longs ``a`` and ``b``; None if equal ones alone are near."""
+    """Returns pairs of different simhashes as longs ``a`` and ``b``; None if only equal ones are near."""
     tables = len(tables_of_pairs(len(values), max_distance))
     if not tables or not len(values):
         return None
@@ -149,7 +149,7 @@ def _by_tables(
 
 
 def _as_stars(pairs: Iterable[tuple[Hashes, Hashes]], values: Hashes) -> Iterator[tuple[Hashes, Hashes]]:
-    """What joins the same, in one pair less than there are simhashes; ``values`` are in order."""
+    """Yields pairs that connect the same simhashes, fewer than there are simhashes.  ``values`` are in order."""
     joined = Clusters(len(values))
     for left, right in pairs:
         joined.join(values.searchsorted(left), values.searchsorted(right))

@@ -1,4 +1,4 @@
-"""What a caller says of a table of pages: which column is what.  Mistakes are found before Spark does anything."""
+"""Reads which columns of a table are what.  Mistakes are found before Spark does anything."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -26,7 +26,7 @@ TYPES: dict[str, tuple[tuple[DataType, ...], str]] = {
 
 
 class Options(Settings, total=False):
-    """What a caller says of a table: the names of its columns, and the settings of `dedup.open`."""
+    """The arguments of all functions on tables: the names of columns, and the settings of `dedup.open`."""
 
     html: str
     text: str
@@ -39,7 +39,7 @@ class Options(Settings, total=False):
 
 
 class Columns(NamedTuple):
-    """The names of columns: one of ``html``, ``text`` and ``tokens`` is there, and an ``id`` or a ``url``."""
+    """The names of the columns.  One of ``html``, ``text`` and ``tokens`` is given, and an ``id`` or a ``url``."""
 
     html: str | None = None
     text: str | None = None
@@ -57,12 +57,12 @@ class Columns(NamedTuple):
 
     @property
     def id_column(self) -> Column:
-        """What tells a row from all others: its id, or its URL."""
+        """The column that tells a row from all others: its id, or its URL."""
         return sql.col(_quoted(self.id or self.url or "id")).cast("string")
 
 
 class Task(NamedTuple):
-    """What is to be done, by what a caller says."""
+    """The arguments of a caller, checked."""
 
     columns: Columns
     settings: Settings
@@ -71,7 +71,7 @@ class Task(NamedTuple):
 
 
 def task_of(given: Options) -> Task:
-    """Raises `SettingsError`, or TypeError for a setting that does not exist."""
+    """Checks arguments.  Raises `SettingsError`, or TypeError for a setting that does not exist."""
     columns = {name: value for name, value in given.items() if name in Columns._fields}
     settings: Any = {name: value for name, value in given.items() if name not in columns}
     with open(**settings) as pages:
@@ -79,9 +79,9 @@ def task_of(given: Options) -> Task:
 
 
 def selected(pages: DataFrame, columns: Columns) -> DataFrame:
-    """The table as it is worked on: ``id``, ``url``, ``encoding``, ``order``, and ``page``, the page itself.
+    """Returns the columns that are needed: ``id``, ``url``, ``encoding``, ``order``, and ``page``, the page itself.
 
-    Raises TypeError and ValueError, of one line each.
+    Raises TypeError or ValueError, with a message of one line.
     """
     if not isinstance(pages, DataFrame):
         raise TypeError(f"pages is a {type(pages).__name__}; allowed: a DataFrame of PySpark")
@@ -129,7 +129,7 @@ def _check(pages: DataFrame, name: str, column: object) -> None:
 
 
 def _descending(pages: DataFrame, name: str) -> Column:
-    """What is less for a greater number or a later time; nothing is the greatest of all."""
+    """Returns a column that sorts the greatest number or the latest time first, and nulls last."""
     column = sql.col(_quoted(name))
     if not isinstance(pages.schema[name].dataType, NumericType):
         column = column.cast("timestamp")

@@ -1,4 +1,4 @@
-"""Spark for a command: started and ended, with its errors in one line."""
+"""Starts and ends Spark for a command, and tells its errors in one line."""
 
 import os
 import shutil
@@ -21,9 +21,9 @@ __all__ = ["session"]
 
 @contextmanager
 def session(master: str) -> Iterator[SparkSession]:
-    """The session of this process, or one of its own, which is ended afterwards.
+    """Yields the session of this process, or a new one, which is ended afterwards.
 
-    Raises `SettingsError` if it can't be started, and `DedupError` for what Spark raises meanwhile.
+    Raises `SettingsError` if Spark can't be started, and `DedupError` for an error that Spark raises later.
     """
     is_own = SparkSession.getActiveSession() is None
     spark = _begin(master) if is_own else SparkSession.builder.getOrCreate()
@@ -65,7 +65,7 @@ def _begin(master: str) -> SparkSession:
 
 @contextmanager
 def _heard(file: BinaryIO) -> Iterator[None]:
-    """Sends to a file what Java prints, when it starts and later."""
+    """Sends all that Java prints to a file."""
     stderr = os.dup(2)
     os.dup2(file.fileno(), 2)
     try:
@@ -76,7 +76,7 @@ def _heard(file: BinaryIO) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """The line of an error that says why."""
+    """Returns the line of an error that gives the reason."""
     java = getattr(error, "java_exception", None)
     lines = str(java.getMessage() if java is not None else error).strip().splitlines()
     told = [line for line in lines if line.startswith(("dedup.errors.", "MemoryError", "OSError"))]

@@ -1,8 +1,8 @@
-"""Verdicts on a table of pages: the same as those of one machine that judges the pages one after another.
+"""Judges a table of pages, with the verdicts of one machine that judges the pages one after another.
 
-What is kept depends on the order, as resemblance is not transitive, and the chrome of a host is learned on the way.  So
-pages that can have a say in each other's verdicts are judged by one task, in their order, by the same code as
-everywhere (`dedup.batch.parts`); copies of what is surely kept are left out before.
+What is kept depends on the order: resemblance is not transitive, and the chrome of a host is learned on the way.  So pages
+that can influence each other's verdicts are judged by one task, in their order, by the same code as everywhere
+(`dedup.batch.parts`).  Copies of what is surely kept are left out before.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,13 +40,13 @@ SCHEMA = (
 
 
 def verdicts(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
-    """The verdict on each page, in the columns of `SCHEMA`.
+    """Returns the verdict on each page, in the columns of `SCHEMA`.
 
-    They are what `dedup.Pages.add` says of the same pages, one after another in their order, however the table is
-    partitioned, and if tasks are done twice.
+    They are the verdicts of `dedup.Pages.add` on the same pages in the same order, however the table is partitioned, and
+    even if Spark runs a task twice.
 
     Arguments and errors are those of `fingerprints`; and `DedupError` if two rows have one id, or one has none.  Some of
-    the work is done at once: the driver gets about 100 bytes of each different content.
+    the work is done by this call: the driver gets about 100 bytes of each different content.
     """
     _, settings, detector, plan = task_of(given)
     prints = kept_by_spark(prints_of(pages, given))
@@ -76,7 +76,7 @@ def verdicts(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
 
 
 def _said(rows: DataFrame, **values: str) -> DataFrame:
-    """The same verdict on all rows, of SQL expressions; what is not given is null."""
+    """Returns one verdict for all rows.  The values are SQL expressions; what is not given is null."""
     values |= {"id": "id", "url": "url"}
     fields = (field.split() for field in SCHEMA.split(", "))
     return rows.selectExpr(
@@ -85,12 +85,12 @@ def _said(rows: DataFrame, **values: str) -> DataFrame:
 
 
 def duplicates(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
-    """The pages that are near-duplicates of kept ones: what `verdicts` says of them."""
+    """Returns the verdicts on the pages that are near-duplicates of kept ones."""
     return verdicts(pages, **given).where("status = 'duplicate'")
 
 
 def unique(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
-    """The rows of a table that are no near-duplicates of kept ones, unchanged.
+    """Returns the rows of a table that are no near-duplicates of kept ones, unchanged.
 
     Arguments and errors are those of `verdicts`.
     """
@@ -99,9 +99,9 @@ def unique(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
 
 
 def placed_by(prints: DataFrame, found: DataFrame, detector: Detector, *, shares_chrome: bool) -> DataFrame:
-    """The fingerprints that can be judged, each with the ``part`` to be judged in, null if it need not be, and ``unsure``.
+    """Returns the fingerprints that can be judged, with the columns ``part`` and ``unsure``.
 
-    ``found``: their contents.
+    ``part`` is where a page is judged; null if it need not be.  ``found`` are the contents of the pages.
     """
     spark = prints.sparkSession
     host = sql.when((sql.col("host") != "") & sql.lit(shares_chrome), sql.xxhash64("host")).alias("site")
@@ -144,9 +144,9 @@ def placed_by(prints: DataFrame, found: DataFrame, detector: Detector, *, shares
 
 
 def verdicts_of(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterator[pa.RecordBatch]:
-    """Verdicts on pages that come part by part, each in order.
+    """Yields the verdicts on pages that come part by part, each part in its order.
 
-    The index is a file, since what is in memory forgets the chrome of all but a thousand hosts.
+    The index is a file, since an index in memory remembers the chrome of a thousand hosts only.
     """
     with (
         TemporaryDirectory(prefix="shingleback-") as folder,

@@ -81,15 +81,19 @@ def test_an_item_that_another_page_completes_is_made_of_each_copy_of_that_page(
     [told] = [line for m in done.messages for line in m.getMessage().split("\n") if "  carried " in line]
     assert told == (
         "  carried   the requests of 12 pages carried data of the spider, 12 different: item (12). Two pages are "
-        "compared only if these data are equal; DEDUP_IGNORE_CARRIED names keys that don't count"
+        "compared only if these data are equal: 11 were kept for that alone, equal to kept pages. If a key doesn't "
+        "matter: DEDUP_IGNORE_CARRIED = ('item',)"
     )
+    assert done.figures["unjudged"] == done.figures["unjudged/carries"] == STORES - 1
+    assert done.figures["new"] == STORES + 2
 
 
 def test_copies_whose_requests_carry_equal_data_are_dropped(crawl: Run) -> None:
     done = crawl(SHOPS, Alike, DEDUP_IGNORE_CARRIED=["parents"], DEDUP_MAX_CLUSTER=0)
     assert len(done.items) == 1
     assert done.figures["dropped"] == STORES - 1
-    assert crawl(SHOPS, Alike, DEDUP_MAX_CLUSTER=0).figures["new"] == 2 * STORES + 1
+    assert "unjudged" not in done.figures
+    assert crawl(SHOPS, Alike, DEDUP_MAX_CLUSTER=0).figures["unjudged/carries"] == STORES - 1
 
 
 class ByRules(CrawlSpider):

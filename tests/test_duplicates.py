@@ -51,6 +51,17 @@ MIXED = [
     record("http://a.example/old/77", "http://a.example/new", action="mark", links=3),
     record("http://evil.example/" + HOSTILE, "http://evil.example/[red]" + HOSTILE, resemblance=0.8),
 ]
+#: One of these was fetched again after all, and was dropped once more later.
+UNDONE = [
+    record(url, "http://a.example/p", time=f"2026-11-21T1{hour}:00+00:00", undone=undone)
+    for url, hour, undone in (
+        ("http://a.example/1", 0, None),
+        ("http://a.example/2", 1, None),
+        ("http://a.example/1", 2, "the page that it duplicates failed"),
+        ("http://a.example/3", 3, "the page that it duplicates failed"),
+        ("http://a.example/1", 4, None),
+    )
+]
 SUMMARY = """\
 LOG: 6 near-duplicates
   seen          2026-11-20 23:59:59 to 2026-11-21 11:00:00 UTC
@@ -110,6 +121,16 @@ def read(*paths: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 # --- What is shown ------------------------------------------------------------------------------------
+
+
+def test_what_was_fetched_again_after_all_is_told_and_does_not_count(log: Path) -> None:
+    log.write_text(lines(*UNDONE))
+    said = scrapy("duplicates", log).stdout
+    assert "2 of 5 near-duplicates" in said
+    assert (
+        "  undone        2: fetched again, since the kept page failed or is no page; not counted here" in said
+    )
+    assert "undone (the page that it duplicates failed): http://a.example/1" in listing.as_line(UNDONE[2])
 
 
 def test_a_log_is_summed_up(log: Path) -> None:

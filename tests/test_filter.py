@@ -209,6 +209,7 @@ async def test_a_record_says_what_was_dropped_and_why(run: Filtering, tmp_path: 
         "referer": "http://example.org/",
         "canonical": None,
         "agrees": None,
+        "undone": None,
         "depth": 3,
     }
     assert outcome.verdict.rule == "simhash"

@@ -106,6 +106,7 @@ def test_the_record_of_a_drop_has_every_field(crawl: Run, site: Site) -> None:
         "referer": site.url + "/",
         "canonical": None,
         "agrees": None,
+        "undone": None,
         "depth": 1,
     }
 

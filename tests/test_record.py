@@ -35,6 +35,7 @@ VALUES: dict[str, tuple[Any, list[Any]]] = {
     "canonical": ("http://a.example/", [7, []]),
     "agrees": (False, [0, 1, "true"]),
     "depth": (0, [None, -1, False]),
+    "undone": (None, [7, True]),
 }
 
 
@@ -71,7 +72,7 @@ def test_only_the_bytes_and_what_older_logs_lack_may_be_missing(name: str) -> No
             make(**others)
         with pytest.raises(ValueError, match=f"^{name} is missing"):
             parse(json.dumps(others))
-    assert {"bytes", "own", "matching", "new", "canonical", "agrees"} == OPTIONAL
+    assert {"bytes", "own", "matching", "new", "canonical", "agrees", "undone"} == OPTIONAL
 
 
 def test_no_other_field_is_written() -> None:

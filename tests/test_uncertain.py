@@ -4,6 +4,7 @@ See test_doubts for the rules, without a crawl.
 """
 
 import asyncio
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -78,6 +79,38 @@ def test_what_was_dropped_for_a_page_whose_item_fails_later_is_fetched_again(cra
     done = crawl(PAGES, CONCURRENT_REQUESTS=8, ITEM_PIPELINES={AwayForAMoment: 1})
     assert [item["path"] for item in done.items] == ["/", "/b"]
     assert done.figures["fetched_again"] == done.figures["dropped"] == 1
+    told = [(record["action"], record["undone"]) for record in done.records]
+    assert told == [("drop", None), ("drop", "the page that it duplicates failed")]
+
+
+class AsksTwice(Walker):
+    """Asks for /a twice, and for a copy of what it shows at first."""
+
+    def links(self, response: Any) -> list[str]:
+        return ["/a", "/a", "/b"] if response.url == self.url + "/" else []
+
+    def request(self, path: str, **options: Any) -> Any:
+        return super().request(path, dont_filter=True, **options)
+
+
+@pytest.mark.parametrize("is_copy_last", [True, False])
+def test_two_contents_of_one_page_id_do_not_stand_for_each_other(
+    crawl: Run, site: Site, is_copy_last: bool
+) -> None:
+    """That the second is handed over would say nothing of the first, so nothing stays dropped for that."""
+    visits = count()
+
+    def on_request(path: str) -> None:
+        if path == "/a" and next(visits):
+            wait_until(lambda: site.stats.get("dedup/pages", 0) >= (2 if is_copy_last else 3))
+            site.pages = {**PAGES, "/a": page("other", more="changed")}
+        elif path == "/b":
+            wait_until(lambda: site.stats.get("dedup/pages", 0) >= (3 if is_copy_last else 2))
+
+    site.on_request = on_request
+    done = crawl(PAGES, AsksTwice, CONCURRENT_REQUESTS=8)
+    assert sorted(item["path"] for item in done.items) == ["/", "/a", "/a", "/b"]
+    assert done.figures.get("fetched_again", 0) == (0 if is_copy_last else 1)
 
 
 class FailsLate(Walker):

@@ -20,6 +20,15 @@ CREATE TABLE drops ({", ".join(FIELDS)}, host);
 _INSERT = f"INSERT INTO drops VALUES ({', '.join('?' * (len(FIELDS) + 1))})"
 #: It has all that `_CLUSTERS` asks for, which so reads no row.
 _INDEX = "CREATE INDEX clusters ON drops (duplicate_of, host, links, time, new)"
+#: What was fetched again after all is no drop, nor was it one before.
+_UNDONE = "CREATE TABLE undone AS SELECT url, duplicate_of, time FROM drops WHERE undone IS NOT NULL"
+_TAKE_BACK = """
+CREATE INDEX taken_back ON undone (url, duplicate_of, time);
+DELETE FROM drops WHERE undone IS NOT NULL OR EXISTS (
+    SELECT 1 FROM undone WHERE undone.url = drops.url AND undone.duplicate_of = drops.duplicate_of
+        AND undone.time >= drops.time
+);
+"""
 #: Different values are counted by sorting them, as GROUP BY does: a tree of them, as of count(DISTINCT), is slow on disk.
 _TOTALS = """
 SELECT count(*),
@@ -137,6 +146,10 @@ class Drops:
                 self._database.executescript(_SCHEMA)
                 for record in records:
                     self._insert(record)
+                self._database.execute(_UNDONE)
+                (self.undone,) = self._database.execute("SELECT count(*) FROM undone").fetchone()
+                if self.undone:
+                    self._database.executescript(_TAKE_BACK)
                 self._database.execute(_INDEX)
         except BaseException:
             self._database.close()

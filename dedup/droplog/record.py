@@ -98,6 +98,15 @@ class Record(TypedDict):
         ]
     ]
     depth: Annotated[_Count, _says("how many links lie between the page and the start")]
+    undone: NotRequired[
+        Annotated[
+            str | None,
+            _says(
+                "why the page was fetched again after all: its record is written once more, with this and the time; null in "
+                "the first one; may be missing"
+            ),
+        ]
+    ]
 
 
 class Field(NamedTuple):

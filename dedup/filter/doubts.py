@@ -18,15 +18,16 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from dedup.droplog.record import Record
 from dedup.errors import DedupError
 from dedup.filter.stats import Stats, count
 from dedup.fingerprint.simhash import distance
-from dedup.index import Index, Verdict
+from dedup.index import Index
 from dedup.index.batching import end
 from dedup.latest import Latest
 from dedup.printing import inert
 
-__all__ = ["Drop", "Watch", "count_doubtful"]
+__all__ = ["Drop", "Watch"]
 
 logger = logging.getLogger(__name__)
 
@@ -50,27 +51,30 @@ class Drop(NamedTuple):
     origin: Any  #: what `Crawl.fetch_again` takes
     of_simhash: int | None = None  #: simhash of the kept page
     links: int = 0  #: that were not followed
+    record: Record | None = None  #: what the drop log says of it
     lease: float = (
         math.inf
     )  #: when that of the kept page's run was to end as it was first seen after the drop
 
 
-def count_doubtful(stats: Stats, verdict: Verdict, *, is_own: bool) -> None:
-    """Counts a drop once more if its owner should look at it; ``is_own``: this crawl has kept the other page."""
-    if verdict.evidence is not None and verdict.evidence.matching < verdict.evidence.own / 2:
-        count(stats, "dropped/few_own")
-    if not is_own:
-        count(stats, "dropped/elsewhere")
-
-
 class Watch:
     """Watches the kept pages that drops of one crawl depend on."""
 
-    def __init__(self, index: Index, stats: Stats, fetch_again: Callable[..., None]) -> None:
-        """``fetch_again`` is `Crawl.fetch_again`: it is called with the origin of a drop that is not right."""
+    def __init__(
+        self,
+        index: Index,
+        stats: Stats,
+        fetch_again: Callable[..., None],
+        undone: Callable[[Record, str], None] = lambda record, why: None,
+    ) -> None:
+        """``fetch_again`` is `Crawl.fetch_again`: it is called with the origin of a drop that is not right.
+
+        ``undone`` is told of its record, and why that is so.
+        """
         self._index = index
         self._stats = stats
         self._fetch_again = fetch_again
+        self._undone = undone
         self._waiting: dict[str, list[Drop]] = {}  # by the page id of the kept page
         self._count = 0
         self._runs: dict[
@@ -212,6 +216,8 @@ class Watch:
             count(self._stats, "fetched_again")
             if drop.links:
                 self._stats.inc_value("dedup/links_not_followed", -drop.links)
+            if drop.record is not None:
+                self._undone(drop.record, why)
             self._fetch_again(drop.origin, judged=judged)
 
     def is_waiting(self) -> bool:

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +21,11 @@ from dedup.filter.canonical import Canonicals
 from dedup.filter.changes import Changes
 from dedup.filter.claims import Claimant
 from dedup.filter.depths import Depths
-from dedup.filter.doubts import Drop, Watch, count_doubtful
+from dedup.filter.doubts import Drop, Watch
 from dedup.filter.pairs import Pairs
 from dedup.filter.probe import Probe
 from dedup.filter.reading import Reading
-from dedup.filter.recording import make_record
+from dedup.filter.recording import make_record, now
 from dedup.filter.retries import Retries
 from dedup.filter.stats import Counts, Stats, count, spend
 from dedup.filter.traps import Traps
@@ -33,6 +34,8 @@ from dedup.filter.visit import Change, Crawl, Outcome, Visit
 from dedup.history.file import History
 from dedup.index import Index, Verdict
 from dedup.index.batching import end
+from dedup.index.entry import scope_mask
+from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.printing import inert
 from dedup.settings import Action, FilterSettings
@@ -43,6 +46,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between two looks whether a crawl that is done is still needed.
 PAUSE = 0.2
+#: How many contents are remembered, to tell which pages are kept only for what their requests carried.
+REMEMBERED = 10_000
 #: The stats of what is done with a near-duplicate, and of the links on it.
 COUNTED: dict[str, tuple[str, str]] = {
     "drop": ("dropped", "links_not_followed"),
@@ -87,9 +92,10 @@ class Filter:
         )
         self._looking: asyncio.Task[None] | None = None
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
-        self._watch = Watch(index, self.stats, crawl.fetch_again)
+        self._watch = Watch(index, self.stats, crawl.fetch_again, self._tell_undone)
         self._retries = Retries(index.detector.max_distance)
         self._reading = Reading(index.detector, self.stats)
+        self._carried = Latest[int, int](REMEMBERED)  # by content, what the first page's request carried
         self._checks: set[asyncio.Task[None]] = set()
         #: What only near-duplicates link to; it is told what the crawl asks for.
         self.unreached = Unreached(self.stats)
@@ -117,7 +123,8 @@ class Filter:
             found = await self._probe.check(visit, page, fingerprint, verdict)
             if found.status == "duplicate":  # what was dropped for it meanwhile is fetched again
                 await self.failed(visit.page_id)
-            verdict = found
+            is_apart = found.status == "new" and self._is_apart(visit, fingerprint.digest)
+            verdict = replace(found, reason="carries") if is_apart else found
         elif verdict.status == "same":
             self._probe.keep(visit, page, fingerprint)
         unchanged = bool(self.settings.incremental) and verdict.known
@@ -128,7 +135,11 @@ class Filter:
             whole = page if is_read else None
             outcome = await self._compared(self._changes, visit, outcome, whole)
         count(self.stats, "pages")
-        count(self.stats, outcome.verdict.status, outcome.verdict.reason)
+        count(
+            self.stats,
+            "unjudged" if outcome.verdict.reason else outcome.verdict.status,
+            outcome.verdict.reason,
+        )
         if outcome.unchanged:
             count(self.stats, "unchanged")
         if verdict.crowded:
@@ -160,6 +171,13 @@ class Filter:
             count(self.stats, f"changes/{change.word}")
         is_same = self.settings.incremental is True and is_handed
         return replace(outcome, change=change, unchanged=outcome.unchanged or is_same)
+
+    def _is_apart(self, visit: Visit, digest: int) -> bool:
+        """Whether a page is equal to a kept one, and is kept all the same since its request has carried other data."""
+        key = digest ^ scope_mask(self.index.settings.scope, visit.url)
+        carried = self._carried.get(key, visit.carried)
+        self._carried[key] = carried
+        return carried != visit.carried
 
     def link_failed(self, found_on: str | None) -> None:
         """A link on the page at this URL led to no page."""
@@ -241,11 +259,12 @@ class Filter:
         verdict, of = outcome.verdict, record["duplicate_of"]
         if verdict.of_id and visit.origin is not None:
             saved = 0 if outcome.leads_on else outcome.fingerprint.links
-            drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, saved)
+            drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, saved, record)
             self._watch.add(verdict.of_id, drop, certain=self._is_certain(verdict))
         if outcome.action == "nofollow":
             return
-        count_doubtful(self.stats, outcome.verdict, is_own=self._is_own(outcome.verdict))
+        if not self._is_own(verdict):
+            count(self.stats, "dropped/elsewhere")
         if not (outcome.leads_on or (known and known.are_links_left)):
             self.unreached.leave(visit.links())
             if known is not None:
@@ -261,9 +280,12 @@ class Filter:
         if self._changes is not None:
             self._changes.keep_pair(record, page)
 
+    def _tell_undone(self, record: Record, why: str) -> None:
+        with suppress(OSError):  # it was logged that the log can't be written, and Scrapy's log tells it, too
+            self.log.write(record | {"time": now(), "undone": why})
+
     def take_back(self, record: Record) -> None:
         """What a record says of a page was not right, and does not count: the page is judged once more."""
-        own, matching = record.get("own"), record.get("matching")
         names = ["pages", "duplicate", COUNTED[record["action"]][0]]
         if record["canonical"] is not None:
             agrees = record["agrees"]
@@ -271,8 +293,6 @@ class Filter:
                 "canonical",
                 f"canonical/{'other' if agrees is None else 'agrees' if agrees else 'own'}",
             ]
-        if own is not None and matching is not None and matching < own / 2:
-            names.append("dropped/few_own")
         for name in names:
             self.stats.inc_value(f"dedup/{name}", -1)
 

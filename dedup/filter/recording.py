@@ -7,7 +7,12 @@ from dedup.filter.visit import Outcome, Visit
 from dedup.page.urls import strip_user
 from dedup.settings import Action
 
-__all__ = ["make_record"]
+__all__ = ["make_record", "now"]
+
+
+def now() -> str:
+    """The time as records have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def make_record(visit: Visit, found: Outcome, action: Action, canonical: str, agrees: bool | None) -> Record:
@@ -16,7 +21,7 @@ def make_record(visit: Visit, found: Outcome, action: Action, canonical: str, ag
     evidence = verdict.evidence
     own, matching = (round(evidence.own), round(evidence.matching)) if evidence else (None, None)
     return make(
-        time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        time=now(),
         url=strip_user(visit.url),
         duplicate_of=verdict.of or "",
         distance=verdict.distance or 0,
@@ -35,4 +40,5 @@ def make_record(visit: Visit, found: Outcome, action: Action, canonical: str, ag
         canonical=strip_user(canonical) or None,
         agrees=agrees,
         depth=visit.depth,
+        undone=None,
     )

@@ -31,7 +31,7 @@ class Verdict:
     of: str | None = None  #: URL of the kept page that it duplicates
     distance: int | None = None  #: bits in which the two simhashes differ
     resemblance: float | None = None  #: estimated, 0..1
-    reason: str | None = None  #: why it is unjudged
+    reason: str | None = None  #: why it is unjudged, or why it is kept though it is equal to a kept page
     of_simhash: int | None = None  #: simhash of the kept page
     rule: str | None = None  #: what found it: "exact" (equal tokens), the detector's method, or "view"
     of_id: str | None = field(default=None, compare=False)  #: page id of the kept page

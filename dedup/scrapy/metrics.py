@@ -35,7 +35,7 @@ __all__ = ["Metrics"]
 HOSTS = 100
 #: Why a page is kept unjudged.
 REASONS = (
-    "alarm asked_again binary empty hostile index internal_error large log outdated partial scripted short truncated "
+    "alarm asked_again binary carries empty hostile index internal_error large log outdated partial scripted short truncated "
     "uncertain undecodable"
 )
 #: Stats of one family, by what tells them apart.
@@ -49,7 +49,7 @@ PARTED = {
 #: The others, which only rise ...
 COUNTED = (
     "alarms alarms/queries asked_again audit/checked audit/failed audit/wrong carries crowded depth/led_on dropped "
-    "dropped/elsewhere dropped/few_own duplicate equal_bodies fetched_again hosts/alarms hosts/dropped hosts/led_on "
+    "dropped/elsewhere duplicate equal_bodies fetched_again hosts/alarms hosts/dropped hosts/led_on "
     "items_left_out links/came_back links/harvested links/items_left_out links/parked links/parked/duplicate "
     "links/parked/kept links/weighed links_marked marked new not_followed own_content own_content/host_unknown pages "
     "probe/failed probed probes same shard/handed_over shard/not_handed_over shard/not_scheduled shard/taken "

@@ -1,7 +1,7 @@
 """The summary of a crawl: what the filter did, in a few lines for people."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dedup.printing import many
@@ -59,17 +59,19 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
             + (f"; {unknown:,} of them are on hosts that were not known yet" if unknown else "")
         )
     if count("carries"):
-        different = count("carries/different")
+        keys = str(stats.get("dedup/carries/keys", ""))
+        apart = count("unjudged/carries")
         yield (
-            f"  carried   the requests of {many(count('carries'), 'page')} carried data of the spider, {different:,} "
-            f"different: {stats.get('dedup/carries/keys', '')}. Two pages are compared only if these data are equal; "
-            "DEDUP_IGNORE_CARRIED names keys that don't count"
+            f"  carried   the requests of {many(count('carries'), 'page')} carried data of the spider, "
+            f"{count('carries/different'):,} different: {keys}. Two pages are compared only if these data are equal"
+            + (f": {apart:,} were kept for that alone, equal to kept pages" if apart else "")
+            + f". If a key doesn't matter: DEDUP_IGNORE_CARRIED = ({keys.partition(' (')[0]!r},)"
         )
     if count("crowded"):
         yield f"  crowded   {count('crowded'):,} of the kept pages resemble more pages than could be compared"
     yield f"  dropped   {many(count('dropped'), 'near-duplicate')}"
-    if doubts := list(_doubts(count)):
-        yield f"  doubtful  {'; '.join(doubts)}"
+    if elsewhere := count("dropped/elsewhere"):
+        yield f"  doubtful  {elsewhere:,} rest on pages that another crawl has handed over"
     if count("probes"):
         yield (
             f"  probed    {count('probed'):,} of these differ only in what changed when a kept page was fetched again: "
@@ -124,14 +126,6 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
     yield f"  drop log  {log if log and count('duplicate') else 'none'}"
     if log and count("duplicate"):
         yield f"  to see    {scrapy} duplicates {shlex.quote(log)} --html report.html"
-
-
-def _doubts(count: Callable[[str], int]) -> Iterator[str]:
-    """What speaks against some of the drops."""
-    if few := count("dropped/few_own"):
-        yield f"{few:,} of them share less than half of what is their own with the kept page"
-    if elsewhere := count("dropped/elsewhere"):
-        yield f"{elsewhere:,} rest on pages that another crawl has handed over"
 
 
 def _were(count: int, noun: str) -> str:

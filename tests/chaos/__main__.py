@@ -27,9 +27,11 @@ def main() -> int:
                 break
             spec = draw(seed)
             kind = f"{spec.plan}, {spec.store}"
-            trials[kind] += 1
             begun = time.monotonic()
-            missing, was_disturbed = run(spec, servers)
+            if (outcome := run(spec, servers)) is None:
+                continue
+            missing, was_disturbed = outcome
+            trials[kind] += 1
             disturbed[kind] += was_disturbed
             failed[kind] += bool(missing)
             print(f"seed {seed}: {kind}, {len(missing)} lost, {time.monotonic() - begun:.0f} s", flush=True)

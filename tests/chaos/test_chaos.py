@@ -34,4 +34,6 @@ def servers(redis_socket: Path) -> Iterator[Servers]:
 
 @pytest.mark.parametrize("spec", [*FOUND, *PLANNED, draw(1)], ids=str)
 def test_a_crawl_with_the_filter_hands_over_what_it_hands_over_without(spec: Spec, servers: Servers) -> None:
-    assert run(spec, servers).lost == set()
+    outcome = run(spec, servers)
+    assert outcome is not None
+    assert outcome.lost == set()

@@ -33,6 +33,7 @@ def record(url: str = "http://a.example/1", of: str = "http://a.example/", **cha
         "canonical": None,
         "agrees": None,
         "depth": 1,
+        "undone": None,
     }
     assert written.keys() == FIELDS.keys() >= changes.keys()
     return written | changes

@@ -34,8 +34,10 @@ def as_line(record: Record) -> str:
     url, of = inert(record["url"], URL), inert(record["duplicate_of"], URL)
     own, new = record.get("own"), record.get("new")
     told = "" if own is None or new is None else f"{new:,} of {own:,} own shingles new, "
+    why = record.get("undone")
+    did = f"undone ({inert(why, URL)}):" if why else record["action"]
     return (
-        f"{clock(record['time'], seconds=True)} {record['action']} {url} of {of} (distance {record['distance']}, "
+        f"{clock(record['time'], seconds=True)} {did} {url} of {of} (distance {record['distance']}, "
         f"resemblance {record['resemblance']:.2f}, {told}{record['links']:,} links)"
     )
 
@@ -77,6 +79,10 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
     where = inert(str(paths[0]), URL) if len(paths) == 1 else many(len(paths), "log")
     some = f" of {read:,}" if total.drops != read else ""
     print(f"{where}: {total.drops:,}{some} {'near-duplicate' if read == 1 else 'near-duplicates'}")
+    if drops.undone:
+        print(
+            f"  {'undone':12}  {drops.undone:,}: fetched again, since the kept page failed or is no page; not counted here"
+        )
     if not total.drops:
         return
     print(f"  {'seen':12}  {_span(total.first, total.last)}")

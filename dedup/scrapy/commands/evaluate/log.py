@@ -17,7 +17,8 @@ RESEMBLANCES = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 def evaluate_log(path: Path, detector: Detector) -> dict[str, Any]:
     """Prints the table of drops by k and resemblance, and returns it."""
     reader = Reader()
-    found = Counter((record["distance"], record["resemblance"]) for record in reader.read([path]))
+    records = (record for record in reader.read([path]) if not record.get("undone"))
+    found = Counter((record["distance"], record["resemblance"]) for record in records)
     rows = [
         [k, *(sum(n for (d, r), n in found.items() if d <= k and r >= least) for least in RESEMBLANCES)]
         for k in range(1, 11)

@@ -54,7 +54,9 @@ def _evidence(drop: Record) -> str:
     parts.append(f"resemblance {drop['resemblance']:.2f}")
     if (own := drop.get("own")) is not None and (new := drop.get("new")) is not None:
         parts.append(f"{new:,} of {own:,} own shingles new")
-    return f"{clock(drop['time'], seconds=True)} {drop['action']}: {', '.join(parts)}; a near-duplicate of"
+    why = drop.get("undone")
+    did = f"undone ({inert(why, WIDTH)})" if why else drop["action"]
+    return f"{clock(drop['time'], seconds=True)} {did}: {', '.join(parts)}; a near-duplicate of"
 
 
 async def _filed(index: Index, urls: list[str]) -> dict[str, StoredPage]:

@@ -25,7 +25,7 @@ class Pulse:
         """Is called by Scrapy."""
         name = crawler.settings.get("CRAWLER_PULSE")
         if not name:
-            raise NotConfigured("CRAWLER_PULSE names no file")
+            raise NotConfigured  # and nothing is said of it
         pulse = cls(Path(name))
         crawler.signals.connect(pulse.engine_started, signals.engine_started)
         crawler.signals.connect(pulse.engine_stopped, signals.engine_stopped)

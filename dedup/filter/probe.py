@@ -12,13 +12,13 @@ noise.  It is asked for as it was, with the same headers, cookies, proxy or brow
 
 import asyncio
 import logging
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from xxhash import xxh3_128_intdigest
 
-from dedup.filter.noise import Noise, kind_of
+from dedup.filter.noise import MAX_KINDS, Noise, kind_of
 from dedup.filter.own_name import without_own_name
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
@@ -72,8 +72,7 @@ class Probe:
         self._fetches = fetches
         self._noise = Noise()
         self._kept: OrderedDict[tuple[int, int], _Kept] = OrderedDict()  # by digest, and by what was carried
-        self._kinds = Counter[str]()  # of kept pages
-        self._last: dict[str, _Kept] = {}  # of each kind
+        self._kinds = Latest[str, tuple[int, _Kept]](MAX_KINDS)  # how many were kept, and the last of them
         self._digested = set[str]()  # page ids of these
         self._manners = Latest[str, Any](MAX_MANNERS)  # of kept pages, by page id
         self._manner: Any = None  # of the page that was kept last
@@ -134,10 +133,8 @@ class Probe:
             is_known, is_met = self._noise.is_known(near.url), self._noise.is_met(near.url)
             if not is_known or (is_met and near.page_id not in self._digested):
                 return _Kept(near.page_id, near.url, near.simhash, near.digest, visit.carried)
-        kind = kind_of(visit.url)
-        if self._kinds[kind] >= SECTION and not self._noise.is_tried(visit.url):
-            return self._last.get(kind)
-        return None
+        alike, last = self._kinds.get(kind_of(visit.url), (0, None))
+        return last if alike >= SECTION and not self._noise.is_tried(visit.url) else None
 
     def _may_fetch(self) -> bool:
         pages, fetched = (self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes"))
@@ -248,9 +245,7 @@ class Probe:
         kept = _Kept(visit.page_id, visit.url, fingerprint.simhash, fingerprint.digest, visit.carried)
         self._note_manner(visit)
         kind = kind_of(visit.url)
-        if len(self._kinds) < MAX_KEPT:
-            self._kinds[kind] += 1
-            self._last[kind] = kept
+        self._kinds[kind] = self._kinds.get(kind, (0, kept))[0] + 1, kept
         if self._noise.is_tried(visit.url):
             try:
                 self._remember(self._digests(visit.url, _read(visit, page), visit.url), kept)

@@ -42,7 +42,7 @@ class Candidates(NamedTuple):
     equal: Sequence[int] = ()  #: pages of the same digest
     views: Sequence[int] = ()  #: pages with the same digest of the main view
     rare: Sequence[int] = ()  #: pages that share a rare shingle, as often as they do
-    near: Iterable[tuple[int, Sequence[int]]] = ()  #: distances, ascending, and the pages at that distance
+    near: Iterable[Sequence[int]] = ()  #: pages at the same distance each, the nearest first
     is_crowded: bool = False  #: whether there are more
     done: Mapping[int, bool | None] = {}  #: whether some of them are done; None: it casts no shadow
     is_filed: bool = False  #: whether the page was filed at once, since nothing is like it
@@ -94,7 +94,7 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
         if verdict := _seen_at_once(weighing, weighing.order(), looked):
             return verdict
     shared = [number for number, _ in Counter(looked.rare).most_common()]
-    batches, seen, rounds = _batches(chain((shared,), (group for _, group in looked.near))), looked.seen, 0
+    batches, seen, rounds = _batches(chain((shared,), looked.near)), looked.seen, 0
     if looked.own.casts_shadow:  # then that may be all there is to say
         order = weighing.order(is_all=False)
     else:
@@ -148,8 +148,11 @@ async def _weigh_on(
 
 async def _weigh(store: Store, weighing: Weighing[int], batch: Collection[int]) -> bool:
     """Weighs candidates, by number; whether one of them makes the page a duplicate."""
-    numbers, sketches = await store.sketches([*batch])
-    found = weighing.see_near(numbers, sketches)
+    found, left = list[int](), [*batch]
+    while left and weighing.room:  # some may have been taken out
+        some, left = left[: weighing.room], left[weighing.room :]
+        found += weighing.see_near(*await store.sketches(some))
+    weighing.is_crowded = weighing.is_crowded or bool(left)
     return bool(found) and weighing.weigh(await _brought(store, weighing, found))
 
 

@@ -73,24 +73,19 @@ class Parameters:
 
 def check_format(where: str, stored: object, wanted: int = FORMAT, what: str = "format") -> None:
     """Raises `IndexMismatchError` if what is stored there is of another format, or ``what`` else a store has of the kind."""
-    text = str(stored)
-    if text.isdigit() and int(text) != wanted:
-        age = "a newer" if int(text) > wanted else "an older"
-        raise IndexMismatchError(
-            f"the index {where} was built by {age} version of this program: its {what} is {text}, and this "
-            f"one's is {wanted}; go on with that version, start anew with another index, or bring its pages into "
-            "another index: 'scrapy index export FILE' with that version, then 'scrapy index import FILE' with this one",
-            settings=("index", "namespace"),
-        )
+    _check_age(
+        f"the index {where}", what, str(stored), wanted,
+        "start anew with another index, or bring its pages into another index: 'scrapy index export FILE' with that version, "
+        "then 'scrapy index import FILE' with this one",
+    )  # fmt: skip
 
 
-def check_scheme(what: str, stored: str, wanted: str) -> None:
-    """Raises `IndexMismatchError` if other versions of this program have made the fingerprints."""
-    if stored.isdigit():
-        age = "a newer" if int(stored) > int(wanted) else "an older"
+def _check_age(where: str, what: str, stored: str, wanted: int, remedy: str) -> None:
+    if stored.isdigit() and int(stored) != wanted:
+        age = "a newer" if int(stored) > wanted else "an older"
         raise IndexMismatchError(
-            f"{what} was built by {age} version of this program: its scheme of fingerprints is {stored}, and this one's is "
-            f"{wanted}; go on with that version, or start anew with another index: what the two have read of a page differs",
+            f"{where} was built by {age} version of this program: its {what} is {stored}, and this one's is {wanted}; "
+            f"go on with that version, or {remedy}",
             settings=("index", "namespace"),
         )
 
@@ -101,7 +96,8 @@ def check_parameters(what: str, stored: Mapping[str, str], wanted: Mapping[str, 
     for name, value in wanted.items():
         if stored.get(name) != value:
             if name == "scheme":
-                check_scheme(what, stored.get(name, ""), value)
+                remedy = "start anew with another index: what the two have read of a page differs"
+                _check_age(what, "scheme of fingerprints", stored.get(name, ""), int(value), remedy)
             there = repr(stored[name]) if name in stored else "not stored"
             raise IndexMismatchError(
                 f"{what} was built with other parameters: {name} is {there} there "

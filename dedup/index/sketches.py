@@ -14,25 +14,20 @@ PLACES = 1 << 16
 
 
 class Sketches:
-    """Sketches by row, each in the one place that its row may have."""
+    """Sketches by the numbers of pages, each in the one place that its number may have; what is under a number never changes."""
 
     def __init__(self, size: int) -> None:
         """``size`` is that of a sketch, in bytes."""
-        self._rows = np.zeros(PLACES, np.uint32)
+        self._numbers = np.zeros(PLACES, np.uint32)
         self._words = np.zeros((PLACES, size // 8), np.uint64)
 
-    def get(self, rows: Numbers) -> tuple[Hashes, npt.NDArray[np.int64]]:
-        """The sketches in some rows, as they are compared, and which of those are not held; row 0 never is."""
-        places = rows % PLACES
-        unheld = ((self._rows[places] != rows) | (rows == 0)).nonzero()[0]
+    def get(self, numbers: Numbers) -> tuple[Hashes, npt.NDArray[np.int64]]:
+        """The sketches of some pages, as they are compared, and which of those are not held; number 0 never is."""
+        places = numbers % PLACES
+        unheld = ((self._numbers[places] != numbers) | (numbers == 0)).nonzero()[0]
         return self._words[places], unheld
 
-    def put(self, rows: Numbers, words: Hashes) -> None:
-        """Holds the sketches in some rows."""
-        places = rows % PLACES
-        self._rows[places], self._words[places] = rows, words
-
-    def drop(self, rows: Numbers) -> None:
-        """Forgets those of some rows, which are written."""
-        places = rows % PLACES
-        self._rows[places[self._rows[places] == rows]] = 0
+    def put(self, numbers: Numbers, words: Hashes) -> None:
+        """Holds the sketches of some pages."""
+        places = numbers % PLACES
+        self._numbers[places], self._words[places] = numbers, words

@@ -82,6 +82,11 @@ class Weighing(Generic[K]):
         nearest = [page for page in self._nearest if page in self._entries]
         return Order(sorted(self._equal), like, sorted(self._shown), nearest, is_all)
 
+    @property
+    def room(self) -> int:
+        """How many more candidates' sketches are compared."""
+        return MAX_COMPARED - self._compared
+
     def has_met(self, page: K) -> bool:
         """Whether a page was weighed already."""
         return page in self._entries
@@ -96,7 +101,7 @@ class Weighing(Generic[K]):
 
         They are to be weighed next.
         """
-        room = MAX_COMPARED - self._compared
+        room = self.room
         self.is_crowded = self.is_crowded or len(numbers) > room
         numbers = numbers[:room]
         if not numbers:

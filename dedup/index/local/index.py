@@ -93,7 +93,7 @@ class LocalIndex(Index):
                 equal[:MAX_EQUAL],
                 tables.equal(keys[1], column=1)[:MAX_EQUAL],
                 tables.sharing(keys, MAX_RARE),
-                [(tables.apart(group[0], keys), group) for group in groups],
+                groups,
                 met > MAX_LOOKED or len(equal) > MAX_EQUAL,
                 done,
             )

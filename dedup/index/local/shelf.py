@@ -22,7 +22,6 @@ from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State, state_of
 from dedup.index.local.sqlite import Store
-from dedup.index.local.table import Numbers
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
 from dedup.index.sketches import Sketches
@@ -146,20 +145,20 @@ class Shelf:
 
         Those in the file are not checked: whatever is made of them has to be seen from the whole `entry`, too.
         """
-        rows: Numbers = np.frombuffer(self._rows, np.uint32)[numbers]
-        words, unheld = self._sketches.get(rows)
+        asked = np.array(numbers, np.uint32)
+        words, unheld = self._sketches.get(asked)
         if len(unheld):
-            asked = dict(zip(unheld.tolist(), rows[unheld].tolist(), strict=True))
-            unread = [row for row in asked.values() if row]
+            rows = {number: self._rows[number] for number in asked[unheld].tolist()}
+            unread = [row for row in rows.values() if row]
             read = self.store.sketches(unread) if self.store and unread else {}
             found = [
-                read.get(row, b"") if row else self._by_number[numbers[place]].entry.sketch
-                for place, row in asked.items()
+                read.get(row, b"") if row else self._by_number[number].entry.sketch
+                for number, row in rows.items()
             ]
             if {*map(len, found)} != {self._sketcher.size}:
                 raise IndexCorruptError(f"the index {self.where} is damaged: a sketch has a wrong length")
             words[unheld] = self._sketcher.words(found)
-            self._sketches.put(rows[unheld], words[unheld])
+            self._sketches.put(asked[unheld], words[unheld])
         return words
 
     def _read(self, row: int, keys: tuple[int, ...]) -> Entry | None:
@@ -302,9 +301,7 @@ class Shelf:
             rows = self.store.write(entries, gone.values(), tables)
             with self.lock:
                 self.store.pin()
-                written = [*rows, *gone.values()]
-                self._sketches.drop(np.array(written, np.uint32))
-                for row in written:
+                for row in (*rows, *gone.values()):
                     self._held.pop(row, None)
                 for live, row in zip(batch, rows, strict=True):
                     if self.live.get(live.entry.page_id) is live:

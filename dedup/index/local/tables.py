@@ -128,11 +128,6 @@ class SortedTables:
         columns = range(len(EXACT) - RARE, len(EXACT))
         return [number for column in columns for number in self.equal(keys[column], column)[:most]]
 
-    def apart(self, number: int, keys: tuple[int, ...]) -> int:
-        """In how many bits the keys of a page differ from those here, those that differ least."""
-        both = zip(self.keys(number)[len(EXACT) :], keys[len(EXACT) :], strict=True)
-        return min((one ^ other).bit_count() for one, other in both)
-
     def since(self, first: int, keys: tuple[int, ...], radius: int) -> list[int]:
         """Numbers of the pages from ``first`` on that have an equal digest, or a key within ``radius`` bits.  O(n)."""
         if first == self.size:

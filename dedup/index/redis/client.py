@@ -167,15 +167,12 @@ class Server:
         await self._trips.settle()
 
     async def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The texts at some keys."""
+        """The texts at some keys, read on the trips of claims."""
         with self.errors():
-            async with deadline(DEADLINE):
-                return _texts(await self.client.mget(keys), len(keys))
-
-    async def read(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The same, on the trips of claims."""
-        with self.errors():
-            return _texts(await self._trips.ask(b"MGET", *keys), len(keys))
+            answer = list(await self._trips.ask(b"MGET", *keys))
+            if len(answer) != len(keys) or not all(isinstance(text, bytes | None) for text in answer):
+                raise ValueError("an answer to another question")
+            return answer
 
     async def ask(self, commands: Iterable[Sequence[Any]], *, together: bool = False) -> list[Any]:
         """Answers to commands, None where a key is of another type; all of one moment if ``together``."""
@@ -275,13 +272,6 @@ class Server:
         await self.settle()
         await self.client.aclose()
         await self.disconnect()
-
-
-def _texts(answer: Any, count: int) -> list[bytes | None]:
-    texts = list(answer)
-    if len(texts) != count or not all(isinstance(text, bytes | None) for text in texts):
-        raise ValueError("an answer to another question")
-    return texts
 
 
 @cache

@@ -9,7 +9,7 @@ drops parts of the tables without a word; it should have appendonly on, else a c
 
 import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 from uuid import uuid4
@@ -171,7 +171,7 @@ class RedisIndex(SharedIndex):
                     return Answer("later", later=later, seen=last)
                 case [b"again"]:
                     looked = await self.look(entry)
-                    near_ones = (each for _, group in looked.near for each in group)
+                    near_ones = chain.from_iterable(looked.near)
                     later = [*dict.fromkeys((*looked.equal, *looked.views, *near_ones))]
                     return Answer("later", later=later, seen=looked.seen)
                 case [b"undecided"]:
@@ -268,7 +268,7 @@ def _done(numbers: Sequence[int], marks: bytes) -> dict[int, bool | None]:
     return {number: MARKS[mark] for number, mark in zip(numbers, marks, strict=True)}
 
 
-def _groups(near: bytes) -> Iterator[tuple[int, list[int]]]:
-    """Distances, and the pages at each, of what a look says of those that are near."""
-    for distance, pages in groupby(_NEAR.iter_unpack(near), itemgetter(1)):
-        yield distance, [number for number, _ in pages]
+def _groups(near: bytes) -> Iterator[list[int]]:
+    """The pages at each distance, of what a look says of those that are near."""
+    for _, pages in groupby(_NEAR.iter_unpack(near), itemgetter(1)):
+        yield [number for number, _ in pages]

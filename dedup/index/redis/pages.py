@@ -78,6 +78,6 @@ class Pages:
         )
 
     async def _read(self, numbers: Sequence[int]) -> dict[int, Entry]:
-        records = await self._server.read([*map(self._keys.page, numbers)])
+        records = await self._server.values([*map(self._keys.page, numbers)])
         pairs = zip(numbers, records, strict=True)
         return {number: self.hold(number, record) for number, record in pairs if record is not None}

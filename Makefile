@@ -47,7 +47,7 @@ plugin: .venvs/oldest/done .venvs/newest/done
 	done
 
 # What is in test_older.py does not run on the newest Scrapy, with or without the add-on.
-companions: .venvs/companions/done .venvs/older/done
+companions: .venvs/companions/done .venvs/older/done .venvs/pywb/done
 	.venvs/companions/bin/python -m pytest $(BESIDE) --ignore=tests/plugins/companions/test_older.py tests/plugins/companions
 	.venvs/older/bin/python -m pytest $(BESIDE) tests/plugins/companions/test_older.py
 
@@ -105,13 +105,18 @@ $(VENV)/docs: $(VENV)/crawl
 
 .venvs/companions/done: pyproject.toml
 	$(PYTHON) -m venv --clear .venvs/companions
-	.venvs/companions/bin/python -m pip install -q --disable-pip-version-check -e . pytest hypothesis \
+	.venvs/companions/bin/python -m pip install -q --disable-pip-version-check -e '.[archives]' pytest hypothesis \
 		scrapy-redis scrapy-poet spidermon duplicate-url-discarder scrapyd scrapyrt
 	@touch $@
 
 .venvs/bench/done: pyproject.toml
 	$(PYTHON) -m venv --clear .venvs/bench
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
+.venvs/pywb/done: # which needs an older redis
+	$(PYTHON) -m venv --clear .venvs/pywb
+	.venvs/pywb/bin/python -m pip install -q --disable-pip-version-check pywb setuptools
 	@touch $@
 
 .venvs/older/done: pyproject.toml

@@ -414,6 +414,7 @@ def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
     assert done.stderr.splitlines() == [
         f"dedup: 1 record is cut off, and left out; the first is in {path}",
         f"dedup: 2 records are without a URL, and not judged; the first is in {path}",
+        f"dedup: what is damaged is in {kept}.damaged, as it is, but for what can't be unpacked",
         "dedup: 2 pages that were not judged can't be written in JSON Lines, and stay in the input only",
     ]
     assert [json.loads(line)["url"][-1] for line in kept.read_text().splitlines()] == list("01234")

@@ -21,6 +21,7 @@ from typing import Any, Protocol, get_args
 from filelock import FileLock, Timeout
 
 from dedup.archive.capture import Reader
+from dedup.archive.containers import check_made, make_index, make_wacz
 from dedup.archive.exchange import check, file, seed
 from dedup.archive.inputs import INPUT, open_inputs, spool
 from dedup.archive.journal import Journal
@@ -110,8 +111,10 @@ class Result:
 class Engine(Protocol):
     """Reads and judges pages on other machines, and leaves the journal and the drop log that this one would have left."""
 
-    def __call__(self, cleaning: "Cleaning", journal: Journal, paths: Sequence[str], folder: Path) -> None:
-        """Does so for the inputs at ``paths``.  The drop log is the file ``duplicates`` in the folder."""
+    def __call__(
+        self, cleaning: "Cleaning", journal: Journal, readers: Sequence[Reader], folder: Path
+    ) -> None:
+        """Does so for the inputs of the readers.  The drop log is the file ``duplicates`` in the folder."""
 
 
 @dataclass
@@ -133,6 +136,7 @@ class Cleaning:
     id: str = "id"  #: the field that names a row without a URL
     #: Only what is like a page in there is dropped: an archive; "" is none, and then pages are dropped for each other.
     against: str = ""
+    cdxj: str = ""  #: the path of an index of the WARC file that is written; "" is none
     alone: bool = False  #: the same of the other index, in which nothing is filed
 
     @property
@@ -185,6 +189,14 @@ class Cleaning:
             raise SettingsError(
                 f"-o and --duplicates are both '{inert(self.output)}'; give each a file of its own"
             )
+        is_warc = self.output.removesuffix(".gz").endswith((".warc", ".wacz"))
+        if self.cdxj and not is_warc:
+            raise SettingsError(
+                f"--cdxj is '{inert(self.cdxj)}', and -o is no WARC file, of which it is the index"
+            )
+        check_made(self.cdxj, self.output if self.output.endswith(".wacz") else "")
+        for option, name in (("-o", f"{self.output}.damaged"), ("--cdxj", self.cdxj)):
+            _check_free(option, name)
         _check_free("-o", self.output)
         _check_free("--duplicates", self.duplicates)
 
@@ -195,20 +207,19 @@ class Cleaning:
         try:
             if not journal.get("written"):
                 self._check_new()
-            stdin = folder / "stdin"
             if INPUT in self.inputs and not journal.get("spooled"):
-                spool(stdin)
+                spool(folder / "stdin")
                 journal.set(spooled=True)
-            names = [*filter(None, [self.against]), *self.inputs]
-            readers = open_inputs(names, self.types, stdin, self.named)
+            against = open_inputs([*filter(None, [self.against])], self.types, folder, self.named)
+            readers = against + open_inputs(self.inputs, self.types, folder, self.named, 1)
             self._check_same(journal, readers)
             if self.other and journal.get("filed") is None:
                 asyncio.run(check(self.other()))
             if self.engine and not journal.get("judged"):
                 (folder / "duplicates").unlink(missing_ok=True)
-                self.engine(self, journal, [str(reader.path) for reader in readers], folder)
+                self.engine(self, journal, readers, folder)
             if not journal.get("read"):
-                self._read(journal, readers, progress)
+                self._read(journal, readers, len(against), progress)
             if self.named.key and not journal.has_keys():
                 journal.set(begun=None)
                 raise SettingsError(
@@ -219,10 +230,13 @@ class Cleaning:
                 self._judge(journal, folder, progress)
             if self.output and not journal.get("written"):
                 with progress("Writing", sum(reader.size for reader in readers)) as advance:
-                    write(journal, readers, bool(self.against), self.output, folder, advance)
+                    write(journal, readers, len(against), self.output, folder, advance)
+                self._finish(folder)
             journal.set(written=True)
             for part, option, name in (
                 ("kept", "-o", self.output),
+                ("damaged", "-o", f"{self.output}.damaged"),
+                ("index", "--cdxj", self.cdxj),
                 ("duplicates", "--duplicates", self.duplicates),
             ):
                 if name not in ("", INPUT) and (folder / part).exists():
@@ -261,9 +275,18 @@ class Cleaning:
         if journal.get("begun") is None:
             journal.set(cleaning=wanted, begun=datetime.now(UTC).timestamp())
 
-    def _read(self, journal: Journal, readers: Sequence[Reader], progress: Progress) -> None:
+    def _finish(self, folder: Path) -> None:
+        """Makes of the WARC file that was written what else is wanted."""
+        if self.cdxj:
+            make_index(folder / "kept", self.output, folder / "index")
+        if self.output.endswith(".wacz"):
+            os.replace(folder / "kept", warc := folder / "data.warc.gz")
+            make_wacz(warc, folder / "wacz")
+            os.replace(folder / "wacz", folder / "kept")
+
+    def _read(self, journal: Journal, readers: Sequence[Reader], others: int, progress: Progress) -> None:
         with progress("Reading", sum(reader.size for reader in readers)) as advance:
-            read(journal, readers, self.detector, self.workers, self.keep, bool(self.against), advance)
+            read(journal, readers, self.detector, self.workers, self.keep, others, advance)
         journal.set(read=True)
 
     def _judge(self, journal: Journal, folder: Path, progress: Progress) -> None:

@@ -1,5 +1,6 @@
 """Reads HTTP responses as archives store them: byte by byte as the server sent them."""
 
+import re
 import zlib
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,6 +16,10 @@ TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 
 #: Content codings that are not unpacked here.
 OTHERS = frozenset({b"br", b"zstd", b"compress", b"x-compress"})
+
+
+#: The end of a head.
+_GAP = re.compile(rb"\r?\n\r?\n")
 
 
 class Response(NamedTuple):
@@ -34,9 +39,8 @@ def parse(message: bytes) -> Response | None:
     >>> parse(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/html\\r\\n\\r\\n<p>Hello")
     Response(status=200, type='text/html', body=b'<p>Hello', whole=True, payload=None, fields={...})
     """
-    head, gap, body = message.partition(b"\r\n\r\n")
-    if not gap:
-        head, gap, body = message.partition(b"\n\n")
+    gap = _GAP.search(message)
+    head, body = (message[: gap.start()], message[gap.end() :]) if gap else (message, b"")
     first, *lines = head.split(b"\n")
     version, _, rest = first.partition(b" ")
     if not version.startswith(b"HTTP/") or not rest[:3].isdigit():
@@ -52,8 +56,9 @@ def parse(message: bytes) -> Response | None:
         whole = len(body) >= int(length[:20])  # it is longer where an archive has unpacked it
     for coding in reversed(fields.get(b"content-encoding", b"").lower().split(b",")):
         if unpack := _CODINGS.get(coding.strip()):
-            body, ended = unpack(body)
-            whole = whole and ended
+            packed, (body, ended) = body, unpack(body)
+            # What is not packed so is taken as it is: its stated length is that of what was once sent.
+            whole = body is packed or (whole and ended)
         elif coding.strip() in OTHERS and body.lstrip()[:1] != b"<":  # else it is unpacked already
             whole = False
     kind = fields.get(b"content-type", b"").decode("latin-1")

@@ -4,9 +4,12 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from zipfile import BadZipFile
 
 from dedup.archive.capture import Item, Reader
+from dedup.archive.containers import sources
 from dedup.archive.folder import Folder
 from dedup.archive.lines import Lines
 from dedup.archive.rows import USUAL, Named
@@ -21,31 +24,42 @@ __all__ = ["FORMATS", "INPUT", "items", "open_input", "open_inputs", "spool"]
 
 #: The name of the standard input.
 INPUT = "-"
-FORMATS = (
-    "a WARC file, JSON Lines (either may be compressed by gzip), Parquet, an HTML file or a folder of them"
-)
+FORMATS = "a WARC file, JSON Lines (either may be compressed by gzip), WACZ, ARC, Parquet, an HTML file or a folder of them"
 
 
 def open_inputs(
-    names: Sequence[str], types: Types, stdin: Path | None = None, named: Named = USUAL
+    names: Sequence[str], types: Types, folder: Path, named: Named = USUAL, first: int = 0
 ) -> list[Reader]:
-    """Returns a reader for each input.  ``stdin`` is the file to which the standard input was copied.
+    """Returns the readers of inputs, whose numbers begin at ``first``.
+
+    The folder has the file to which the standard input was copied, and gets what WACZ and the like are turned into.
+
 
     Raises `SettingsError` if an input can't be read.
     """
-    return [
-        open_input(stdin if name == INPUT and stdin else Path(name), name, types, named) for name in names
-    ]
+    found = []
+    for number, name in enumerate(names, first):
+        path = folder / "stdin" if name == INPUT else Path(name)
+        with _told(name):
+            files = sources(path, name, folder, number)
+        found += [open_input(*each, types, named) for each in files]
+    return found
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, BadZipFile) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SettingsError(f"the input {inert(name)} can't be read: {why}") from None
 
 
 def open_input(path: Path, name: str = "", types: Types = "html", named: Named = USUAL) -> Reader:
     """Returns the reader of one input.  Messages call it by ``name``.  Raises `SettingsError`."""
     name = name or str(path)
-    try:
+    with _told(name):
         reader = _open(path, name, types, named)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SettingsError(f"the input {inert(name)} can't be read: {why}") from None
     if reader is None:
         raise SettingsError(f"the input {inert(name)} is of no format that is known here; allowed: {FORMATS}")
     return reader

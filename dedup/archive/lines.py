@@ -68,7 +68,7 @@ class Lines:
         ):  # or ValidationError, which is one of the first
             values = _as_python_has_it(octets)
         if not isinstance(values, dict):
-            return Item(None, None, "cut_off" if torn else "no_json", damaged=True)
+            return Item(line, None, "cut_off" if torn else "no_json", damaged=True)
         found = capture(values, f"{self.name}:{self._line}", self._named)
         return Item(line, found, "" if found else "no_page")
 

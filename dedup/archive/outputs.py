@@ -41,8 +41,8 @@ def output(file: BinaryIO, name: str, reader: Callable[[], Reader], now: datetim
 
     ``reader`` returns the reader whose items are being written."""
     packed = name.endswith(".gz")
-    if name.removesuffix(".gz").endswith(".warc"):
-        return WarcOutput(file, packed, reader, now)
+    if name.removesuffix(".gz").endswith((".warc", ".wacz")):
+        return WarcOutput(file, packed or name.endswith(".wacz"), reader, now)
     return LinesOutput(file, packed)
 
 
@@ -154,7 +154,8 @@ class WarcOutput:
         block = b""
         if isinstance(item.raw, Record):
             digest = item.raw.fields.get("warc-payload-digest", "")
-            fields["WARC-Payload-Digest"] = digest
+            if kept.is_identical:  # of a near-duplicate, replay would look for a page with this very payload
+                fields["WARC-Payload-Digest"] = digest
             if item.raw.fields["warc-type"] == "response" and item.raw.block is not None:
                 fields["Content-Type"] = "application/http; msgtype=response"
                 head, gap, _ = item.raw.block.partition(b"\r\n\r\n")

@@ -106,11 +106,11 @@ def _next(member: Member) -> Item | None:
             return None
     start = member.tell() - len(line)
     if not _FIRST.fullmatch(line):
-        return _damage(member, "no_record")
+        return _damage(member, "no_record", line)
     head, fields = _head(member, line)
     length = fields.get("content-length", "")
     if "warc-type" not in fields or not (length.isascii() and length.isdigit()):
-        return _damage(member, "head")
+        return _damage(member, "head", head)
     count = int(length) if len(length) <= MAX_DIGITS else 10**MAX_DIGITS
     mark = member.mark() if count > MAX_BODY else None
     if mark is None:  # where its length is wrong, nothing of it is taken
@@ -124,7 +124,7 @@ def _next(member: Member) -> Item | None:
         if mark is not None:
             member.go_to(mark)
         cut = got < count and member.broken
-        return _damage(member, "cut_off" if cut else "length")
+        return _damage(member, "cut_off" if cut else "length", head)
     block = None
     if mark is None:
         block, rest = member.take(count), member.take(len(rest))
@@ -135,7 +135,7 @@ def _next(member: Member) -> Item | None:
         span = start, member.tell()
     elif member.is_at_end():
         if member.broken:
-            return Item(None, None, "packed", damaged=True)
+            return Item(head + (block or b""), None, "packed", damaged=True)
         span = (member.start, member.end or 0) if not start else None
     return Item(Record(head, fields, block, span))
 
@@ -157,10 +157,14 @@ def _head(member: Member, first: bytes) -> tuple[bytes, dict[str, str]]:
     return b"".join(lines), fields
 
 
-def _damage(member: Member, why: str) -> Item:
-    """Skips what is damaged, up to the next record of the member."""
+def _damage(member: Member, why: str, begins: bytes) -> Item:
+    """Takes what is damaged as it is, up to the next record of the member.  Of more than `MAX_BODY`, takes the beginning."""
+    taken, size = [begins], len(begins)
     while line := member.line(MAX_LINE):
         if _FIRST.fullmatch(line):
             member.back(line)
             break
-    return Item(None, None, why, damaged=True)
+        size += len(line)
+        if size <= MAX_BODY:
+            taken.append(line)
+    return Item(b"".join(taken), None, why, damaged=True)

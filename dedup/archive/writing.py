@@ -32,6 +32,7 @@ def write(
     """Writes what is kept of all but the first ``others`` readers to the file ``kept`` in a folder, or to the output, in the format of a name."""
     now = datetime.fromtimestamp(journal.get("begun"), UTC)
     unwritten = 0
+    (folder / "damaged").unlink(missing_ok=True)
     stamps = list(map(_stamp, readers))
     with _target(name, folder) as file:
         current = readers[0]
@@ -46,7 +47,10 @@ def write(
                     continue
                 if verdict is not None and verdict.kept is not None:
                     target.drop(item, position, verdict.kept)
-                elif not item.damaged:
+                elif item.damaged:
+                    if isinstance(item.raw, bytes) and name != INPUT:
+                        _set_aside(folder / "damaged", item.raw)
+                else:
                     unwritten += not target.keep(item, position) and item.why in PAGES
                 advance(before + current.tell(), known.position)
             before += current.size
@@ -57,6 +61,12 @@ def write(
             if _stamp(reader) != stamp:  # records are copied from the file itself
                 raise ChangedError(reader.name)
     journal.set(unwritten=unwritten)
+
+
+def _set_aside(path: Path, octets: bytes) -> None:
+    make_private(path)
+    with path.open("ab") as file:
+        file.write(octets)
 
 
 def _stamp(reader: Reader) -> tuple[int, ...] | None:

@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from dedup.archive.capture import Reader
 from dedup.archive.cleaning import Cleaning
 from dedup.archive.journal import Journal
 from dedup.archive.parts import merge
@@ -40,23 +41,24 @@ class Spark:
 
     master: str  #: as Spark calls it: "local[2]", "spark://HOST:PORT", "yarn"
 
-    def __call__(self, cleaning: Cleaning, journal: Journal, paths: Sequence[str], folder: Path) -> None:
+    def __call__(self, cleaning: Cleaning, journal: Journal, readers: Sequence[Reader], folder: Path) -> None:
         """Raises `SettingsError` if Spark can't be started so, and `DedupError` if it can't finish."""
         if cleaning.other or cleaning.against:
             raise SettingsError(
                 "--engine spark joins nothing else; leave out --index and --against, or --engine spark"
             )
         with session(self.master) as spark:
-            read = kept_by_spark(_captures(spark, cleaning, [os.path.abspath(path) for path in paths]))
-            starts = _note_facts(read, journal, cleaning.inputs)
+            read = kept_by_spark(_captures(spark, cleaning, readers))
+            starts = _note_facts(read, journal, [reader.name for reader in readers])
             pages = read.where("facts is null")
             _note_pages(pages, journal, starts)
             _note_verdicts(pages, journal, starts, cleaning, folder)
             read.unpersist()
 
 
-def _captures(spark: SparkSession, cleaning: Cleaning, paths: Sequence[str]) -> DataFrame:
-    names, scope = cleaning.inputs, cleaning.plan.scope
+def _captures(spark: SparkSession, cleaning: Cleaning, readers: Sequence[Reader]) -> DataFrame:
+    paths = [os.path.abspath(reader.path) for reader in readers]
+    names, scope = [reader.name for reader in readers], cleaning.plan.scope
     asked = Asked(paths, names, cleaning.types, cleaning.detector, scope, cleaning.keep, cleaning.named)
     return captures(spark, asked)
 

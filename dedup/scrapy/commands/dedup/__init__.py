@@ -17,7 +17,7 @@ class Command(base.Command):
     arguments = "[options] INPUT ..."
     summary = "Drop the near-duplicates of archives: WARC, JSON Lines, Parquet, folders of HTML"
     description = (
-        "INPUT is a WARC file, JSON Lines (either may be compressed by gzip) or Parquet with the fields html or text, "
+        "INPUT is a WARC file, WACZ, ARC, JSON Lines (WARC and these may be compressed by gzip) or Parquet with the fields html or text, "
         "and url and fetched if there are any, a folder of HTML files, or - for the standard input. Of pages "
         "that are alike, the one that was fetched first is kept, or else the one of the least URL. If a run that writes "
         "to a file is interrupted, the same command goes on where it stopped."
@@ -28,7 +28,7 @@ class Command(base.Command):
         super().add_options(parser)
         add = parser.add_argument
         kept = (
-            "write what is kept to FILE: WARC if its name ends with .warc or .warc.gz, else JSON Lines; - is the standard "
+            "write what is kept to FILE: WARC if its name ends with .warc or .warc.gz, WACZ if with .wacz, else JSON Lines; - is the standard "
             "output"
         )
         add("-o", dest="kept", default="", metavar="FILE", help=kept)
@@ -50,6 +50,8 @@ class Command(base.Command):
         add("--keep", default="first", metavar="WHICH", help=keep)
         names = "the field of rows that names those without a url (default: id)"
         add("--id", default="id", metavar="FIELD", help=names)
+        listed = "write an index of the WARC file that is written, CDXJ, as pywb and ReplayWeb.page read it"
+        add("--cdxj", default="", metavar="FILE", help=listed)
         whose = "with --index: the index of this spider; only needed where several spiders share a Redis"
         add("--spider", default="", metavar="NAME", help=whose)
         read = "processes that read pages (default: one for each core)"

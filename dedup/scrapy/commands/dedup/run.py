@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import sys
 
 from scrapy.settings import Settings
@@ -69,6 +70,7 @@ def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         opts.keep,
         opts.id,
         "" if alone else opts.against,
+        opts.cdxj,
         alone,
     )
     try:
@@ -102,6 +104,11 @@ def _tell(result: Result, opts: argparse.Namespace) -> int:
             if why in words:
                 found = f"{many(count, 'record')} {'is' if count == 1 else 'are'} {words[why]}, and {end}"
                 complain("dedup", f"{found}; the first is in {inert(first)}")
+    if result.damage and os.path.exists(f"{opts.kept}.damaged"):
+        complain(
+            "dedup",
+            f"what is damaged is in {inert(opts.kept)}.damaged, as it is, but for what can't be unpacked",
+        )
     if result.unwritten:
         what = (
             f"{many(result.unwritten, 'page')} that {'was' if result.unwritten == 1 else 'were'} not judged"

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from dedup import Detector, Fingerprint, open_index
 from tests.support.pages.everyday import KINDS, Content, name, text
+from tests.support.pages.unseen import UNSEEN
 
 CONTENTS = 40
 HOST = "http://www.example.org"
@@ -71,9 +72,14 @@ def in_marked(content: Content, extra: str = "") -> str:
 
 
 TEMPLATES = {"?id=": in_unmarked, ".html": in_marked, "words": in_unmarked}
+#: What an address says of its page is in a folder, or in its host, and its last part is the same everywhere.
+FOLDERS = {"folders": in_unmarked, "hosts": in_unmarked}
 
 
 def address(style: str, number: int) -> str:
+    if style in FOLDERS:
+        said = "-".join(name(number, "address").lower().split())
+        return f"{HOST}/{said}/view" if style == "folders" else f"http://{said}.example.org/view"
     if style == "words":
         return f"{HOST}/view/{'-'.join(name(number, 'address').lower().split())}"
     return f"{HOST}/view?id={number}" if style == "?id=" else f"{HOST}/view/{number}.html"
@@ -86,7 +92,7 @@ def article(number: int, words: int) -> Content:
 
 def scene(kind: str, style: str) -> list[Shown]:
     """The pages of a kind."""
-    make, put = KINDS[kind], TEMPLATES[style]
+    make, put = (KINDS | UNSEEN)[kind], (TEMPLATES | FOLDERS)[style]
     contents = [make(number, random.Random(f"{kind} {number}")) for number in range(CONTENTS)]
     assert len(set(contents)) == CONTENTS, kind
     return [
@@ -97,7 +103,7 @@ def scene(kind: str, style: str) -> list[Shown]:
 
 def others(style: str) -> list[Shown]:
     """Articles of the same host."""
-    put = TEMPLATES[style]
+    put = (TEMPLATES | FOLDERS)[style]
     return [
         Shown(f"{HOST}/story/{'-'.join(each.title.lower().split())}", put(each), f"article {number}")
         for number in range(CONTENTS)

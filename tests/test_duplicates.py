@@ -78,16 +78,19 @@ drops  links    bytes  host
     1     10  20.0 kB  evil.example
     1     10  20.0 kB  www.b.example:8000
 
+drops     rule
+    6  simhash  the same, or as much of the whole pages; found by its simhash
+
 drops  distance
     1         0  ########
     4         2  ##############################
     1         6  ########
 
-drops  resemblance
-    1    0.75-0.80  ##########
-    1    0.80-0.85  ##########
-    3    0.90-0.95  ##############################
-    1         1.00  ##########
+drops  in common
+    1  0.75-0.80  ##########
+    1  0.80-0.85  ##########
+    3  0.90-0.95  ##############################
+    1       1.00  ##########
 
 drops  links  hosts  kept page
     4  1,264      2  http://a.example/p
@@ -467,8 +470,8 @@ def test_a_crawl_is_followed_until_ctrl_c(log: Path) -> None:
     for page in range(3):
         append(log, lines(record(distance=0), record(f"http://a.example/{page}\x1b")))
         assert following.stdout.readline() == (
-            f"2026-11-21 10:00:00 drop http://a.example/{page}\\x1b of http://a.example/ "
-            "(distance 2, resemblance 0.90, 10 of 120 own shingles new, 10 links)\n"
+            f"2026-11-21 10:00:00 drop http://a.example/{page}\\x1b of http://a.example/: "
+            "all of its own 120 shingles but 10 are on the kept page (10 links)\n"
         )
     following.send_signal(signal.SIGINT)
     assert following.communicate() == ("", "")

@@ -32,7 +32,8 @@ def test_the_first_near_duplicates_have_a_line_each_and_then_they_are_counted(
     *first, hint, hundred, thousand = told(caplog, 1_500)
     assert len(first) == FIRST
     assert first[3] == (
-        "Dropped near-duplicate http://a.example/3 of http://a.example/ (distance 2, resemblance 0.90)"
+        "Dropped near-duplicate http://a.example/3 of http://a.example/: all of its own 120 shingles but 10 are on "
+        "the kept page"
     )
     assert "set DEDUP_SHOW_ALL" in hint
     assert [hundred, thousand] == ["100 near-duplicates so far", "1,000 near-duplicates so far"]

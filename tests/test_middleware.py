@@ -96,12 +96,14 @@ def test_the_record_of_a_drop_has_every_field(crawl: Run, site: Site) -> None:
         "own": None,  # whole pages are compared here
         "matching": None,
         "new": None,
+        "gone": None,
         "simhash": b.hex,
         "duplicate_of_simhash": a.hex,
         "tokens": b.tokens,
         "links": 1,
         "bytes": len(TWINS["/b"][2]),
         "rule": "simhash",
+        "noise": None,
         "action": "drop",
         "referer": site.url + "/",
         "canonical": None,
@@ -139,14 +141,14 @@ def test_the_record_is_in_the_log_before_the_drop_takes_effect(crawl: Run, tmp_p
     assert seen == {"signal": 1, "errback": 1}
 
 
-def test_the_log_line_names_both_pages_and_their_distance(crawl: Run, site: Site) -> None:
+def test_the_log_line_names_both_pages_and_says_why(crawl: Run, site: Site) -> None:
     done = crawl(TWINS)
     [message] = [message for message in done.messages if message.getMessage().startswith("Dropped")]
     [record] = done.records
     assert message.levelno == logging.INFO
     assert message.getMessage() == (
-        f"Dropped near-duplicate {site.url}/b of {site.url}/a "
-        f"(distance {record['distance']}, resemblance {record['resemblance']:.2f})"
+        f"Dropped near-duplicate {site.url}/b of {site.url}/a: {record['distance']} of 64 bits differ, and "
+        f"{record['resemblance']:.0%} of the shingles of both are the same"
     )
 
 

@@ -24,12 +24,14 @@ VALUES: dict[str, tuple[Any, list[Any]]] = {
     "own": (None, [-1, 1.5, True, "1"]),
     "matching": (1 << 32, [-1, (1 << 32) + 1, 1.0]),
     "new": (0, [-1, False, []]),
+    "gone": (None, [-1, 0.5, "1"]),
     "simhash": ("0" * 16, [None, 7]),
     "duplicate_of_simhash": ("0" * 16, [None, 7]),
     "tokens": (1 << 32, [None, -1, (1 << 32) + 1, 1.0]),
     "links": (0, [None, -1, 1 << 63]),
     "bytes": (0, [None, -1, "20 kB"]),
     "rule": ("exact", [None, 7]),
+    "noise": ("seen 17 times", [7, []]),
     "action": ("mark", [None, "", "keep", ["drop"]]),
     "referer": ("http://a.example/", [7, []]),
     "canonical": ("http://a.example/", [7, []]),
@@ -72,7 +74,9 @@ def test_only_the_bytes_and_what_older_logs_lack_may_be_missing(name: str) -> No
             make(**others)
         with pytest.raises(ValueError, match=f"^{name} is missing"):
             parse(json.dumps(others))
-    assert {"bytes", "own", "matching", "new", "canonical", "agrees", "undone"} == OPTIONAL
+    assert {
+        *("bytes", "own", "matching", "new", "gone", "noise", "canonical", "agrees", "undone")
+    } == OPTIONAL
 
 
 def test_no_other_field_is_written() -> None:

@@ -168,7 +168,7 @@ async def test_what_is_learned_of_a_host_outlives_the_run_and_reaches_other_craw
             return server.client.zcard("shingleback:{test}:hosts") == 1
 
         await until(known)
-        verdict = await other.claim("copy", "http://shop1.example/copy", replace(kept[0][2], digest=1))
+        verdict = await other.claim("copy", f"{kept[0][1]}?copy=1", replace(kept[0][2], digest=1))
         assert (verdict.status, verdict.evidence is not None) == ("duplicate", True)
     async with opened(server.address, detector=detector) as third:
         survey = await third.survey()

@@ -339,14 +339,22 @@ def test_marked_chrome_is_grey_in_both_pages(tmp_path: Path, opened: Open) -> No
     far = [f"word{number}" for number in range(100)]
     kept = Text(["home", "shop", "lamp", *far, "old", "foot"], [(0, 2), (104, 105)])
     dropped = Text(["extra", "home", "shop", "news", "lamp", *far, "foot", "new"], [(0, 4), (105, 107)])
-    pair = record()
+    pair = record(rule="probe", gone=4, noise="seen 17 times")
     pages = {pair["url"]: dropped, pair["duplicate_of"]: kept}
     path = made(tmp_path, pair, texts="stored", find=lambda url, simhash: pages[url])
     page = opened(path)
     page.locator("details.cluster summary").first.click()
     page.locator("details.cluster button").first.click()
     dialog = page.get_by_role("dialog", name="Two pages, taken for one")
-    expect(dialog.locator(".facts")).to_contain_text("120 shingles that the host's other pages have not")
+    facts = dialog.locator(".facts")
+    for fact in (
+        "114 shingles: 110 match, 4 only here",
+        "120 shingles: 110 match, 10 only here",
+        "containment 0.9167",
+        "all of its own 120 shingles but 10 are on the kept page, which has 4 more; what differs, 'seen 17 times', is in its",
+        "changed when it was fetched again",
+    ):
+        expect(facts).to_contain_text(fact)
     expect(dialog.locator("#differences .note")).to_contain_text("Grey words are in menus")
     for side, tokens in (("kept", kept), ("dropped", dropped)):
         grey = " ".join(dialog.locator(f"td[data-page={side}] .chrome").all_text_contents()).split()
@@ -853,7 +861,7 @@ def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
 def test_the_course_of_a_crawl_is_written_beside_its_log(crawl: Crawl) -> None:
     course = Path(f"{crawl.log}.crawl")
     [used] = read_thresholds([course])
-    assert used == ("simhash", 6, 0.75, "drop")
+    assert used == ("simhash", 6, 0.75, "drop", None)
     steps = list(read_steps([course]))
     assert sum(step.pages for step in steps) == 31
     assert sum(step.duplicates for step in steps) == 18

@@ -9,10 +9,16 @@ from typing import NamedTuple
 
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.evidence import LEAST_MATCHING, Evidence, Part, is_other_name, is_same_name
+from dedup.fingerprint.evidence import (
+    LEAST_MATCHING,
+    LEAST_PROBED,
+    Evidence,
+    Part,
+    is_other_name,
+    is_same_name,
+)
 from dedup.index.hosts import Hosts
 from dedup.page.html import Page
-from dedup.page.siblings import are_siblings
 from dedup.page.urls import host
 from dedup.printing import many, printable
 
@@ -70,7 +76,7 @@ def evidence(
     part = Part(sketcher, page, chrome)
     stored = sketcher.words([Part(sketcher, kept, chrome).sketch])
     names = is_other_name(page, kept.called), is_same_name(page, kept.called)
-    return Evidence(*part.weigh(stored)[0], *names, are_siblings(url, kept_url), part.shows_own)
+    return Evidence(*part.weigh(stored)[0], *names, part.are_siblings(url, kept_url), part.shows_own)
 
 
 def describe_own(found: Evidence) -> Iterator[str]:
@@ -85,11 +91,11 @@ def objection(found: Evidence, least: float) -> str:
     if found.other_name:
         return "each is called, by heading and address, what the other is not"
     if found.siblings:
-        return "their addresses name two pages of one kind, of which only equal ones are duplicates"
-    if found.matching < LEAST_MATCHING:
+        why = "their addresses name two pages, and such pages are duplicates only if they are equal"
+    elif found.matching < LEAST_MATCHING:
         return f"fewer than {LEAST_MATCHING:.0f} of their own shingles match"
-    return (
-        ""
-        if found.suffices(least)
-        else f"only {found.share:.0%} of what is own to one of them is on the other"
-    )
+    elif found.suffices(least):
+        return ""
+    else:
+        why = f"only {found.share:.0%} of what is own to one of them is on the other"
+    return f"{why}; a crawl would look whether what differs is noise" if found.share >= LEAST_PROBED else why

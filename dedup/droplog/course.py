@@ -1,7 +1,7 @@
 """The course of a crawl, in a file beside its drop log: written by `Course`, read by `read_steps`.
 
 The file is JSON Lines, and its name is that of the log and ``.crawl``.  Each run adds one line of its thresholds
-(``run``, ``time``, ``method``, ``max_distance``, ``min_resemblance``, ``action``) and then lines of its counts
+(``run``, ``time``, ``method``, ``max_distance``, ``min_resemblance``, ``action``, ``min_containment``) and then lines of its counts
 so far (``run``, ``time``, ``pages``, ``duplicates``), ever farther apart, and at the end one of the URLs that only
 near-duplicates link to (``run``, ``time``, ``urls``, ``sampled``, ``new``, ``low``, ``high``).  Readers leave out
 other lines.
@@ -61,6 +61,7 @@ class Thresholds(NamedTuple):
     max_distance: int
     min_resemblance: float
     action: str
+    min_containment: float | None = None  #: None: whole pages were compared
 
 
 class Step(NamedTuple):
@@ -145,7 +146,9 @@ def read_thresholds(paths: Iterable[Path]) -> list[Thresholds]:
     for line in _lines(paths):
         with suppress(*_WRONG):
             bounds = int(line["max_distance"]), float(line["min_resemblance"])
-            used = Thresholds(str(line["method"]), *bounds, str(line["action"]))
+            contained = line.get("min_containment")
+            least = None if contained is None else min(1.0, max(0.0, float(contained)))
+            used = Thresholds(str(line["method"]), *bounds, str(line["action"]), least)
             if 0 <= used.max_distance <= 64 and 0 <= used.min_resemblance <= 1:
                 found.pop(used, None)
                 found[used] = None

@@ -43,20 +43,23 @@ FROM drops
 """
 _HOSTS = "SELECT host, count(*), sum(links), sum(bytes) FROM drops GROUP BY host ORDER BY 2 DESC, 1"
 _DISTANCES = "SELECT distance, count(*) FROM drops GROUP BY distance ORDER BY distance"
+_RULES = "SELECT rule, count(*) FROM drops GROUP BY rule ORDER BY 2 DESC, 1"
+#: What two pages have in common: of what is own to either, as much as of the one of which less is; or of the whole pages.
 #: Computed in whole numbers, since 0.55 * 20 is not 11.
-_RESEMBLANCES = """
-SELECT CAST(round(resemblance * 10000) AS INTEGER) / 500 AS twentieths, count(*)
-FROM drops GROUP BY twentieths ORDER BY twentieths
+_SHARE = """
+CAST(round(10000 * CASE WHEN gone IS NULL OR new IS NULL OR matching IS NULL THEN resemblance
+    ELSE matching * 1.0 / max(1, matching + max(new, gone)) END) AS INTEGER)
 """
+_SHARES = f"SELECT {_SHARE} / 500 AS twentieths, count(*) FROM drops GROUP BY twentieths ORDER BY twentieths"
 _CLUSTERS = """
 SELECT duplicate_of, count(*), sum(links), min(time), max(time), count(DISTINCT host), max(new)
 FROM drops GROUP BY duplicate_of ORDER BY 2 DESC, 1
 """
 
-#: Computed in whole numbers, as above.
-_GRID = """
-SELECT distance, CAST(round(resemblance * 10000) AS INTEGER) / 100 AS hundredths, count(*), sum(links)
-FROM drops GROUP BY 1, 2 ORDER BY 1, 2
+_GRID = f"""
+SELECT distance, {_SHARE} / 100 AS hundredths, count(*), sum(links),
+    CASE WHEN rule IN ('exact', 'view', 'probe') THEN 2 WHEN rule = 'rare' THEN 1 ELSE 0 END AS free
+FROM drops GROUP BY 1, 2, 5 ORDER BY 1, 2, 5
 """
 _TIMES = """
 SELECT CAST((julianday(time) - 2440587.5) * 86400 / :width - :start / :width AS INTEGER) AS step, count(*)
@@ -195,16 +198,22 @@ class Drops:
         """The number of drops of each distance."""
         return dict(self._rows(_DISTANCES))
 
-    def resemblances(self) -> dict[float, int]:
-        """The number of drops of each resemblance, rounded down to twentieths."""
-        return {twentieths / 20: drops for twentieths, drops in self._rows(_RESEMBLANCES)}
+    def shares(self) -> dict[float, int]:
+        """The number of drops by how much both pages have in common, rounded down to twentieths."""
+        return {twentieths / 20: drops for twentieths, drops in self._rows(_SHARES)}
+
+    def rules(self) -> Iterator[tuple[str, int]]:
+        """The rules that decided, and their numbers of drops, most first."""
+        return self._rows(_RULES)
 
     def clusters(self) -> Iterator[Cluster]:
         """All clusters, the largest first."""
         return (Cluster(*row) for row in self._rows(_CLUSTERS))
 
-    def grid(self) -> Iterator[tuple[int, int, int, int]]:
-        """Rows of distance, resemblance in hundredths (rounded down), number of drops, and number of their links."""
+    def grid(self) -> Iterator[tuple[int, int, int, int, int]]:
+        """Rows of distance, what is in common in hundredths (rounded down), number of drops, number of their links, and
+        which thresholds don't bear on them: 0 none, 1 that of the distance, 2 both.
+        """
         return self._rows(_GRID)
 
     def times(self, start: float, width: float) -> dict[int, int]:

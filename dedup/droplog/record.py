@@ -69,6 +69,11 @@ class Record(TypedDict):
         Annotated[_Count | None, _says("how many of these the kept page has, too; null and missing likewise")]
     ]
     new: NotRequired[Annotated[_Count | None, _says("how many of these the kept page has not; likewise")]]
+    gone: NotRequired[
+        Annotated[
+            _Count | None, _says("how many shingles are the kept page's own, and not on the page; likewise")
+        ]
+    ]
     simhash: Annotated[str, _says("the page's simhash, 16 hexadecimal digits")]
     duplicate_of_simhash: Annotated[str, _says("the kept page's simhash, likewise")]
     tokens: Annotated[_Count, _says("how many tokens the page has")]
@@ -80,6 +85,15 @@ class Record(TypedDict):
             'how the page was found: "exact" (equal tokens), "view" (equal main views), "rare" (by a rare shingle), "probe" '
             "(all that differs was seen to be noise), or the method"
         ),
+    ]
+    noise: NotRequired[
+        Annotated[
+            str | None,
+            _says(
+                'with the rule "probe", the words of the page that were seen to be noise, or are its name; else null; may '
+                "be missing"
+            ),
+        ]
     ]
     action: Annotated[Action, _says(f"what was done with the page: {', '.join(get_args(Action))}")]
     referer: Annotated[str | None, _says("the URL of the page that linked to it, or null", is_url=True)]

@@ -13,7 +13,7 @@ noise.  It is asked for as it was, with the same headers, cookies, proxy or brow
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from xxhash import xxh3_128_intdigest
@@ -23,7 +23,7 @@ from dedup.filter.own_name import without_own_name
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.detector import Fingerprint
-from dedup.fingerprint.evidence import LEAST_MATCHING
+from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
 from dedup.index.entry import original_id
@@ -38,8 +38,6 @@ __all__ = ["Probe"]
 
 logger = logging.getLogger(__name__)
 
-#: At least this share of what is a page's own has to be on the kept page, or else the two are compared no further.
-LEAST = 0.5
 #: Pages that may be fetched for probes, of all pages of a crawl, beside the first few.
 SHARE, FIRST = 0.1, 20
 #: Kept pages of one kind that make a section.
@@ -98,17 +96,19 @@ class Probe:
             self.keep(visit, page, fingerprint)
             return verdict
         count(self._stats, "probed")
+        evidence = self._evidence(fingerprint, filed)
         return Verdict(
             "duplicate",
             of.url,
             distance(of.simhash, fingerprint.simhash or 0),
-            near.evidence.share if near and near.evidence and near.page_id == of.page_id else None,
+            evidence.resemblance if evidence else None,
             of_simhash=of.simhash,
             rule="probe",
             of_id=of.page_id,
             of_run=filed.run,
             done=state.is_done,
-            evidence=near.evidence if near and near.page_id == of.page_id else None,
+            evidence=evidence,
+            noise=" ".join(self._noisy(visit, page)),
         )
 
     async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> _Kept | None:
@@ -129,7 +129,7 @@ class Probe:
         if not self._may_fetch():
             return None
         evidence = near and near.evidence
-        if near and evidence and not evidence.other_name and evidence.share >= LEAST:
+        if near and evidence and not evidence.other_name and evidence.share >= LEAST_PROBED:
             is_known, is_met = self._noise.is_known(near.url), self._noise.is_met(near.url)
             if not is_known or (is_met and near.page_id not in self._digested):
                 return _Kept(near.page_id, near.url, near.simhash, near.digest, visit.carried)
@@ -218,19 +218,25 @@ class Probe:
 
     def _is_as_filed(self, page: Page, filed: Entry) -> bool:
         """Whether most of what is a page's own is what it was when it was filed: a wall in the same chrome is not."""
-        found, sketcher, hosts = (
-            self._detector.fingerprint_page(page),
-            self._detector.sketcher,
-            self._index.hosts,
-        )
+        found = self._detector.fingerprint_page(page)
         if found.simhash is None or distance(found.simhash, filed.simhash) > self._detector.max_distance:
             return False
-        stored = sketcher.words([filed.sketch])
-        if hosts is None or found.own is None:
-            return bool(sketcher.resemblances(stored, found.sketch)[0] >= self._detector.min_resemblance)
-        shares = hosts.part(found, host(filed.url)).weigh(stored)[0]
-        is_bare = max(shares.new, shares.gone) < LEAST_MATCHING  # nearly all of the page is on others, too
-        return is_bare or shares.contains(LEAST)
+        evidence = self._evidence(found, filed)
+        if evidence is None:
+            alike = self._detector.sketcher.resemblance(filed.sketch, found.sketch)
+            return alike >= self._detector.min_resemblance
+        is_bare = (
+            max(evidence.new, evidence.gone) < LEAST_MATCHING
+        )  # nearly all of the page is on others, too
+        return is_bare or evidence.contains(LEAST_PROBED)
+
+    def _evidence(self, page: Fingerprint, filed: Entry) -> Evidence | None:
+        """How much of what is own to a page and to a kept one both have; None where whole pages are compared."""
+        hosts = self._index.hosts
+        if hosts is None or page.own is None:
+            return None
+        stored = self._detector.sketcher.words([filed.sketch])
+        return Evidence(*hosts.part(page, host(filed.url)).weigh(stored)[0])
 
     def _known(self, visit: Visit, page: Page) -> _Kept | None:
         """The kept page that is known to be equal but for noise."""
@@ -280,6 +286,17 @@ class Probe:
         left = self._noise.left(like, _text(page))
         named = ["", *without_own_name(left, url)]
         return _digest(left), _digest(named)
+
+    def _noisy(self, visit: Visit, page: Page) -> Iterator[str]:
+        """The tokens at places of noise, and those of the page's name."""
+        tokens = _text(_read(visit, page))
+        left = iter(without_own_name(self._noise.left(visit.url, tokens), visit.url))
+        stays = next(left, None)
+        for token in tokens:
+            if token == stays:
+                stays = next(left, None)
+            elif token:
+                yield token
 
 
 def _digest(tokens: Sequence[str]) -> int:

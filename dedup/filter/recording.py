@@ -15,11 +15,16 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+#: Characters of what was seen to be noise that are told.
+MAX_NOISE = 200
+
+
 def make_record(visit: Visit, found: Outcome, action: Action, canonical: str, agrees: bool | None) -> Record:
     """What the log says of a page that is a near-duplicate."""
     verdict, fingerprint = found.verdict, found.fingerprint
     evidence = verdict.evidence
     own, matching = (round(evidence.own), round(evidence.matching)) if evidence else (None, None)
+    noise = None if verdict.noise is None else verdict.noise[:MAX_NOISE]
     return make(
         time=now(),
         url=strip_user(visit.url),
@@ -29,12 +34,14 @@ def make_record(visit: Visit, found: Outcome, action: Action, canonical: str, ag
         own=own,
         matching=matching,
         new=None if own is None or matching is None else max(0, own - matching),
+        gone=round(evidence.gone) if evidence else None,
         simhash=fingerprint.hex or "",
         duplicate_of_simhash=f"{verdict.of_simhash or 0:016x}",
         tokens=fingerprint.tokens,
         links=fingerprint.links,
         bytes=visit.size,
         rule=verdict.rule or "",
+        noise=noise,
         action=action,
         referer=strip_user(visit.referer) if visit.referer else None,
         canonical=strip_user(canonical) or None,

@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from xxhash import xxh3_64_intdigest
 
 from dedup.compiled import fast
 from dedup.fingerprint.shingles import Hashes
@@ -27,6 +28,11 @@ MOST_OF_A_PAGE = 1 << 13
 SHARE, LEAST, MOST = 0.05, 2.0, 8.0
 #: Kept pages from which on the chrome of a host is known.
 KNOWN = 8
+
+#: So many pages in one folder have to be like those of the same names in another, or else all of these are other pages.
+COPIES = 3
+#: What is no shingle is counted in so many places, so that it is not taken for what others count.
+NOTED = 4
 
 Counts = npt.NDArray[np.uint8]
 _HEAD = struct.Struct(">IId")
@@ -57,6 +63,9 @@ class Chrome:
         main = main[:: 1 + len(main) // MOST_OF_A_PAGE]
         self.pages += kept
         self._remembered += kept
+        self._count(main)
+
+    def _count(self, main: Hashes) -> None:
         is_marked = self._are_marked(main)
         fresh, again = main[~is_marked], main[is_marked]
         for bits in _places(fresh, BITS):
@@ -71,6 +80,16 @@ class Chrome:
             self._cells >>= 1
             self._marks[:] = 0
             self._marked, self._remembered = 0, self._remembered / 2
+
+    def note_copies(self, parts: tuple[str, str], where: str) -> None:
+        """The addresses of two pages that are like each other differ in these parts; each place counts once."""
+        place = _keys(*parts, where)
+        if not self.counts(place).min():
+            self._count(np.concatenate([place, _keys(*parts)]))
+
+    def has_copies(self, parts: tuple[str, str]) -> bool:
+        """Whether so many pages are like others whose addresses differ in these parts that they are copies, as for print."""
+        return int(self.counts(_keys(*parts)).min()) >= COPIES
 
     def counts(self, main: Hashes) -> Counts:
         """On how many kept pages each shingle of a page is: uint8, shape (n,).  O(n)."""
@@ -117,6 +136,12 @@ class Chrome:
         rest = np.frombuffer(octets, np.uint8, offset=_HEAD.size)
         chrome._cells[:], chrome._marks[:] = rest[:CELLS], rest[CELLS:]
         return chrome
+
+
+def _keys(*texts: str) -> Hashes:
+    """As what a text is counted that is no shingle."""
+    octets = "\0".join(texts).encode("utf-8", "surrogatepass")
+    return np.array([xxh3_64_intdigest(octets, seed) for seed in range(1, NOTED + 1)], np.uint64)
 
 
 def _places(main: Hashes, size: int) -> list[npt.NDArray[np.int64]]:

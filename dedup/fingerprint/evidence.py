@@ -30,20 +30,26 @@ from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.fingerprint import RARE, Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
+from dedup.page.siblings import apart
+from dedup.printing import many
 
 __all__ = [
     "FEW_SHOWN",
     "LEAST_MATCHING",
+    "LEAST_PROBED",
     "Evidence",
     "Part",
     "Shares",
     "contain",
+    "in_words",
     "is_other_name",
     "is_same_name",
 ]
 
 #: So many shingles have to match.
 LEAST_MATCHING = 8.0
+#: At least this share of what is a page's own has to be on a kept page, or else a crawl doesn't look whether the rest is noise.
+LEAST_PROBED = 0.5
 #: And so many have to be in a main view that says that it is the same page.
 FEW_SHOWN = 2
 #: A sketch holds what was not common when its page was filed, and nobody knows any more what that was.  So it is
@@ -83,7 +89,7 @@ class Evidence(NamedTuple):
     gone: float  #: those that only the kept page has
     other_name: bool = False  #: each page is called, in heading and address, by a name that the other is not
     same_name: bool = False  #: both are called the same by heading and address, or have the same path
-    siblings: bool = False  #: the site tells them apart: by a parameter, or by a number in their addresses
+    siblings: bool = False  #: the site tells them apart by their addresses
     shows_own: bool = False  #: enough of the page's main view is its own
 
     @property
@@ -101,10 +107,18 @@ class Evidence(NamedTuple):
         """Whether the site says that the two are different pages: then only equal pages are duplicates."""
         return self.other_name or self.siblings
 
+    @property
+    def resemblance(self) -> float:
+        """What both have, of what either has: 0 to 1."""
+        return Shares(self.matching, self.new, self.gone).resemblance
+
+    def contains(self, least: float) -> bool:
+        """Whether each part contains the other, but for a share."""
+        return Shares(self.matching, self.new, self.gone).contains(least)
+
     def suffices(self, least: float) -> bool:
         """Whether it is a near-duplicate; ``least`` is the share of each part that the other has to contain."""
-        shares = Shares(self.matching, self.new, self.gone)
-        return not self.is_told_apart and shares.contains(least)
+        return not self.is_told_apart and self.contains(least)
 
     @property
     def shows_same(self) -> bool:
@@ -122,6 +136,7 @@ class Part:
         assert page.own is not None
         self._sketcher = sketcher
         self._few = chrome.few
+        self._chrome = chrome
         self._is_known = chrome.is_known
         self._main = page.own.main
         self._counts = chrome.counts(self._main)
@@ -149,6 +164,11 @@ class Part:
         first = own.searchsorted(edges).tolist()
         ends = [*first[1:], len(own)]
         return tuple(int(own[at]) if at < end else 0 for at, end in zip(first, ends, strict=True))
+
+    def are_siblings(self, url: str, other: str) -> bool:
+        """Whether the addresses of the page and of a kept one name two pages, and no copies, as far as the host is known."""
+        found = apart(url, other)
+        return found is not None and not (found.parts and self._chrome.has_copies(found.parts))
 
     @property
     def shows_own(self) -> bool:
@@ -216,6 +236,19 @@ def _shares(found: Floats) -> Floats:
     matching, new, gone = found
     share: Floats = matching / np.maximum(1.0, matching + np.maximum(new, gone))
     return share
+
+
+def in_words(own: float, new: float, gone: float) -> str:
+    """How much of a page's own shingles a kept page has, and how many others that has.
+
+    >>> in_words(412, 3, 0), in_words(1, 0, 2)
+    ('all of its own 412 shingles but 3 are on the kept page', 'its own shingle is on the kept page, which has 2 more')
+    """
+    own, new, gone = round(own), round(new), round(gone)
+    all_of_it = "its own shingle is" if own == 1 else f"all of its own {own:,} shingles are"
+    if new:
+        all_of_it = f"all of its own {many(own, 'shingle')} but {new:,} are"
+    return f"{all_of_it} on the kept page{f', which has {gone:,} more' if gone else ''}"
 
 
 def is_same_name(page: Fingerprint, kept: Called) -> bool:

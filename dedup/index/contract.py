@@ -153,6 +153,8 @@ class Index(ABC):
             self.hosts.learn_kept(
                 fingerprint, url, is_copy=bool(near and not near.evidence and near.same_name)
             )
+            if near and near.evidence:
+                self.hosts.learn_near(url, near.url, near.evidence)
         elif self.hosts is not None and verdict.status == "duplicate" and verdict.rule != "exact":
             self.hosts.learn_dropped(fingerprint, url, verdict.of_id or "", verdict.evidence)
         return verdict

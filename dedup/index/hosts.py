@@ -18,6 +18,7 @@ from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.evidence import Evidence, Part
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
+from dedup.page.siblings import apart
 from dedup.page.urls import host
 from dedup.settings import IndexSettings
 
@@ -134,6 +135,14 @@ class Hosts:
             if len(self._learned) > MAX_LEARNED:
                 del self._learned[next(iter(self._learned))]
             self._learn(page, name, kept=False)
+
+    def learn_near(self, url: str, other: str, evidence: Evidence) -> None:
+        """A page was kept although it is like another, since its address names another page: it may yet be a copy."""
+        name = self.judge(host(url), host(other))
+        found = apart(url, other)
+        if name and found and found.parts and evidence.contains(self.settings.min_containment):
+            self.table(name).note_copies(found.parts, found.where)
+            self._mark(name)
 
     def merge(self, tables: Mapping[str, Chrome]) -> None:
         """Takes over what was counted elsewhere."""

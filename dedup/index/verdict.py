@@ -40,6 +40,8 @@ class Verdict:
     done: bool = field(default=True, compare=False)
     #: How its own shingles match; None where it is an exact one, or nothing is known of its host.
     evidence: Evidence | None = field(default=None, compare=False)
+    #: What of the page was seen to be noise, or is its name; None unless that decides.
+    noise: str | None = field(default=None, compare=False)
     #: Of a new page, the first of its `MAX_NEAR` nearest candidates that it resembles enough.
     near: Near | None = field(default=None, compare=False)
     #: Of a page that is kept, whether an earlier run, which did not die, has handed over this very content.

@@ -19,7 +19,6 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry, original_id
 from dedup.index.hosts import Hosts
 from dedup.index.verdict import Near, Verdict
-from dedup.page.siblings import are_siblings
 from dedup.page.urls import host
 
 __all__ = ["MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR", "MAX_RARE", "Order", "Weighing"]
@@ -211,7 +210,7 @@ class Weighing(Generic[K]):
             *shares,
             is_other_name(self._page, other.called),
             is_same_name(self._page, other.called),
-            are_siblings(self.entry.url, other.url),
+            part.are_siblings(self.entry.url, other.url),
             part.shows_own,
         )
 

@@ -1,63 +1,85 @@
-"""Siblings: pages that a site itself tells apart by their addresses, as the entries of a register or the items of a shop."""
+"""Siblings: pages that a site itself tells apart by their addresses, as the entries of a register or the items of a shop.
+
+Whatever two addresses differ in names a page: a parameter, the last part of a path, a folder.  But folders, and whole kinds
+of address, can be those of copies, as of versions for print: then not one pair of such pages is near each other, but many.
+"""
 
 import re
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from dedup.page.ids import MAX_URL, is_opaque, strip_session
+from dedup.page.ids import MAX_URL, strip_session
 
-__all__ = ["are_siblings"]
+__all__ = ["Apart", "apart"]
 
-_NUMBERS = re.compile(r"\d+")
+#: A folder that names a version.
+_VERSION = re.compile(r"v?\d+\.[\dx][\w.-]*|current|latest|stable|master|main|dev|nightly")
 #: Parameters of an address that are looked at, at most.
 MAX_PARAMETERS = 32
 
 
 class _Address(NamedTuple):
-    folder: str  #: with a 0 for each number: of a version, or a date
-    last: str  #: the last part of the path
+    path: tuple[str, ...]  #: its parts
     parameters: dict[str, str]
 
+    @property
+    def kind(self) -> str:
+        """What pages have in common that are named by their parameters, or by the last part of their paths."""
+        path = self.path if self.parameters else self.path[:-1]
+        return "/".join(path) + "?" + "&".join(sorted(self.parameters))
 
-def are_siblings(a: str, b: str) -> bool:
-    """Whether two addresses name different pages of one folder, whatever its versions and dates, or of one path.
 
-    They do if the last parts of their paths differ, or a parameter that both have has another value.  Values that look
-    like nothing but an id tell nothing: they may be those of a session.
+class Apart(NamedTuple):
+    """In what two addresses differ."""
 
-    >>> [are_siblings("http://example.org/view?id=7", f"http://example.org/{other}")
-    ...  for other in ("view?id=8", "view?id=7&print=1", "view?id=7&sid=9f86d081884c7d65", "story", "print/7")]
-    [True, False, False, True, False]
-    >>> [are_siblings("http://a.org/1.0/set/operator*", f"http://a.org/{other}")
-    ...  for other in ("1.0/set/operator=", "2.0/set/operator=", "2.0/set/operator*", "print/operator*")]
-    [True, True, False, False]
+    #: What only one of them has, of either, in the order of the alphabet; None if that can't be copies.
+    parts: tuple[str, str] | None
+    where: str  #: what both have besides, or what names either page
+
+
+def apart(a: str, b: str) -> Apart | None:
+    """In what two addresses differ that name different pages; None if they don't, but for hosts, versions and sessions.
+
+    >>> [apart("http://example.org/view?id=7", f"http://example.org/{other}") is not None
+    ...  for other in ("view?id=8", "view?id=7&print=1", "view?id=7;jsessionid=1F", "story", "1.0/view?id=7")]
+    [True, False, False, True, True]
+    >>> apart("http://a.org/docs/1.0/set/operator*", "http://a.org/docs/2.0/set/operator*")
+    >>> [apart("http://a.org/docs/set", f"http://a.org/{other}").parts for other in ("docs/map", "print/docs/set")]
+    [None, ('', 'print')]
+    >>> apart("http://a.org/hilton/room", "http://a.org/ritz/room")
+    Apart(parts=('hilton', 'ritz'), where='/room')
+    >>> apart("http://a.org/view?id=7", "http://a.org/print/lamp").parts
+    ('print?', 'view?id')
     """
     one, other = _parse(a), _parse(b)
-    if one is None or other is None or one.folder != other.folder:
-        return False
-    if one.last != other.last:
-        return _differ(one.last, other.last)
+    if one is None or other is None:
+        return None
     both = one.parameters.keys() & other.parameters.keys()
-    return any(_differ(one.parameters[name], other.parameters[name]) for name in both)
-
-
-def _differ(a: str, b: str) -> bool:
-    return a != b and not (_may_be_session(a) and _may_be_session(b))
-
-
-def _may_be_session(value: str) -> bool:
-    return is_opaque(value) and not value.isdigit()
+    if any(one.parameters[name] != other.parameters[name] for name in both):
+        return Apart(None, "")
+    first, second = one.path, other.path
+    if first == second:
+        return None
+    shorter = min(len(first), len(second))
+    start = next((at for at in range(shorter) if first[at] != second[at]), shorter)
+    end = next((at for at in range(shorter - start) if first[-1 - at] != second[-1 - at]), shorter - start)
+    if start + end == shorter or end:  # one has more parts, or the last ones are the same
+        less, more = sorted("/".join(path[start : len(path) - end]) for path in (first, second))
+        return Apart((less, more), "/".join((*first[:start], "", *first[len(first) - end :])))
+    if bool(one.parameters) == bool(other.parameters):
+        return Apart(None, "")
+    less, more = sorted((one.kind, other.kind))
+    return Apart((less, more), f"{first} {second} {one.parameters or other.parameters}")
 
 
 @lru_cache(maxsize=1 << 12)
 def _parse(url: str) -> _Address | None:
     try:
         parts = urlsplit(strip_session(url[:MAX_URL]))
-        path = unquote(parts.path).rstrip("/").casefold()
+        path = [part for part in unquote(parts.path).casefold().split("/") if part]
     except ValueError:
         return None
-    folder, _, last = path.rpartition("/")
-    folder = _NUMBERS.sub("0", folder)
+    named = ["*" if _VERSION.fullmatch(folder) else folder for folder in path[:-1]] + path[-1:]
     pairs = (part.partition("=") for part in re.split("[&;]", parts.query)[:MAX_PARAMETERS])
-    return _Address(folder, last, {name: value for name, _, value in pairs if value})
+    return _Address(tuple(named), {name: value for name, _, value in pairs if value})

@@ -25,6 +25,7 @@ from typing import Any
 
 from dedup.droplog.course import read_missed, read_steps, read_thresholds, width
 from dedup.droplog.drops import Drops
+from dedup.droplog.reason import reason
 from dedup.droplog.record import FIELDS, Record
 from dedup.errors import SettingsError
 from dedup.history.differences import edits
@@ -125,8 +126,11 @@ def _data(drops: Drops, source: Source, now: datetime) -> dict[str, Any]:
             for cluster in drops.clusters()
             if cluster.duplicate_of in listed
         ],
-        "pairs": [[*_numbered(pair, urls), differing] for pair, differing in zip(pairs, words, strict=True)],
-        "pair_fields": [*FIELDS, "words"],
+        "pairs": [
+            [*_numbered(pair, urls), reason(pair), differing]
+            for pair, differing in zip(pairs, words, strict=True)
+        ],
+        "pair_fields": [*FIELDS, "why", "words"],
         "urls": list(urls),
         "texts": texts,
         "words": source.texts,

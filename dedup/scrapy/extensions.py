@@ -33,10 +33,10 @@ class Timeline(Component):
         self.filter = filter
         if path := filter.log.beside(course.SUFFIX):
             detector = filter.index.detector
-            bounds = detector.max_distance, detector.min_resemblance
-            self._course = course.Course(
-                path, course.Thresholds(detector.method, *bounds, filter.settings.action)
-            )
+            bounds, own = (detector.max_distance, detector.min_resemblance), filter.index.settings
+            least = own.min_containment if own.chrome else None
+            used = course.Thresholds(detector.method, *bounds, filter.settings.action, least)
+            self._course = course.Course(path, used)
             self._writing = asyncio.create_task(self._write())
 
     async def _write(self) -> None:

@@ -6,6 +6,7 @@ They have a logger of their own, so that a project can silence them, and nothing
 
 from scrapy.crawler import Crawler
 
+from dedup.droplog.reason import reason
 from dedup.droplog.record import Record
 from dedup.printing import inert
 from dedup.scrapy.settings import PREFIX
@@ -34,8 +35,7 @@ class Lines:
         self._count += 1
         if self._show_all or self._count <= FIRST:
             said = _SAID[record["action"]], inert(record["url"]), inert(record["duplicate_of"])
-            numbers = record["distance"], record["resemblance"]
-            self._logger.info("%s near-duplicate %s of %s (distance %d, resemblance %.2f)", *said, *numbers)
+            self._logger.info("%s near-duplicate %s of %s: %s", *said, reason(record))
             if self._count == FIRST and not self._show_all:
                 self._logger.info(
                     "No more near-duplicates are shown here, only counted (set %sSHOW_ALL to see all of them)",

@@ -130,9 +130,13 @@ function facts(pair, urls) {
   const rows = [
     row("URL", link(urls[pair.duplicate_of]), link(urls[pair.url])),
     row("Simhash", bits(pair.duplicate_of_simhash, pair.simhash), bits(pair.simhash, pair.duplicate_of_simhash)),
-    row("Apart", `${many(pair.distance, "bit")} of 64 differ; resemblance ${pair.resemblance.toFixed(4)}`),
-    pair.own === null ? "" : row("Its own", `${many(pair.own, "shingle")} that the host's other pages have not: `
-      + `${number(pair.matching)} match, ${number(pair.new)} new`),
+    row("Why", visible(pair.why)),
+    row("Apart", `${many(pair.distance, "bit")} of 64 differ; ${pair.own === null ? "" : `containment ${pair.share.toFixed(4)}, `}`
+      + `resemblance ${pair.resemblance.toFixed(4)}`),
+    pair.own === null ? "" : row("Own", pair.gone === null ? "" : `${many(pair.matching + pair.gone, "shingle")}: `
+      + `${number(pair.matching)} match, ${number(pair.gone)} only here`,
+      `${many(pair.own, "shingle")}: ${number(pair.matching)} match, ${number(pair.new)} only here`),
+    pair.noise ? row("Noise", "changed when it was fetched again", visible(pair.noise)) : "",
     row("Dropped", `${many(pair.tokens, "word")}, ${many(pair.links, "link")}${size}; `
       + `${{ drop: "dropped", nofollow: "not followed", mark: "only marked" }[pair.action]} at `
       + `${pair.time.slice(0, 19).replace("T", " ")} UTC by the rule ${visible(pair.rule)}`),

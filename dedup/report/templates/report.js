@@ -3,9 +3,18 @@
 const data = JSON.parse(byId("data").textContent);
 const totals = data.totals;
 const pairs = data.pairs.map((values) => Object.fromEntries(data.pair_fields.map((name, at) => [name, values[at]])));
-// The resemblance in whole hundredths, rounded down, as it is in the grid.
-for (const pair of pairs) pair.hundredths = Math.floor(Math.round(pair.resemblance * 10000) / 100);
+// What both pages have in common: the share of each own part that the other contains, or the whole pages' resemblance; and
+// in whole hundredths, rounded down, as it is in the grid.  Some rules don't depend on every threshold.
+for (const pair of pairs) {
+  pair.share = [pair.matching, pair.new, pair.gone].includes(null) ? pair.resemblance
+    : pair.matching / Math.max(1, pair.matching + Math.max(pair.new, pair.gone));
+  pair.hundredths = Math.floor(Math.round(pair.share * 10000) / 100);
+  pair.free = ["exact", "view", "probe"].includes(pair.rule) ? 2 : pair.rule === "rare" ? 1 : 0;
+}
 const used = data.thresholds[0] ?? null;  // those of a crawl: an archive has none
+const byOwn = used ? used.min_containment !== null : pairs.some((pair) => pair.gone !== null);
+const measure = byOwn ? "containment" : "resemblance";
+const bound = used && (byOwn ? used.min_containment : used.min_resemblance);
 const verb = totals.marked === totals.drops ? "marked" : "dropped";
 
 // How many rows of each list are shown at first, and how many more at a time.
@@ -53,14 +62,14 @@ function summarise() {
 // --- Sliders and histograms -----------------------------------------------------------------------------
 
 const farthest = Math.max(used?.max_distance ?? 0, ...data.grid.map(([distance]) => distance));
-const least = Math.min(100, used ? Math.ceil(used.min_resemblance * 100) : 100, ...data.grid.map(([, hundredths]) => hundredths));
+const least = Math.min(100, used ? Math.ceil(bound * 100) : 100, ...data.grid.map(([, hundredths]) => hundredths));
 const state = { k: farthest, r: least, query: "", which: "dropped", order: "size", shown: CLUSTERS, open: new Map() };
-const passes = (distance, hundredths) => distance <= state.k && hundredths >= state.r;
+const passes = (distance, hundredths, free) => (free > 0 || distance <= state.k) && (free > 1 || hundredths >= state.r);
 
 /** The number of drops in each column: those that pass, and those that don't. */
 function histogram(length, column) {
   const inside = Array(length).fill(0), outside = Array(length).fill(0);
-  for (const cell of data.grid) (passes(cell[0], cell[1]) ? inside : outside)[column(cell)] += cell[2];
+  for (const cell of data.grid) (passes(cell[0], cell[1], cell[4]) ? inside : outside)[column(cell)] += cell[2];
   return [inside, outside];
 }
 
@@ -71,9 +80,9 @@ const charts = {
     mark: used?.method === "simhash" ? { at: used.max_distance, text: `k = ${used.max_distance}`, after: true } : null,
   },
   resemblance: {
-    count: 101 - least, label: (at) => ((at + least) % (least < 50 ? 10 : 5) ? "" : share(at + least)),
-    name: (at) => share(at + least), column: ([, hundredths]) => hundredths - least, heading: "Resemblance from",
-    mark: used ? { at: Math.ceil(used.min_resemblance * 100) - least, text: `at least ${used.min_resemblance}` } : null,
+    by: measure, count: 101 - least, label: (at) => ((at + least) % (least < 50 ? 10 : 5) ? "" : share(at + least)),
+    name: (at) => share(at + least), column: ([, hundredths]) => hundredths - least, heading: byOwn ? "Containment from" : "Resemblance from",
+    mark: used ? { at: Math.ceil(bound * 100) - least, text: `at least ${bound}` } : null,
   },
 };
 
@@ -82,12 +91,12 @@ function drawHistogram(name) {
   const [inside, outside] = histogram(chart.count, chart.column);
   const would = `would be ${verb}`;
   byId(`${name}-chart`).replaceChildren(columns({
-    title: `Near-duplicates by ${name}`,
+    title: `Near-duplicates by ${chart.by ?? name}`,
     description: `${number(inside.reduce((a, b) => a + b, 0))} ${would} by the sliders. The table below has the figures.`,
     parts: [{ class: "near", values: inside }, { class: "other", values: outside }],
     labels: inside.map((_, at) => chart.label(at)), marks: chart.mark ? [chart.mark] : [],
   }));
-  chart.table ??= byId(`${name}-table`).appendChild(foldedTable(`Near-duplicates by ${name}`,
+  chart.table ??= byId(`${name}-table`).appendChild(foldedTable(`Near-duplicates by ${chart.by ?? name}`,
     [chart.heading, would, "would be kept"],
     () => chart.now[0].map((count, at) => [chart.name(at), count, chart.now[1][at]]).filter((row) => row[1] + row[2])));
   chart.now = [inside, outside];
@@ -103,8 +112,8 @@ function sliderMoved() {
 
 function drawThresholds() {
   const sums = { drops: 0, links: 0 };
-  for (const [distance, hundredths, drops, links] of data.grid) {
-    if (passes(distance, hundredths)) { sums.drops += drops; sums.links += links; }
+  for (const [distance, hundredths, drops, links, free] of data.grid) {
+    if (passes(distance, hundredths, free)) { sums.drops += drops; sums.links += links; }
   }
   byId("distance-value").textContent = many(state.k, "bit");
   byId("resemblance-value").textContent = share(state.r);
@@ -167,13 +176,13 @@ for (const pair of pairs) clusters.get(pair.duplicate_of).pairs.push(pair);
 function chosen() {
   const query = state.query.toLowerCase();
   const wanted = (pair) => {
-    if (state.which !== "all" && passes(pair.distance, pair.hundredths) !== (state.which === "dropped")) return false;
+    if (state.which !== "all" && passes(pair.distance, pair.hundredths, pair.free) !== (state.which === "dropped")) return false;
     return !query || [pair.url, pair.duplicate_of].some((at) => data.urls[at].toLowerCase().includes(query));
   };
   const found = [];
   for (const cluster of clusters.values()) {
     const some = cluster.pairs.filter(wanted);
-    if (some.length) found.push({ cluster, some, least: Math.min(...some.map((pair) => pair.resemblance)) });
+    if (some.length) found.push({ cluster, some, least: Math.min(...some.map((pair) => pair.share)) });
   }
   if (state.order === "doubt") found.sort((a, b) => a.least - b.least);
   else found.sort((a, b) => b.some.length - a.some.length || b.cluster.drops - a.cluster.drops);
@@ -182,19 +191,19 @@ function chosen() {
 
 function pairTable(of, some, limit) {
   const rows = some.slice(0, limit).map((pair) => [link(data.urls[pair.url]), pair.distance,
-    figure(pair.resemblance.toFixed(2)), pair.tokens, pair.links,
+    figure(pair.share.toFixed(2)), pair.tokens, pair.links,
     element("button", { type: "button", "aria-label": `Compare ${visible(data.urls[pair.url])}`, onclick: () => compare(pair, data) },
       pair.words === null ? "Details" : "Compare")]);
-  return table(`Near-duplicates of ${visible(data.urls[of])}`, ["Near-duplicate", "Distance", "Resemblance", "Words", "Links", "Both pages"], rows);
+  return table(`Near-duplicates of ${visible(data.urls[of])}`, ["Near-duplicate", "Distance", byOwn ? "Containment" : "Resemblance", "Words", "Links", "Both pages"], rows);
 }
 
 function fold({ cluster, some }) {
   const { of, drops, links, hosts } = cluster;
   const most = some.reduce((far, pair) => Math.max(far, pair.distance), 0);
-  const least = some.reduce((low, pair) => Math.min(low, pair.resemblance), 1);
+  const least = some.reduce((low, pair) => Math.min(low, pair.share), 1);
   const folded = element("details", { class: "cluster", open: state.open.has(of) },
     element("summary", {}, element("b", { class: "count" }, number(some.length)), element("bdi", { class: "url" }, visible(data.urls[of])),
-      element("span", { class: "range" }, `${most ? "up to " : ""}${many(most, "bit")}, resemblance from ${least.toFixed(2)}`)));
+      element("span", { class: "range" }, `${most ? "up to " : ""}${many(most, "bit")}, ${measure} from ${least.toFixed(2)}`)));
   const fill = () => {
     folded.querySelector(".within")?.remove();
     if (!folded.open) return;
@@ -253,7 +262,13 @@ function start() {
     for (const [name, [, , value]] of Object.entries(limits)) byId(name).value = value;
     sliderMoved();
   });
-  byId("stricter").textContent = "The sliders can only be stricter than the run was: pages that it kept are not in a drop log. "
+  if (byOwn) {
+    byId("resemblance-heading").textContent = "How much of each page's own part is on the other";
+    byId("measure").textContent = "Containment";
+  }
+  const free = data.grid.reduce((sum, cell) => sum + (cell[4] > 1 ? cell[2] : 0), 0);
+  byId("stricter").textContent = (free ? `${many(free, "near-duplicate")} would be ${verb} by any thresholds: equal pages, equal `
+    + "main views, and those that differ only in what changed when the kept page was fetched again. " : "") + "The sliders can only be stricter than the run was: pages that it kept are not in a drop log. "
     + data.to_see_looser;
   if (pairs.length < totals.drops) {
     byId("sample").textContent = `The charts above are of all ${number(totals.drops)} near-duplicates. Listed here are `

@@ -15,6 +15,7 @@ from rich.filesize import decimal
 
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader
+from dedup.droplog.reason import reason
 from dedup.droplog.record import FIELDS, Record
 from dedup.printing import clock, inert, many
 from dedup.scrapy.commands.terminal import print_table, screen
@@ -23,6 +24,14 @@ __all__ = ["CSV_HEADING", "as_csv", "as_json", "as_line", "left_out", "print_clu
 
 CSV_HEADING = ",".join(FIELDS)
 
+#: What decides by each rule; a method has another name.
+RULES = {
+    "exact": "both pages are equal",
+    "view": "their main views are equal",
+    "rare": "nearly all that is own to each is on the other; found by a rare shingle",
+    "simhash": "the same, or as much of the whole pages; found by its simhash",
+    "probe": "what differs changed when the kept page was fetched again",
+}
 #: The most rows of a table that are shown, the most hosts and patterns of a cluster, and the most of these in JSON.
 ROWS, PARTS, MANY = 10, 5, 1_000
 #: The most characters of a bar, and of a URL in a line.
@@ -32,14 +41,10 @@ BAR, URL = 30, 200
 def as_line(record: Record) -> str:
     """A record as a line for people."""
     url, of = inert(record["url"], URL), inert(record["duplicate_of"], URL)
-    own, new = record.get("own"), record.get("new")
-    told = "" if own is None or new is None else f"{new:,} of {own:,} own shingles new, "
     why = record.get("undone")
     did = f"undone ({inert(why, URL)}):" if why else record["action"]
-    return (
-        f"{clock(record['time'], seconds=True)} {did} {url} of {of} (distance {record['distance']}, "
-        f"resemblance {record['resemblance']:.2f}, {told}{record['links']:,} links)"
-    )
+    said = f"{clock(record['time'], seconds=True)} {did} {url} of {of}"
+    return f"{said}: {reason(record)} ({many(record['links'], 'link')})"
 
 
 def as_json(record: Mapping[str, object]) -> str:
@@ -51,7 +56,7 @@ def as_csv(record: Record) -> str:
     r"""A record as a row under `CSV_HEADING`.  No spreadsheet takes a cell for a formula (OWASP, CSV injection).
 
     >>> print(as_csv({"url": "=1+1", "duplicate_of": "a,b", "distance": 0}))
-    ,'=1+1,"a,b",0,,,,,,,,,,,,,,,
+    ,'=1+1,"a,b",0,,,,,,,,,,,,,,,,,
     """
     row = io.StringIO()
     csv.writer(row, lineterminator="").writerow([_cell(record.get(name)) for name in FIELDS])
@@ -110,11 +115,12 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
         for host in islice(drops.hosts(), ROWS)
     )
     print_table(["drops", "links", "bytes", "host"], hosts, total.hosts)
+    print_table(["drops", "rule", ""], ([count, name, RULES.get(name, "")] for name, count in drops.rules()))
     print_table(["drops", "distance", ""], _bars(drops.distances()))
     twentieths = {
-        f"{low:.2f}-{low + 0.05:.2f}" if low < 1 else "1.00": n for low, n in drops.resemblances().items()
+        f"{low:.2f}-{low + 0.05:.2f}" if low < 1 else "1.00": n for low, n in drops.shares().items()
     }
-    print_table(["drops", "resemblance", ""], _bars(twentieths))
+    print_table(["drops", "in common", ""], _bars(twentieths))
     clusters = (
         [cluster.drops, cluster.links, cluster.hosts, inert(cluster.duplicate_of, wide)]
         for cluster in islice(drops.clusters(), ROWS)

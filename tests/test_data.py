@@ -294,8 +294,9 @@ def test_hostile_data_never_raises(name: str) -> None:
         f"<script>__a__{data}</script>",
     ):
         text = f"<p>{words(1, 50)}</p>{page}"
-        assert len(read(text).data) <= MAX_DATA + 1
-        assert DETECTOR.fingerprint(text).reason is None
+        page = read(text)
+        assert len(page.data) <= MAX_DATA + 1
+        assert DETECTOR.fingerprint_page(page).reason is None
 
 
 @steady(2)

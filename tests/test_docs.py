@@ -110,10 +110,19 @@ def test_the_examples_in_python_print_what_the_text_shows() -> None:
 
 
 def test_the_examples_in_python_have_the_types_that_the_library_says(tmp_path: Path) -> None:
-    path = tmp_path / "examples.py"
-    path.write_text("".join(example.source for example in examples_of_python().examples))
+    """Those of docs/python.md, and the crawler of docs/filter.md, which httpx is there for."""
+    crawler = re.search(
+        r"^```python\n(# crawl\.py\n.*?)^```", (ROOT / "docs/filter.md").read_text(), BLOCK.flags
+    )
+    assert crawler
+    sources = {
+        "examples.py": "".join(example.source for example in examples_of_python().examples),
+        "crawl.py": crawler[1],
+    }
+    for name, source in sources.items():
+        (tmp_path / name).write_text(source)
     # As `make check` does, whose cache it so has: without one, it takes ten times as long.
-    checked = [sys.executable, "-m", "mypy", path]
+    checked = [sys.executable, "-m", "mypy", *(tmp_path / name for name in sources)]
     done = subprocess.run(checked, check=False, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 

@@ -29,13 +29,6 @@ def example(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_crawler_of_the_page_has_the_types_that_the_library_says(example: Path) -> None:
-    pytest.importorskip("httpx")
-    checked = [sys.executable, "-m", "mypy", example]
-    done = subprocess.run(checked, check=False, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-
-
 def test_the_crawler_of_the_page_gets_every_content_of_a_site_once(example: Path) -> None:
     pytest.importorskip("httpx")
     site, log = Site(), example.with_name("drops.jsonl")

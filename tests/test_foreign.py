@@ -1,6 +1,7 @@
 """Spiders of strangers, unchanged: with the add-on they get every content that they got without it, in each crawl.
 
-These are eleven of the shapes of `tests.support.foreign`; ``python -m benchmarks.foreign`` crawls them all.
+These are seven of the shapes of `tests.support.foreign`, and four that are long runs; ``python -m benchmarks.foreign``
+crawls them all.
 """
 
 from pathlib import Path
@@ -11,6 +12,8 @@ from tests.support.foreign import Shape, feeds, gather, records, serving, shops,
 
 ADDON = {"ADDONS": {"dedup.scrapy.Addon": 500}}
 
+SLOW = (records.meetings, records.jobs, shops.sessions, shops.gallery)
+
 
 @pytest.mark.filterwarnings("ignore:FormRequest.from_response")  # strangers do use it
 @pytest.mark.parametrize(
@@ -19,14 +22,11 @@ ADDON = {"ADDONS": {"dedup.scrapy.Addon": 500}}
         stores.frames,
         stores.scripts,
         records.opinions,
-        records.meetings,
-        records.jobs,
         feeds.postbacks,
         shops.variants,
-        shops.sessions,
-        shops.gallery,
         ways.rules,
         trouble.captcha,
+        *(pytest.param(shape, marks=pytest.mark.slow) for shape in SLOW),
     ],
     ids=lambda shape: shape.__name__,
 )

@@ -17,7 +17,7 @@ CAP = 4000
 def scene(name: str, small: bool = False) -> Scene:
     """A scene; those with session ids, which never have a link twice, can be made smaller."""
     made = SCENES[name]()
-    return replace(made, articles=8) if small and isinstance(made, Sessions) else made
+    return replace(made, articles=5) if small and isinstance(made, Sessions) else made
 
 
 def crawl(name: str, small: bool = False, **options: object) -> tuple[Result, set[str]]:

@@ -175,7 +175,7 @@ def test_near_duplicates_of_real_pages_are_found() -> None:
     assert min(recalls.values()) >= 0.93
 
 
-@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_look_alikes_are_told_apart(count: int) -> None:
     judged, false = Counter[str](), Counter[str]()
     alike: dict[str, list[float]] = defaultdict(list)

@@ -13,7 +13,6 @@ from dedup.errors import (
 )
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index
-from dedup.index.survey import BATCH
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.model import crawl_of_verbs
@@ -42,13 +41,19 @@ async def test_an_index_in_memory_is_not_surveyed() -> None:
             await index.survey()
 
 
+#: Pages of the next test.
+CLAIMS = 96
+
+
 @PERSISTENT
 @driven
 async def test_a_survey_gives_what_was_claimed_in_the_order_of_claims_and_finds_nothing(
-    address: str, namespace: str
+    address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for place in ("reading", "cluster.reading"):  # more are claimed than are read at once
+        monkeypatch.setattr(f"dedup.index.redis.{place}.BATCH", 40)
     async with opened_at(address, namespace=namespace) as index:
-        for number in range(BATCH + 34):  # more than are read at once
+        for number in range(CLAIMS):
             await index.claim(
                 f"{number}", f"http://{number}/", fingerprint_of(random.Random(number).getrandbits(64))
             )
@@ -59,10 +64,10 @@ async def test_a_survey_gives_what_was_claimed_in_the_order_of_claims_and_finds_
     assert findings == []
     assert {state for _, state in pages} == {"done"}
     entries = [filed for filed, _ in pages if filed]
-    assert [filed.page_id for filed in entries] == [f"{number}" for number in range(BATCH + 34)]
+    assert [filed.page_id for filed in entries] == [f"{number}" for number in range(CLAIMS)]
     assert {filed.run for filed in entries} == {run}
     assert [filed.simhash for filed in entries] == [
-        random.Random(number).getrandbits(64) for number in range(BATCH + 34)
+        random.Random(number).getrandbits(64) for number in range(CLAIMS)
     ]
 
 

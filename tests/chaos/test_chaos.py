@@ -32,7 +32,7 @@ def servers(redis_socket: Path) -> Iterator[Servers]:
         yield servers
 
 
-@pytest.mark.parametrize("spec", [*FOUND, *PLANNED, draw(1)], ids=str)
+@pytest.mark.parametrize("spec", [*FOUND, *PLANNED, pytest.param(draw(1), marks=pytest.mark.slow)], ids=str)
 def test_a_crawl_with_the_filter_hands_over_what_it_hands_over_without(spec: Spec, servers: Servers) -> None:
     outcome = run(spec, servers)
     assert outcome is not None

@@ -185,7 +185,7 @@ def test_nothing_is_lost_where_session_ids_change_at_each_request(
     assert sum(losses) == 0
 
 
-@pytest.mark.parametrize("confirmed", [4, slow(8), slow(12), slow(16), slow(20), slow(24)])
+@pytest.mark.parametrize("confirmed", [4, slow(7), slow(10), slow(13), slow(16), slow(19)])
 def test_pages_of_a_crawler_that_is_dead_and_seems_to_live_hide_nothing(
     redis_socket: Path, tmp_path: Path, confirmed: int
 ) -> None:

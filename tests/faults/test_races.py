@@ -52,7 +52,7 @@ print(json.dumps(dict(results.get() for _ in range(workers))))
 """
 
 
-@pytest.mark.parametrize("rounds", [100, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [40, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_of_eight_processes_that_claim_the_same_page_at_once_one_is_told_new(
     redis_socket: Path, namespace: str, rounds: int
 ) -> None:

@@ -22,7 +22,7 @@ from tests.support.waiting import LIMIT
 __all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "missing", "until"]
 
 #: Contents of the site; content 0 is its front page.
-CONTENTS = 32
+CONTENTS = 24
 SESSION = "77c1d05e"
 SHAPES = ("/{}", "/mirror/{}", "/print/{}", f"/{{}}?sid={SESSION}")
 T = TypeVar("T")

@@ -1,7 +1,11 @@
 """What has become of a site since an earlier crawl: new, changed, moved, hidden, gone, or not seen."""
 
 import json
+from collections import Counter
+from itertools import count
 from pathlib import Path
+from random import Random
+from signal import SIGKILL, SIGTERM
 from typing import Any
 
 import pytest
@@ -11,7 +15,8 @@ from dedup.history.file import History
 from dedup.scrapy.signals import change_found
 from tests.support.changing import Shop
 from tests.support.crawls import Crawl, Run, Site, Walker, html, listening, page, words
-from tests.support.processes import scrapy
+from tests.support.processes import Scrapy, scrapy
+from tests.support.waiting import LIMIT
 
 
 class Visits:
@@ -155,7 +160,8 @@ def test_a_page_on_which_the_spider_failed_has_changed_when_it_is_met_again(visi
     assert visits.crawl(other, Clumsy, DEDUP_INCREMENTAL=True).items == []
     assert [item["path"] for item in visits.crawl(other, DEDUP_INCREMENTAL=True).items] == ["/x"]
     (change,) = visits.changes()
-    assert change[:3] == ("changed", visits.url + "/x", [("", "and a lamp")])
+    assert (change.word, visits.path(change.url)) == ("changed", "/x")
+    assert [(said.old, said.new) for said in change.edits] == [("", "and a lamp")]
 
 
 def test_spiders_are_told(visits: Visits) -> None:
@@ -193,7 +199,8 @@ def test_the_command_shows_writes_and_reports_what_has_changed(visits: Visits, t
     assert "1 new, 2 changed, 0 moved, 0 hidden, 0 gone" in done.stdout
     lines = [json.loads(line) for line in output.read_text("ascii").splitlines()]
     told = {(line["change"], visits.path(line["url"])): line.get("edits") for line in lines}
-    assert told["changed", "/x"] == [{"old": "", "new": "now"}]
+    (said,) = told["changed", "/x"] or ()
+    assert (said["old"], said["new"], said["before"].split()) == ("", "now", words("x").split()[-4:])
     assert {word for word, _ in told} == {"new", "changed"}
     assert "%3Cb%3E" in report.read_text("ascii")
     visits.crawl(shown)
@@ -205,3 +212,61 @@ def test_the_command_shows_writes_and_reports_what_has_changed(visits: Visits, t
     assert "an ISO date, 2h, 3d, 1w, or a run" in wrong.stderr
     assert "2 older versions deleted" in ask("--keep", 1).stdout
     assert ask("--keep", -1).returncode == 2
+
+
+# --- Kills, stops, walls and failures at random moments ----------------------------------------------------
+
+
+def interrupt(site: Site, shop: Shop, start: list[Any], chance: Random) -> None:
+    """A crawl that ends, or is walled off, at some moment."""
+    moment, asked = chance.randrange(1, shop.products + shop.sections), count()
+    wall, ways = (
+        html(f"<title>Log in</title><p>{words('log in', 60)}"),
+        ("kill", "stop", "wall", "503", "half"),
+    )
+    way = chance.choice(ways)
+    shop.instead = None
+
+    def reached(path: str) -> None:
+        if next(asked) != moment:
+            return
+        if way in ("kill", "stop"):
+            process.send(SIGKILL if way == "kill" else SIGTERM)
+        elif way != "half":
+            shop.instead = wall if way == "wall" else (503, {}, b"")
+
+    site.on_request = reached
+    options = ("-s", f"CLOSESPIDER_PAGECOUNT={moment}") if way == "half" else ()
+    process = Scrapy(*start, *options)
+    assert process.wait(LIMIT) is not None
+    site.on_request, shop.instead = lambda path: None, None
+
+
+@pytest.mark.parametrize("times", [4, pytest.param(100, marks=pytest.mark.slow)])
+def test_nothing_is_called_gone_because_a_crawl_was_cut_short(site: Site, tmp_path: Path, times: int) -> None:
+    shop, chance = Shop(products=20, sections=2), Random(times)
+    site.pages = shop
+    settings = {"DEDUP_INDEX": f"file:{tmp_path}/index.sqlite", "DEDUP_LOG": "", "DEDUP_KEEP_TEXT": 1}
+    settings |= {
+        "CONCURRENT_REQUESTS": 2,
+        "RETRY_ENABLED": False,
+        "DOWNLOAD_DELAY": 0,
+        "AUTOTHROTTLE_ENABLED": False,
+    }
+    start = [
+        "crawl",
+        "site",
+        "-a",
+        f"start={site.url}",
+        *(f"-s{name}={value}" for name, value in settings.items()),
+    ]
+    assert Scrapy(*start).wait(LIMIT) == 0
+    for _ in range(times):
+        interrupt(site, shop, start, chance)
+    assert Scrapy(*start).wait(LIMIT) == 0
+    with History(tmp_path / "index.sqlite.history") as history:
+        words = Counter(version.word for version in history.versions("true"))
+        crawls = history.crawls()
+        assert not words.keys() & {"gone", "left", "redirected", "hidden", "moved"}
+        assert [crawl.is_whole for crawl in crawls][:: len(crawls) - 1] == [1, 1]
+        assert len(crawls) == times + 2

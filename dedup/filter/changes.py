@@ -14,6 +14,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from dedup.droplog.record import Record
@@ -27,12 +28,13 @@ from dedup.fingerprint.evidence import Part
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import Hashes, containment
 from dedup.history.changes import Change
-from dedup.history.differences import edits
-from dedup.history.file import History, Version, signed
+from dedup.history.differences import small_edits
+from dedup.history.file import History, Said, Version, signed
 from dedup.history.texts import Text, name_of
 from dedup.index import Index, Verdict
 from dedup.latest import Latest
 from dedup.page.html import Page
+from dedup.page.tokens import join
 from dedup.page.urls import host
 from dedup.page.words import is_url
 
@@ -57,8 +59,8 @@ LEAST = 16
 #: A page that was not met says what it said if each has this share of what is the other's own.
 SAME = 0.5
 
-#: Old words and new ones, place by place.
-Edits = list[tuple[str, str]]
+#: Words that are told before and after those that differ.
+AROUND = 4
 
 
 class _Met(NamedTuple):
@@ -70,7 +72,7 @@ class _Met(NamedTuple):
     digest: int
     simhash: str
     text: Text | None = None
-    edits: Edits | None = None
+    edits: Sequence[Said] = ()
 
 
 class Changes:
@@ -136,7 +138,7 @@ class Changes:
             if last is not None and last.is_here:
                 self._history.meet(last, handed=False)
             return None, False
-        digest, simhash = signed(fingerprint.digest), fingerprint.hex or ""
+        digest, simhash = signed(fingerprint.view or fingerprint.digest), fingerprint.hex or ""
         if last is None or not last.is_here:
             self._await(visit, verdict, _Met(None, "new", url, digest, simhash, _text(read())))
             return Change("new", url), False
@@ -187,21 +189,39 @@ class Changes:
 
         return await self._probe.learn(url, self._origins.get(host(url)), is_same)
 
-    async def _differences(self, url: str, old: Text, new: Text) -> Edits:
+    async def _differences(self, url: str, old: Text, new: Text) -> list[Said]:
         """The old words and the new ones, place by place, without noise."""
         a, b = self._said(url, old), self._said(url, new)
-        found = await asyncio.to_thread(edits, a, b) if len(a) * len(b) > LARGE else edits(a, b)
-        return [(" ".join(a[edit.start : edit.end]), " ".join(edit.tokens)) for edit in found]
+        found = await asyncio.to_thread(small_edits, a, b) if len(a) * len(b) > LARGE else small_edits(a, b)
+        return [
+            Said(
+                " ".join(a[edit.start : edit.end]),
+                " ".join(edit.tokens),
+                " ".join(a[max(0, edit.start - AROUND) : edit.start]),
+                " ".join(a[edit.end : edit.end + AROUND]),
+            )
+            for edit in found
+        ]
 
     def _said(self, url: str, text: Text) -> list[str]:
-        """The tokens of a page outside marked chrome, without noise, and those of its data."""
-        return [token for token in self._probe.left(url, framed(text)) if type(token) is str]
+        """The tokens of a page outside marked chrome, or all if too little is, and those of its data, without noise."""
+        tokens = join(text.tokens).decode().split("\0")
+        chrome = text.chrome
+        if len(tokens) - sum(end - start for start, end in chrome) < LEAST_VIEW:
+            chrome = ()
+        if not self._probe.is_met(url):
+            ends = [(0, 0), *chrome, (len(tokens), 0)]
+            return [*chain(*(tokens[end:start] for (_, end), (start, _) in pairwise(ends))), "", *text.data]
+        for start, end in chrome:
+            tokens[start:end] = map(_Framed, tokens[start:end])  # noise is known by what is around it
+        left = self._probe.left(url, [*tokens, "", *text.data])
+        return [token for token in left if type(token) is str]
 
-    def _keys(self, url: str, found: Edits) -> list[int]:
+    def _keys(self, url: str, found: list[Said]) -> list[int]:
         name = host(url)
-        return [hash((name, *edit)) for edit in found]
+        return [hash((name, said.old, said.new)) for said in found]
 
-    def _own(self, url: str, found: Edits) -> Edits:
+    def _own(self, url: str, found: list[Said]) -> list[Said]:
         """The edits that few pages of a host have."""
         few = max(KNOWN, ALIKE * self._known[host(url)])
         return [
@@ -289,8 +309,10 @@ class Changes:
                 continue
             own = self._own(url, await self._differences(url, old, new))
             tries = MAX_KNOWN
-            while own and tries and not self._probe.is_known(url) and await self._learn(url, new):
-                own, tries = self._own(url, await self._differences(url, old, new)), tries - 1
+            while own and tries and not self._probe.is_known(url):
+                tries -= 1
+                if await self._learn(url, new):
+                    own = self._own(url, await self._differences(url, old, new))
             if own:
                 self._history.write_edits(url, own)
             else:
@@ -418,20 +440,6 @@ class _Framed(str):
     """A token that is marked as chrome."""
 
     __slots__ = ()
-
-
-def framed(text: Text) -> list[str]:
-    """The tokens of a page, of which those in marked chrome are of another type, unless too little is outside, and those of its data.
-
-    >>> found = framed(Text("home news a story of some eight words or more foot".split(), [(0, 2), (10, 11)], ["lamp"]))
-    >>> [token for token in found if type(token) is str]
-    ['a', 'story', 'of', 'some', 'eight', 'words', 'or', 'more', '', 'lamp']
-    """
-    tokens: list[str] = [*text.tokens]
-    if len(tokens) - sum(end - start for start, end in text.chrome) >= LEAST_VIEW:
-        for start, end in text.chrome:
-            tokens[start:end] = map(_Framed, tokens[start:end])
-    return [*tokens, "", *text.data]
 
 
 def _text(page: Page) -> Text:

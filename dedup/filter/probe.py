@@ -46,6 +46,8 @@ SECTION = 8
 MAX_KEPT = 100_000
 #: Kept pages of which it is remembered how they were asked for.
 MAX_MANNERS = 30_000
+#: Pages of a host that were fetched twice more without any noise, before no others are; noise on one outweighs so many.
+QUIET, LOUD = 5, 1_000
 
 
 class _Kept(NamedTuple):
@@ -75,6 +77,7 @@ class Probe:
         self._manners = Latest[str, Any](MAX_MANNERS)  # of kept pages, by page id
         self._manner: Any = None  # of the page that was kept last
         self._lock = asyncio.Lock()
+        self._quiet = Counter[str]()  # pages fetched twice more without any noise, by host
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
         """The verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone."""
@@ -144,27 +147,34 @@ class Probe:
         """The tokens of a page without what is known to be noise on pages like it."""
         return self._noise.left(url, tokens)
 
+    def is_met(self, url: str) -> bool:
+        """Whether any noise is known on pages like this one."""
+        return self._noise.is_met(url)
+
     def is_known(self, url: str) -> bool:
         """Whether enough pages like this one were fetched again to know their noise."""
         return self._noise.is_known(url)
 
     async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> bool:
-        """Fetches a page twice more, if the noise on such pages is not known; whether any is known then.
+        """Fetches a page twice more, if the noise on such pages is not known, unless its host seems to have none; whether
+        any is known then.
 
         ``origin`` is that of a page of its host, in whose manner it is asked for.  ``is_same`` tells whether an answer shows
         that page.
         """
         try:
             async with self._lock:
-                if self._noise.is_known(url):
-                    return self._noise.is_met(url)
-                manner = self._crawl.manner(origin) if self._may_fetch() else None
+                may_ask = (
+                    not self._noise.is_known(url) and self._quiet[host(url)] < QUIET and self._may_fetch()
+                )
+                manner = self._crawl.manner(origin) if may_ask else None
                 answers = [] if manner is None else await self._answers(manner, url, origin, is_same, 2)
-                return bool(answers) and self._noise.learn(url, *map(_text, answers))
+                if answers and self._noise.learn(url, *map(_text, answers)):
+                    self._quiet[host(url)] += -LOUD if self._noise.is_met(url) else 1
         except Exception as error:  # noqa: BLE001 (as in `check`)
             logger.debug("No noise is known of %s: %s", inert(url), error)
             count(self._stats, "probe/failed")
-            return False
+        return self._noise.is_met(url)
 
     async def _answers(
         self, manner: Any, url: str, origin: Any, is_same: Callable[[Page], bool], times: int

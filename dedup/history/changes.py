@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from dedup.history.file import Crawl, History, Version
+from dedup.history.file import Crawl, History, Said, Version
 
 __all__ = ["WORDS", "Change", "changes", "unseen"]
 
@@ -17,9 +17,7 @@ class Change(NamedTuple):
 
     word: str  #: one of `WORDS`
     url: str
-    edits: Sequence[
-        tuple[str, str]
-    ] = ()  #: of a changed page: the old words and the new ones, place by place
+    edits: Sequence[Said] = ()  #: of a changed page: the old words and the new ones, place by place
     other: str = ""  #: where it was before it moved
     is_redirected: bool = False  #: whether it moved, and its old address leads to the new one
     crawl: int = 0  #: the number of the crawl that has found it; 0: the one under way
@@ -33,10 +31,10 @@ def changes(history: History, since: int) -> Iterator[Change]:
     >>> with tempfile.TemporaryDirectory() as folder, History(Path(folder, "x")) as history:
     ...     for run, digest in enumerate((7, 8)):
     ...         history.begin(str(run))
-    ...         history.write("http://a.org/", "changed" if run else "new", digest, edits=[("lamp", "lantern")])
+    ...         history.write("http://a.org/", "changed" if run else "new", digest, edits=[Said("lamp", "lantern")])
     ...         history.end(is_whole=True)
-    ...     [tuple(change)[:3] for change in changes(history, since=1)]
-    [('changed', 'http://a.org/', [('lamp', 'lantern')])]
+    ...     [(change.word, change.url, change.edits[0].new) for change in changes(history, since=1)]
+    [('changed', 'http://a.org/', 'lantern')]
     """
     later = "page IN (SELECT page FROM versions WHERE first > ?) ORDER BY page, first"
     for _, group in groupby(history.versions(later, since), key=lambda version: version.page):

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-__all__ = ["MAX_CELLS", "Edit", "edits"]
+__all__ = ["MAX_CELLS", "Edit", "edits", "small_edits"]
 
 #: A common subsequence is looked for if the numbers of differing tokens of both pages, multiplied, are at most
 #: this, which takes 50 MB and a tenth of a second.  Beyond it, all differing tokens are one edit.
 MAX_CELLS = 400_000_000
 #: Two edits with at most this many common tokens between them are made one, as these are not worth reading.
 CHAFF = 1
+#: Two sequences that differ are the same again where so many tokens are, if that is not so many farther on.
+ANCHOR, STEP = 6, 64
 
 
 class Edit(NamedTuple):
@@ -48,6 +50,42 @@ def edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
             start = j + 1
             found.append(Edit(head + i + 1, head + next_i, list(b[start:next_j])))
     return found
+
+
+def small_edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
+    """Edits likewise, not always the fewest, and in O(n + m) where they are small and far from each other.
+
+    >>> small_edits(list("the quick fox"), list("the slow fox"))
+    [Edit(start=4, end=9, tokens=['s', 'l', 'o', 'w'])]
+    """
+    found: list[Edit] = []
+    at, its = 0, 0
+    while True:
+        while (step := old[at : at + STEP]) and step == new[its : its + STEP]:
+            at, its = at + len(step), its + len(step)
+        rest = min(len(old) - at, len(new) - its, STEP)
+        same = next((n for n in range(rest) if old[at + n] != new[its + n]), rest)
+        at, its = at + same, its + same
+        if at == len(old) and its == len(new):
+            return found
+        if (met := _meet_again(old[at : at + STEP], new[its : its + STEP])) is None:
+            last = edits(old[at:], new[its:])
+            return found + [edit._replace(start=at + edit.start, end=at + edit.end) for edit in last]
+        found.append(Edit(at, at + met[0], list(new[its : its + met[1]])))
+        at, its = at + met[0], its + met[1]
+
+
+def _meet_again(a: Sequence[str], b: Sequence[str]) -> tuple[int, int] | None:
+    """The nearest places from which on the same `ANCHOR` tokens stand; None if there are none."""
+    places: dict[tuple[str, ...], int] = {}
+    for at in range(len(a) - ANCHOR, -1, -1):
+        places[tuple(a[at : at + ANCHOR])] = at
+    met = [
+        (its + at, at, its)
+        for its in range(len(b) - ANCHOR + 1)
+        if (at := places.get(tuple(b[its : its + ANCHOR]), -1)) >= 0
+    ]
+    return min(met)[1:] if met else None
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 from dedup.files import make_private
 from dedup.history.texts import SCHEMA, Text, Texts, name_of
 
-__all__ = ["AWAY", "MAX_FILE", "Crawl", "History", "Version", "name_of", "signed"]
+__all__ = ["AWAY", "MAX_FILE", "Crawl", "History", "Said", "Version", "name_of", "signed"]
 
 #: How many bytes a file may have, about, and how many pages are written at once.
 MAX_FILE, BATCH = 1_000_000_000, 64
@@ -57,6 +57,15 @@ INSERT INTO versions SELECT number, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE url 
 _MEET = "UPDATE versions SET last = ?, handed = coalesce(?, handed) WHERE page = ? AND first = ?"
 
 
+class Said(NamedTuple):
+    """One place at which a page says something else."""
+
+    old: str  #: the words of before, which may be none
+    new: str
+    before: str = ""  #: the words around
+    after: str = ""
+
+
 class Version(NamedTuple):
     """What is known of a page since some crawl."""
 
@@ -65,7 +74,7 @@ class Version(NamedTuple):
     first: int  #: the crawl that met it first
     last: int
     word: str  #: what had happened to the page by then: one of `HERE` or `AWAY`
-    digest: int | None  #: of its tokens, as SQLite holds it: see `signed`
+    digest: int | None  #: of its tokens outside marked chrome, as SQLite holds it: see `signed`
     text: int | None  #: the number of its text
     other: str | None  #: the URL from which it has moved, or to which
     packed: bytes | None  #: its `edits`
@@ -77,9 +86,9 @@ class Version(NamedTuple):
         return self.word not in AWAY
 
     @property
-    def edits(self) -> list[tuple[str, str]]:
+    def edits(self) -> list[Said]:
         """Of a page that has changed: the old words and the new ones, place by place."""
-        return [(old, new) for old, new in json.loads(zlib.decompress(self.packed))] if self.packed else []
+        return [Said(*said) for said in json.loads(zlib.decompress(self.packed))] if self.packed else []
 
 
 class Crawl(NamedTuple):
@@ -160,7 +169,7 @@ class History:
         other: str | None = None,
         *,
         same_text: int | None = None,
-        edits: Sequence[tuple[str, str]] | None = None,
+        edits: Sequence[Said] = (),
     ) -> None:
         """A version of a page begins, which this crawl has handed over."""
         row = word, digest, same_text, other, _packed(edits)
@@ -168,7 +177,7 @@ class History:
         if len(self._written) >= BATCH:
             self.flush()
 
-    def write_edits(self, url: str, edits: Sequence[tuple[str, str]]) -> None:
+    def write_edits(self, url: str, edits: Sequence[Said]) -> None:
         """What differs on a page that this crawl has written."""
         number = "SELECT number FROM pages WHERE url = ?"
         with self._database as database:
@@ -270,8 +279,6 @@ def signed(digest: int) -> int:
     return digest if digest < 1 << 63 else digest - (1 << 64)
 
 
-def _packed(edits: Sequence[tuple[str, str]] | None) -> bytes | None:
-    if not edits:
-        return None
-    cut = [(old[:MAX_WORDS], new[:MAX_WORDS]) for old, new in edits[:MAX_EDITS]]
-    return zlib.compress(json.dumps(cut).encode())
+def _packed(edits: Sequence[Said]) -> bytes | None:
+    cut = [[words[:MAX_WORDS] for words in said] for said in edits[:MAX_EDITS]]
+    return zlib.compress(json.dumps(cut).encode()) if cut else None

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dedup.page.ids import strip_session
+from dedup.page.tokens import join
 from dedup.page.urls import strip_user
 
 __all__ = ["MAX_TEXT", "MAX_URL", "SCHEMA", "SUFFIX", "Find", "Runs", "Text", "Texts", "name_of", "stored"]
@@ -44,6 +45,8 @@ MAX_TEXT = 1_000_000
 BATCH = 64
 #: How many characters of a URL count: as many as a drop log has of it.
 MAX_URL = 2_000
+#: How hard zlib tries: a page has to be written each time that the date around all of them is another.
+LEVEL = 1
 #: Bytes of a dictionary that zlib makes use of.
 WINDOW = 1 << 15
 
@@ -79,13 +82,13 @@ class Texts:
 
     def add(self, url: str, simhash: str, page: Text, *, paired: bool = False) -> int | None:
         """Stores a page; its number, or None if it is too long."""
-        text = _written(page).encode()
+        text = _written(page)
         if len(text) > MAX_TEXT:
             return None
         url, section = name_of(url), _section(url)
         find = "SELECT number FROM texts WHERE section = ? AND base IS NULL"
         base = (self._database.execute(find, (section,)).fetchone() or (None,))[0]
-        packer = zlib.compressobj(9, zdict=self._base(base)) if base else zlib.compressobj(9)
+        packer = zlib.compressobj(LEVEL, zdict=self._base(base)) if base else zlib.compressobj(LEVEL)
         row = url, simhash, paired, None if base else section, base, packer.compress(text) + packer.flush()
         added = self._database.execute(
             "INSERT INTO texts (url, simhash, paired, section, base, tokens) VALUES (?, ?, ?, ?, ?, ?)", row
@@ -155,17 +158,17 @@ def _section(url: str) -> str:
     return found[0][:MAX_URL] if found else ""
 
 
-def _written(page: Text) -> str:
+def _written(page: Text) -> bytes:
     """A page as it is stored.
 
     >>> _written(Text(["a", "b", "c", "d"], [(1, 3)], ["lamp", "12"]))
-    'a b c d\\n1 2\\nlamp 12'
+    b'a b c d\\n1 2\\nlamp 12'
     >>> _read("a b c d\\n1 2\\nlamp 12")
     Text(tokens=['a', 'b', 'c', 'd'], chrome=[(1, 3)], data=['lamp', '12'])
     """
     bounds = pairwise([0, *chain.from_iterable(page.chrome)])
-    lengths = (str(end - start) for start, end in bounds)
-    return "\n".join(map(" ".join, (page.tokens, lengths, page.data)))
+    lengths = b" ".join(b"%d" % (end - start) for start, end in bounds)
+    return b"\n".join((join(page.tokens).replace(b"\0", b" "), lengths, " ".join(page.data).encode()))
 
 
 def _read(text: str) -> Text:

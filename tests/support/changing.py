@@ -33,6 +33,7 @@ class Shop(dict[str, Answer]):
     asked: int = 0
     moved: dict[str, str] = field(default_factory=dict)  # redirects
     goods: list[Product] = field(default_factory=list)
+    instead: Answer | None = None  # what every page answers
     log: list[tuple[str, str]] = field(
         default_factory=list
     )  # what was done since the last crawl: word and path
@@ -48,6 +49,8 @@ class Shop(dict[str, Answer]):
 
     def get(self, path: str, default: Any = None) -> Any:
         self.asked += 1
+        if self.instead is not None:
+            return self.instead
         if path in self.moved:
             return 301, {"Location": self.moved[path]}, b""
         if path == "/":

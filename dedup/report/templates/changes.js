@@ -29,11 +29,12 @@ function link(url) {
                : make("span", { className: "url", textContent: url });
 }
 
-function edit([old, now]) {
-  const line = make("li");
+function edit([old, now, before, after]) {
+  const line = make("li", {}, make("span", { className: "around", textContent: `${before} ` }));
   if (old) line.append(make("del", { textContent: old }));
   if (old && now) line.append(make("span", { className: "arrow", textContent: "\u2192" }));
   if (now) line.append(make("ins", { textContent: now }));
+  line.append(make("span", { className: "around", textContent: ` ${after}` }));
   return line;
 }
 

@@ -91,7 +91,7 @@ def _write(path: str, found: Sequence[Change], missed: Sequence[str], crawls: Se
         if change.other:
             line |= {"from": change.other, "redirected": change.is_redirected}
         if change.word == "changed":
-            line["edits"] = [{"old": old, "new": new} for old, new in change.edits]
+            line["edits"] = [said._asdict() for said in change.edits]
         lines.append(line)
     lines += ({"change": "not seen", "url": url} for url in missed)
     text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -119,7 +119,7 @@ def _print(found: Sequence[Change], missed: Sequence[str], latest: Crawl, since:
         for change in some[:SHOWN]:
             led = f", {'redirected' if change.is_redirected else 'moved'} from {inert(change.other)}"
             print(f"{word:8} {inert(change.url)}{led if change.other else ''}")
-            for old, new in change.edits[:3]:
+            for old, new, *_ in change.edits[:3]:
                 print(
                     *(
                         f"         {sign} {inert(said, WIDTH)}"

@@ -51,9 +51,9 @@ MAX_ASKED, AT_ONCE = 10_000, 8
 #: Tokens of two texts, multiplied, that are compared in another thread.
 LARGE = 4_000_000
 #: Of so many pages it is known that they were handed over: an item of theirs may still fail.
-REMEMBERED = 10_000
+REMEMBERED = 100_000
 #: Of so many hosts it is known how their pages are asked for.
-MAX_HOSTS = 1_000
+MAX_HOSTS = 10_000
 #: By how many of its least own shingles it is looked for where a page has moved.
 LEAST = 16
 #: A page that was not met says what it said if each has this share of what is the other's own.
@@ -96,11 +96,11 @@ class Changes:
         self._tell = tell
         self._pending: dict[str, _Met] = {}  # by page id
         self._handed = Latest[str, str](REMEMBERED)  # URLs of pages that were handed over last, by page id
-        self._known = Counter[str]()  # known pages that were met, by host
-        self._alike = Counter[int]()  # edits, by digest
-        self._changed: dict[str, Version] = {}
+        self._known = Latest[str, int](MAX_HOSTS)  # known pages that were met, by host
+        self._alike = Latest[int, int](REMEMBERED)  # edits, by digest
+        self._changed = Latest[str, Version](REMEMBERED)
         self._origins = Latest[str, Any](MAX_HOSTS)  # of a page of each host: how others there are asked for
-        self._led: dict[str, str] = {}  # where redirects have led
+        self._led = Latest[str, str](REMEMBERED)  # where redirects have led
         self._is_whole = False
 
     async def see(
@@ -142,7 +142,7 @@ class Changes:
         if last is None or not last.is_here:
             self._await(visit, verdict, _Met(None, "new", url, digest, simhash, _text(read())))
             return Change("new", url), False
-        self._known[host(url)] += 1
+        self._known[host(url)] = self._known.get(host(url), 0) + 1
         if last.digest == digest:
             self._await(
                 visit, verdict, _Met(last, "back" if last.word == "hidden" else "", url, digest, simhash)
@@ -154,7 +154,8 @@ class Changes:
             self._await(visit, verdict, _Met(None, "changed", url, digest, simhash, text))
             return Change("changed", url), False
         found = await self._differences(url, old, text)
-        self._alike.update(self._keys(url, found))
+        for key in self._keys(url, found):
+            self._alike[key] = self._alike.get(key, 0) + 1
         if self._own(url, found) and await self._learn(visit.url, text):
             found = await self._differences(url, old, text)
         if not (own := self._own(url, found)):
@@ -223,9 +224,11 @@ class Changes:
 
     def _own(self, url: str, found: list[Said]) -> list[Said]:
         """The edits that few pages of a host have."""
-        few = max(KNOWN, ALIKE * self._known[host(url)])
+        few = max(KNOWN, ALIKE * self._known.get(host(url), REMEMBERED))
         return [
-            edit for edit, key in zip(found, self._keys(url, found), strict=True) if self._alike[key] < few
+            edit
+            for edit, key in zip(found, self._keys(url, found), strict=True)
+            if self._alike.get(key, 0) < few
         ]
 
     def keep_pair(self, record: Record, page: Page) -> None:

@@ -48,6 +48,8 @@ MAX_KEPT = 100_000
 MAX_MANNERS = 30_000
 #: Pages of a host that were fetched twice more without any noise, before no others are; noise on one outweighs so many.
 QUIET, LOUD = 5, 1_000
+#: Hosts of which that is remembered.
+MAX_HOSTS = 10_000
 
 
 class _Kept(NamedTuple):
@@ -77,7 +79,7 @@ class Probe:
         self._manners = Latest[str, Any](MAX_MANNERS)  # of kept pages, by page id
         self._manner: Any = None  # of the page that was kept last
         self._lock = asyncio.Lock()
-        self._quiet = Counter[str]()  # pages fetched twice more without any noise, by host
+        self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched twice more without any noise, by host
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
         """The verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone."""
@@ -165,12 +167,15 @@ class Probe:
         try:
             async with self._lock:
                 may_ask = (
-                    not self._noise.is_known(url) and self._quiet[host(url)] < QUIET and self._may_fetch()
+                    not self._noise.is_known(url)
+                    and self._quiet.get(host(url), 0) < QUIET
+                    and self._may_fetch()
                 )
                 manner = self._crawl.manner(origin) if may_ask else None
                 answers = [] if manner is None else await self._answers(manner, url, origin, is_same, 2)
                 if answers and self._noise.learn(url, *map(_text, answers)):
-                    self._quiet[host(url)] += -LOUD if self._noise.is_met(url) else 1
+                    step = -LOUD if self._noise.is_met(url) else 1
+                    self._quiet[host(url)] = self._quiet.get(host(url), 0) + step
         except Exception as error:  # noqa: BLE001 (as in `check`)
             logger.debug("No noise is known of %s: %s", inert(url), error)
             count(self._stats, "probe/failed")

@@ -21,7 +21,7 @@ from dedup.page.urls import folder, usable_base
 __all__ = ["Bodies", "Body", "Content"]
 
 #: How many bodies are remembered, in about 2 kB each beside what the detector remembers of most of them anyway.
-REMEMBERED = 4096
+REMEMBERED = 1024
 #: Words of a heading that are remembered: a page that has more is read again.
 MAX_HEADING = 64
 #: Encodings in which a byte below 128 is the character of ASCII, and nothing else is.

@@ -41,8 +41,9 @@ __all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
 SCHEME = 5
 #: Words outside marked chrome that make a main view of a page.
 LEAST_VIEW = 8
-#: Fingerprints that a detector remembers, in about 4 kB each: pages that are served again and again cost no work.
-REMEMBERED = 4096
+#: Fingerprints that a detector remembers, in 1 kB each and 8 bytes a word: pages that are served again and again cost no
+#: work.
+REMEMBERED = 1024
 #: Made-up features of a page that is no text.
 BODY_TOKENS = 256
 

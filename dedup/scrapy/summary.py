@@ -68,7 +68,11 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
             + f". If a key doesn't matter: DEDUP_IGNORE_CARRIED = ({keys.partition(' (')[0]!r},)"
         )
     if count("crowded"):
-        yield f"  crowded   {count('crowded'):,} of the kept pages resemble more pages than could be compared"
+        share = count("crowded") / max(1, count("pages") - count("dropped"))
+        yield (
+            f"  crowded   {count('crowded'):,} of the kept pages ({share:.1%}) resemble more pages than could be compared: copies "
+            "among them may have been kept"
+        )
     yield f"  dropped   {many(count('dropped'), 'near-duplicate')}"
     if elsewhere := count("dropped/elsewhere"):
         yield f"  doubtful  {elsewhere:,} rest on pages that another crawl has handed over"

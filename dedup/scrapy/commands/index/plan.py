@@ -38,10 +38,11 @@ REDIS_FILES = 3
 #: Redis.  Of each page: the ``row`` is its number and its keys in the tables of digests, the ``record`` and ``disk`` are those
 #: of URLs of 60 characters.  Of each claim: ``claim`` itself and its confirmation, then for each ``table`` (of a file, if it is
 #: searched by halves), for each ``bucket`` that is read, and for each page that is looked at (``candidate``, ``entry``).
-#: "cluster" is what a Redis Cluster takes for each that one server takes; "recall" is that of simhash by its distance, the
+#: "crawler" is what the process of a crawl takes besides, in bytes: Scrapy, the filter when all that it remembers is full,
+#: and its tables of hosts, of 96 kB each, when there are a thousand.  "cluster" is what a Redis Cluster takes for each that one server takes; "recall" is that of simhash by its distance, the
 #: lower one of two sites (docs/quality.md, "Every default").
 COSTS: dict[str, dict[str, float]] = json.loads(Path(__file__).with_name("costs.json").read_text("ascii"))
-FILE, REDIS, CLUSTER = (COSTS[name] for name in ("file", "redis", "cluster"))
+FILE, REDIS, CLUSTER, CRAWLER = (COSTS[name] for name in ("file", "redis", "cluster", "crawler"))
 RECALL = {int(k): recall for k, recall in COSTS["recall"].items()}
 NO_RECALL = "which finds pages that are nearly equal, and plans for no recall; take minhash or simhash"
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -142,6 +143,14 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
         said.append(
             f"in Redis a claim looks at {MAX_READ:,} pages at most, so near-duplicates would be missed"
         )
+    scrapy, remembered, hosts = (decimal(int(octets)) for octets in CRAWLER.values())
+    said.append(
+        f"a crawler takes {scrapy} besides for Scrapy, up to {remembered} for what the filter remembers, most of it after 50,000 "
+        f"pages, and 96 kB for each host, up to {hosts}"
+    )
+    said.append(
+        "where dedup/crowded grows with the crawl, pages share too large a frame, and copies are missed"
+    )
     said.append("this is reckoned from measured figures, for pages unlike each other: see docs/operations.md")
     print("", *said, sep="\n- ")
     return 0

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from dedup.fingerprint.chrome import KNOWN, MARKED, MOST, Chrome
+from dedup.fingerprint.chrome import COPIES, KNOWN, MARKED, MOST, Chrome
 from dedup.fingerprint.evidence import Evidence, Part
 from dedup.fingerprint.fingerprint import Fingerprint, Own
 from dedup.fingerprint.shingles import Hashes, ascending, mix
@@ -146,3 +146,18 @@ def test_estimates_are_near_the_right_shares() -> None:
         (found,) = part(chrome, shingles(50, both), shingles(52, new)).weigh(kept)
         right = both / (both + max(new, gone))
         assert found.share == pytest.approx(right, abs=0.12)
+
+
+def test_folders_of_copies_are_known_by_three_pairs_and_remembered_while_such_pages_are_met() -> None:
+    chrome, parts = site(KNOWN), ("print", "story")
+    for _ in range(9):
+        chrome.note_copies(parts, "/lamp")  # one name, again and again
+    assert not chrome.has_copies(parts)
+    for number in range(COPIES - 1):
+        chrome.note_copies(parts, f"/{number}")
+    assert chrome.has_copies(parts)
+    for number in range(300):
+        chrome.add(shingles(1_000 + number, 900))
+        chrome.note_copies(parts, f"/more {number}")
+        assert chrome.has_copies(parts)
+    assert not chrome.has_copies(("print", "other"))

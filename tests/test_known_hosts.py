@@ -21,12 +21,14 @@ from dedup.index import Index, Verdict, open_index
 from dedup.index import hosts as known_hosts
 from dedup.index.hosts import Hosts
 from dedup.index.local import sqlite
+from dedup.index.local.index import LocalIndex
 from dedup.scrapy.commands.index.check import print_findings
 from dedup.scrapy.commands.index.exchange import export_pages, import_pages
 from dedup.scrapy.commands.index.info import print_info
 from dedup.settings import IndexSettings
 from tests.support import ROOT
 from tests.support.coroutines import driven
+from tests.support.crawls import words
 from tests.support.fingerprints import Claim
 from tests.support.stores import PERSISTENT, RUN, opened_at
 from tests.support.surveys import surveyed, unopened
@@ -465,3 +467,17 @@ async def test_a_new_section_costs_some_pages_not_all(address: str, known_pages:
         verdicts = await crawl(index, [article(number) for number in range(1, 60)])
     assert [verdict.status for verdict in verdicts].count("duplicate") <= 25
     assert {verdict.status for verdict in verdicts[-20:]} == {"new"}
+
+
+@driven
+async def test_the_sketch_of_a_page_may_be_asked_for_twice_at_once() -> None:
+    """A page that is near by its simhash and by a rare shingle is."""
+    index = open_index("memory:", Detector())
+    assert isinstance(index, LocalIndex)
+    for number in range(3):
+        await index.claim(f"{number}", "http://a.org/", index.detector.fingerprint(f"<p>{words(number, 50)}"))
+    held, found = await index.sketches([1, 2, 1])
+    assert held == [1, 2, 1]
+    assert (found[0] == found[2]).all()
+    assert (found[0] != found[1]).any()
+    await index.close()

@@ -157,6 +157,8 @@ class Index(ABC):
                 self.hosts.learn_near(url, near.url, near.evidence)
         elif self.hosts is not None and verdict.status == "duplicate" and verdict.rule != "exact":
             self.hosts.learn_dropped(fingerprint, url, verdict.of_id or "", verdict.evidence)
+            if verdict.of and verdict.evidence:
+                self.hosts.learn_near(url, verdict.of, verdict.evidence)
         return verdict
 
     async def confirm(self, page_id: str) -> None:

@@ -137,7 +137,10 @@ class Hosts:
             self._learn(page, name, kept=False)
 
     def learn_near(self, url: str, other: str, evidence: Evidence) -> None:
-        """A page was kept although it is like another, since its address names another page: it may yet be a copy."""
+        """A page is like another whose address names another page: it was kept, or is known for a copy by now.
+
+        Each of these counts, since a table forgets what is met no more.
+        """
         name = self.judge(host(url), host(other))
         found = apart(url, other)
         if name and found and found.parts and evidence.contains(self.settings.min_containment):

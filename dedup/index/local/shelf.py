@@ -148,12 +148,12 @@ class Shelf:
         asked = np.array(numbers, np.uint32)
         words, unheld = self._sketches.get(asked)
         if len(unheld):
-            rows = {number: self._rows[number] for number in asked[unheld].tolist()}
-            unread = [row for row in rows.values() if row]
+            rows = [(number, self._rows[number]) for number in asked[unheld].tolist()]
+            unread = [row for _, row in rows if row]
             read = self.store.sketches(unread) if self.store and unread else {}
             found = [
                 read.get(row, b"") if row else self._by_number[number].entry.sketch
-                for number, row in rows.items()
+                for number, row in rows  # one may be asked for twice
             ]
             if {*map(len, found)} != {self._sketcher.size}:
                 raise IndexCorruptError(f"the index {self.where} is damaged: a sketch has a wrong length")

@@ -20,6 +20,7 @@ from dedup.filter.bodies import Content
 from dedup.filter.canonical import Canonicals
 from dedup.filter.changes import Changes
 from dedup.filter.claims import Claimant
+from dedup.filter.counting import LINKS, counts_of
 from dedup.filter.depths import Depths
 from dedup.filter.doubts import Drop, Watch
 from dedup.filter.pairs import Pairs
@@ -48,12 +49,6 @@ logger = logging.getLogger(__name__)
 PAUSE = 0.2
 #: How many contents are remembered, to tell which pages are kept only for what their requests carried.
 REMEMBERED = 10_000
-#: The stats of what is done with a near-duplicate, and of the links on it.
-COUNTED: dict[str, tuple[str, str]] = {
-    "drop": ("dropped", "links_not_followed"),
-    "nofollow": ("not_followed", "links_not_followed"),
-    "mark": ("marked", "links_marked"),
-}
 
 
 class Filter:
@@ -245,15 +240,12 @@ class Filter:
 
     def _follow_up(self, visit: Visit, outcome: Outcome, record: Record, known: Content | None) -> None:
         """Counts a near-duplicate; if it is dropped, sees to the page that it was dropped for."""
-        done, links = COUNTED[outcome.action]
-        count(self.stats, done)
+        for name in counts_of(record):
+            count(self.stats, name)
         if outcome.leads_on:
             count(self.stats, "links/harvested")
         else:
-            self.stats.inc_value(f"dedup/{links}", outcome.fingerprint.links)
-        if record["canonical"] is not None:
-            agrees = record["agrees"]
-            count(self.stats, "canonical", "other" if agrees is None else "agrees" if agrees else "own")
+            self.stats.inc_value(f"dedup/{LINKS[record['action']]}", outcome.fingerprint.links)
         if outcome.action == "mark":
             return
         verdict, of = outcome.verdict, record["duplicate_of"]
@@ -286,14 +278,7 @@ class Filter:
 
     def take_back(self, record: Record) -> None:
         """What a record says of a page was not right, and does not count: the page is judged once more."""
-        names = ["pages", "duplicate", COUNTED[record["action"]][0]]
-        if record["canonical"] is not None:
-            agrees = record["agrees"]
-            names += [
-                "canonical",
-                f"canonical/{'other' if agrees is None else 'agrees' if agrees else 'own'}",
-            ]
-        for name in names:
+        for name in ("pages", "duplicate", *counts_of(record)):
             self.stats.inc_value(f"dedup/{name}", -1)
 
     async def handed_over(self, page_id: str) -> None:

@@ -61,9 +61,8 @@ class Parquet:
             yield Item(None, None, "packed", damaged=True)
 
     def _rows_at_once(self, group: int) -> int:
-        size: int = self._file.metadata.row_group(
-            group
-        ).total_byte_size  # what it has of columns may end the process
+        # What it has of columns may end the process.
+        size: int = self._file.metadata.row_group(group).total_byte_size
         return max(1, min(ROWS, HELD // max(1, size)))
 
 

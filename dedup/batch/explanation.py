@@ -43,9 +43,8 @@ class Explanation:
     resemblance: float | None  #: by their sketches, 0 to 1; likewise
     exact: float  #: by all their shingles
     containment: tuple[float, float]  #: how much of A's shingles is in B, and of B's in A
-    only: tuple[
-        tuple[str, ...], tuple[str, ...]
-    ]  #: tokens that only A has, and only B, the most frequent first
+    #: Tokens that only A has, and only B, the most frequent first.
+    only: tuple[tuple[str, ...], tuple[str, ...]]
     lines: tuple[str, ...]
 
     def __str__(self) -> str:

@@ -94,9 +94,8 @@ def within(
     """Pairs of fingerprints, which all differ, within ``radius`` bits of each other.  Takes 40 bytes for each."""
     filed = _sorted(table, values)
     last = np.flatnonzero(np.append((filed[1:] ^ filed[:-1]) >> (64 - table.prefix), np.uint64(1)))
-    ends = np.repeat(
-        last + 1, np.diff(last, prepend=-1)
-    )  # where those that share a prefix end, for each of them
+    # Where those that share a prefix end, for each of them.
+    ends = np.repeat(last + 1, np.diff(last, prepend=-1))
     for lower, upper in _candidates(filed, ends, radius):
         one, other = table.restore(filed[lower]), table.restore(filed[upper])
         told = _told(one ^ other, prefix_mask(table), *earlier)

@@ -47,9 +47,8 @@ class Content:
     url: str
     page: Page  #: without its tokens
     fingerprint: Fingerprint
-    are_links_left: bool = (
-        False  #: whether its links were given to `Unreached.leave`, and need not be once more
-    )
+    #: Whether its links were given to `Unreached.leave`, and need not be once more.
+    are_links_left: bool = False
 
 
 class Bodies:

@@ -52,9 +52,8 @@ class Drop(NamedTuple):
     of_simhash: int | None = None  #: simhash of the kept page
     links: int = 0  #: that were not followed
     record: Record | None = None  #: what the drop log says of it
-    lease: float = (
-        math.inf
-    )  #: when that of the kept page's run was to end as it was first seen after the drop
+    #: When that of the kept page's run was to end as it was first seen after the drop.
+    lease: float = math.inf
 
 
 class Watch:
@@ -77,18 +76,16 @@ class Watch:
         self._undone = undone
         self._waiting: dict[str, list[Drop]] = {}  # by the page id of the kept page
         self._count = 0
-        self._runs: dict[
-            str, str
-        ] = {}  # of those that are done: their runs, which are to give a sign of life
+        # Of those that are done: their runs, which are to give a sign of life.
+        self._runs: dict[str, str] = {}
         self._silent: set[str] = set()  # runs that gave none for too long
         self._since = Latest[str, float](MAX_DOUBTS)  # when that page was first waited for
         self._certain: dict[str, list[Drop]] = {}  # likewise, where nothing is waited for
         self._certain_count = 0
         self._again: Counter[str] = Counter()  # how often page ids were fetched again
         self._processed = Latest[str, None](MAX_DOUBTS)  # page ids that `settle` has told of last
-        self._shown = Latest[str, int](
-            MAX_DOUBTS
-        )  # simhashes that pages had when they were met again, by page id
+        # Simhashes that pages had when they were met again, by page id.
+        self._shown = Latest[str, int](MAX_DOUBTS)
         self._task: asyncio.Task[None] | None = None
         self._annulling: asyncio.Task[None] | None = None
 
@@ -110,9 +107,8 @@ class Watch:
 
     def add(self, of_id: str, drop: Drop, *, certain: bool) -> None:
         """Remembers a drop, and whether the kept page was done, by a run that lives for ``certain``."""
-        if (
-            certain or of_id in self._processed
-        ):  # the answer was on its way, or the index is told a second later
+        # The answer was on its way, or the index is told a second later.
+        if certain or of_id in self._processed:
             self._add_certain(of_id, [drop])
             return
         self._waiting.setdefault(of_id, []).append(drop)

@@ -33,9 +33,8 @@ class Pairs:
         self._pages: Counter[str] = Counter()  # judged, by host
         self._drops: Counter[tuple[str, str]] = Counter()  # by the hosts of the copy and of the kept page
         self._told: set[tuple[str, str]] = set()
-        self._links = Latest[str, list[int]](
-            MAX_COUNTED
-        )  # of a page: how many led to a page, and how many to nothing
+        # Of a page: how many led to a page, and how many to nothing.
+        self._links = Latest[str, list[int]](MAX_COUNTED)
         self._copied: dict[str, str] = {}  # page ids of kept pages that have copies on other hosts, by URL
 
     def visit(self, url: str) -> None:

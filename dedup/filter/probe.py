@@ -240,9 +240,8 @@ class Probe:
         if evidence is None:
             alike = self._detector.sketcher.resemblance(filed.sketch, found.sketch)
             return alike >= self._detector.min_resemblance
-        is_bare = (
-            max(evidence.new, evidence.gone) < LEAST_MATCHING
-        )  # nearly all of the page is on others, too
+        # Nearly all of the page is on others, too.
+        is_bare = max(evidence.new, evidence.gone) < LEAST_MATCHING
         return is_bare or evidence.contains(LEAST_PROBED)
 
     def _evidence(self, page: Fingerprint, filed: Entry) -> Evidence | None:

@@ -143,9 +143,8 @@ class Sketcher:
         """The same."""
         counts = np.empty((5, len(queries), len(stored)), np.int64)
         stored, lanes = stored[:, :-1], self.lanes(stored[:, :-1])
-        for place, (query, some) in enumerate(
-            zip(queries[:, :-1], among, strict=True)
-        ):  # in the processor's caches
+        # In the processor's caches.
+        for place, (query, some) in enumerate(zip(queries[:, :-1], among, strict=True)):
             own, same = self.lanes(query), ~self.lanes(stored ^ query)
             both = lanes & own
             counts[:, place] = _bits(lanes | own, both, both & same, both & some, both & some & same)

@@ -73,9 +73,8 @@ class Page(NamedTuple):
     tokens: Sequence[str]  #: words and URL tokens in document order
     links: int  #: how many different URLs its HREFs name
     reason: str | None = None  #: None for a page that was read as a whole
-    chrome: tuple[
-        tuple[int, int], ...
-    ] = ()  #: runs of tokens, from ... to before ..., that are marked as chrome
+    #: Runs of tokens, from ... to before ..., that are marked as chrome.
+    chrome: tuple[tuple[int, int], ...] = ()
     heading: tuple[str, ...] = ()  #: words of the title and of the first h1
     address: tuple[str, ...] = ()  #: words of the last part of its address
     names: tuple[str, ...] = ()  #: those of them that its heading says, too

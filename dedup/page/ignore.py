@@ -78,9 +78,8 @@ class Ignore:
         if tree.combinator == ">":
             return {node for node in inner if node.getparent() in outer}
         below: set[etree._Element] = set()
-        for (
-            node
-        ) in root.iter():  # in the order of the document, so that no element is met in two of the outer ones
+        # In the order of the document, so that no element is met in two of the outer ones.
+        for node in root.iter():
             if node in outer and node not in below:
                 below.update(node.iterdescendants())
         return inner & below

@@ -192,9 +192,8 @@ class _Own(NamedTuple):
 
     host: str
     folders: list[str]
-    is_plain: (
-        bool  #: whether it is one of HTTP, of which nothing is stripped or quoted, and ends with a slash
-    )
+    #: Whether it is one of HTTP, of which nothing is stripped or quoted, and ends with a slash.
+    is_plain: bool
     first: str  #: a path that shares a folder with it begins with this
 
 

@@ -62,9 +62,8 @@ class Source:
     logs: Sequence[str]  #: the names of the logs
     read: int  #: the number of records in them
     chosen: str = ""  #: which of these records the report is about, in words; empty for all
-    renewed: float = (
-        0  #: seconds until a newer report takes the place of this one, while the crawl runs; 0 for never
-    )
+    #: Seconds until a newer report takes the place of this one, while the crawl runs; 0 for never.
+    renewed: float = 0
     courses: Sequence[Path] = ()  #: files of `dedup.droplog.course`
     find: Find = field(default=lambda url, simhash: None)
     texts: str = ""  #: where `find` has the words from: "stored" or "fetched"; empty if there are none

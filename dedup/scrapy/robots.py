@@ -31,9 +31,8 @@ class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
 
         async def process_request(self, request: Request) -> None:  # type: ignore[override]
             """Raises `IgnoreRequest` if the robots.txt of the host forbids the URL."""
-            if request.meta.get(
-                "dont_obey_robotstxt"
-            ):  # it may be for the robots.txt that the others wait for
+            # It may be for the robots.txt that the others wait for.
+            if request.meta.get("dont_obey_robotstxt"):
                 return
             lock = self._asking[urlparse_cached(request).netloc]
             await maybe_deferred_to_future(lock.acquire())

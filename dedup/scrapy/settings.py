@@ -64,9 +64,8 @@ class Options:
     filter: FilterSettings
     detector: "Detector"
     index: "Index"
-    history: Path | None = (
-        None  #: where that of the site is; None for an index in memory: beside the drop log
-    )
+    #: Where that of the site is; None for an index in memory: beside the drop log.
+    history: Path | None = None
 
 
 def _spell(name: str) -> str:

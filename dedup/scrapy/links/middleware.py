@@ -137,9 +137,8 @@ class LinksMiddleware(Component):
         link = link_of(request)
         self._offered.add((digest(link.url),))
         if link.url in self.links.parking and self.links.doubt(link) is None:
-            self.links.parking.remove(
-                link.url
-            )  # else the filter of duplicate requests would take it for done
+            # Else the filter of duplicate requests would take it for done.
+            self.links.parking.remove(link.url)
             request.meta[AGAIN] = request.meta[WAITED] = request.dont_filter = True
         if self.options.priority:
             request.meta[PRIORITY] = added = self.links.priority(link.url)

@@ -112,24 +112,13 @@ class Links:
     def _doubt(self, parts: Address, rate: float, parameter: str, least: float) -> Doubt:
         tail = self.yields.tail(parts)
         lot = self.parking.lot(lot_of(parts, tail, parameter))
-        group, count = parts.host, None
         if parameter:
-            group, count = (
-                f"{parts.script}?{parameter}=",
-                self.yields.rates.get(names_of_parameter(parts, parameter)[1]),
-            )
-            group, count = (
-                (group, count)
-                if count
-                else (
-                    f"{parts.host}/*?{parameter}=",
-                    self.yields.rates.get(names_of_parameter(parts, parameter)[0]),
-                )
-            )
+            on_host, in_script = names_of_parameter(parts, parameter)
+            named = [(f"{parts.script}?{parameter}=", in_script), (f"{parts.host}/*?{parameter}=", on_host)]
         else:
-            for group in reversed(parts.groups):
-                if count := self.yields.rates.get(name_of(group, tail)):
-                    break
+            named = [(group, name_of(group, tail)) for group in reversed(parts.groups)]
+        known = ((group, self.yields.rates.get(name)) for group, name in named)
+        group, count = next(((group, count) for group, count in known if count), (named[-1][0], None))
         judged, new = (round(count.judged), int(count.new)) if count else (0, 0)
         waiting = (lot.parked, lot.sampled) if lot else (0, 0)
         return Doubt(group, parameter, tail, judged, new, rate, least, *waiting)
@@ -137,11 +126,8 @@ class Links:
     def park(self, link: Link, doubt: Doubt) -> None:
         """Lets a link wait."""
         parts, parameter = address(link.url), doubt.parameter
-        names = (
-            names_of_parameter(parts, parameter)[:1]
-            if parameter
-            else tuple(names_of(parts.groups, doubt.tail))
-        )
+        on_host = names_of_parameter(parts, parameter)[:1]
+        names = on_host if parameter else tuple(names_of(parts.groups, doubt.tail))
         lot = lot_of(parts, doubt.tail, parameter)
         self.parking.add(lot, link, names, doubt.rate, on_host=bool(parameter))
 

@@ -114,20 +114,11 @@ def _parsed(selector: str) -> list[Tree]:
 
 def _is_cheap(tree: Tree) -> bool:
     """Whether it takes linear time to find what a selector means."""
-    if isinstance(tree, CombinedSelector):
-        simple = not isinstance(tree.subselector, CombinedSelector)
-        return (
-            tree.combinator in {" ", ">"}
-            and simple
-            and _is_cheap(tree.selector)
-            and _is_cheap(tree.subselector)
-        )
-    if isinstance(tree, Negation):
-        return (
-            _is_cheap(tree.selector)
-            and _is_cheap(tree.subselector)
-            and not isinstance(tree.subselector, CombinedSelector)
-        )
+    if isinstance(tree, CombinedSelector) and tree.combinator not in {" ", ">"}:
+        return False
+    if isinstance(tree, CombinedSelector | Negation):
+        is_simple = not isinstance(tree.subselector, CombinedSelector)
+        return is_simple and _is_cheap(tree.selector) and _is_cheap(tree.subselector)
     if isinstance(tree, Attrib | Class | Hash):
         return _is_cheap(tree.selector)
     return isinstance(tree, Element)

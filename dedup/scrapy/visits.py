@@ -79,13 +79,8 @@ def _kind(response: Response) -> str | None:
         return "html"
     if not isinstance(response, TextResponse):
         return None
-    kind = (
-        (response.headers.get("Content-Type") or b"")
-        .partition(b";")[0]
-        .decode("ascii", "replace")
-        .strip()
-        .lower()
-    )
+    media = response.headers.get("Content-Type") or b""
+    kind = media.partition(b";")[0].decode("ascii", "replace").strip().lower()
     if isinstance(response, JsonResponse) or kind.endswith("+json"):
         return "json"
     return "text" if kind in TEXTS else None

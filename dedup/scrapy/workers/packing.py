@@ -108,14 +108,9 @@ def leave_slot(request: Request) -> None:
     False
     """
     slot = request.meta.get("download_slot")
-    froms = [
-        *request.meta.get("redirect_urls", ())[-1:],
-        (request.headers.get("Referer") or b"").decode("latin-1"),
-    ]
+    referer = (request.headers.get("Referer") or b"").decode("latin-1")
+    froms = [*request.meta.get("redirect_urls", ())[-1:], referer]
     with suppress(ValueError):
-        if (
-            slot
-            and slot != urlparse_cached(request).hostname
-            and slot in {urlsplit(url).hostname for url in froms}
-        ):
+        is_other = slot and slot != urlparse_cached(request).hostname
+        if is_other and slot in {urlsplit(url).hostname for url in froms}:
             del request.meta["download_slot"]

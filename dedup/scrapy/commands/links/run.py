@@ -40,14 +40,10 @@ def print_rules(links: Links, *, as_json: bool, as_discarder: bool) -> None:
     elif not rules:
         print("No rules: of every group of 20 pages or more, some were new")
     else:
+        names = [f"{rule.where} {rule.name}=" if rule.name else rule.where for rule in rules]
         rows = [
-            (
-                f"{rule.judged:,}",
-                f"{rule.new:,}",
-                f"{rule.high:.1%}",
-                inert(f"{rule.where} {rule.name}=" if rule.name else rule.where),
-            )
-            for rule in rules
+            (rule.judged, rule.new, f"{rule.high:.1%}", inert(name))
+            for rule, name in zip(rules, names, strict=True)
         ]
         print_table(["judged", "new", "at most", "host and parameter, or group of pages"], rows, gap=False)
 
@@ -61,13 +57,8 @@ def print_explanation(links: Links, url: str, *, as_json: bool) -> None:
             {"group": group, "tail": tail, "judged": round(count.judged, 2), "new": round(count.new, 2)}
             for group, tail, count in evidence
         ]
-        found = {
-            "url": url,
-            "rate": round(rate, 4),
-            "least": links.settings.min_yield,
-            "parked": doubt is not None,
-        }
-        print(json.dumps(found | {"groups": groups}, indent=2))
+        found = {"url": url, "rate": round(rate, 4), "least": links.settings.min_yield}
+        print(json.dumps(found | {"parked": doubt is not None, "groups": groups}, indent=2))
         return
     what = "would be parked" if doubt else "would be downloaded"
     print(

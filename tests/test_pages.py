@@ -49,6 +49,11 @@ def test_a_page_may_be_given_as_html_as_text_or_as_tokens() -> None:
         assert pages.add("tokens", tokens=iter(story(1).split())).of_id == "html"
 
 
+def test_a_text_may_be_near_any_number_of_others() -> None:
+    with dedup.open(min_resemblance=1.0) as pages:
+        assert all(pages.add(str(n), text=f"{story(1)} number {n}").kept for n in range(150))
+
+
 def test_nothing_of_a_text_is_taken_for_markup() -> None:
     text = f"a<b {story(1)} c>d {story(2)}"
     with dedup.open() as pages:

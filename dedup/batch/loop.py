@@ -83,7 +83,8 @@ class AtOnce:
             raise RuntimeError("this index is closed")
         with self._lock:
             try:
-                coroutine.send(None)
+                while coroutine.send(None) is None:  # it only lets others have their turn
+                    pass
             except StopIteration as end:
                 value: T = end.value
                 return value

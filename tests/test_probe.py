@@ -305,6 +305,28 @@ def test_a_request_that_sends_something_is_not_sent_once_more() -> None:
     assert manner_of(get.replace(method="POST")) is manner_of(get.replace(body=b"query")) is None
 
 
+@driven
+async def test_of_pages_that_were_asked_for_alike_the_manner_is_kept_once_for_each_host() -> None:
+    class Alike(Crawl):
+        fetches = True
+
+        def manner(self, origin: Any) -> Any:
+            return manner_of(origin)
+
+    index = open_index("memory:", Detector())
+    filter = Filter(index, DropLog(""), crawl=Alike())
+    for number in range(40):
+        url = f"http://{'ab'[number % 2]}.org/{number}"
+        request = scrapy.Request(
+            url, headers={"Accept": "text/html"}, meta={"download_slot": "ab"[number % 2]}
+        )
+        html = f"<p>{words(number, 60)}"
+        await filter.judge(Visit(url, url, partial(read, html, url), origin=request))
+    manners = filter._probe._manners.values()
+    assert (len(manners), len({*map(id, manners)})) == (40, 2)
+    await filter.close()
+
+
 def test_the_filters_own_request_leaves_the_cookies_of_the_crawl_alone() -> None:
     kept = scrapy.Request("http://a.org/1", meta={"proxy": "http://p", "playwright": True, "depth": 3})
     copy = scrapy.Request("http://a.org/2", cookies={"a": "2"}, meta={"item": "mine", "proxy": "http://q"})

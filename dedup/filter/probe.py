@@ -46,6 +46,8 @@ SECTION = 8
 MAX_KEPT = 100_000
 #: Kept pages of which it is remembered how they were asked for.
 MAX_MANNERS = 30_000
+#: Hosts whose pages share theirs.
+MAX_USUAL = 1_000
 #: Pages of a host that were fetched twice more without any noise, before no others are; noise on one outweighs so many.
 QUIET, LOUD = 5, 1_000
 #: Hosts of which that is remembered.
@@ -77,7 +79,7 @@ class Probe:
         self._kinds = Latest[str, tuple[int, _Kept]](MAX_KINDS)  # how many were kept, and the last of them
         self._digested = set[str]()  # page ids of these
         self._manners = Latest[str, Any](MAX_MANNERS)  # of kept pages, by page id
-        self._manner: Any = None  # of the page that was kept last
+        self._usual = Latest[str, Any](MAX_USUAL)  # that of the page that was kept last, by host
         self._lock = asyncio.Lock()
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched twice more without any noise, by host
 
@@ -275,10 +277,10 @@ class Probe:
     def _note_manner(self, visit: Visit) -> None:
         if not self._fetches:
             return
-        manner = self._crawl.manner(visit.origin)
-        if manner != self._manner:  # most pages share one
-            self._manner = manner
-        self._manners[visit.page_id] = self._manner
+        manner, name = self._crawl.manner(visit.origin), host(visit.url)
+        usual = self._usual.get(name)
+        # Most pages of a host share one, of more than a kilobyte.
+        self._usual[name] = self._manners[visit.page_id] = usual if manner == usual else manner
 
     def _find(self, digests: Iterable[int], visit: Visit) -> _Kept | None:
         found = (self._kept.get((digest, visit.carried)) for digest in digests)

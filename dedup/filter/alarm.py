@@ -1,4 +1,4 @@
-"""The alarm: a kept page that absorbs pages of more than a few names of a host is not a page but a wall.
+"""The alarm: if pages with more than a few names are dropped for one kept page, that page is a wall.
 
 Login walls, captchas and error pages with status 200 look alike at every URL.  Copies do not: each page of a mirror
 or of another version is a copy of a page of its own, which has the same name, and a trap is one page under many
@@ -34,7 +34,7 @@ class Alarm:
     """Counts the names and the paths of the near-duplicates of each kept page, by host."""
 
     def __init__(self, limit: int, stats: Stats) -> None:
-        """``limit``: near-duplicates of how many names a page may have on a host; 0 allows any number."""
+        """``limit``: how many names the near-duplicates of a page may have on one host; 0 allows any number."""
         self._limit = limit
         self._stats = stats
         # By kept page and host: names and paths.
@@ -91,7 +91,7 @@ class Alarm:
 
 
 def _path(url: str) -> str:
-    """The path of a URL, without session ids, and without the index of a folder.
+    """Returns the path of a URL without session ids, and without the name of a folder's index.
 
     >>> _path("http://example.org/s/9f86d081884c7d65/news/index.html;jsessionid=1F?page=2")
     '/s/*/news'
@@ -105,7 +105,7 @@ def _path(url: str) -> str:
 
 
 def _query(url: str) -> str:
-    """The query of a URL, without session ids: their values tell what they are, not only their names.
+    """Returns the query of a URL without session ids, which are known by their values, too, and not only by their names.
 
     >>> _query("http://example.org/article?sid=17"), _query("http://example.org/article?sid=9f86d081&page=2")
     ('sid=17', 'page=2')
@@ -114,7 +114,7 @@ def _query(url: str) -> str:
 
 
 def _name(path: str) -> str:
-    """The last part of a path; all versions have one name.
+    """Returns the last part of a path; * stands for any version number.
 
     >>> _name("/docs/News.html"), _name("/docs/2.0.1"), _name("/docs/v3.1-rc1")
     ('news.html', '*', '*')

@@ -1,4 +1,4 @@
-"""Bodies that were met before, byte for byte: what they give is known, and they are not read again.
+"""Remembers bodies: a page whose bytes were met before is not read again.
 
 What a page gives depends on its bytes, on how they are decoded and read, and on its address.  Links are resolved against
 the folder of that, and the words of its last part are looked at anew here.  But a link that is a query alone, and a few
@@ -60,7 +60,7 @@ class Bodies:
         self._known = Latest[int, Content](REMEMBERED)
 
     def key(self, body: Body, url: str) -> int | None:
-        """What tells a body, and the folder of its address, from all others; None if it is not to be remembered."""
+        """Returns a key for a body and the folder of its address; None if the body is not to be remembered."""
         if body.encoding not in ENCODINGS:
             return None
         digest = xxh3_128(seed=self._seed)
@@ -70,7 +70,7 @@ class Bodies:
         return digest.intdigest()
 
     def find(self, key: int, body: Body, url: str) -> Content | None:
-        """What is known of the page at a URL that has this body, if it was met before."""
+        """Returns what is known of the page at a URL with this body; None if the body was not met before."""
         known = self._known.get(key)
         if known is None or (url != known.url and depends_on_name(body)):
             return None
@@ -105,7 +105,7 @@ def depends_on_name(body: Body) -> bool:
 
 
 def named(page: Page, url: str) -> Page:
-    """The page as it is at another URL of the same folder."""
+    """Returns the page as it would be read at another URL of the same folder."""
     address = address_words(url)
     return page._replace(address=address, names=shared(address, page.heading), place=place(url))
 

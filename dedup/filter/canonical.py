@@ -48,7 +48,7 @@ class Canonicals:
 
 
 def _key(url: str) -> bytes:
-    """A digest of a URL without what makes no page another one: scheme, user, session, fragment, a slash at its end."""
+    """Returns a digest of a URL without what doesn't tell pages apart: scheme, user, session, fragment, a slash at the end."""
     host, slash, rest = strip_session(strip_user(url)).partition("://")[2].partition("/")
     plain = f"{host.lower()}{slash}{rest}".rstrip("/")
     return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).digest()

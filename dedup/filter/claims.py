@@ -102,7 +102,7 @@ class Claimant:
         self._told = ("", 0.0)
 
     async def claim(self, page_id: str, url: str, fingerprint: Fingerprint, carried: int = 0) -> Verdict:
-        """The verdict on a page, which is "unjudged" where the index has none to give."""
+        """Returns the verdict on a page.  If the index can't give one, that is "unjudged"."""
         if self._aside and fingerprint.reason is None:
             await self._file_those_like(fingerprint)
             if self._aside and self._is_away:
@@ -229,7 +229,7 @@ class Claimant:
                 count(self._stats, "late/never")
 
     def _tell(self, error: Exception, fault: str = "") -> Failure:
-        """Logs what is wrong: one line for a trouble of the index, not one a page; a traceback for a fault."""
+        """Logs what is wrong.  Trouble with the index is logged once, and not for each page; a fault is logged with its traceback."""
         if not isinstance(error, DedupError):
             logger.error("%s", fault, exc_info=error)
             return Failure.FAULT
@@ -245,7 +245,7 @@ class Claimant:
         return page_id in self._claimed or (aside is not None and not aside.done)
 
     async def confirm(self, page_id: str) -> None:
-        """The page's output has been handed over."""
+        """Confirms a page: its output has been handed over."""
         if page_id in self._aside:
             self._aside[page_id].done = True
         elif page_id in self._claimed:
@@ -253,14 +253,14 @@ class Claimant:
             await self._try(self._index.confirm(page_id))
 
     async def release(self, page_id: str) -> None:
-        """The page was not processed: it is as if it had never been claimed."""
+        """Releases a page that was not processed, as if it had never been claimed."""
         self._aside.pop(page_id, None)
         if page_id in self._claimed:
             self._claimed.discard(page_id)
             await self._try(self._index.release(page_id))
 
     async def forget(self, page_id: str) -> None:
-        """The page that was handed over was not processed after all."""
+        """Forgets a page that was handed over, but not processed after all."""
         self._aside.pop(page_id, None)
         await self._try(self._index.forget([page_id]))
 

@@ -1,4 +1,4 @@
-"""How deep a crawl with a limit of depth has kept its pages.
+"""Remembers at which depth pages were kept, in a crawl that limits the depth.
 
 A copy is dropped because the kept page leads to all that the copy leads to.  Where depth is limited, that is wrong for a
 copy that is nearer to the start: its links may be followed further.

@@ -1,4 +1,4 @@
-"""Drops that may yet turn out wrong.
+"""Watches drops that may yet turn out wrong.
 
 Each was dropped for a kept page.  If that page was claimed but is not yet processed, it may fail, or its crawler may
 die, and then it was kept nowhere.  Of a page that another crawler has done, all that it links to is lost if that crawler
@@ -98,7 +98,7 @@ class Watch:
         return is_heard and self._again[page_id] < MAX_AGAIN and self._count < MAX_DOUBTS
 
     def __len__(self) -> int:
-        """How many drops are uncertain."""
+        """Returns how many drops are uncertain."""
         return self._count
 
     def has_processed(self, page_id: str) -> bool:
@@ -152,7 +152,7 @@ class Watch:
         return True
 
     def _hear(self, of_id: str, lease: float) -> None:
-        """What was dropped for a page before its run has given a sign of life is certain."""
+        """Makes drops certain: those that happened before the run of the kept page last gave a sign of life."""
         certain, waiting = list[Drop](), list[Drop]()
         for drop in self._waiting.get(of_id, []):
             is_alive = lease == math.inf or lease > drop.lease
@@ -165,7 +165,7 @@ class Watch:
         self._add_certain(of_id, certain)
 
     def settle(self, of_id: str, *, processed: bool, elsewhere: bool = False) -> None:
-        """The kept page is done, or it has failed; ``elsewhere``: in another crawler, which may have died."""
+        """Settles the drops for a kept page that is done or has failed; ``elsewhere``: in another crawler, which may have died."""
         drops = self._forget(of_id)
         self._processed.pop(of_id, None)
         if processed and not elsewhere:
@@ -176,21 +176,21 @@ class Watch:
             self._undo(drops, "the page that it duplicates failed", times=1 if elsewhere else MAX_AGAIN)
 
     def undo(self, of_id: str, why: str) -> None:
-        """The kept page is no page, whether it is done or not: what was dropped for it is fetched again."""
+        """Has pages fetched again that were dropped for a page which turned out to be none."""
         self._processed.pop(of_id, None)
         drops = self._certain.pop(of_id, [])
         self._certain_count -= len(drops)
         self._undo(drops + self._forget(of_id), why)
 
     def met(self, page_id: str, simhash: int | None, max_distance: int) -> None:
-        """A page is there: if pages were dropped for it when its content was another, that is undone."""
+        """Notes that a page was fetched.  If its content has changed, drops that relied on the old content are undone."""
         drops = self._certain.get(page_id) or self._waiting.get(page_id) or []
         old = drops[0].of_simhash if drops else None
         if old is not None and (simhash is None or distance(simhash, old) > max_distance):
             self.undo(page_id, "the page that it duplicated shows something else now")
 
     def met_again(self, page_id: str, simhash: int) -> None:
-        """A page that this crawl has kept was kept once more, whatever it shows now."""
+        """Notes what a page shows that this crawl has kept once more."""
         self._shown[page_id] = simhash
 
     def is_outdated(self, of_id: str, of_simhash: int, max_distance: int) -> bool:
@@ -198,7 +198,7 @@ class Watch:
         return of_id in self._shown and distance(of_simhash, self._shown[of_id]) > max_distance
 
     def _forget(self, of_id: str) -> list[Drop]:
-        """What was dropped for a page that is not waited for any more."""
+        """Stops waiting for a page, and returns what was dropped for it."""
         self._since.pop(of_id, None)
         self._runs.pop(of_id, None)
         drops = self._waiting.pop(of_id, [])

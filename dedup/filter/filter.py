@@ -99,7 +99,7 @@ class Filter:
         self.has_heir = False
 
     async def judge(self, visit: Visit) -> Outcome:
-        """What becomes of a page; it is kept whatever fails."""
+        """Judges a page, and returns what becomes of it.  Whatever fails, the page is kept."""
         started = time.perf_counter()
         self.unreached.visit(visit.url)
         self._pairs.visit(visit.url)
@@ -175,7 +175,7 @@ class Filter:
         return carried != visit.carried
 
     def link_failed(self, found_on: str | None) -> None:
-        """A link on the page at this URL led to no page."""
+        """Notes that a link on the page at this URL led to no page."""
         self._note_link(found_on, leads_to_page=False)
 
     def _note_link(self, found_on: str | None, *, leads_to_page: bool) -> None:
@@ -193,7 +193,7 @@ class Filter:
         count(self.stats, "crowded")
 
     def _record(self, visit: Visit, found: Outcome, canonical: str) -> Outcome:
-        """What becomes of a near-duplicate: it is kept all the same unless its record is in the log."""
+        """Returns what becomes of a near-duplicate.  It is kept unless its record has been written to the log."""
         verdict, action = found.verdict, self.action_for(visit)
         of = verdict.of_id or "", verdict.of_simhash or 0
         if self._watch.is_outdated(*of, self.index.detector.max_distance):
@@ -233,7 +233,7 @@ class Filter:
         return verdict.of_run == self.index.run or self.is_open(of) or self._watch.has_processed(of)
 
     def action_for(self, visit: Visit) -> Action:
-        """What is done with a page if it is a near-duplicate."""
+        """Returns what is done with a page if it is a near-duplicate."""
         if visit.action is not None:
             return visit.action
         return "mark" if visit.is_seed or visit.depth < self.settings.min_depth else self.settings.action
@@ -277,12 +277,12 @@ class Filter:
             self.log.write(record | {"time": now(), "undone": why})
 
     def take_back(self, record: Record) -> None:
-        """What a record says of a page was not right, and does not count: the page is judged once more."""
+        """Takes a near-duplicate out of the stats: its record was wrong, and the page is judged again."""
         for name in ("pages", "duplicate", *counts_of(record)):
             self.stats.inc_value(f"dedup/{name}", -1)
 
     async def handed_over(self, page_id: str) -> None:
-        """The output of a page has been processed by the crawler, items and all: its claim is confirmed."""
+        """Confirms a page: the crawler has processed all of its output, items included."""
         if self.is_open(page_id):  # else an item of it has failed already, and nothing is done for the page
             self._watch.settle(page_id, processed=True)
             if self._changes is not None:
@@ -290,14 +290,14 @@ class Filter:
             await self._claimant.confirm(page_id)
 
     async def failed(self, page_id: str) -> None:
-        """A page could not be processed: its claim is taken back."""
+        """Takes back the claim on a page that could not be processed."""
         if self._changes is not None:
             self._changes.failed(page_id)
         await self._claimant.release(page_id)
         self._watch.settle(page_id, processed=False)
 
     async def item_failed(self, page_id: str) -> None:
-        """An item of a page could not be processed: the page has failed, even if its output was handed over before."""
+        """Says that an item of a page could not be processed: the page has failed, even if it was handed over before."""
         if self.is_open(page_id):
             await self.failed(page_id)
         else:
@@ -307,7 +307,7 @@ class Filter:
             self._watch.undo(page_id, "an item of the page that it duplicates failed")
 
     async def asked_again(self, page_id: str, simhash: int | None, *, alike: bool) -> None:
-        """The callback of a page has sent the page's own request again: it could do nothing with what it got.
+        """Says that a callback has asked for its own page again, since it could do nothing with what it got.
 
         What it got is no page, and nothing is dropped for it.  ``alike``: the request has the same callback.  If
         that gets the same content once more, and does not ask again, it has given up.
@@ -350,11 +350,11 @@ class Filter:
 
     @property
     def doubts(self) -> int:
-        """How many drops may yet be undone, since the kept page is not done."""
+        """How many drops may yet be undone, since their kept pages are not done."""
         return len(self._watch)
 
     def end_doubts(self) -> None:
-        """The crawl takes the last requests: what is still uncertain is fetched again.  `close` does it, too."""
+        """Has all pages fetched again whose drops are still uncertain: later the crawl takes no request.  `close` does it, too."""
         self._watch.give_up()
 
     async def finish(self, idle: Callable[[], Awaitable[object]]) -> None:

@@ -1,4 +1,4 @@
-"""The HTML of one page: decoded and parsed when it is first needed, and only once."""
+"""Decodes and parses the HTML of a page when it is first needed, and only once."""
 
 from functools import cached_property
 
@@ -14,7 +14,7 @@ __all__ = ["Markup"]
 
 
 class Markup:
-    """A page that a crawler of one's own has fetched.
+    """A page that a crawler without Scrapy has fetched.
 
     >>> page = Markup("<p>the <a href=lamp>lamp</a>".encode(), "http://a.org/", "utf-8", Detector())
     >>> page.read().tokens, page.links()
@@ -22,7 +22,7 @@ class Markup:
     """
 
     def __init__(self, html: bytes | str, url: str, encoding: str | None, detector: Detector) -> None:
-        """``encoding`` is what its server said of it, if it said something."""
+        """``encoding`` is the character set that the server named, if it named one."""
         self._html = html
         self._url = url
         self._encoding = encoding
@@ -45,7 +45,7 @@ class Markup:
         return addresses(self._root, self._url)
 
     def body(self) -> Body | None:
-        """Its bytes, if it is certain how they are decoded."""
+        """Returns its bytes, if it is certain how they are decoded."""
         codec = charset(self._encoding or "")
         return (
             Body(self._html, codec.replace("_", "-"), "html")

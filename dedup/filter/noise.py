@@ -45,7 +45,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 def kind_of(url: str) -> str:
-    """The kind of a page: its host and path without numbers, and the names of its parameters.
+    """Returns the kind of a page: its host and path without numbers, and the names of its parameters.
 
     >>> kind_of("http://a.org/shop/item-12.html"), kind_of("http://a.org/view?id=3&sid=9f86d081884c7d65")
     ('a.org/shop/item-0.html', 'a.org/view?id')
@@ -123,7 +123,7 @@ class Noise:
         return True
 
     def left(self, url: str, tokens: Sequence[str]) -> list[str]:
-        """The tokens of a page without those at places of noise.  O(n) for each place."""
+        """Returns the tokens of a page without those at places of noise.  O(n) for each place."""
         kind = self._kinds.get(kind_of(url))
         if kind is None or not kind.places:
             return list(tokens)
@@ -147,7 +147,7 @@ class _Ends:
         self._next: dict[str, int] = {}  # where a token is met next
 
     def end(self, first: int, place: _Place, most: int) -> int:
-        """The first tokens that may follow the noise that begins here; ``first`` if none do."""
+        """Returns where the noise that begins here ends; ``first`` if nothing that may follow it is found."""
         tokens, limit = self._tokens, first + LONGER * most + A_BIT
         if not place.after:
             return len(tokens) if len(tokens) <= limit else first

@@ -38,12 +38,12 @@ class Pairs:
         self._copied: dict[str, str] = {}  # page ids of kept pages that have copies on other hosts, by URL
 
     def visit(self, url: str) -> None:
-        """A page is judged."""
+        """Counts a page that is judged."""
         if (name := host(url)) in self._pages or len(self._pages) < MAX_COUNTED:
             self._pages[name] += 1
 
     def follow(self, found_on: str | None, *, leads_to_page: bool) -> str | None:
-        """A link was followed; if now the links of the page fail on which it was found, that page's id if it has copies."""
+        """Notes where a link led.  If by now most links on its page fail, and that page has copies, returns that page's id."""
         if not found_on:
             return None
         url = _plain(found_on)
@@ -56,7 +56,7 @@ class Pairs:
         return bad >= FAILED and bad > good
 
     def drop(self, url: str, of: str, of_id: str) -> bool:
-        """A page is a near-duplicate of another; whether its links are to be followed all the same."""
+        """Notes a near-duplicate, and returns whether its links are to be followed all the same."""
         pair = name, other = host(url), host(of)
         if name == other:
             return False

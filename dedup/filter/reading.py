@@ -1,4 +1,4 @@
-"""The reading of pages: from a visit to a fingerprint, once for all pages of the same bytes in a folder."""
+"""Reads pages and makes their fingerprints, only once for pages of one folder with the same bytes."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ class Reading:
         self._aside = asyncio.Lock()
 
     async def read(self, visit: Visit) -> tuple[Page, Fingerprint, Content | None, bool]:
-        """The page, its fingerprint, what is known of its body, and whether it was read: else it has no tokens."""
+        """Returns the page, its fingerprint, what is known of its body, and whether it was read.  If not, it has no tokens."""
         try:
             body = visit.body()
             key = body and self._bodies.key(body, visit.url)

@@ -1,4 +1,4 @@
-"""What callbacks could do nothing with, and have asked for again: a ban, a captcha, a page whose scripts did not run.
+"""Remembers what callbacks have asked for again: a ban, a captcha, or a page whose scripts did not run.
 
 A callback may give up at last.  What it got then is the same as before, and is no page either.
 """
@@ -16,12 +16,12 @@ class Retries:
     """Remembers what pages showed when their callbacks asked for them again."""
 
     def __init__(self, max_distance: int) -> None:
-        """Simhashes of what is the same differ in at most ``max_distance`` bits."""
+        """``max_distance``: two answers are the same if their simhashes differ in at most this many bits."""
         self._max_distance = max_distance
         self._shown = Latest[str, int](MAX_ASKED)  # simhash by page id
 
     def add(self, page_id: str, simhash: int | None) -> None:
-        """A page was asked for again."""
+        """Notes that a page was asked for again."""
         self._shown.pop(page_id, None)
         if simhash is not None:
             self._shown[page_id] = simhash

@@ -1,4 +1,4 @@
-"""The counts of a crawl: what the filter asks of whatever keeps them, and a plain keeper of them.
+"""The counts of a crawl: the protocol of what keeps them, and a dictionary that does.
 
 Every name begins with ``dedup/``.
 """
@@ -22,7 +22,7 @@ class Stats(Protocol):
 
 
 class Counts(dict[str, Any]):
-    """Stats in a dictionary, for use without Scrapy."""
+    """Keeps stats in a dictionary, for use without Scrapy."""
 
     def get_value(self, key: str, default: Any = None) -> Any:
         """The value of that name, or the default."""

@@ -1,4 +1,4 @@
-"""The addresses that only dropped pages link to: how many of them a crawl has never asked for.
+"""Counts the addresses that only dropped pages link to, and that the crawl has never asked for.
 
 The links of a near-duplicate are not followed, and what is behind them may be found on no other page.  The
 dropped pages can't tell how much is lost.  So the addresses are counted, and a sample of them can be fetched at the
@@ -57,18 +57,18 @@ class Unreached:
         self._kept = 0
 
     def ask(self, url: str) -> None:
-        """The crawl asks for a URL."""
+        """Notes that the crawl asks for a URL."""
         digest = _digest(url)
         if self._met.get(digest, "") is not None:
             self._add(digest, None)
 
     def visit(self, url: str) -> None:
-        """The crawl has got a page from a URL."""
+        """Notes that the crawl has got a page from a URL."""
         self._hosts.add(host(url))
         self.ask(url)
 
     def reads(self) -> bool:
-        """True if the links of the next kept page shall be given to `ask`, too: to read those of every page takes too long."""
+        """Returns whether the links of the next kept page are to be given to `ask`: reading those of every page takes too long."""
         self._kept += 1
         return self._kept <= FIRST_READ or self._kept % READ_ONE_IN == 0
 
@@ -92,7 +92,7 @@ class Unreached:
         return [url for _, url in sorted(self._met.items()) if url is not None and host(url) in self._hosts]
 
     def count(self) -> int:
-        """How many there are: exactly, or as an estimate once more than `MAX_ADDRESSES` addresses were met."""
+        """Returns their number, or an estimate of it if more than `MAX_ADDRESSES` addresses were met."""
         return len(self.urls()) << self._bits
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What passes between the filter and the crawl that it works for: visits, outcomes, and what it asks of the crawl."""
+"""What the filter and a crawl exchange: visits, outcomes, and what the filter asks of the crawl."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

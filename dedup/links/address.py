@@ -1,4 +1,4 @@
-"""What a URL has in common with others: the groups that it belongs to, its tails, and what it is but for a parameter."""
+"""Finds what a URL shares with others: its groups, its tails, and what is left of it without one of its parameters."""
 
 import re
 from functools import lru_cache
@@ -40,13 +40,13 @@ class Address(NamedTuple):
 
 
 def digest(text: str) -> int:
-    """64 bits of XXH3: the same in every process."""
+    """Returns 64 bits of XXH3, which are the same in every process."""
     return xxh3_64_intdigest(text.encode("utf-8", "replace"))
 
 
 @lru_cache(maxsize=1 << 13)
 def address(url: str) -> Address:
-    """The parts of a URL.  Takes time linear in the URL.
+    """Returns the parts of a URL.  Takes time linear in its length.
 
     >>> found = address("http://a.org/v2/api/list.php?page=30&sort=up")
     >>> found.groups[:3]

@@ -1,4 +1,4 @@
-"""What was met before: tails of URLs, with what their repeats brought, and URLs without one of their parameters."""
+"""Remembers tails of URLs, with what their repeats brought, and URLs without one of their parameters."""
 
 from collections.abc import Iterable
 
@@ -22,7 +22,7 @@ class Memory(Latest[int, list[float] | None]):
             self[digest] = self.get(digest)
 
     def repeats(self, digest: int) -> tuple[float, float]:
-        """How many repeats of a tail were judged, and how many of them were new."""
+        """Returns how many repeats of a tail were judged, and how many of them were new."""
         judged, new = self.get(digest) or (0.0, 0.0)
         return judged, new
 

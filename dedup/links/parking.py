@@ -1,4 +1,4 @@
-"""Links that wait: parked by the groups that they belong to, until those prove worth it or one is taken as a sample."""
+"""Parks links by their groups, until a group proves to be worth it or a link is taken as a sample."""
 
 import heapq
 import math
@@ -73,13 +73,13 @@ class Parking:
         return digest(url) in self._where
 
     def all_links(self) -> Iterator[tuple[str, Lot, Link]]:
-        """All that wait, each with its lot and the name of that, in the order in which they were parked."""
+        """Yields all links that wait, in the order in which they were parked, each with its lot and the lot's name."""
         for key, name in self._where.items():
             lot = self._lots[name]
             yield name, lot, lot.links[key]
 
     def hosts(self) -> dict[str, tuple[int, int]]:
-        """For each host: how many contents were new, and how many samples were taken."""
+        """Returns, for each host, how many contents were new and how many samples were taken."""
         return {host: (found, self._spent.get(host, 0)) for host, found in self._found.items()}
 
     def put(self, hosts: dict[str, tuple[int, int]]) -> None:
@@ -88,11 +88,13 @@ class Parking:
             self._found[host], self._spent[host] = found, spent
 
     def lot(self, name: str) -> Lot | None:
-        """The lot of a name, if links of it have been parked."""
+        """Returns the lot of this name; None if no link of it has been parked."""
         return self._lots.get(name)
 
     def add(self, name: str, link: Link, rates: tuple[str, ...], rate: float, *, on_host: bool) -> None:
-        """Parks a link in the lot of a name, whose links have these rates in common; ``on_host``: wherever they are."""
+        """Parks a link in the lot of this name.  All links in the lot share these ``rates``.
+
+        ``on_host``: the lot is that of a whole host, and not of one place there."""
         parts = address(link.url)
         lot = self._lots.get(name)
         if lot is None:
@@ -135,7 +137,7 @@ class Parking:
         return lots
 
     def all(self) -> list[Lot]:
-        """The lots that hold links."""
+        """Returns the lots that hold links."""
         return [lot for lot in self._lots.values() if lot.links]
 
     def take(self, lot: Lot, is_worth: Callable[[Link], bool], most: int | None = None) -> list[Link]:

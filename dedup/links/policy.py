@@ -1,4 +1,4 @@
-"""The policy for links: which are worth a download, by what the verdicts on pages like theirs have taught.
+"""Decides which links are worth a download, by the verdicts on pages like theirs.
 
 A link belongs to groups, from its host down.  The pages of a group that were judged make its rate; an unknown group
 begins with the rate of the one above it.  Links whose tail was met before, on another release or mirror, have rates
@@ -52,7 +52,7 @@ class Doubt(NamedTuple):
 
 @dataclass(slots=True)
 class _Note:
-    """What the verdict on a page will teach, as things were when it was downloaded."""
+    """What was known when a page was downloaded, for the time when its verdict is there."""
 
     groups: list[str]
     parameters: list[str]
@@ -77,17 +77,17 @@ class Links:
         self._samples: dict[int, Lot] = {}  # links that are downloaded whatever their rate
 
     def rate(self, url: str) -> float:
-        """The share of downloads like this that brings new content."""
+        """Returns the share of downloads like this that is expected to bring new content."""
         return self.yields.rate(address(url))[0]
 
     def priority(self, url: str) -> int:
-        """What to add to a request's priority, so that what brings the most comes first: -13 to 18, in half logits."""
+        """Returns what is added to a request's priority, so that what brings the most comes first: -13 to 18, in half logits."""
         return math.floor(2 * logit(max(self.rate(url), 0.002)))
 
     # --- Decisions
 
     def _least(self, link: Link, parts: Address) -> float | None:
-        """The rate that a link must have; None if it may have any."""
+        """Returns the rate that a link must have; None if it may have any."""
         if not link.on_kept:
             return self.settings.min_yield
         if not self.settings.skip:
@@ -101,7 +101,7 @@ class Links:
         )
 
     def doubt(self, link: Link) -> Doubt | None:
-        """Why a link is not to be downloaded now; None if it is."""
+        """Returns why a link is not to be downloaded now; None if it is."""
         parts = address(link.url)
         least = self._least(link, parts)
         if least is None or (self._samples and digest(link.url) in self._samples):

@@ -1,4 +1,4 @@
-"""Rates of new content, by group: how many pages of it were judged, and how many of them were new."""
+"""Counts, for each group of pages, how many were judged and how many of them were new."""
 
 import math
 from collections.abc import Iterable
@@ -66,7 +66,7 @@ class Rates(Latest[str, Count]):
                 count.twins += 1
 
     def rate(self, names: Iterable[str], prior: float = PRIOR) -> float:
-        """The expected share of new pages in the last of these groups.  Each group begins with the rate of the one before it.
+        """Returns the expected share of new pages in the last of these groups.  Each group begins with the rate of the one before.
 
         >>> rates = Rates()
         >>> for _ in range(4):
@@ -82,11 +82,11 @@ class Rates(Latest[str, Count]):
 
 
 def logit(share: float) -> float:
-    """The logarithm of the odds, for shares that are not too near to 0 or 1."""
+    """Returns the logarithm of the odds; shares very near to 0 or 1 are moved away from there."""
     share = min(max(share, 1e-4), 1 - 1e-4)
     return math.log(share / (1 - share))
 
 
 def sigmoid(odds: float) -> float:
-    """The share of such odds."""
+    """Returns the share that has these odds, given as a logarithm."""
     return 1 / (1 + math.exp(-odds))

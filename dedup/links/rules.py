@@ -1,4 +1,4 @@
-"""Rules for people: parameters and groups of pages that never brought anything new, with the counts that say so."""
+"""Finds rules for people: parameters and groups of pages that never brought anything new, with their counts."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ class Rule(NamedTuple):
 
 
 def learnt(links: Links, least: int = LEAST) -> list[Rule]:
-    """Rules: where no page was new, or where the share of new ones is surely below the least yield.  The most pages come first.
+    """Returns rules: where no page was new, or where surely fewer than the least yield were.  Those of most pages come first.
 
     A group is left out if it is a part of one that is a rule as well.
     """
@@ -64,7 +64,7 @@ def _rule(kind: str, where: str, name: str, count: Count) -> Rule:
 
 
 def _above(group: str) -> Iterator[str]:
-    """The groups that a group is a part of."""
+    """Yields the groups that a group is a part of."""
     host, slash, path = group.partition("/")
     if slash:
         yield host
@@ -77,7 +77,7 @@ def _above(group: str) -> Iterator[str]:
 
 
 def url_discarder(rules: list[Rule]) -> list[dict[str, Any]]:
-    """Parameters as rules for duplicate-url-discarder: URLs that differ in these alone are one.
+    """Returns parameters as rules for duplicate-url-discarder, which takes URLs that differ in these alone for one.
 
     They are those without which a page is the same: no page was new, and nine in ten were near-duplicates of one with
     another value.  That is more than a rule says: what is always met elsewhere, under other URLs, need not be the same.

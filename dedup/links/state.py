@@ -1,4 +1,4 @@
-"""What was learnt of links, in a file: for a job that goes on, and for the commands that show it.
+"""Stores what was learnt of links in a file, for a job that goes on and for the commands that show it.
 
 The file is JSON, and is replaced as a whole.
 """

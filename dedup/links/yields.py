@@ -1,4 +1,4 @@
-"""What a link is expected to bring: the rates of its groups, of pages whose names it repeats, and of its parameters."""
+"""Computes what a link is expected to bring from the rates of its groups, its parameters, and pages of the same name."""
 
 from dedup.links.address import Address, address
 from dedup.links.memory import Memory
@@ -18,7 +18,7 @@ class Yields:
         self.met = Memory()
 
     def rate(self, parts: Address) -> tuple[float, str]:
-        """The share of downloads like this that brings new content; the parameter that decides it, "" if groups do."""
+        """Returns the expected share of new content, and the parameter that decides it; "" if groups do."""
         tail = self.tail(parts)
         rate, parameter = self.rates.rate(names_of(parts.groups, tail)), ""
         if tail:
@@ -34,14 +34,14 @@ class Yields:
         return rate, parameter
 
     def tail(self, parts: Address) -> int:
-        """How many of its last segments were met before, together: 0 to 3."""
+        """Returns how many of its last segments were met before, together: 0 to 3."""
         for length in range(len(parts.tails), 0, -1):
             if parts.tails[length - 1] in self.met:
                 return length
         return 0
 
     def evidence(self, url: str) -> list[tuple[str, int, Count]]:
-        """What is known of a URL's groups and parameters: the name, the length of its tail that was met, and the counts."""
+        """Returns what is known of a URL's groups and parameters: the name, how much of its tail was met, and the counts."""
         parts = address(url)
         tail = self.tail(parts)
         names = [(group, tail, name_of(group, tail)) for group in parts.groups]
@@ -61,12 +61,12 @@ def name_of(group: str, tail: int) -> str:
 
 
 def names_of(groups: tuple[str, ...], tail: int) -> list[str]:
-    """Likewise of several groups."""
+    """Names the rates of several groups likewise."""
     return [name_of(group, tail) for group in groups]
 
 
 def lot_of(parts: Address, tail: int, parameter: str) -> str:
-    """Where a link is parked: with the links of its group, or with those of its host that have the parameter."""
+    """Names the lot of a link: that of its group, or that of all links of its host with the parameter."""
     return f"? {parts.host} {parameter}" if parameter else name_of(parts.groups[-1], tail)
 
 
@@ -76,5 +76,5 @@ def repeats_of(host: str, tail: int) -> str:
 
 
 def names_of_parameter(parts: Address, name: str) -> tuple[str, str]:
-    """The rates of a parameter: in all of the host, then in this script."""
+    """Names the rates of a parameter: in all of the host, then in this script."""
     return f"parameter {name} {parts.host}", f"parameter {name} {parts.script}"

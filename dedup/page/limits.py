@@ -76,7 +76,7 @@ def _no_text(text: str, controls: int, replaced: int) -> str | None:
 
 
 def survey_in_python(text: str, head: int) -> tuple[int, int, int, int]:
-    """Of a text: its less-than signs, its NULs, the control characters in its head, and its U+FFFD."""
+    """Counts the less-than signs and the NULs of a text, the control characters in its head, and its U+FFFD."""
     # To seek a character is much faster than to count it.
     start = text[:head]
     controls = sum(start.count(control) for control in _CONTROL if control in start)

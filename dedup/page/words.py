@@ -168,7 +168,7 @@ def fold_name(text: str) -> bytes:
 
 
 def _fold_words(words: list[str]) -> list[str]:
-    """The tokens of words between separators of ASCII, of which those that are not ASCII are yet to be folded."""
+    """Returns the tokens of words that ASCII separates.  Words that are not ASCII are folded here."""
     tokens: list[str] = []
     folded = iter(fold_each([word for word in words if not word.isascii()]))
     for word in words:
@@ -207,7 +207,7 @@ def _cut_up(word: str) -> list[str]:
 
 
 def _batches(words: Iterable[str]) -> Iterator[list[str]]:
-    """The words, so many at a time as have `BATCH` characters, or just more."""
+    """Yields the words in batches of `BATCH` characters, or just more."""
     batch: list[str] = []
     size = 0
     for word in words:

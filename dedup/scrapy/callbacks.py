@@ -1,4 +1,4 @@
-"""What a page is handed to: the name of a callback, and the data that it holds.
+"""Names the callback that a page is handed to, and finds the data that the callback holds.
 
 Another callback makes other items of the same page, or none; CrawlSpider's rules have one each.
 """
@@ -18,7 +18,7 @@ _DEFAULT = frozenset({"parse", "_parse"})
 
 
 def callback_of(request: Request) -> tuple[str, list[Any]]:
-    """The name of a request's callback, "" for the default one; and the data that it holds.
+    """Returns the name of a request's callback, "" for the default one, and the data that the callback holds.
 
     Data are the arguments of a `functools.partial`, what a function has bound, and ``cb_kwargs`` of a rule.  A callback
     that is neither a function nor a method of the spider is data as a whole.

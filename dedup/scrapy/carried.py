@@ -1,4 +1,4 @@
-"""What a request carries to its callback: ``cb_kwargs``, and the keys of ``meta`` that no framework puts there.
+"""Tells what requests carry to their callbacks: ``cb_kwargs``, and the keys of ``meta`` that no framework puts there.
 
 A callback that is handed a half-made item makes another item of the same page for each, and so does another callback.
 So pages are compared only where their requests carried equal data to the same callback.
@@ -38,7 +38,7 @@ NAMED = 5
 
 @lru_cache(maxsize=1000)
 def is_known(key: object) -> bool:
-    """Whether a key of meta is none of the user's data.
+    """Returns whether a key of meta is known, and so holds no data of the user.
 
     >>> is_known("download_slot"), is_known("item")
     (True, False)
@@ -57,7 +57,7 @@ class Carried:
         self._by_key = defaultdict[str, set[int]](set)
 
     def number(self, request: Request) -> int:
-        """A number that requests share if they carry equal data to one callback, here and in other processes.
+        """Returns a number that requests share if they carry equal data to one callback, here and in other processes.
 
         It is 0 if they carry nothing to the default callback.  What can't be looked through, such as a response, or is
         very large, is equal to nothing.
@@ -78,7 +78,7 @@ class Carried:
         return number
 
     def _numbers(self, request: Request) -> Iterator[tuple[str, int | None]]:
-        """The keys that count, and the digests of their values; None for what can't be looked through."""
+        """Yields the keys that count, and the digests of their values; None for what can't be looked through."""
         for key, value in request.cb_kwargs.items():
             if key not in self._ignored:
                 yield f"cb_kwargs {key}", digest(value)

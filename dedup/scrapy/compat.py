@@ -54,7 +54,7 @@ def accept_spider(component: type) -> None:
 
 
 def _accepting(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method with an argument ``spider``, of which it makes no use."""
+    """Returns the method with an additional argument ``spider``, which it ignores."""
     if inspect.isasyncgenfunction(method):  # Scrapy looks whether it is one
 
         @wraps(method)
@@ -72,7 +72,7 @@ def _accepting(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def crawler_process(settings: Settings) -> Any:
-    """A process in which spiders are crawled one after the other, on asyncio."""
+    """Returns a process that runs spiders one after the other, on asyncio."""
     import scrapy.crawler
 
     kind = "AsyncCrawlerProcess" if VERSION >= (2, 14) else "CrawlerProcess"
@@ -80,12 +80,12 @@ def crawler_process(settings: Settings) -> Any:
 
 
 def spider_loader(settings: Settings) -> Any:
-    """What knows the spiders of a project."""
+    """Returns the loader that knows the spiders of a project."""
     return load_object(settings["SPIDER_LOADER_CLASS"]).from_settings(settings.frozencopy())
 
 
 async def download(crawler: Crawler, request: Request) -> Response:
-    """The response to a request, past the scheduler and the spider."""
+    """Returns the response to a request, past the scheduler and the spider."""
     if VERSION >= (2, 14):
         return await crawler.engine.download_async(request)
     from scrapy.utils.defer import maybe_deferred_to_future

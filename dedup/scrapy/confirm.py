@@ -1,4 +1,4 @@
-"""The spider's side of the filter: it sees a page's output handed over."""
+"""The spider's side of the filter: sees a page's output handed over."""
 
 from collections.abc import AsyncIterator
 from typing import TypeVar
@@ -53,7 +53,7 @@ class ConfirmMiddleware(Component):
         self._handed_over: set[str] = set()  # page ids that nobody has asked for yet
 
     def take(self, page_id: str) -> bool:
-        """Whether all output of a page that was kept has been handed over; then that is forgotten."""
+        """Returns whether all output of a kept page has been handed over, and forgets that."""
         is_handed_over = page_id in self._handed_over
         self._handed_over.discard(page_id)
         return is_handed_over
@@ -107,12 +107,12 @@ class ConfirmMiddleware(Component):
                 self._handed_over.add(handed_over)
 
     def _has_arrived(self, response: Response) -> bool:
-        """Whether the output is that of the callback, not of an errback that was told that the page was refused."""
+        """Returns whether this is the output of the callback, and not of the errback of a page that was refused."""
         arrival = self.crawler.get_spider_middleware(ArrivalMiddleware)
         return arrival is None or response in arrival
 
     def _is_own(self, output: Request, request: Request) -> bool:
-        """Whether a page's callback yields the page's own request once more, or that which was redirected to it."""
+        """Returns whether a callback asks for its own page again, by the same request or by one that was redirected to it."""
         return output.dont_filter and (
             page_id(self.crawler, output) == page_id(self.crawler, request)
             or output.url in request.meta.get("redirect_urls", ())

@@ -1,4 +1,4 @@
-"""A delay that workers keep between them, where any of them may ask any host: as with the queue of scrapy-redis."""
+"""Keeps one delay for all workers, where any of them may ask any host, as with the queue of scrapy-redis."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,7 +25,7 @@ PAUSE = 1.0
 
 
 class SharedDelayMiddleware:
-    """Between two requests to a host, of all workers with one Redis, there are DOWNLOAD_DELAY seconds or more.
+    """Keeps DOWNLOAD_DELAY seconds or more between two requests to a host, for all workers with one Redis.
 
     A downloader middleware, whatever its place.  A request holds the lease of its host until its answer is there, so a
     host has one request at a time.

@@ -1,4 +1,4 @@
-"""Scrapy's engine as the filter sees it: where a crawl is stopped, and where pages are fetched again."""
+"""Scrapy's engine as the filter sees it: stops a crawl, and fetches pages again."""
 
 import asyncio
 import logging

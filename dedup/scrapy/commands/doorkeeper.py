@@ -1,4 +1,4 @@
-"""Which hosts a command may ask: those that it was given, and none with an internal address unless that was meant.
+"""Decides which hosts a command may ask: only those that it was given, and internal addresses only if they were meant.
 
 The URLs of a log, or of a redirect, are chosen by strangers.  They must not make this machine ask what only it, or
 its network, can reach.

@@ -1,4 +1,4 @@
-"""Links that leave the scheduler: whether they are downloaded, by what the verdicts on pages like theirs have taught.
+"""Weighs links that leave the scheduler: whether they are downloaded depends on the verdicts on pages like theirs.
 
 `dedup.links` decides.  Here is which requests it is asked about, where parked ones wait, and when they come back.
 """
@@ -104,7 +104,7 @@ class LinksMiddleware(Component):
         return None
 
     def _lower(self, request: Request, link: Link, came_back: bool) -> Request | None:
-        """The request with a lower priority, if it is worth less than when it was scheduled."""
+        """Returns the request with a lower priority, if it is worth less than when it was scheduled."""
         given = request.meta.get(PRIORITY)
         if given is None or came_back or (now := self.links.priority(link.url)) >= given:
             return None
@@ -126,7 +126,7 @@ class LinksMiddleware(Component):
         raise Parked(inert(link.url), f"{new}, {doubt.sampled} of {doubt.parked} parked sampled")
 
     def found(self, request: Request, response: Response) -> None:
-        """A callback has made a request of a page: notes where it was found, and its priority."""
+        """Notes where a request was found that a callback has made, and sets its priority."""
         if self.options is None:
             return
         assert response.request is not None
@@ -255,7 +255,7 @@ class LinksMiddleware(Component):
 
 
 def is_asked_about(request: Request) -> bool:
-    """Whether a request is one of those that may be parked at all: not what a spider or Scrapy needs for other ends."""
+    """Returns whether a request may be parked at all.  What a spider or Scrapy needs for other purposes may not."""
     opted_out = request.meta.get("dedup") is False
     return request.method == "GET" and not opted_out and request.callback is not NO_CALLBACK
 

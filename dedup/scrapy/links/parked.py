@@ -61,7 +61,7 @@ class ParkedLog:
 
 
 def parked_urls(path: Path) -> Iterator[str]:
-    """The URLs that a log says are parked, each once, in its order, but for those that were downloaded since.
+    """Yields the URLs that are parked by a log, each once and in its order.  Those that were downloaded since are left out.
 
     Lines that are no records are left out.  Raises `SettingsError` if the file can't be read.
     """

@@ -24,7 +24,7 @@ WIDTH = 200
 
 @asynccontextmanager
 async def surveyed(index: Index) -> AsyncIterator[Survey]:
-    """Surveys an index, which is closed at the end.  Raises `IndexUnavailableError` if nothing is there."""
+    """Yields a survey of an index, and closes both at the end.  Raises `IndexUnavailableError` if nothing is there."""
     async with AsyncExitStack() as stack:
         stack.push_async_callback(index.close)
         survey = await index.survey()
@@ -35,7 +35,7 @@ async def surveyed(index: Index) -> AsyncIterator[Survey]:
 
 
 def page_id(url: str) -> str:
-    """The page id that a crawl gives to a page that it requests at a URL."""
+    """Returns the page id that a crawl gives to a page at this URL."""
     try:
         return fingerprint(Request(url)).hex()
     except ValueError:
@@ -43,7 +43,7 @@ def page_id(url: str) -> str:
 
 
 def drop_logs(options: Options, named: list[Path]) -> list[Path]:
-    """The drop logs that are named, or else those of the project.  Raises `SettingsError`."""
+    """Returns the drop logs that are named, or else those of the project.  Raises `SettingsError`."""
     for log in named:
         if not log.is_file():
             raise SettingsError(f"LOG is '{log}', and no such file is here")
@@ -51,7 +51,7 @@ def drop_logs(options: Options, named: list[Path]) -> list[Path]:
 
 
 def spider_meant(settings: Settings, name: str) -> str:
-    """The spider whose index is meant, of which the settings now are; "" if they name an index without it."""
+    """Returns the spider whose index is meant, and puts its settings in force; "" if they name an index without it."""
     spiders = spider_loader(settings)
     own = {name: spiders.load(name).custom_settings or {} for name in spiders.list()}
     names = sorted(name for name in own if own[name].get("DEDUP_INDEX") != "memory:")  # others have no index

@@ -1,6 +1,6 @@
 """Spiders of strangers, unchanged: with the add-on they get every content that they got without it, in each crawl.
 
-These are seven of the shapes of `tests.support.foreign`, and four that are long runs; ``python -m benchmarks.foreign``
+These are nine of the shapes of `tests.support.foreign`, and four that are long runs; ``python -m benchmarks.foreign``
 crawls them all.
 """
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.foreign import Shape, feeds, gather, records, serving, shops, stores, trouble, ways
+from tests.support.foreign import Shape, feeds, gather, handed, records, serving, shops, stores, trouble, ways
 
 ADDON = {"ADDONS": {"dedup.scrapy.Addon": 500}}
 
@@ -26,6 +26,8 @@ SLOW = (records.meetings, records.jobs, shops.sessions, shops.gallery)
         shops.variants,
         ways.rules,
         trouble.captcha,
+        handed.alternates,
+        handed.pending,
         *(pytest.param(shape, marks=pytest.mark.slow) for shape in SLOW),
     ],
     ids=lambda shape: shape.__name__,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from scrapy import Request, Spider, signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
-from scrapy.exceptions import DontCloseSpider
+from scrapy.exceptions import CloseSpider, DontCloseSpider, IgnoreRequest
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 from scrapy.utils.test import get_crawler
@@ -113,6 +113,34 @@ def test_an_errback_that_sends_the_request_again_gets_the_page(
     assert done.verdicts.keys() == {"/", "/a", "/b", "/behind-a", "/behind-b"}
     assert done.figures.get("skipped/sent_again") == 1 or done.figures["marked"] == 1
     assert done.mishaps == []
+
+
+@pytest.mark.parametrize(
+    ("known", "settings", "reason"),
+    [
+        ((), {}, "too many failures"),
+        ((IgnoreRequest,), {}, "finished"),
+        ((), {"DEDUP_ACTION": "nofollow"}, "finished"),
+    ],
+)
+def test_an_errback_is_told_of_drops_as_of_all_that_scrapy_refuses(
+    crawl: Run, known: tuple[type[Exception], ...], settings: dict[str, str], reason: str
+) -> None:
+    """One that takes drops for failures gives up, unless it leaves out IgnoreRequest, or nothing is dropped."""
+
+    class GivesUp(Walker):
+        failed_pages = 0
+
+        def failed(self, failure: Failure) -> None:
+            self.failed_pages += not failure.check(*known)
+            if self.failed_pages > 3:
+                raise CloseSpider("too many failures")
+
+    copies = [f"/copy/{n}" for n in range(8)]
+    pages = {"/": page("home", "/a", *copies), "/a": page("story", "/last"), "/last": page("last")}
+    done = crawl(pages | dict.fromkeys(copies, pages["/a"]), GivesUp, DEDUP_MAX_CLUSTER=0, **settings)
+    assert done.stats["finish_reason"] == reason
+    assert ({"path": "/last"} in done.items) == (reason == "finished")
 
 
 def test_other_pages_that_have_the_meta_of_a_dropped_one_are_judged(crawl: Run) -> None:

@@ -13,7 +13,7 @@ from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.utils.test import get_crawler
 
-from tests.support.foreign import feeds, records, shops, stores, trouble, ways
+from tests.support.foreign import feeds, handed, records, shops, stores, trouble, ways
 from tests.support.foreign.site import Site, serving
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Shape",
     "feeds",
     "gather",
+    "handed",
     "records",
     "serving",
     "shops",
@@ -78,6 +79,14 @@ SHAPES: tuple[Shape, ...] = (
     trouble.languages,
     trouble.stock,
     ways.shallow,
+    handed.fragments,
+    handed.twice,
+    handed.assembled,
+    handed.awaits,
+    handed.alternates,
+    handed.by_id,
+    handed.fed,
+    handed.pending,
 )
 
 

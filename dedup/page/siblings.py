@@ -15,6 +15,8 @@ __all__ = ["Apart", "apart"]
 
 #: A folder that names a version.
 _VERSION = re.compile(r"v?\d+\.[\dx][\w.-]*|current|latest|stable|master|main|dev|nightly")
+#: A language or a country, with which a path begins.
+_TONGUE = re.compile(r"[a-z]{2}(?:[-_][a-z]{2,4})?")
 #: Parameters of an address that are looked at, at most.
 MAX_PARAMETERS = 32
 
@@ -47,6 +49,8 @@ def apart(a: str, b: str) -> Apart | None:
     >>> apart("http://a.org/docs/1.0/set/operator*", "http://a.org/docs/2.0/set/operator*")
     >>> [apart("http://a.org/docs/set", f"http://a.org/{other}").parts for other in ("docs/map", "print/docs/set")]
     [None, ('', 'print')]
+    >>> [apart("http://a.org/en/p/7", f"http://a.org/{other}").parts for other in ("de-at/p/7", "p/7")]
+    [None, None]
     >>> apart("http://a.org/hilton/room", "http://a.org/ritz/room")
     Apart(parts=('hilton', 'ritz'), where='/room')
     >>> apart("http://a.org/view?id=7", "http://a.org/print/lamp").parts
@@ -66,6 +70,8 @@ def apart(a: str, b: str) -> Apart | None:
     end = next((at for at in range(shorter - start) if first[-1 - at] != second[-1 - at]), shorter - start)
     if start + end == shorter or end:  # one has more parts, or the last ones are the same
         less, more = sorted("/".join(path[start : len(path) - end]) for path in (first, second))
+        if not start and _TONGUE.fullmatch(more) and (not less or _TONGUE.fullmatch(less)):
+            return Apart(None, "")  # a translation, of which a few labels may be all that differs
         return Apart((less, more), "/".join((*first[:start], "", *first[len(first) - end :])))
     if bool(one.parameters) == bool(other.parameters):
         return Apart(None, "")

@@ -17,6 +17,7 @@ from tests.support import ROOT
 from tests.support.cluster import Cluster, running_cluster
 from tests.support.crawls import crawl, site  # noqa: F401
 from tests.support.redis import PROGRAM, Server, running_server
+from tests.support.waiting import LIMIT
 
 #: The files that take longest.  Workers begin with them, so that none is left with one at the end.
 LONGEST = (
@@ -142,7 +143,20 @@ def store(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def address(store: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call to a sound server gives up as late as a busy machine may need."""
+    for name in ("client.TIMEOUT", "client.DEADLINE", "cluster.nodes.TIMEOUT"):
+        monkeypatch.setattr(f"dedup.index.redis.{name}", LIMIT)
+
+
+@pytest.fixture
+def long_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease ends as late, and is not renewed in the middle of a test."""
+    monkeypatch.setattr("dedup.index.redis.session.LEASE_MS", 3_000 * LIMIT)
+
+
+@pytest.fixture
+def address(store: str, tmp_path: Path, request: pytest.FixtureRequest, patience: None) -> str:
     """The address of an empty index."""
     if store == "memory":
         return "memory:"

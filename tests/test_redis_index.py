@@ -376,6 +376,7 @@ async def cut_off(server: Path, namespace: str) -> AsyncIterator[tuple[Index, Pr
             yield index, proxy
 
 
+@pytest.mark.usefixtures("patience", "long_leases")  # else it may be another reply that is lost
 @pytest.mark.parametrize("crawls", [5, pytest.param(100, marks=pytest.mark.slow)])
 @driven
 async def test_a_claim_whose_reply_was_lost_is_never_a_duplicate_of_itself(

@@ -23,7 +23,7 @@ from dedup.index.redis.cluster.index import ClusterIndex
 from tests.faults.test_outages import CONTENTS, check, large_site, wait_for_the_late
 from tests.faults.test_outages import COPIES as SHAPES
 from tests.support import ROOT
-from tests.support.cluster import Cluster, Node, running_cluster
+from tests.support.cluster import SILENCE, Cluster, Node, running_cluster
 from tests.support.coroutines import driven
 from tests.support.crawls import Run, Site
 from tests.support.fingerprints import fingerprint_of
@@ -302,7 +302,7 @@ async def test_one_line_tells_a_cluster_from_a_single_server(
     elsewhere = next(
         node for node in cluster.masters() if node is not cluster.of(f"{{{namespace}}}".encode())
     )
-    alone = Node(cluster.nodes[0].folder / "alone", free_port(), "--cluster-enabled", "no")
+    alone = Node(cluster.nodes[0].folder / "alone", free_port(), SILENCE, "--cluster-enabled", "no")
     await until(alone.answers)
     try:
         for address, line in (

@@ -21,18 +21,17 @@ from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.redis import Line, Server
 from tests.support.stores import opened, until_done
-from tests.support.waiting import LIMIT, until, wait_until
+from tests.support.waiting import until, wait_until
 
 SEED = 5
 
 
 @pytest.fixture(autouse=True)
-def patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _patience(request: pytest.FixtureRequest) -> None:
     """A call to a sound server gives up, and a lease ends, as late as a busy machine may need."""
     if "patient" not in request.keywords:
-        monkeypatch.setattr("dedup.index.redis.client.DEADLINE", LIMIT)
-        monkeypatch.setattr("dedup.index.redis.client.TIMEOUT", LIMIT)
-        monkeypatch.setattr("dedup.index.redis.session.LEASE_MS", 3_000 * LIMIT)
+        request.getfixturevalue("patience")
+        request.getfixturevalue("long_leases")
 
 
 @contextmanager

@@ -15,20 +15,20 @@ from redis.crc import key_slot
 from tests.support.redis import PROGRAM
 from tests.support.waiting import wait_until
 
-__all__ = ["Cluster", "Node", "free_ports", "running_cluster"]
+__all__ = ["SILENCE", "Cluster", "Node", "free_ports", "running_cluster"]
 
 SLOTS = 1 << 14
-#: A node that says nothing for so long, in ms, is replaced.
-SILENCE = 1000
+#: A node that says nothing for so long, in ms, is replaced by its replica; where there is none, it is only waited for.
+SILENCE, WAITED = 1000, 120_000
 
 
 class Node:
     """A redis-server of a cluster: whatever it has answered, it has also written."""
 
-    def __init__(self, folder: Path, port: int, *options: str) -> None:
+    def __init__(self, folder: Path, port: int, silence: int, *options: str) -> None:
         self.folder = folder
         self.port = port
-        self.options = options
+        self.options = ("--cluster-node-timeout", str(silence), *options)
         folder.mkdir(exist_ok=True)
         self.client = redis.Redis(port=port)
         self.start()
@@ -36,7 +36,7 @@ class Node:
     def start(self) -> None:
         assert PROGRAM, "redis-server is not installed"
         command = [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
-        command += ["--cluster-enabled", "yes", "--cluster-node-timeout", str(SILENCE), "--save", ""]
+        command += ["--cluster-enabled", "yes", "--save", ""]
         command += ["--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"]
         command += ["--appendonly", "yes", "--appendfsync", "no", "--protected-mode", "no", *self.options]
         with (self.folder / "redis.log").open("ab") as output:
@@ -78,9 +78,10 @@ class Cluster:
     """Masters, each with as many replicas."""
 
     def __init__(self, folder: Path, masters: int = 3, replicas: int = 1, *options: str) -> None:
-        ports = iter(free_ports(masters * (1 + replicas)))
+        ports = free_ports(masters * (1 + replicas))
+        silence = SILENCE if replicas else WAITED
         self.nodes = [
-            Node(folder / str(number), next(ports), *options) for number in range(masters * (1 + replicas))
+            Node(folder / str(number), port, silence, *options) for number, port in enumerate(ports)
         ]
         wait_until(lambda: all(node.answers() for node in self.nodes))
         first, starts = self.nodes[0], [SLOTS * number // masters for number in range(masters + 1)]

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
@@ -100,12 +101,13 @@ async def until_done(index: Index, page_ids: Sequence[str]) -> None:
     await until(done)
 
 
-def end_lease(address: str, namespace: str, run: str) -> None:
-    """Ends the lease of a run on Redis, as if it had been silent for a minute."""
+def end_lease(address: str, namespace: str, run: str, after: float = 0) -> None:
+    """Ends the lease of a run on Redis, as if it had been silent for a minute, or so many seconds later."""
     key = f"shingleback:{{{namespace}}}:runs"
+    end = round((time.time() + after) * 1000) if after else 1
     if "cluster" not in address:
         with redis.Redis(unix_socket_path=address.removeprefix("unix://")) as client:
-            client.zadd(key, {run: 1}, xx=True)
+            client.zadd(key, {run: end}, xx=True)
         return
     key = key.replace(":", "+cluster:", 1)
     host, port = address.partition("://")[2].partition(",")[0].split(":")
@@ -114,7 +116,7 @@ def end_lease(address: str, namespace: str, run: str) -> None:
     slot = key_slot(key.encode())
     [port] = [master[1] for first, last, master, *_ in slots if first <= slot <= last]
     with redis.Redis(host=host, port=int(port)) as client:
-        client.zadd(key, {run: 1}, xx=True)
+        client.zadd(key, {run: end}, xx=True)
 
 
 async def until_written(path: Path, number: int) -> None:

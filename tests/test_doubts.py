@@ -284,6 +284,20 @@ async def test_what_was_dropped_for_a_page_of_a_run_that_died_before_is_fetched_
 
 
 @driven
+async def test_the_lease_of_a_silent_run_is_waited_for_so_that_what_was_dropped_is_judged_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doubts, "PATIENCE", 0.001)
+    monkeypatch.setattr(doubts, "SILENCE", 1e9)
+    async with watching_others() as (run, index):
+        await looks(run, index)
+        assert run.watch.is_waiting()
+        await index.forget(["a"])  # its lease has ended
+        await until(lambda: not run.watch.is_waiting())
+        assert run.again == ["request of b"]
+
+
+@driven
 async def test_what_was_dropped_for_a_run_that_is_silent_for_too_long_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -210,6 +210,13 @@ def test_each_alert_fires_for_its_reason_alone(tmp_path: Path) -> None:
     (tmp_path / "tests.yaml").write_text(
         yaml.safe_dump({"rule_files": [str(WATCHING / "alerts.yaml")], "tests": tests})
     )
+    shown = re.findall(
+        r"^```yaml\n(.*?)^```", (ROOT / "docs" / "operations.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    (config,) = (each for each in shown if "rule_files" in each)
+    (tmp_path / "prometheus.yaml").write_text(config)
+    shutil.copy(WATCHING / "alerts.yaml", tmp_path)
+    subprocess.run([promtool, "check", "config", tmp_path / "prometheus.yaml"], check=True)
     done = subprocess.run(
         [promtool, "test", "rules", tmp_path / "tests.yaml"], capture_output=True, text=True, check=False
     )

@@ -35,6 +35,9 @@ logger = logging.getLogger(__name__)
 INTERVAL = 1.0
 #: Seconds for which a page of another crawler is waited for by a crawl that is otherwise at its end.
 PATIENCE = 20.0
+#: ... and that many times as long if the page is done, and its run is silent: by then the lease of a run that has died has
+#: ended, and what was dropped for the page is judged when it is fetched again.
+SILENCE = 3.5
 #: So often a page is fetched again because a crawler died, or was silent for too long, until it is kept in any case.
 MAX_AGAIN = 5
 #: How many uncertain drops are remembered at most, and how many of those that seem to be certain.
@@ -220,8 +223,12 @@ class Watch:
         """Whether a crawl with nothing else to do should go on; what has been uncertain for too long is given up."""
         if not self._waiting:
             return False
-        latest = time.monotonic() - PATIENCE
-        late = [of_id for of_id in self._waiting if self._since.get(of_id, latest) <= latest]
+        now, longest = time.monotonic(), dict.fromkeys(self._runs, SILENCE * PATIENCE)
+        late = [
+            of_id
+            for of_id in self._waiting
+            if self._since.get(of_id, 0.0) <= now - longest.get(of_id, PATIENCE)
+        ]
         if late and (self._annulling is None or self._annulling.done()):
             self._annulling = asyncio.create_task(self._annul(late))
         return True

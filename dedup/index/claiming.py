@@ -93,8 +93,9 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
         weighing.see_equal(await store.read(looked.equal))
         if verdict := _seen_at_once(weighing, weighing.order(), looked):
             return verdict
-    shared = [number for number, _ in Counter(looked.rare).most_common()]
-    batches, seen, rounds = _batches(chain((shared,), looked.near)), looked.seen, 0
+    shared = {number: None for number, _ in Counter(looked.rare).most_common()}
+    others = ([number for number in group if number not in shared] for group in looked.near)
+    batches, seen, rounds = _batches(chain(([*shared],), others)), looked.seen, 0
     if looked.own.casts_shadow:  # then that may be all there is to say
         order = weighing.order(is_all=False)
     else:

@@ -9,7 +9,8 @@ import pytest
 
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.filter import Counts, claims
-from dedup.filter.claims import RESPONSES, Claimant, Failure, Response
+from dedup.filter.claims import Claimant
+from dedup.filter.responses import RESPONSES, Failure, Response
 from tests.support.coroutines import driven
 from tests.support.filters import FailingIndex, Notes, fingerprint
 from tests.support.waiting import until

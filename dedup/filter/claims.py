@@ -1,7 +1,6 @@
 """Claims on an index that may fail, and what becomes of pages then.
 
-`RESPONSES` is the table of docs/reliability.md, "When the index fails".  Nothing here raises but what the
-crawl raises when it is told to stop, and no page is dropped without a verdict.
+Nothing here raises but what the crawl raises when it is told to stop, and no page is dropped without a verdict.
 """
 
 import asyncio
@@ -9,17 +8,17 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum, auto
 from itertools import islice, takewhile
 
 from dedup.errors import DedupError, IndexUnavailableError
+from dedup.filter.responses import RESPONSES, Failure, Response
 from dedup.filter.stats import Stats, count, spend
 from dedup.fingerprint.detector import Fingerprint
 from dedup.index import Index, Verdict
 from dedup.index.batching import end
 from dedup.printing import inert
 
-__all__ = ["RESPONSES", "Claimant", "Failure", "Response"]
+__all__ = ["Claimant"]
 
 logger = logging.getLogger(__name__)
 
@@ -31,35 +30,6 @@ MAX_ASIDE = 10_000
 AT_ONCE = 64
 #: Seconds after which the same trouble is told again.
 SILENCE = 60.0
-
-
-class Failure(Enum):
-    """What can be wrong when a claim fails."""
-
-    AWAY = auto()  #: the index is out of reach, and may come back
-    UNUSABLE = auto()  #: the index is damaged, or it is another one: it will not come back
-    FAULT = auto()  #: the program has a fault, and the index may have none
-
-
-class Response(Enum):
-    """What becomes of a page whose claim fails."""
-
-    SET_ASIDE = auto()  #: it is kept unjudged, and filed when the index is back
-    WAIT = auto()  #: its claim is made again; if the crawl is about to end, it is kept unjudged
-    KEEP = auto()  #: it is kept unjudged, and never filed
-    STOP = auto()  #: it is kept unjudged, and the crawl ends
-
-
-#: By ``on_index_failure`` and by what is wrong; a line has the responses to the failures in their order.
-RESPONSES = {
-    (policy, failure): response
-    for policy, responses in {
-        "keep": (Response.SET_ASIDE, Response.KEEP, Response.KEEP),
-        "pause": (Response.WAIT, Response.STOP, Response.KEEP),
-        "stop": (Response.STOP, Response.STOP, Response.KEEP),
-    }.items()
-    for failure, response in zip(Failure, responses, strict=True)
-}
 
 
 @dataclass(slots=True, eq=False)

@@ -39,7 +39,7 @@ COMPONENTS = (
 #: Those of the workers of a crawl.
 SHARD_COMPONENTS = (
     ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.workers.shards.ShardMiddleware", DOOR_ORDER),
-    ("SPIDER_MIDDLEWARES", "dedup.scrapy.workers.shards.ShardStartMiddleware", START_ORDER),
+    ("SPIDER_MIDDLEWARES", "dedup.scrapy.workers.start.ShardStartMiddleware", START_ORDER),
 )
 
 

@@ -5,7 +5,7 @@ So each host has one worker, whose delays hold for it exactly.  The near-duplica
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self
@@ -33,7 +33,7 @@ from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.outbox import Outbox
 from dedup.scrapy.workers.packing import Packing, leave_slot
 
-__all__ = ["ShardMiddleware", "ShardStartMiddleware"]
+__all__ = ["ShardMiddleware"]
 
 #: Seconds after which a worker that falls silent loses its shards.
 LEASE = 60.0
@@ -87,9 +87,9 @@ class ShardMiddleware:
             if options is None:
                 raise NotConfigured
             middleware = cls(crawler, *options)
-        except DedupError as error:
-            refusal = Refusal(crawler, error)
-            crawler.signals.connect(refusal.spider_opened, signals.spider_opened, weak=False)
+        except DedupError as refused:
+            error = refused  # which outlives this block
+            crawler.signals.connect(lambda: refuse(crawler, error), signals.spider_opened, weak=False)
             raise NotConfigured(str(error)) from None
         for name in ("spider_opened", "spider_idle", "spider_closed"):
             crawler.signals.connect(getattr(middleware, name), getattr(signals, name))
@@ -283,37 +283,3 @@ class ShardMiddleware:
         with suppress(DedupError):
             await self._handover.leave("finished" if finished else "job" if self._job.path else "stopped")
         await self._handover.close()
-
-
-class ShardStartMiddleware:
-    """Puts the requests with which a crawl begins into the logs of their shards."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Is called by Scrapy."""
-        return cls(crawler)
-
-    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Passes on what could not be put there."""
-        shards = self._crawler.get_downloader_middleware(ShardMiddleware)
-        async for each in start:
-            if shards is not None and isinstance(each, Request):
-                await shards.room()
-                if shards.start(each):
-                    continue
-            yield each
-
-
-class Refusal:
-    """Stops a crawl whose settings are wrong before it begins."""
-
-    def __init__(self, crawler: Crawler, error: DedupError) -> None:
-        self._crawler = crawler
-        self._error = error
-
-    def spider_opened(self) -> None:
-        """The last thing that a handler does."""
-        refuse(self._crawler, self._error)

@@ -4,7 +4,7 @@
 
 The texts are those of the package scancode-toolkit-mini, of 30 words and more: licences, and the notices by which they
 are met, many of which differ in a name or in a version.  Each peer runs in a process of its own.  CPU is that of the
-processor, of all its processes; memory what the process grew by.
+processor, of all its processes; memory is the most that the process had, Python and the texts included.
 
 What is right is told by exact resemblance (Jaccard) of shingles of five words, between a text and what the peer has kept:
 
@@ -166,7 +166,7 @@ PEERS: dict[str, tuple[Callable[..., Kept], dict[str, Any]]] = {
 
 
 def run(name: str, texts: Sequence[str]) -> tuple[Kept, float, float]:
-    """What a peer keeps, its seconds of the processor, and by how many MB it grew."""
+    """What a peer keeps, its seconds of the processor, and the most MB that it had."""
     peer, how = PEERS[name]
     peer(texts[:50], **how)  # what it imports does not count
 
@@ -175,9 +175,9 @@ def run(name: str, texts: Sequence[str]) -> tuple[Kept, float, float]:
             sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
         )
 
-    before, memory = used(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = used()
     kept = peer(texts, **how)
-    return kept, used() - before, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024
+    return kept, used() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 class Truth:
@@ -219,7 +219,7 @@ def measure(texts: list[str]) -> dict[str, Any]:
     print(
         f"{len(texts):,} texts\n{'':34} "
         + " ".join(f"{name:>10}" for name in columns)
-        + "  kept in other orders"
+        + "  kept in two orders"
     )
     for name in PEERS:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as alone:

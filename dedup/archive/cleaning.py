@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, get_args
 
@@ -25,7 +26,7 @@ from dedup.archive.containers import check_made, make_index, make_wacz
 from dedup.archive.exchange import check, file, seed
 from dedup.archive.inputs import INPUT, open_inputs, spool
 from dedup.archive.journal import Journal
-from dedup.archive.judging import Replay, judge
+from dedup.archive.judging import judge_all
 from dedup.archive.parts import judge_apart
 from dedup.archive.progress import ChangedError
 from dedup.archive.reading import read
@@ -33,9 +34,9 @@ from dedup.archive.rows import Named
 from dedup.archive.writing import write
 from dedup.batch.turns import Keep
 from dedup.droplog.log import DropLog
-from dedup.errors import DedupError, IndexUnavailableError, OutputError, SettingsError
+from dedup.errors import DedupError, OutputError, SettingsError
 from dedup.files import make_private
-from dedup.filter import Counts, Filter
+from dedup.filter import Counts
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
 from dedup.printing import inert
@@ -51,15 +52,6 @@ Progress = Callable[[str, int], AbstractContextManager[Callable[[int, int], None
 @contextmanager
 def _silent(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
     yield lambda done, pages: None
-
-
-@contextmanager
-def _as_output(folder: Path) -> Iterator[None]:
-    """If the index of the cleaning itself can't be written, reports that as an output that can't be written."""
-    try:
-        yield
-    except IndexUnavailableError as error:
-        raise OutputError(f"{folder} can't be written: {error}") from None
 
 
 def _log(journal: Journal, path: Path) -> None:
@@ -195,8 +187,9 @@ class Cleaning:
                 f"--cdxj is '{inert(self.cdxj)}', and -o is no WARC file, of which it is the index"
             )
         check_made(self.cdxj, self.output if self.output.endswith(".wacz") else "")
-        for option, name in (("-o", f"{self.output}.damaged"), ("--cdxj", self.cdxj)):
-            _check_free(option, name)
+        if self.output not in ("", INPUT):
+            _check_free("-o", f"{self.output}.damaged")
+        _check_free("--cdxj", self.cdxj)
         _check_free("-o", self.output)
         _check_free("--duplicates", self.duplicates)
 
@@ -301,31 +294,21 @@ class Cleaning:
             if self.other or self.against:  # which may be like any page
                 stats = Counts()
                 journal.begin_verdicts()
-                known = asyncio.run(self._judge_together(journal, folder, stats, advance))
+                alone = self.alone or bool(self.against)
+                index, prepare = (
+                    self._index(folder),
+                    partial(seed, other=self.other()) if self.other else None,
+                )
+                known = asyncio.run(
+                    judge_all(journal, index, stats, self.policy, advance, prepare=prepare, alone=alone)
+                )
                 journal.end_verdicts(stats=stats, known=known)
             else:
-                with _as_output(folder):
-                    parts = self.detector, self.plan, self.policy, self.workers
-                    journal.set(stats=judge_apart(journal, folder, *parts, advance))
+                parts = self.detector, self.plan, self.policy, self.workers
+                journal.set(stats=judge_apart(journal, folder, *parts, advance))
         if self.duplicates:
             _log(journal, folder / "duplicates")
         journal.set(judged=True)
-
-    async def _judge_together(
-        self, journal: Journal, folder: Path, stats: Counts, advance: Callable[[int], None]
-    ) -> int:
-        index = self._index(folder)
-        replay = Replay()
-        filter = Filter(index, DropLog(""), stats=stats, crawl=replay, **vars(self.policy))
-        try:
-            with _as_output(folder):
-                await index.open()
-            known = await seed(index, self.other()) if self.other else 0
-            with _as_output(folder):
-                await judge(journal, filter, replay, advance, alone=self.alone or bool(self.against))
-        finally:
-            await filter.close()
-        return known
 
     def _index(self, folder: Path) -> Index:
         """Opens the index of the cleaning itself, which can be made again at any time."""

@@ -1,18 +1,22 @@
 """The second part of a cleaning: the filter of a crawl judges all pages of a journal."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
 from dedup.archive.journal import Row
 from dedup.archive.packing import unpack
+from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record
-from dedup.filter import Crawl, Filter, Visit
+from dedup.errors import IndexUnavailableError, OutputError
+from dedup.filter import Counts, Crawl, Filter, Visit
 from dedup.filter.stats import count
 from dedup.index import Index
+from dedup.settings import FilterSettings
 
-__all__ = ["SEED", "Replay", "Turns", "judge"]
+__all__ = ["SEED", "Replay", "Turns", "judge_all"]
 
 #: Begins the page ids of pages of another index.
 SEED = "in the other index: "
@@ -46,6 +50,42 @@ class Replay(Crawl):
     def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
         """Has a page judged again that was dropped for what turned out to be a wall."""
         self.again.append((origin, judged))
+
+
+async def judge_all(
+    journal: Turns,
+    index: Index,
+    stats: Counts,
+    policy: FilterSettings,
+    advance: Callable[[int], None] = lambda number: None,
+    *,
+    prepare: Callable[[Index], Awaitable[int]] | None = None,
+    alone: bool = False,
+) -> int:
+    """Has a new filter judge all pages, with an index of its own; ``prepare`` fills that before.  Returns what it says.
+
+    Raises `OutputError` if the index can't be written.
+    """
+    replay = Replay()
+    filter = Filter(index, DropLog(""), stats=stats, crawl=replay, **vars(policy))
+    try:
+        with _as_output(index):
+            await index.open()
+        known = await prepare(index) if prepare else 0
+        with _as_output(index):
+            await judge(journal, filter, replay, advance, alone=alone)
+    finally:
+        await filter.close()
+    return known
+
+
+@contextmanager
+def _as_output(index: Index) -> Iterator[None]:
+    """An index of one's own that can't be written is an output that can't be."""
+    try:
+        yield
+    except IndexUnavailableError as error:
+        raise OutputError(f"{index.where} can't be written: {error}") from None
 
 
 async def judge(

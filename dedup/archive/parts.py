@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 
 from dedup.archive.journal import Journal, Row
-from dedup.archive.judging import Replay, judge
+from dedup.archive.judging import judge_all
 from dedup.archive.workers import cores, pool
 from dedup.batch.hamming import clusters
 from dedup.batch.pairs import Clusters, Numbers
-from dedup.droplog.log import DropLog
-from dedup.filter import Counts, Filter
+from dedup.filter import Counts
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.claiming import Candidates
@@ -111,18 +110,10 @@ def judge_part(
     path.unlink(missing_ok=True)
     address = "memory:" if pages <= SIZE else f"file:{os.path.abspath(path)}.sqlite"
     index = _Asked(address, "dedup", detector, **vars(plan))
-    stats, replay = Counts(), Replay()
-    filter = Filter(index, DropLog(""), stats=stats, crawl=replay, **vars(policy))
+    stats = Counts()
     turns = _Part(Journal(folder / "journal"), Journal(path), part)
-
-    async def work() -> None:
-        try:
-            await judge(turns, filter, replay, advance)
-        finally:
-            await filter.close()
-
     turns.own.begin_verdicts()
-    asyncio.run(work())
+    asyncio.run(judge_all(turns, index, stats, policy, advance))
     rare = np.unique(np.array(index.rare, np.uint64)).tobytes().hex()
     turns.own.end_verdicts(stats=stats, rare=rare)
     turns.close()

@@ -13,12 +13,12 @@ import pyarrow as pa
 from pyspark.sql.types import StringType, StructField, StructType
 
 from dedup.archive.journal import Row
-from dedup.archive.judging import Replay, judge
-from dedup.droplog.log import DropLog, as_line
+from dedup.archive.judging import judge_all
+from dedup.droplog.log import as_line
 from dedup.droplog.record import Record
-from dedup.filter import Counts, Filter
+from dedup.filter import Counts
 from dedup.fingerprint.detector import Detector
-from dedup.index import Index, open_index
+from dedup.index import open_index
 from dedup.settings import FilterSettings, IndexSettings
 from dedup.spark.archives import ORDER
 from dedup.spark.fingerprints import ARROW
@@ -96,21 +96,12 @@ def filtered(
     stats = Counts()
     with TemporaryDirectory(prefix="shingleback-") as folder, open(f"{folder}/pages", "w+b") as file:
         turns = _Turns(batches, file)
-        asyncio.run(_judge(turns, stats, open_index(f"file:{folder}/index", detector, **vars(plan)), policy))
+        index = open_index(f"file:{folder}/index", detector, **vars(plan))
+        asyncio.run(judge_all(turns, index, stats, policy))
         rows = (_row(turns, *logged) for logged in turns.logged())
         while some := list(islice(rows, LINES)):
             yield _said(some)
     yield _said([(None, None, None, None, json.dumps(stats), None)])
-
-
-async def _judge(turns: _Turns, stats: Counts, index: Index, policy: FilterSettings) -> None:
-    replay = Replay()
-    filter = Filter(index, DropLog(""), stats=stats, crawl=replay, **vars(policy))
-    try:
-        await index.open()
-        await judge(turns, filter, replay, lambda done: None)
-    finally:
-        await filter.close()
 
 
 def _row(turns: _Turns, position: int, turn: dict[str, Any], record: Record) -> tuple[Any, ...]:

@@ -171,8 +171,8 @@ def test_a_worker_that_lost_its_shard_while_it_slept_sends_nothing_more(
         worker = Worker(site, tmp_path, "auto/1", lease=2, CONCURRENT_REQUESTS=32, **slow)
         wait_until(lambda: len(site.asked) > 8)  # links are found faster than they are sent
         worker.send(signal.SIGSTOP)
-        before = len(site.asked)
         wait_until(lambda: asyncio.run(is_taken(server)))
+        before = len(site.asked)  # what was under way has arrived
         worker.send(signal.SIGCONT)
         assert worker.wait(LIMIT) == 4
         assert len(site.asked) == before

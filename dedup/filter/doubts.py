@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from dedup.droplog.record import Record
 from dedup.errors import DedupError
 from dedup.filter.stats import Stats, count
 from dedup.fingerprint.simhash import distance
@@ -54,7 +53,7 @@ class Drop(NamedTuple):
     origin: Any  #: what `Crawl.fetch_again` takes
     of_simhash: int | None = None  #: simhash of the kept page
     links: int = 0  #: that were not followed
-    record: Record | None = None  #: what the drop log says of it
+    line: bytes = b""  #: what the drop log says of it
     #: When that of the kept page's run was to end as it was first seen after the drop.
     lease: float = math.inf
 
@@ -67,11 +66,11 @@ class Watch:
         index: Index,
         stats: Stats,
         fetch_again: Callable[..., None],
-        undone: Callable[[Record, str], None] = lambda record, why: None,
+        undone: Callable[[bytes, str], None] = lambda line, why: None,
     ) -> None:
         """``fetch_again`` is `Crawl.fetch_again`: it is called with the origin of a drop that is not right.
 
-        ``undone`` is told of its record, and why that is so.
+        ``undone`` is told of its line in the drop log, and why that is so.
         """
         self._index = index
         self._stats = stats
@@ -215,8 +214,8 @@ class Watch:
             count(self._stats, "fetched_again")
             if drop.links:
                 self._stats.inc_value("dedup/links_not_followed", -drop.links)
-            if drop.record is not None:
-                self._undone(drop.record, why)
+            if drop.line:
+                self._undone(drop.line, why)
             self._fetch_again(drop.origin, judged=judged)
 
     def is_waiting(self) -> bool:

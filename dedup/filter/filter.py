@@ -5,6 +5,7 @@ drop log.
 """
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -12,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from dedup.droplog.log import DropLog
+from dedup.droplog.log import DropLog, as_line
 from dedup.droplog.record import Record
 from dedup.filter.alarm import Alarm
 from dedup.filter.audit import Audit
@@ -251,7 +252,7 @@ class Filter:
         verdict, of = outcome.verdict, record["duplicate_of"]
         if verdict.of_id and visit.origin is not None:
             saved = 0 if outcome.leads_on else outcome.fingerprint.links
-            drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, saved, record)
+            drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, saved, as_line(record))
             self._watch.add(verdict.of_id, drop, certain=self._is_certain(verdict))
         if outcome.action == "nofollow":
             return
@@ -272,9 +273,9 @@ class Filter:
         if self._changes is not None:
             self._changes.keep_pair(record, page)
 
-    def _tell_undone(self, record: Record, why: str) -> None:
+    def _tell_undone(self, line: bytes, why: str) -> None:
         with suppress(OSError):  # it was logged that the log can't be written, and Scrapy's log tells it, too
-            self.log.write(record | {"time": now(), "undone": why})
+            self.log.write(json.loads(line) | {"time": now(), "undone": why})
 
     def take_back(self, record: Record) -> None:
         """Takes a near-duplicate out of the stats: its record was wrong, and the page is judged again."""

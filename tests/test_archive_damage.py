@@ -424,8 +424,8 @@ def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
     ("arguments", "status", "said"),
     [
         (["{}/none"], 2, "the input {}/none can't be read: there is no such file"),
-        (["{}"], 2, "the input {} is of no format that is known here; allowed: a WARC file, "),
-        (["{}/x.bin"], 2, "the input {}/x.bin is of no format that is known here; allowed: a WARC file, "),
+        (["{}"], 2, "the input {} has an unknown format; allowed: a WARC file, "),
+        (["{}/x.bin"], 2, "the input {}/x.bin has an unknown format; allowed: a WARC file, "),
         (["{}/x.jsonl", "-o", "{}/x.bin"], 2, "-o is '{}/x.bin', which exists; nothing is overwritten"),
         (["{}/x.jsonl", "-o", "{}/y", "--duplicates", "{}/y"], 2, "-o and --duplicates are both '{}/y'; give "),
         (["{}/x.jsonl", "-o", "{}/y", "--duplicates", "{}/./y"], 2, "-o and --duplicates are both '{}/y'; give "),

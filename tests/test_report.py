@@ -774,7 +774,7 @@ def test_pages_are_fetched_again_for_their_words(crawl: Crawl, tmp_path: Path, o
     ("target", "said"),
     [
         ("nowhere/report.html", "can't be written: there is no folder 'nowhere'; make it first"),
-        ("pyproject.toml", "can't be replaced: it is not such a report; name another file, or remove it"),
+        ("pyproject.toml", "can't be replaced: it is not a report; name another file, or remove it"),
         ("docs", "can't be written: Is a directory"),
         ("docs/" + "x" * 300, "can't be written: File name too long"),
     ],
@@ -850,7 +850,7 @@ def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
     assert oct(path.stat().st_mode)[-3:] == "644"
     path.write_text("mine")
-    with pytest.raises(SettingsError, match="it is not such a report"):
+    with pytest.raises(SettingsError, match="it is not a report"):
         write_report(path, "x")
     assert path.read_text() == "mine"
 

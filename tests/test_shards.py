@@ -278,7 +278,7 @@ async def test_a_second_worker_of_a_shard_is_told_what_to_do(monkeypatch: pytest
     shards = ShardMiddleware(crawler, Shard.read("1/2"), "redis://localhost", "shop")
     await shards._beat()  # it may have died
     shards._asked -= 1.5 * LEASE
-    said = "shard 1/2 has a worker already, which lives; give this one the number of another shard, or start it with auto/2"
+    said = "shard 1/2 is being crawled by another worker; give this one the number of another shard, or start it with auto/2"
     with pytest.raises(IndexInUseError, match=re.escape(said)):
         await shards._beat()
 

@@ -61,7 +61,7 @@ def open_input(path: Path, name: str = "", types: Types = "html", named: Named =
     with _told(name):
         reader = _open(path, name, types, named)
     if reader is None:
-        raise SettingsError(f"the input {inert(name)} is of no format that is known here; allowed: {FORMATS}")
+        raise SettingsError(f"the input {inert(name)} has an unknown format; allowed: {FORMATS}")
     return reader
 
 

@@ -140,7 +140,7 @@ class Handover:
                 )
             case [b"gone"]:
                 raise IndexMismatchError(f"the crawl in {self.where} has ended, or has vanished")
-        raise IndexUnavailableError(f"{self.where} gave an answer that no crawl gives")
+        raise IndexUnavailableError(f"{self.where} sent a reply that could not be understood")
 
     async def leave(self, why: str) -> None:
         """Lets go of the shards.  Unless the reason is "finished", they are not done."""

@@ -108,7 +108,7 @@ def _parsed(selector: str) -> list[Tree]:
     except SelectorError as error:
         raise SETTINGS["ignore"].refusal((selector,), f"which is no CSS selector: {error}") from None
     if not trees or not all(map(_is_cheap, trees)):
-        raise SETTINGS["ignore"].refusal((selector,), "of which a part is not to be had here")
+        raise SETTINGS["ignore"].refusal((selector,), "which uses a part that is not supported here")
     return trees
 
 

@@ -79,7 +79,7 @@ def _whatever_happens(find: Callable[[], Page], url: str) -> Page:
     try:
         return find()
     except Exception:
-        logger.exception("The page %a can't be read, and is no duplicate of any other", url[:MAX_URL])
+        logger.exception("The page %a can't be read, and is kept", url[:MAX_URL])
         return Page([], 0, "internal_error")
 
 

@@ -242,7 +242,7 @@ def check_target(path: Path) -> None:
         raise _unwritten(path, error) from None
     if MARK.encode() not in start:
         raise SettingsError(
-            f"{str(path)!r} can't be replaced: it is not such a report; name another file, or remove it"
+            f"{str(path)!r} can't be replaced: it is not a report; name another file, or remove it"
         )
 
 

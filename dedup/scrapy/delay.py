@@ -64,7 +64,7 @@ class SharedDelayMiddleware:
                     break
                 except IndexUnavailableError as error:
                     if not self._silent:
-                        self._logger.warning("No host is asked for now: %s", error)
+                        self._logger.warning("No request is sent for now: %s", error)
                     self._silent = True
                 if is_closing(self._crawler):
                     give_back(self._crawler, request, "this worker is stopped while its Redis is away")

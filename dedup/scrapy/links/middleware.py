@@ -241,10 +241,9 @@ class LinksMiddleware(Component):
         waiting = len(self.links.parking)
         self.crawler.stats.set_value("dedup/links/waiting", waiting)
         if waiting:
-            told = f"{waiting:,}", self._log.path or "no file, since DEDUP_PARKED is empty"
-            self._logger.info(
-                "Links that were not downloaded, since little is expected of them: %s, in %s", *told
-            )
+            where = self._log.path or "no file, since DEDUP_PARKED is empty"
+            text = "%s links were not downloaded, since they promised little new content; they are in %s"
+            self._logger.info(text, f"{waiting:,}", where)
         folder = self.crawler.settings.get("JOBDIR")
         namespace = namespace_of(self.crawler.settings, spider.name)
         for path in (state_of(namespace), Path(folder, STATE) if folder else None):

@@ -45,8 +45,8 @@ class Outbox:
         count(self._crawler.stats, "shard/not_handed_over")
         if self._crawler.stats.get_value("dedup/shard/not_handed_over") == 1:
             self._logger.warning(
-                "%s is crawled here, since it can't be handed over: its callback is no method that the spider names, its "
-                "class is none of Scrapy's, or its meta is not plain data; see docs/operations.md",
+                "%s is crawled here, since it can't be handed over: its callback is not a method that the spider's code names, its "
+                "class is not one of Scrapy's, or its meta is not plain data; see docs/operations.md",
                 request,
             )
         return False

@@ -25,7 +25,7 @@ def warn_of_queue(settings: BaseSettings) -> None:
     seconds = settings.getint("SCHEDULER_IDLE_BEFORE_CLOSE")
     if seconds and "PriorityQueue" not in str(settings.get("SCHEDULER_QUEUE_CLASS", "PriorityQueue")):
         logger.warning(
-            "SCHEDULER_IDLE_BEFORE_CLOSE is %d: while the queue is empty, everything in this process stands still for as "
-            "many seconds, also what keeps its claims alive; set it to 0, or take the PriorityQueue",
+            "SCHEDULER_IDLE_BEFORE_CLOSE is %d: while the queue is empty, this whole process stands still for that many "
+            "seconds, and so does what keeps its claims alive; set it to 0, or use the PriorityQueue",
             seconds,
         )

@@ -185,8 +185,8 @@ class ShardMiddleware:
         if beat.word != "ok":
             if beat.word == "held" and now > self._asked + 1.5 * LEASE:
                 raise IndexInUseError(
-                    f"shard {self._shard} has a worker already, which lives; give this one the number of another shard, "
-                    f"or start it with auto/{self._shard.of}, so that it takes the first that is free",
+                    f"shard {self._shard} is being crawled by another worker; give this one the number of another shard, "
+                    f"or start it with auto/{self._shard.of}, which takes the first shard that is free",
                     settings=("shard",),
                 )
             return

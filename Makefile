@@ -55,6 +55,7 @@ BESIDE := -q -m companions -W ignore -p no:cacheprovider
 
 bench: .venvs/bench/done
 	.venvs/bench/bin/python -W ignore -m benchmarks.beside $(BENCH)
+	.venvs/bench/bin/python -W ignore -m benchmarks.beside.batches
 
 spark: .venvs/spark/done
 	.venvs/spark/bin/python -m pytest -q -m spark -W ignore -p no:cacheprovider tests/test_spark.py
@@ -112,6 +113,7 @@ $(VENV)/docs: $(VENV)/crawl
 .venvs/bench/done: pyproject.toml
 	$(PYTHON) -m venv --clear .venvs/bench
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
+	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check --no-deps scancode-toolkit-mini
 	@touch $@
 
 .venvs/pywb/done: # which needs an older redis

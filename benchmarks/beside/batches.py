@@ -181,27 +181,31 @@ def run(name: str, texts: Sequence[str]) -> tuple[Kept, float, float]:
 
 
 class Truth:
-    """The exact resemblance of all texts."""
+    """The exact resemblance of all pairs of texts that have at least half of their shingles in common."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         numbers: dict[str, int] = {}
         sets = [[numbers.setdefault(one, len(numbers)) for one in shingles(text)] for text in texts]
         starts = np.cumsum([0, *map(len, sets)])
         places = np.concatenate([np.array(one) for one in sets])
-        self._rows = csr_matrix((np.ones(len(places), np.int32), places, starts), (len(texts), len(numbers)))
-        self._sizes = np.diff(starts)
+        rows = csr_matrix((np.ones(len(places), np.int32), places, starts), (len(texts), len(numbers)))
+        sizes, columns, found = np.diff(starts), rows.T.tocsc(), []
+        for first in range(0, len(texts), 200):
+            shared = (rows[first : first + 200] @ columns).tocoo()
+            left = shared.row + first
+            alike = shared.data / (sizes[left] + sizes[shared.col] - shared.data)
+            some = (alike >= 0.5) & (left != shared.col)
+            found.append((left[some], shared.col[some], alike[some]))
+        self._left, self._right, self._alike = map(np.concatenate, zip(*found, strict=True))
 
     def best(self, kept: Kept) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """For each text, how much it resembles the most similar of the kept ones: those before it, if it is kept itself."""
-        rows = np.flatnonzero(kept)
-        others, sizes = self._rows[rows].T.tocsc(), self._sizes[rows]
+        """For each text, how much it resembles the most similar of the kept ones: those before it, if it is kept itself.
+
+        It is 0 if that is less than half.
+        """
+        counted = kept[self._right] & (~kept[self._left] | (self._right < self._left))
         found = np.zeros(len(kept))
-        for first in range(0, len(kept), 200):
-            shared = (self._rows[first : first + 200] @ others).tocoo()
-            left = shared.row + first
-            alike = shared.data / (self._sizes[left] + sizes[shared.col] - shared.data)
-            counted = ~kept[left] | (rows[shared.col] < left)
-            np.maximum.at(found, left[counted], alike[counted])
+        np.maximum.at(found, self._left[counted], self._alike[counted])
         return found
 
 
@@ -263,9 +267,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--texts", type=int, default=20_000, help="at most so many of them, by chance")
     parser.add_argument("--out", type=Path, default=Path("batches.json"))
     arguments = parser.parse_args()
-    result = measure(licences())
+    texts = licences()
+    result = measure(random.Random(2).sample(texts, min(len(texts), arguments.texts)))
     arguments.out.write_text(json.dumps(result, indent=1) + "\n")
     draw(result, arguments.out.with_suffix(".png"))
     print(f"\nwritten: {arguments.out}, {arguments.out.with_suffix('.png')}")

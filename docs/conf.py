@@ -54,7 +54,9 @@ def _link(link: re.Match[str], from_root: bool) -> str:
         return f"]({path.removeprefix('docs/')}"
     if path.startswith("dedup/") and path.endswith(".py"):
         return f"](api/{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}.rst"
-    return f"]({_PAGES.get(path, f'../{path}')}"
+    if path in _PAGES:
+        return f"]({_PAGES[path]}"
+    return f"]({'path:' * path.endswith('.md')}../{path}"  # else a file in Markdown would be taken for a page
 
 
 def _read(app: Any, name: str, text: list[str]) -> None:

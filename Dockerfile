@@ -3,13 +3,13 @@ FROM python:3.11.13-slim-bookworm AS wheels
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev
 WORKDIR /source
 COPY . .
-RUN pip wheel --no-cache-dir --wheel-dir /wheels .
+RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[metrics]'
 
 FROM python:3.11.13-slim-bookworm
 # Who writes to /data is no root, there or where it is mounted.
 RUN useradd --uid 1000 --no-create-home crawler && install --directory --owner=crawler --group=crawler /data
 RUN --mount=type=bind,from=wheels,source=/wheels,target=/wheels \
-    pip install --no-cache-dir --no-index --find-links=/wheels shingleback
+    pip install --no-cache-dir --no-index --find-links=/wheels 'shingleback[metrics]'
 WORKDIR /shingleback
 COPY scrapy.cfg .
 COPY crawler crawler

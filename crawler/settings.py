@@ -161,3 +161,6 @@ DEDUP_PARKED = "parked.jsonl"
 DEDUP_INDEX = os.environ.get("DEDUP_INDEX", DEDUP_INDEX)
 DEDUP_HASH_KEY = os.environ.get("DEDUP_HASH_KEY", DEDUP_HASH_KEY)
 CRAWLER_PULSE = os.environ.get("CRAWLER_PULSE", "")  # a file that is touched every five seconds
+METRICS_HOST = os.environ.get("METRICS_HOST", "127.0.0.1")
+if METRICS_PORT := os.environ.get("METRICS_PORT", ""):  # where Prometheus is answered: docs/operations.md
+    EXTENSIONS["dedup.scrapy.metrics.Metrics"] = 0

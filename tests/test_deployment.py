@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 import redis
@@ -18,6 +19,7 @@ from scrapy.settings import Settings
 from crawler import settings
 from tests.support import ROOT
 from tests.support.redis import PROGRAM
+from tests.support.servers import free_port
 from tests.support.shards import Hosts, kept, serve
 from tests.support.waiting import LIMIT, wait_until
 
@@ -75,6 +77,8 @@ def environment(folder: Path, name: str, address: str, bin_: Path) -> dict[str, 
     variable, _, value = instruction("ENV").partition("=")
     pulse = value.replace("/tmp/", f"{folder}/{name}-")
     path = f"{bin_}:/usr/bin:/bin"
+    assert given["METRICS_PORT"] == "9410"
+    given["METRICS_PORT"] = str(free_port())  # two containers may have the same
     return {**given, "DEDUP_INDEX": address, "HOSTNAME": name, "PATH": path, "HOME": "/", variable: pulse}
 
 
@@ -105,6 +109,8 @@ def crawl(folder: Path, workdir: Path, bin_: Path) -> None:
             for each in environments:
                 wait_until(Path(each["CRAWLER_PULSE"]).exists)
                 assert subprocess.run(["sh", "-c", probe[1]], env=each, check=False).returncode == 0
+                with urlopen(f"http://127.0.0.1:{each['METRICS_PORT']}/metrics", timeout=LIMIT) as answer:
+                    assert b"\ndedup_pages_total " in answer.read()
             said = [worker.communicate(timeout=LIMIT)[0].decode() for worker in workers]
         finally:
             for worker in workers:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from dedup.batch.pages import open as open
     from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
     from dedup.index import Index, Verdict, open_index
+    from dedup.index.own_text import own_text
 
 __all__ = [
     "Comparison",
@@ -72,6 +73,7 @@ __all__ = [
     "explain",
     "open_index",
     "originals",
+    "own_text",
     "unique",
 ]  # not `open`, so that a star import leaves Python's own
 
@@ -80,6 +82,7 @@ _HOMES = {
     **dict.fromkeys(("Comparison", "Detector", "Features", "Fingerprint"), "dedup.fingerprint.detector"),
     **dict.fromkeys(("Index", "Verdict", "open_index"), "dedup.index"),
     **dict.fromkeys(("Explanation", "explain"), "dedup.batch.explanation"),
+    "own_text": "dedup.index.own_text",
     **dict.fromkeys(("Pages", "open", "unique"), "dedup.batch.pages"),
     **dict.fromkeys(("clusters", "duplicated", "duplicates", "originals"), "dedup.batch.columns"),
 }

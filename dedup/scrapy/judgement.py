@@ -5,20 +5,23 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Response
+from scrapy.http import Response, TextResponse
 
 if TYPE_CHECKING:  # this module is imported at every command of Scrapy
     from dedup.filter import Outcome
     from dedup.fingerprint.detector import Fingerprint
-    from dedup.index import Verdict
+    from dedup.history.changes import Change
+    from dedup.index import Index, Verdict
 
 __all__ = [
     "FLAG",
     "Judgement",
     "NearDuplicate",
+    "change_of",
     "judgement",
     "lead_on",
     "outcome_of",
+    "own_text",
     "remember",
 ]
 
@@ -53,6 +56,7 @@ class Judgement(NamedTuple):
 
 
 _outcomes: "WeakKeyDictionary[Response, Outcome]" = WeakKeyDictionary()
+_indexes: "WeakKeyDictionary[Response, Index]" = WeakKeyDictionary()
 
 
 def judgement(response: Response) -> Judgement | None:
@@ -66,9 +70,27 @@ def outcome_of(response: Response) -> "Outcome | None":
     return _outcomes.get(response)
 
 
-def remember(response: Response, outcome: "Outcome") -> None:
+def remember(response: Response, outcome: "Outcome", index: "Index") -> None:
     """Keeps an outcome for as long as its response lives (responses take no attributes)."""
     _outcomes[response] = outcome
+    _indexes[response] = index
+
+
+def change_of(response: Response) -> "Change | None":
+    """What has become of a page since an earlier crawl; None if nothing has, or if no history is kept."""
+    outcome = _outcomes.get(response)
+    return None if outcome is None else outcome.change
+
+
+def own_text(response: Response) -> str:
+    """What a page says itself, without the chrome of its host as the crawl knows it by now: see `dedup.own_text`."""
+    from dedup.index.own_text import own_text
+
+    return (
+        own_text(response.text, response.url, _indexes.get(response))
+        if isinstance(response, TextResponse)
+        else ""
+    )
 
 
 def lead_on(response: Response) -> None:

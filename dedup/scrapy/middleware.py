@@ -166,7 +166,7 @@ class NearDuplicateMiddleware(Component):
             carried=self._carried.number(request),
         )
         outcome = await self.filter.judge(page)
-        remember(response, outcome)
+        remember(response, outcome, self.filter.index)
         if outcome.change is not None:
             self.crawler.signals.send_catch_log(
                 change_found, change=outcome.change, response=response, spider=self.crawler.spider

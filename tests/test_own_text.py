@@ -1,0 +1,58 @@
+"""What a page says itself, as text: without the chrome of its host."""
+
+import asyncio
+from typing import Any
+
+from dedup import Detector, open_index, own_text
+from dedup.scrapy import own_text as own_text_of
+from tests.support.changing import Shop
+from tests.support.crawls import Run, Walker, words
+
+
+def framed(n: int) -> str:
+    """A page in a frame that no markup tells from the content."""
+    body = f"<h1>Lamp {n}</h1><p>{words(f'lamp {n}', 40)}, made of <b>brass</b>.</p><table><tr><td>Price<td>{n}0</table>"
+    return f"<div>{words('menu', 90)}</div>{body}<div><p>{words('foot', 90)}</p></div>"
+
+
+def test_the_chrome_of_a_host_is_known_after_eight_pages() -> None:
+    async def read() -> list[str]:
+        async with open_index("memory:", Detector()) as index:
+            found = []
+            for n in range(9):
+                url = f"http://a.org/{n}"
+                found.append(own_text(framed(n), url, index))
+                await index.claim(url, url, index.detector.fingerprint(framed(n), url))
+            return found
+
+    *_, before, last = asyncio.run(read())
+    assert words("menu", 90) in before
+    assert last == f"# Lamp 8\n\n{words('lamp 8', 40)}, made of brass.\n\nPrice 80"
+
+
+def test_no_page_makes_it_raise() -> None:
+    for page in (
+        "",
+        "<",
+        "<title>",
+        b"\xff\xfe\x00",
+        "<p>" * 9_000,
+        "<script>x</script>",
+        "<!--",
+        "<p>a<!-- b -->c<?d e?>f",
+    ):
+        assert isinstance(own_text(page), str)
+    assert own_text("<p>a<!-- b -->c<script>d</script>e") == "ace"
+
+
+def test_a_callback_can_have_it(crawl: Run) -> None:
+    class Reader(Walker):
+        def note(self, response: Any) -> Any:
+            super().note(response)
+            return {"path": self.path(response), "text": own_text_of(response)}
+
+    shop = Shop(products=20)
+    items = {item["path"]: item["text"] for item in crawl(shop, Reader, DEDUP_CHROME=True).items}
+    last = shop.goods[-1]
+    assert items[last.path].startswith(f"# {last.name}\n\n{last.text}\n\nPrice {last.price} crowns")
+    assert words("sidebar", 80) not in items[last.path]

@@ -1,8 +1,8 @@
 """What a page says itself, as plain text: without the menus, sidebars and footers that many pages of its host share.
 
 What is chrome is known from the kept pages of the host (`dedup.fingerprint.chrome`), and from marks such as ``<nav>``.  A block
-of a page, such as a paragraph, is its own if at least half of its words are.  Until eight pages of a host were kept, marks alone
-tell.
+of a page, such as a paragraph, is its own if at least a fifth of its words are.  Where a site marks its main element, ``<main>``,
+nothing in there is chrome unless it is marked.  Until eight pages of a host were kept, marks alone tell.
 """
 
 from collections.abc import Iterator
@@ -63,7 +63,9 @@ LEFT_OUT = CODE | {"head", "noscript", "template"}
 #: Tokens of a page among which the next word of a block is looked for: those between are its attributes.
 AHEAD = 64
 #: A block is own if this share of its words is.
-OWN = 0.5
+OWN = 0.2
+
+Bools = npt.NDArray[np.bool_]
 
 
 def own_text(
@@ -92,53 +94,56 @@ def own_text(
     page = detector.read(decode(html, encoding), url, tree)
     if not roots:
         return ""
-    tokens, own = list(page.tokens), _own(page, chrome, detector)
+    tokens, (marked, own) = list(page.tokens), _own(page, chrome, detector)
     lines: list[str] = []
     at = 0
-    for before, text in _blocks(roots[0]):
+    for before, pieces, is_main in _blocks(roots[0]):
         mine = found = 0
-        for word in fold_text(text)[:-1].decode().split("\0"):
+        for word in b"".join(map(fold_text, pieces))[:-1].decode().split("\0"):
             place = next((n for n in range(at, min(len(tokens), at + AHEAD)) if tokens[n] == word), None)
             if place is not None:
-                at, found, mine = place + 1, found + 1, mine + bool(own[place])
+                at, found, mine = place + 1, found + 1, mine + bool((marked if is_main else own)[place])
         if mine and mine >= OWN * found:
-            lines += ["", before[1:] + text] if before[:1] == "\n" else [before + text]
+            text = before + " ".join("".join(pieces).split())
+            lines += ["", text[1:]] if text[0] == "\n" else [text]
     return "\n".join(lines).strip("\n")
 
 
-def _own(page: Page, chrome: Chrome | None, detector: Detector) -> npt.NDArray[np.bool_]:
-    """Which tokens of a page are in no shingle that many pages of its host have, and not marked as chrome: shape (n,)."""
-    own = np.ones(len(page.tokens), np.bool_)
+def _own(page: Page, chrome: Chrome | None, detector: Detector) -> tuple[Bools, Bools]:
+    """Which tokens of a page are not marked as chrome, and which of these are in no shingle that many pages of its host have."""
+    marked = np.ones(len(page.tokens), np.bool_)
     for start, end in page.chrome:
-        own[start:end] = False
-    if not own.any():
-        own[:] = True
+        marked[start:end] = False
+    if not marked.any():
+        marked[:] = True
+    own = marked.copy()
     if chrome is not None and chrome.is_known and len(own):
         count = max(1, len(own) - detector.shingle_size + 1)
         values = detector.sketcher.values(detector.shingles(page)[:count])
         for place in np.flatnonzero(chrome.counts(values) >= chrome.few + 1):
             own[place : place + detector.shingle_size] = False
-    return own
+    return marked, own
 
 
-def _blocks(root: etree._Element) -> Iterator[tuple[str, str]]:
-    """The lines of a page, and what is written before each."""
-    before, pieces = "", list[str]()
+def _blocks(root: etree._Element) -> Iterator[tuple[str, list[str], bool]]:
+    """The lines of a page: what is written before each, its pieces of text, and whether it is in a main element."""
+    before, pieces, mains = "", list[str](), 0
     walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
     for event, node in walk:
         tag = node.tag if isinstance(node.tag, str) else ""
         if tag in LINES:
-            if text := " ".join("".join(pieces).split()):
-                yield before, text
+            if "".join(pieces).strip():
+                yield before, pieces, mains > 0
                 before = ""
             pieces = []
             before = LINES[tag] or before if event == "start" else ""
-        if event == "start":
-            if tag in LEFT_OUT:
-                walk.skip_subtree()
-            else:
-                pieces.append(node.text or "")
+            if tag == "main":
+                mains += 1 if event == "start" else -1
+        if event == "start" and tag in LEFT_OUT:
+            walk.skip_subtree()
+        elif event == "start":
+            pieces.append(node.text or "")
         else:
-            pieces.append((" " if tag in ("td", "th") else "") + (node.tail or ""))
-    if text := " ".join("".join(pieces).split()):
-        yield before, text
+            pieces += [" "] * (tag in ("td", "th")) + [node.tail or ""]
+    if "".join(pieces).strip():
+        yield before, pieces, mains > 0

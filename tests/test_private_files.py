@@ -12,7 +12,7 @@ import pytest
 
 from dedup import Detector, IndexUnavailableError, SettingsError, open_index
 from dedup.droplog.log import DropLog
-from dedup.report.document import MARK, write_report
+from dedup.report.file import MARK, write_report
 from tests.support import ROOT
 from tests.support.crawls import TWINS, Run
 from tests.support.waiting import LIMIT

@@ -28,7 +28,8 @@ from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
 from dedup.history.file import History
 from dedup.history.texts import Text, stored
-from dedup.report.document import MARK, MAX_PAIRS, Source, check_target, report, write_report
+from dedup.report.document import MAX_PAIRS, Source, report
+from dedup.report.file import MARK, check_target, write_report
 from dedup.scrapy.commands.duplicates import run
 from tests.support import ROOT
 from tests.support.browser import ARGUMENTS, program

@@ -1,13 +1,11 @@
-"""Changes -> one HTML file that needs nothing else: what is new, changed, moved, hidden and gone, with the words that differ."""
+"""Changes -> one HTML file: what is new, changed, moved, hidden and gone, with the words that differ."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.resources import files
-from string import Template
 
 from dedup.history.changes import Change
 from dedup.history.file import Crawl
-from dedup.report.document import MARK, embedded, sha256
+from dedup.report.file import assembled
 
 __all__ = ["MAX_CHANGES", "changes_report"]
 
@@ -19,9 +17,6 @@ def changes_report(
     found: Sequence[Change], missed: Sequence[str], crawls: Sequence[Crawl], since: int
 ) -> str:
     """The text of the HTML file, in ASCII."""
-    template = files("dedup.report").joinpath("templates")
-    style = "".join(template.joinpath(f"{name}.css").read_text("utf-8") for name in ("report", "changes"))
-    script = template.joinpath("changes.js").read_text("utf-8")
     times = {crawl.number: _time(crawl) for crawl in crawls}
     lists: dict[str, list[object]] = {}
     counts: dict[str, int] = {}
@@ -40,14 +35,7 @@ def changes_report(
         "counts": counts,
         "lists": lists,
     }
-    return Template(template.joinpath("changes.html").read_text("utf-8")).substitute(
-        mark=MARK,
-        style=style,
-        script=script,
-        style_hash=sha256(style),
-        script_hash=sha256(script),
-        data=embedded(data),
-    )
+    return assembled("changes.html", ["report.css", "changes.css"], ["changes.js"], data)
 
 
 def _time(crawl: Crawl) -> str:

@@ -1,53 +1,30 @@
-"""Drops -> one HTML file that needs nothing else: charts, clusters, and what differs between two pages.
+"""Drops -> one HTML file: charts, clusters, and what differs between two pages.
 
-The file holds its data as JSON, its style sheet and its script.  Its Content-Security-Policy allows the style
-sheet and the script by their hashes, and nothing from anywhere else.  The script inserts every text as text.
 Totals and charts cover all drops.  At most `MAX_PAIRS` pairs are listed, so that the size of the file and the
 memory that it takes are bounded.
 """
 
-import base64
-import hashlib
 import json
-import os
-import stat
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from importlib.resources import files
 from itertools import islice, pairwise
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from dedup.droplog.course import read_missed, read_steps, read_thresholds, width
 from dedup.droplog.drops import Drops
 from dedup.droplog.reason import reason
 from dedup.droplog.record import FIELDS, Record
-from dedup.errors import SettingsError
 from dedup.history.differences import edits
 from dedup.history.texts import Find, Runs
+from dedup.report.file import assembled
 
-__all__ = [
-    "MARK",
-    "MAX_PAIRS",
-    "MAX_WORDS",
-    "Source",
-    "check_target",
-    "doubt",
-    "embedded",
-    "report",
-    "sha256",
-    "write_report",
-]
+__all__ = ["MAX_PAIRS", "MAX_WORDS", "Source", "doubt", "report"]
 
 #: The most pairs and hosts that are listed, and the most bytes of the pages' words.
 MAX_PAIRS, MAX_HOSTS, MAX_WORDS = 10_000, 1_000, 16_000_000
-#: A file in which this stands is a report, and may be replaced by another.
-MARK = '<meta name="generator" content="scrapy duplicates">'
 
 _SCRIPTS = ("charts.js", "differences.js", "report.js")
 #: What a report says as its source has it.
@@ -75,31 +52,8 @@ class Source:
 
 def report(drops: Drops, source: Source, now: datetime | None = None) -> str:
     """The text of the HTML file, in ASCII.  It takes O(drops) time, and bounded memory."""
-    template = files("dedup.report").joinpath("templates")
-    style = template.joinpath("report.css").read_text("utf-8")
-    script = "\n".join(template.joinpath(name).read_text("utf-8") for name in _SCRIPTS)
-    return Template(template.joinpath("report.html").read_text("utf-8")).substitute(
-        mark=MARK,
-        style=style,
-        script=script,
-        style_hash=sha256(style),
-        script_hash=sha256(script),
-        data=embedded(_data(drops, source, now or datetime.now(UTC))),
-    )
-
-
-def sha256(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def embedded(data: object) -> str:
-    """Data as JSON in which nothing ends a script element or begins a comment.
-
-    >>> embedded("</script><!--")
-    '"\\\\u003c/script\\\\u003e\\\\u003c!--"'
-    """
-    text = json.dumps(data, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    data = _data(drops, source, now or datetime.now(UTC))
+    return assembled("report.html", ["report.css"], _SCRIPTS, data)
 
 
 def _data(drops: Drops, source: Source, now: datetime) -> dict[str, Any]:
@@ -227,50 +181,3 @@ def _flat(runs: Runs) -> list[int]:
     """Bounds of runs: the first, and then how far each is from the one before."""
     bounds = [0, *(at for run in runs for at in run)]
     return [end - start for start, end in pairwise(bounds)]
-
-
-def check_target(path: Path) -> None:
-    """Raises `SettingsError` if a report can't be written to a path, or would replace a file that is no report."""
-    if not path.parent.is_dir():
-        raise _unwritten(path, f"there is no folder {str(path.parent)!r}; make it first")
-    try:
-        with path.open("rb") as file:
-            start = file.read(1_024)
-    except FileNotFoundError:
-        return
-    except (OSError, ValueError) as error:
-        raise _unwritten(path, error) from None
-    if MARK.encode() not in start:
-        raise SettingsError(
-            f"{str(path)!r} can't be replaced: it is not a report; name another file, or remove it"
-        )
-
-
-def write_report(path: Path, text: str) -> None:
-    """Writes a report: the file is replaced as a whole, or not at all.  Raises `SettingsError`."""
-    check_target(path)
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:99]}-", dir=path.parent)
-        with open(handle, "w", encoding="ascii") as file:
-            file.write(text)
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
-    except (OSError, ValueError) as error:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
-        raise _unwritten(path, error) from None
-
-
-def _mode(path: Path) -> int:
-    """The mode of the file that a report replaces, or that of any new file."""
-    with suppress(FileNotFoundError):
-        return stat.S_IMODE(path.stat().st_mode)
-    umask = os.umask(0o077)
-    os.umask(umask)
-    return 0o666 & ~umask
-
-
-def _unwritten(path: Path, why: Exception | str) -> SettingsError:
-    return SettingsError(f"{str(path)!r} can't be written: {getattr(why, 'strerror', None) or why}")

@@ -18,7 +18,7 @@ from dedup.history.changes import WORDS, Change, changes, unseen
 from dedup.history.file import Crawl, History
 from dedup.printing import clock, inert, many, printable
 from dedup.report.changes import changes_report
-from dedup.report.document import write_report
+from dedup.report.file import write_report
 from dedup.scrapy.commands.index.access import spider_meant
 from dedup.scrapy.settings import read_settings
 

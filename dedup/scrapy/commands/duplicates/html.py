@@ -12,7 +12,8 @@ from dedup.droplog.reader import find_beside
 from dedup.droplog.record import Filter
 from dedup.history import texts
 from dedup.printing import clock
-from dedup.report.document import MAX_PAIRS, Source, doubt, report, write_report
+from dedup.report.document import MAX_PAIRS, Source, doubt, report
+from dedup.report.file import write_report
 from dedup.scrapy.commands.duplicates.refetch import refetch
 from dedup.scrapy.commands.fetch import Door
 from dedup.scrapy.commands.terminal import counting, each

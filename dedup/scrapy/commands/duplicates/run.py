@@ -12,7 +12,7 @@ from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
 from dedup.droplog.record import Filter, moment
 from dedup.errors import SettingsError
-from dedup.report.document import check_target
+from dedup.report.file import check_target
 from dedup.scrapy.commands.duplicates import html, text
 from dedup.scrapy.commands.fetch import Door
 from dedup.scrapy.commands.terminal import complain, reading

@@ -283,3 +283,6 @@ class ShardMiddleware:
         with suppress(DedupError):
             await self._handover.leave("finished" if finished else "job" if self._job.path else "stopped")
         await self._handover.close()
+
+
+compat.accept_spider(ShardMiddleware)

@@ -25,7 +25,7 @@ from tests.chaos.spiders import Refuses, Traveller, Writes
 __all__ = ["LEASE", "Process", "contents", "crawl", "settings"]
 
 #: Seconds that one crawl may take, on a machine however busy.
-LIMIT = 240
+LIMIT = 600
 #: Seconds after which what a silent crawler has claimed shadows nothing, and a shard is free.
 LEASE = 3.0
 

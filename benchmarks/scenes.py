@@ -1,6 +1,6 @@
 """What the verdict loses of everyday pages, and which true copies it keeps.
 
-    python -m benchmarks.scenes [--kind WORDS] [--copies] [--settings chrome=False ...]
+    python -m benchmarks.scenes [--kind WORDS] [--unseen] [--folders] [--copies] [--by-resemblance]
 
 Contents: 40 of each kind of `tests.support.pages.everyday`, at /view?id=N in 900 words of unmarked chrome and at
 /view/N.html in marked chrome, and in unmarked chrome at addresses of words that the pages don't say, alone or with 40 articles on the same host, in order and shuffled.  A content is lost if
@@ -190,17 +190,19 @@ def orders(count: int) -> Iterator[tuple[str, list[int]]]:
     yield "shuffled", shuffled
 
 
-def measure_kinds(detector: Detector, kinds: Iterable[str], **options: object) -> tuple[int, int]:
+def measure_kinds(
+    detector: Detector, kinds: Iterable[str], styles: Iterable[str], **options: object
+) -> tuple[int, int]:
     """Prints what is lost of each kind, and gives how many contents, and how many of them are lost."""
     contents = lost = 0
-    beside = {style: others(style) for style in TEMPLATES}
+    beside = {style: others(style) for style in styles}
     beside_prints = {style: read(detector, pages) for style, pages in beside.items()}
     for kind in kinds:
         row = []
-        for style in TEMPLATES:
+        for style, articles in beside.items():
             pages = scene(kind, style)
             prints = read(detector, pages)
-            for more, more_prints in ((beside[style], beside_prints[style]), ([], [])):
+            for more, more_prints in ((articles, beside_prints[style]), ([], [])):
                 for _, order in orders(len(more) + len(pages)):
                     found = crawl(detector, more + pages, more_prints + prints, order, **options)
                     gone = sum(not each.startswith("article") for each in found.lost)
@@ -230,15 +232,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kind", default="", help="only the kinds with these words in their names")
+    parser.add_argument("--unseen", action="store_true", help="the kinds on which nothing was chosen")
+    parser.add_argument(
+        "--folders", action="store_true", help="addresses that differ in a folder, or the host"
+    )
     parser.add_argument("--copies", action="store_true", help="copies alone")
     parser.add_argument("--by-resemblance", action="store_true", help="with DEDUP_CHROME=False")
     arguments = parser.parse_args()
     detector, options = Detector(), {"chrome": False} if arguments.by_resemblance else {}
     if not arguments.copies:
-        print("lost of 40: ?id= with others, shuffled; alone, shuffled; .html and words likewise")
-        contents, lost = measure_kinds(
-            detector, [kind for kind in KINDS if arguments.kind in kind], **options
-        )
+        styles = FOLDERS if arguments.folders else TEMPLATES
+        print(f"lost of 40, at {', '.join(styles)}: with others, shuffled; alone, shuffled")
+        kinds = [kind for kind in (UNSEEN if arguments.unseen else KINDS) if arguments.kind in kind]
+        contents, lost = measure_kinds(detector, kinds, styles, **options)
         print(f"{lost:,} of {contents:,} contents lost: {lost / contents:.2%}")
     if not arguments.kind:
         measure_copies(detector, **options)

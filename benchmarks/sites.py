@@ -1,12 +1,13 @@
 """What the verdict does with a real site, by identity: false drops, copies missed, and versions for print.
 
-    python -m benchmarks.sites FOLDER [--main XPATH ...] [--version REGEX] [--print-versions] [--seeds 42,101]
+    python -m benchmarks.sites FOLDER [--main XPATH ...] [--version REGEX] [--print-versions] [--seeds 42,101] [--figure FILE]
 
 The pages are the .html files below FOLDER.  The name of a page is its path without what REGEX finds.  A drop is *false*
 if the two pages have other names and the 3-word shingles of their main texts differ, and *far* if these resemble each
 other by less than .9.  A page is *missed* if it was kept although a page of its name with a main text of .9 or more had
 been kept; a drop of a page of the same name with a main text below .9 is *grey*.  Main texts are found by `benchmarks.identity`, which shares no code with the package.  With
 ``--print-versions``, each page comes again at /print/, with nothing but its title and its main text in another template.
+``--figure`` draws, of the first order, how much of what is own to pages is on the kept page that is near each.
 """
 
 import argparse
@@ -72,7 +73,12 @@ def resemblance(a: SitePage, b: SitePage) -> float:
 
 
 async def replay(
-    detector: Detector, pages: list[SitePage], order: list[int], show: int, **options: object
+    detector: Detector,
+    pages: list[SitePage],
+    order: list[int],
+    show: int,
+    shares: list[tuple[float, bool]],
+    **options: object,
 ) -> str:
     """What became of the pages in an order, in one line."""
     index = open_index("memory:", detector, **options)
@@ -82,6 +88,10 @@ async def replay(
         page = pages[number]
         verdict = await index.claim(page.url, page.url, page.fingerprint)
         await index.confirm(page.url)
+        told = verdict.evidence or (verdict.near and verdict.near.evidence)
+        near = by_url[verdict.of or (verdict.near.url if verdict.near else page.url)]
+        if told:
+            shares.append((told.share, near.name == page.name and resemblance(page, near) >= 0.9))
         same = [other for other in kept[page.name] if resemblance(page, other) >= 0.9]
         other_kind = [other for other in same if other.is_print != page.is_print]
         if other_kind and len(other_kind) == len(same):
@@ -113,6 +123,22 @@ async def replay(
     )
 
 
+def draw(file: Path, title: str, shares: list[tuple[float, bool]]) -> None:
+    """How many pages there are by how much is on the near one, of pages that are copies of it, and of others."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    kinds = {"the same page by its main text": True, "another page, or another text": False}
+    values = [[share for share, is_copy in shares if is_copy == wanted] for wanted in kinds.values()]
+    axes.hist(
+        values, bins=[0.5 + at / 50 for at in range(26)], label=list(kinds), color=["#1f6fb2", "#d9601a"]
+    )
+    axes.axvline(0.85, color="black", linewidth=0.8, linestyle="--")
+    axes.set(yscale="symlog", xlabel="containment", ylabel="pages", title=title)
+    axes.legend(frameon=False, loc="upper left")
+    figure.savefig(file, dpi=110)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -123,22 +149,28 @@ def main() -> None:
     parser.add_argument("--print-versions", action="store_true")
     parser.add_argument("--seeds", default="42")
     parser.add_argument("--most", type=int, default=10**9, help="pages, taken at random")
+    parser.add_argument("--figure", type=Path, help="draw it there (needs matplotlib)")
     parser.add_argument("--show", type=int, default=0, help="how many false drops and misses are shown")
     parser.add_argument("--by-resemblance", action="store_true", help="with DEDUP_CHROME=False")
     arguments = parser.parse_args()
     detector = Detector()
     pages = read(detector, arguments.folder, arguments)
     options = {"chrome": False} if arguments.by_resemblance else {}
+    shares: list[tuple[float, bool]] = []
     for seed in arguments.seeds.split(","):
+        shares.clear()
         order = list(range(len(pages)))
         if seed != "path":
             random.Random(int(seed)).shuffle(order)
         order = order[: arguments.most]
         print(
             f"order {seed}:",
-            asyncio.run(replay(detector, pages, order, arguments.show, **options)),
+            asyncio.run(replay(detector, pages, order, arguments.show, shares, **options)),
             flush=True,
         )
+        if arguments.figure:
+            draw(arguments.figure, arguments.folder.name, shares)
+            arguments.figure = None
 
 
 if __name__ == "__main__":

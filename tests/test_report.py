@@ -26,8 +26,11 @@ from dedup import SettingsError
 from dedup.droplog.course import pause, read_steps, read_thresholds
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
-from dedup.history.file import History
+from dedup.history.changes import WORDS, Change
+from dedup.history.file import Crawl as Made
+from dedup.history.file import History, Said
 from dedup.history.texts import Text, stored
+from dedup.report.changes import changes_report
 from dedup.report.document import MAX_PAIRS, Source, report
 from dedup.report.file import MARK, check_target, write_report
 from dedup.scrapy.commands.duplicates import run
@@ -941,3 +944,23 @@ def test_only_pages_that_may_make_a_pair_are_stored(crawl: Crawl) -> None:
     kept, paired = (database.execute("SELECT count(*), sum(paired) FROM texts")).fetchone()
     database.close()
     assert (kept, paired) == (31, 9 + 18)
+
+
+# --- The report of changes --------------------------------------------------------------------------------
+
+
+def test_the_report_of_changes_shows_each_with_its_word(tmp_path: Path, opened: Open) -> None:
+    crawls = [Made(number, f"{number}" * 32, 1.0, 2.0, 1) for number in (1, 2)]
+    said = [Said("<b>310", "285", "price", "crowns")]
+    found = [
+        Change(word, f"http://a/{word}", said if word == "changed" else (), "", False, 2) for word in WORDS
+    ]
+    path = tmp_path / "changes.html"
+    write_report(path, changes_report(found, ["http://a/unseen"], crawls, 1))
+    page = opened(path)
+    badges = page.locator(".badge").all()
+    assert [badge.inner_text() for badge in badges] == list(WORDS)
+    assert all((box := badge.bounding_box()) and box["width"] > 40 for badge in badges)
+    assert page.locator(".edits li").inner_text() == "price <b>310→285 crowns"
+    page.locator("#summary button").last.click()
+    assert page.locator("#list a").all_inner_texts() == ["http://a/unseen"]

@@ -40,7 +40,7 @@ function edit([old, now, before, after]) {
 
 function row([word, [url, from, redirected, edits]]) {
   const made = make("article", { className: "change" });
-  made.append(make("div", { className: "head" }, make("span", { className: `badge ${word}`, textContent: word }), link(url)));
+  made.append(make("div", { className: "head" }, make("span", { className: `badge is-${word.replace(" ", "-")}`, textContent: word }), link(url)));
   if (from) made.append(make("p", { className: "from" }, redirected ? "redirected from " : "was at ", link(from)));
   if (edits.length) {
     const list = make("ul", { className: "edits" }, ...edits.slice(0, EDITS).map(edit));

@@ -93,24 +93,24 @@ $(VENV)/docs: $(VENV)/crawl
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
-.venvs/oldest/done: pyproject.toml tests/plugins/floors.py
+.venvs/oldest/done: $(BUILT) tests/plugins/floors.py
 	$(PYTHON) -m venv --clear .venvs/oldest
 	$(PYTHON) tests/plugins/floors.py > .venvs/oldest/floors.txt
 	.venvs/oldest/bin/python -m pip install -q --disable-pip-version-check -c .venvs/oldest/floors.txt -e . pytest hypothesis
 	@touch $@
 
-.venvs/newest/done: pyproject.toml
+.venvs/newest/done: $(BUILT)
 	$(PYTHON) -m venv --clear .venvs/newest
 	.venvs/newest/bin/python -m pip install -q --disable-pip-version-check -e . pytest hypothesis
 	@touch $@
 
-.venvs/companions/done: pyproject.toml
+.venvs/companions/done: $(BUILT)
 	$(PYTHON) -m venv --clear .venvs/companions
 	.venvs/companions/bin/python -m pip install -q --disable-pip-version-check -e '.[archives]' pytest hypothesis \
 		scrapy-redis scrapy-poet spidermon duplicate-url-discarder scrapyd scrapyrt
 	@touch $@
 
-.venvs/bench/done: pyproject.toml
+.venvs/bench/done: $(BUILT)
 	$(PYTHON) -m venv --clear .venvs/bench
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check --no-deps scancode-toolkit-mini
@@ -121,13 +121,13 @@ $(VENV)/docs: $(VENV)/crawl
 	.venvs/pywb/bin/python -m pip install -q --disable-pip-version-check pywb setuptools
 	@touch $@
 
-.venvs/older/done: pyproject.toml
+.venvs/older/done: $(BUILT)
 	$(PYTHON) -m venv --clear .venvs/older
 	.venvs/older/bin/python -m pip install -q --disable-pip-version-check -e . pytest hypothesis \
 		'scrapy==2.14.1' 'twisted<26' scrapy-deltafetch scrapy-splash
 	@touch $@
 
-.venvs/spark/done: pyproject.toml
+.venvs/spark/done: $(BUILT)
 	$(PYTHON) -m venv --clear .venvs/spark
 	.venvs/spark/bin/python -m pip install -q --disable-pip-version-check -e '.[spark]' pytest hypothesis
 	@touch $@

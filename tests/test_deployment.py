@@ -189,7 +189,7 @@ def copy_context(folder: Path) -> None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
     assert {path.name for path in folder.iterdir()} == {
-        *("pyproject.toml", "README.md", "LICENSE", "scrapy.cfg", "crawler", "dedup", "fast")
+        *("pyproject.toml", "setup.py", "README.md", "LICENSE", "scrapy.cfg", "crawler", "dedup")
     }
 
 

@@ -48,7 +48,9 @@ class Record(TypedDict):
     """The fields of a record, in the order in which they are shown: what each may be, and what it says."""
 
     time: Annotated[str, _says("when the page was judged: an ISO 8601 time in UTC")]
-    url: Annotated[str, _says("the page's URL, without user and password", is_url=True)]
+    url: Annotated[
+        str, _says("the page's URL, without user and password; of a row without one, its name", is_url=True)
+    ]
     duplicate_of: Annotated[str, _says("the URL of the kept page that it is like", is_url=True)]
     distance: Annotated[
         int, Meta(ge=0, le=64), _says("in how many of 64 bits the simhashes of both pages differ")

@@ -126,10 +126,12 @@ def datatrove(texts: Sequence[str]) -> Kept:
     from datatrove.executor import LocalPipelineExecutor
     from datatrove.pipeline.dedup import MinhashDedupCluster, MinhashDedupFilter, MinhashDedupSignature
     from datatrove.pipeline.dedup.minhash import MinhashConfig, MinhashDedupBuckets
+    from datatrove.utils.hashing import HashConfig
     from datatrove.utils.logging import logger
 
     logger.remove()
-    config = MinhashConfig(num_buckets=14, hashes_per_bucket=8)
+    # Its own default hash takes str, which newer versions of xxhash refuse.
+    config = MinhashConfig(num_buckets=14, hashes_per_bucket=8, hash_config=HashConfig(hash_fc="sha1"))
     documents = [Document(text=text, id=str(number)) for number, text in enumerate(texts)]
     kept = np.zeros(len(texts), bool)
 
@@ -177,7 +179,9 @@ def run(name: str, texts: Sequence[str]) -> tuple[Kept, float, float]:
 
     before = used()
     kept = peer(texts, **how)
-    return kept, used() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # Not ru_maxrss, which the process has from the one that started it.
+    most = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return kept, used() - before, int(most[1]) / 1024 if most else 0.0
 
 
 class Truth:

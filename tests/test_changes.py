@@ -73,6 +73,24 @@ def test_three_crawls_of_a_shop_say_what_was_done_to_it(visits: Visits) -> None:
         assert visits.told() == done
 
 
+@pytest.mark.slow
+def test_four_crawls_of_a_larger_shop_tell_nearly_all_and_nearly_nothing_else(visits: Visits) -> None:
+    shop, counts = Shop(products=300, sections=12, seed=11), Counter[tuple[str, str]]()
+    visits.crawl(shop)
+    for _ in range(3):
+        done = shop.live(0.15)
+        visits.crawl(shop, CONCURRENT_REQUESTS=8)
+        told = visits.told()
+        for word in ("new", "changed", "moved", "hidden", "gone"):
+            mine, theirs = ({pair for pair in pairs if pair[0] == word} for pairs in (told, done))
+            counts[word, "right"] += len(mine & theirs)
+            counts[word, "told"] += len(mine)
+            counts[word, "done"] += len(theirs)
+    for word in ("new", "changed", "moved", "hidden", "gone"):
+        assert counts[word, "right"] >= 0.99 * counts[word, "told"] > 0, (word, counts)
+        assert counts[word, "right"] >= 0.99 * counts[word, "done"], (word, counts)
+
+
 def test_an_incremental_crawl_hands_over_again_what_has_changed_of_a_page_s_own(visits: Visits) -> None:
     """The first pages of a host are handed over again until it is seen that all of them show another date."""
     shop = Shop(products=60)

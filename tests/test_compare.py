@@ -98,8 +98,11 @@ def test_a_page_that_cannot_be_judged_says_why(site: Path, name: str, reason: st
 
 def test_a_page_may_be_a_url(site: Path) -> None:
     with serve(Site()) as url:
-        done = compare(f"{url}articles/the-fog-signal", f"{url}mirror/articles/the-fog-signal")
+        page = f"{url}articles/the-fog-signal"
+        done, mirror = compare(page, page), compare(page, f"{url}mirror/articles/the-fog-signal")
     assert done.returncode == 0, done.stdout
+    assert mirror.returncode == 1, "no crawl has seen that this folder holds copies"
+    assert "their addresses name two pages" in mirror.stdout
 
 
 @pytest.mark.parametrize("wrong", ["nowhere.html", "ftp://example.org/", "x" * 5000, "http://127.0.0.1:1/"])
@@ -163,9 +166,9 @@ def filled(address: str, url: str, number: int) -> None:
 
 
 def test_an_index_tells_what_is_chrome_of_the_host(tmp_path: Path, web: Web) -> None:  # noqa: F811
-    for path, body in (("/0", stall(0)), ("/other/1", stall(1)), ("/copy/0", stall(0, 9))):
+    for path, body in (("/0", stall(0)), ("/0?other=1", stall(1)), ("/0?copy=1", stall(0, 9))):
         web.pages[path] = html(body)
-    a, other, copy = (f"{web.url}/{at}" for at in ("0", "other/1", "copy/0"))
+    a, other, copy = (f"{web.url}/{at}" for at in ("0", "0?other=1", "0?copy=1"))
     known, new = (f"file:{tmp_path}/{name}" for name in ("known", "new"))
     filled(known, web.url, 12)
     filled(new, web.url, 3)

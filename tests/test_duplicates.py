@@ -79,7 +79,7 @@ drops  links    bytes  host
     1     10  20.0 kB  www.b.example:8000
 
 drops     rule
-    6  simhash  the same, or as much of the whole pages; found by its simhash
+    6  simhash  nearly all of it is on the kept page; found by its simhash
 
 drops  distance
     1         0  ########

@@ -64,7 +64,10 @@ def test_they_arrive_in_a_cleaning(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     source.write_text("".join(json.dumps({"url": f"http://a.org/{n}", "html": text()}) + "\n" for n in "ab"))
 
     def work(name: str, value: object) -> None:
-        opts = Namespace(index="", spider="", kept="", duplicates="", workers=1, engine="", master="")
+        none = dict.fromkeys(
+            ["index", "against", "spider", "kept", "duplicates", "engine", "master", "keep", "id", "cdxj"], ""
+        )
+        opts = Namespace(**none, workers=1)
         assert clean([str(source)], opts, project(name, value)) == 0
 
     check(watch(monkeypatch), (*VERDICT, *OF_ARCHIVES), work, tmp_path)

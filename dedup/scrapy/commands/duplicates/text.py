@@ -29,7 +29,7 @@ RULES = {
     "exact": "both pages are equal",
     "view": "their main views are equal",
     "rare": "nearly all that is own to each is on the other; found by a rare shingle",
-    "simhash": "the same, or as much of the whole pages; found by its simhash",
+    "simhash": "nearly all of it is on the kept page; found by its simhash",
     "probe": "what differs changed when the kept page was fetched again",
 }
 #: The most rows of a table that are shown, the most hosts and patterns of a cluster, and the most of these in JSON.

@@ -10,7 +10,7 @@ __all__ = ["fast"]
 logger = logging.getLogger(__name__)
 
 #: The version of the compiled module that does the same as this package.
-VERSION = 8
+VERSION = 9
 
 
 def _load() -> ModuleType | None:

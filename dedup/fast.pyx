@@ -33,7 +33,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 8
+VERSION = 9
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -390,7 +390,7 @@ cdef class Walk:
         cdef const unsigned char* value
         cdef char mark
         while each != NULL:
-            mark = mark_of(<const char*> each.name) if each.ns == NULL and each.children != NULL else 0
+            mark = mark_of(<const char*> each.name) if each.ns == NULL else 0
             if mark == c"l":
                 mark = 0 if kind == LINK or kind == RELATED else c"w"
                 if kind == LINK:

@@ -97,7 +97,11 @@ PIECES = st.one_of(
     st.builds(
         lambda tag, attributes: f"<{tag}{''.join(attributes)}>",
         st.sampled_from(TAGS),
-        st.lists(st.builds(' {}="{}"'.format, st.sampled_from(NAMES), VALUES), max_size=3),
+        st.lists(
+            st.builds(' {}="{}"'.format, st.sampled_from(NAMES), VALUES)
+            | st.sampled_from(NAMES).map(" {}".format),
+            max_size=3,
+        ),
     ),
 )
 
@@ -116,6 +120,7 @@ def both(root: etree._Element, keep_urls: bool = True, url: str = URL) -> list[d
 @example(
     "<template><link rel=canonical href=x></template><base href=/b/><a href=y><base href=/c/><a href=z>", True
 )
+@example("<a title>x", True)
 def test_both_walks_find_the_same_in_any_markup(markup: str, keep_urls: bool) -> None:
     fast, slow = both(parse(markup), keep_urls)
     assert fast == slow

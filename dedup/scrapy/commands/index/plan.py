@@ -1,6 +1,7 @@
 """`scrapy index plan`: what an index of so many pages would take, before there is one.
 
-Everything is reckoned from a few measured figures, for pages that are not alike.
+Everything is reckoned from a few figures, for pages that are not alike.  They were measured, but for what a crawler remembers:
+that is reckoned from the most that it may.
 """
 
 import argparse
@@ -34,13 +35,14 @@ KEY = 8
 
 #: An append-only file is rewritten at twice its size, beside the old one.
 REDIS_FILES = 3
-#: What was measured, by benchmarks/costs.py: bytes of a page; and µs of CPU, of the crawler for a file and of the server for
+#: What was measured, by benchmarks/costs.py but for a crawler: bytes of a page; and µs of CPU, of the crawler for a file and of the server for
 #: Redis.  Of each page: the ``row`` is its number and its keys in the tables of digests, the ``record`` and ``disk`` are those
 #: of URLs of 60 characters.  Of each claim: ``claim`` itself and its confirmation, then for each ``table`` (of a file, if it is
 #: searched by halves), for each ``bucket`` that is read, and for each page that is looked at (``candidate``, ``entry``).
-#: "crawler" is what the process of a crawl takes besides, in bytes: Scrapy, the filter when all that it remembers is full,
-#: and its tables of hosts, of 96 kB each, when there are a thousand.  "cluster" is what a Redis Cluster takes for each that one server takes; "recall" is that of simhash by its distance, the
-#: lower one of two sites (docs/quality.md, "Every default").
+#: "crawler" is what the process of a crawl takes besides, in bytes: Scrapy, as measured; and, as reckoned and not measured, the
+#: filter when all that it remembers is full, and its tables of hosts, of 96 kB each, when there are a thousand.  "cluster" is
+#: what a Redis Cluster takes for each that one server takes; "recall" is that of simhash by its distance, the lower one of two
+#: sites (docs/quality.md, "Every default").
 COSTS: dict[str, dict[str, float]] = json.loads(Path(__file__).with_name("costs.json").read_text("ascii"))
 FILE, REDIS, CLUSTER, CRAWLER = (COSTS[name] for name in ("file", "redis", "cluster", "crawler"))
 RECALL = {int(k): recall for k, recall in COSTS["recall"].items()}
@@ -145,13 +147,15 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
         )
     scrapy, remembered, hosts = (decimal(int(octets)) for octets in CRAWLER.values())
     said.append(
-        f"a crawler takes {scrapy} besides for Scrapy, up to {remembered} for what the filter remembers, most of it after 50,000 "
-        f"pages, and 96 kB for each host, up to {hosts}"
+        f"a crawler takes {scrapy} besides for Scrapy, as measured; and, reckoned from the most that it remembers, up to {remembered} "
+        f"for the filter, most of it after 50,000 pages, and 96 kB for each host, up to {hosts}"
     )
     said.append(
         "where dedup/crowded grows with the crawl, pages share too large a frame, and copies are missed"
     )
-    said.append("this is reckoned from measured figures, for pages unlike each other: see docs/operations.md")
+    said.append(
+        "all but what a crawler remembers is reckoned from measured figures, for pages unlike each other: see docs/operations.md"
+    )
     print("", *said, sep="\n- ")
     return 0
 

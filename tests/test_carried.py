@@ -25,7 +25,7 @@ from dedup.index import Verdict
 from dedup.scrapy.carried import Carried, is_known
 from dedup.scrapy.digests import digest
 from tests.support.coroutines import driven
-from tests.support.crawls import Answer, Run, Walker, html, page, words
+from tests.support.crawls import Answer, Run, Site, Walker, html, page, words
 from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import opened_at
 
@@ -94,6 +94,46 @@ def test_copies_whose_requests_carry_equal_data_are_dropped(crawl: Run) -> None:
     assert done.figures["dropped"] == STORES - 1
     assert "unjudged" not in done.figures
     assert crawl(SHOPS, Alike, DEDUP_MAX_CLUSTER=0).figures["unjudged/carries"] == STORES - 1
+
+
+class Injects:
+    """Adds to requests what no two of them share, as scrapy-poet does, before and after they are sent."""
+
+    def process_request(self, request: Request, spider: object = None) -> None:
+        request.meta["sent_by"] = object.__repr__(request)
+
+    def process_response(self, request: Request, response: Any, spider: object = None) -> Any:
+        request.cb_kwargs["made"] = object.__repr__(response)
+        return response
+
+
+class Injected(Walker):
+    def parse(self, response: Any, made: str, item: str = "") -> Iterator[Any]:
+        yield self.note(response)
+        for link in self.links(response):
+            yield self.request(link, cb_kwargs={"item": link} if "item" in link else {})
+
+
+@pytest.mark.parametrize("order", [100, 575, 700])
+def test_what_a_downloader_middleware_adds_is_nothing_that_a_request_carries(
+    crawl: Run, site: Site, tmp_path: Path, order: int
+) -> None:
+    """On redirects and retries, and in a queue on disk, too; what the spider gave is still carried there."""
+    pages = {"/": page("home", "/a", "/b", "/moved", "/late", "/item/x", "/item/y")}
+    pages |= dict.fromkeys(("/a", "/b", "/c"), page("story")) | {"/moved": (302, {"Location": "/c"}, b"")}
+    pages |= dict.fromkeys(("/item/x", "/z"), page("hours")) | {"/item/y": (302, {"Location": "/z"}, b"")}
+    pages["/late"] = (503, {}, b"")
+    site.on_request = lambda path: site.pages.update(
+        {"/late": page("story")} if site.requests.count("/late") > 1 else {}
+    )
+    options = {"JOBDIR": str(tmp_path / "job"), "DOWNLOADER_MIDDLEWARES": {Injects: order}}
+    done = crawl(pages, Injected, DEDUP_PROBE=False, **options)
+    paths = [item["path"] for item in done.items]
+    assert len(paths) == 4
+    assert {"/", "/item/x", "/z"} < {*paths}
+    assert site.requests.count("/late") == 2
+    assert (done.figures["dropped"], done.mishaps) == (3, [])
+    assert done.figures["carries"] == done.figures["carries/different"] == 2
 
 
 class ByRules(CrawlSpider):

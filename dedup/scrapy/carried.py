@@ -2,6 +2,9 @@
 
 A callback that is handed a half-made item makes another item of the same page for each, and so does another callback.
 So pages are compared only where their requests carried equal data to the same callback.
+
+Data are what the spider gave to a request.  Downloader middlewares add to it, scrapy-poet for one, so its keys are noted
+when the request leaves the scheduler, and what such a middleware returns for it, as on a redirect, carries no others.
 """
 
 import re
@@ -9,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from secrets import randbits
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from scrapy import Request
 
@@ -30,6 +35,8 @@ _KNOWN = re.compile(
     | redirect_ | retry_ | scrapy_poet | scrapy-zyte | selenium | splash | zyte_""",
     re.VERBOSE,
 )
+#: In the meta of a scheduled request that a downloader middleware has made of another one: the names of what that carried.
+CARRIED = "dedup_carried"
 #: How many values, in all and of each key, and how many keys are told apart for the summary.
 MAX_VALUES, MAX_KEYS = 10_000, 30
 #: How many keys the summary names.
@@ -47,7 +54,7 @@ def is_known(key: object) -> bool:
 
 
 class Carried:
-    """Tells what requests carry by a number each, and counts it; nothing of it is held in memory."""
+    """Tells what requests carry by a number each, and counts it; nothing of it but names is held in memory."""
 
     def __init__(self, stats: Stats, ignored: Iterable[str] = ()) -> None:
         """``ignored`` are keys that don't matter."""
@@ -55,6 +62,19 @@ class Carried:
         self._ignored = frozenset(ignored)
         self._values = set[int]()
         self._by_key = defaultdict[str, set[int]](set)
+        self._noted = WeakKeyDictionary[Request, list[str]]()
+
+    def note(self, request: Request) -> None:
+        """Notes what is carried by a request that leaves the scheduler."""
+        names = request.meta.pop(CARRIED, None)
+        self._noted[request] = (
+            names if isinstance(names, list) else [name for name, _ in self._items(request)]
+        )
+
+    def hand_on(self, request: Request, made: Request) -> None:
+        """Has the request that a downloader middleware has made of a noted one carry the same."""
+        if (noted := self._noted.get(request)) is not None:
+            made.meta[CARRIED] = noted
 
     def number(self, request: Request) -> int:
         """Returns a number that requests share if they carry equal data to one callback, here and in other processes.
@@ -63,7 +83,9 @@ class Carried:
         very large, is equal to nothing.
         """
         callback, held = ("", []) if "callback" in self._ignored else callback_of(request)
-        found = dict(self._numbers(request))
+        noted = self._noted.get(request)
+        items = self._items(request)
+        found = {name: digest(value) for name, value in items if noted is None or name in noted}
         if held:
             found["the callback"] = digest(held)
         if not found:
@@ -77,14 +99,14 @@ class Carried:
                 _note(self._by_key[name], value or number)
         return number
 
-    def _numbers(self, request: Request) -> Iterator[tuple[str, int | None]]:
-        """Yields the keys that count, and the digests of their values; None for what can't be looked through."""
+    def _items(self, request: Request) -> Iterator[tuple[str, Any]]:
+        """Yields the names and the values of what counts."""
         for key, value in request.cb_kwargs.items():
             if key not in self._ignored:
-                yield f"cb_kwargs {key}", digest(value)
+                yield f"cb_kwargs {key}", value
         for key, value in request.meta.items():
             if not is_known(key) and key not in self._ignored:
-                yield f"meta {key}", digest(value)
+                yield f"meta {key}", value
 
     def close(self) -> None:
         """Puts into the stats how many different things were carried, and which keys have most of them."""

@@ -87,9 +87,10 @@ class NearDuplicateMiddleware(Component):
             self.filter, options = await self._start(spider)
             begin_run(self.crawler.settings)
             self.settings = options.crawl
-            self._scheduled = Slot(self.crawler, self._leave, self.filter.end_doubts)
             self._lines = Lines(self.crawler, self.settings.show_all)
-            self._carried = Carried(self.filter.stats, self.settings.ignore_carried)
+            carried = self._carried = Carried(self.filter.stats, self.settings.ignore_carried)
+            hear = self._leave, self.filter.end_doubts, carried.note, carried.hand_on
+            self._scheduled = Slot(self.crawler, *hear)
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
                 error = DedupError(f"the filter can't start: {type(error).__name__}: {inert(str(error))}")

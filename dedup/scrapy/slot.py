@@ -8,6 +8,7 @@ from weakref import WeakSet
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from twisted.internet.defer import Deferred
 
 __all__ = ["Slot", "is_closing"]
 
@@ -34,17 +35,24 @@ class Slot:
         crawler: Crawler,
         left: Callable[[Request], None] = lambda _: None,
         closing: Callable[[], None] = lambda: None,
+        taken: Callable[[Request], None] = lambda _: None,
+        replaced: Callable[[Request, Request], None] = lambda _, __: None,
     ) -> None:
         """The spider is open: there is a scheduler, and no request has left it.
 
         ``left`` is called with every request that the engine is done with: it has been handed over to the spider, and
         so has the spider's output to the crawl, or it never will be.  ``closing`` is called when all requests are done
         with, and the scheduler is about to be closed: what is scheduled then is what a queue on disk still gets.
+        ``taken`` is called with every request that leaves the scheduler, before any downloader middleware gets it, and
+        ``replaced`` with such a request and the one that a downloader middleware returns for it: a redirect, a retry.
         """
         self._requests: WeakSet[Request] = WeakSet()
         slot: Any = crawler.engine._slot
         scheduler = slot.scheduler
+        downloader: Any = crawler.engine.downloader
+        self._taken, self._replaced = taken, replaced
         slot.remove_request = partial(_before, left, slot.remove_request)
+        downloader.fetch = partial(self._fetch, downloader.fetch)
         scheduler.next_request = partial(self._note, scheduler.next_request)
         if hasattr(scheduler, "close"):
             scheduler.close = partial(_before, lambda _: closing(), scheduler.close)
@@ -52,7 +60,19 @@ class Slot:
     def _note(self, next_request: Callable[[], Request | None]) -> Request | None:
         if (request := next_request()) is not None:
             self._requests.add(request)
+            _tell(self._taken, request)
         return request
+
+    def _fetch(self, fetch: Callable[..., Any], request: Request, *spider: Any) -> Any:
+        fetched = fetch(request, *spider)
+        if isinstance(fetched, Deferred) and request in self:
+            fetched.addCallback(partial(self._note_other, request))
+        return fetched
+
+    def _note_other(self, request: Request, result: Any) -> Any:
+        if isinstance(result, Request):
+            _tell(self._replaced, request, result)
+        return result
 
     def __contains__(self, request: object) -> bool:
         return request in self._requests
@@ -60,8 +80,12 @@ class Slot:
 
 def _before(listener: Callable[[Any], None], method: Callable[[Any], Any], argument: Any) -> Any:
     """Calls a method of one argument, and a listener before it."""
+    _tell(listener, argument)
+    return method(argument)
+
+
+def _tell(listener: Callable[..., None], *arguments: Any) -> None:
     try:
-        listener(argument)
+        listener(*arguments)
     except Exception:
         logger.exception("An error in the filter; the engine goes on without it")
-    return method(argument)

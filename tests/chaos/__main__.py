@@ -41,7 +41,7 @@ def main() -> int:
     for kind, number in sorted(trials.items()):
         print(f"{number:5} {kind}: {disturbed[kind]} disturbed, {failed[kind]} with a loss")
     print(f"{trials.total()} trials from seed {options.seed} on, {failed.total()} with a loss")
-    return int(bool(failed))
+    return int(failed.total() > 0)
 
 
 if __name__ == "__main__":

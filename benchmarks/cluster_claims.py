@@ -20,7 +20,7 @@ from dataclasses import replace
 import redis
 
 from dedup import Detector, open_index
-from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.fingerprint import Fingerprint
 from tests.support.cluster import running_cluster
 from tests.support.redis import running_server
 

@@ -22,7 +22,7 @@ import numpy as np
 import redis
 
 from dedup import Detector, open_index
-from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.plans import BLOCKS, EXACT, REDIS_BYTES, Plan
 from dedup.index.local.tables import SortedTables
 from dedup.index.redis.buckets import Buckets, bucket_bits
@@ -95,7 +95,13 @@ def costs_of_file(count: int) -> dict[str, float]:
         rows.append([1, plan.size if plan.size > BLOCKS else 0])
         times.append(took)
     each, table = fitted(rows, times)
-    return {"row": 20, "disk": round(disk), "claim": each, "table": table, "candidate": candidate()}
+    return {
+        "row": 4 + 8 * len(EXACT),
+        "disk": round(disk),
+        "claim": each,
+        "table": table,
+        "candidate": candidate(),
+    }
 
 
 def candidate() -> float:

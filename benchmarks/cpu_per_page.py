@@ -1,6 +1,6 @@
 """CPU per judged page of a crawl with and without the filter.
 
-    python benchmarks/cpu_per_page.py FOLDER [--rounds 3] [--pages 500] [--only memory ...]
+    python benchmarks/cpu_per_page.py FOLDER [--rounds 3] [--pages 150] [--only memory ...]
 
 Crawls all pages of a folder, served on loopback, (a) without the filter, (b) with it in mark mode, so that
 the same pages are fetched, parsed and followed, (c) dropping.  CPU = user + system time of the crawler's
@@ -64,7 +64,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
-        "--pages", type=int, help="only so many pages, drawn at random, and no links from them"
+        "--pages",
+        type=int,
+        default=150,
+        help="only so many pages, drawn at random, and no links from them; 0: all",
     )
     parser.add_argument("--only", nargs="*", metavar="WORD", help="only variants with one of these words")
     arguments = parser.parse_args()
@@ -115,10 +118,11 @@ def main() -> None:
                         else value
                         for key, value in variants[name].items()
                     }
-                    begun, *_ = cpu(beside + "none.html", work, **always, **filled)
-                    if number < 0:  # it has compiled the modules
+                    if number < 2:  # the first has compiled the modules
+                        begun, *_ = cpu(beside + "none.html", work, **always, **filled)
+                        startup[name] += [begun] if number >= 0 else []
+                    if number < 0:
                         continue
-                    startup[name].append(begun)
                     seconds, *counts = cpu(beside, work, **always, **filled)
                     spent[name].append(seconds)
                     counted[name] = (counts[0], counts[1])

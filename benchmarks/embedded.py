@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from tables import grown
 
-from dedup.fingerprint.detector import Detector, Fingerprint
-from dedup.fingerprint.fingerprint import Called
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.index import open_index
 from dedup.index.entry import Entry
@@ -32,6 +32,8 @@ from dedup.index.local.sqlite import Store
 BATCH, TWINS = 10_000, 2000
 #: Of this share of its slots the sketch of a grown page has what a page of the site has.
 SHARED = 0.6
+#: Of a page.
+SHINGLES = 1000
 RUN = "0a1b" * 8
 
 
@@ -59,7 +61,7 @@ class Pages:
             sketches = (sketches & ~mask) | (self.sketches[self._of[start:end]] & mask)
         others = rng.integers(0, 2**64, (count, 6), np.uint64).tolist()
         octets = sketches.tobytes()
-        each = (octets[at : at + 128] for at in range(0, len(octets), 128))
+        each = (octets[at : at + 128] + SHINGLES.to_bytes(8, "little") for at in range(0, len(octets), 128))
         return list(zip(self.simhashes[start:end].tolist(), each, others, strict=True))
 
 
@@ -78,7 +80,7 @@ def build(path: Path, number: int, file: Path | None, site: str | None) -> str:
         store.write(
             [
                 (0, Entry(page_id(x), f"http://www.example.org/catalogue/item-{at + n}.html", simhash, 0, x[3], (),
-                          sketch, 1_800_000_000, RUN, x[4], Called(x[0], x[1], x[5])))
+                          sketch, 1_800_000_000, RUN, x[4], Called(x[0], x[1], x[5]), tuple(number ^ 1 for number in x[:4])))
                 for n, (simhash, sketch, x) in enumerate(batch)
             ],
             [],
@@ -134,7 +136,13 @@ async def use(path: Path, claims: int, file: Path | None, site: str | None) -> s
         if at % max(1, claims // TWINS) == 0:
             for bit in rng.integers(0, 64, rng.integers(0, 7)).tolist():
                 simhash ^= 1 << bit
-            page = replace(page, simhash=simhash, sketch=sketch[:120] + rng.bytes(8), digest=x[5], view=x[2])
+            page = replace(
+                page,
+                simhash=simhash,
+                sketch=sketch[:120] + rng.bytes(8) + sketch[128:],
+                digest=x[5],
+                view=x[2],
+            )
             start = time.thread_time()
             verdict = await index.claim(f"twin of {name}", f"{url}?twin", page)
             twins.append(time.thread_time() - start)

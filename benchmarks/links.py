@@ -44,7 +44,7 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
 from dedup import Detector, open_index
-from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index
 from dedup.links import Doubt, Link, Links
 from tests.support.scenes import SCENES

@@ -18,8 +18,6 @@ from dedup.filter import Filter, Visit
 from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
 
-__all__ = ["resident", "sizes"]
-
 MENU = "".join(f"<a href=/s/{item}>section {item}</a>" for item in range(5))
 
 

@@ -22,7 +22,7 @@ from rich.table import Table
 from benchmarks.quality.measures import Stream, measure
 from benchmarks.quality.truth import read_collection, read_html
 from dedup import Detector, open_index
-from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.shingles import resemblance
 from dedup.page.charset import decode

@@ -28,7 +28,7 @@ import redis.asyncio as aioredis
 
 from benchmarks.tables import grown, sources
 from dedup import Detector, open_index
-from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index.entry import Entry
 from tests.support.pages.shops import COPIES, Shop, ShopPage
 from tests.support.redis import running_server

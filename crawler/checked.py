@@ -10,8 +10,6 @@ from twisted.python.failure import Failure
 from dedup import SettingsError
 from dedup.scrapy import refuse
 
-__all__ = ["CheckedSpider"]
-
 
 class CheckedSpider(Spider):
     """Its subclasses set ``wrong`` where they find an argument that is not allowed."""

@@ -26,8 +26,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from string import Template
 
-__all__ = ["Site", "serve"]
-
 _CALENDAR = 240  # months, a page each
 _EDITION = 474  # of all texts, chosen so that with seed 7 the verdicts are safe: see tests/test_demo.py
 _HTML = "text/html; charset=utf-8"

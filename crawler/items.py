@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["PageItem"]
-
 
 @dataclass(slots=True)
 class PageItem:

@@ -8,8 +8,6 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-__all__ = ["Pulse"]
-
 #: Seconds between two beats.
 BEAT = 5.0
 

@@ -46,9 +46,19 @@ DEDUP_NAMESPACE = None
 # their workers, through the index's Redis; by default it crawls all.  Allowed: 'I/N' (shard I of N, from 1/N
 # to N/N; N up to 100) or 'auto/N' (any that is free).
 DEDUP_SHARD = None
+# A worker that takes the shard of one that has died, or was stopped, crawls all of it anew ("all"), or only
+# what was not done ("rest"), for crawls whose items are written for good when their pipelines are done with
+# them.
+DEDUP_HEIR = "all"
 # Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such as PDFs
 # and images, which are duplicates only if they are equal.
 DEDUP_TYPES = "html"
+# If true, an incremental crawl asks for a page only if it has changed, by what the server has said of it
+# before (ETag, Last-Modified); if not, all pages are downloaded.
+DEDUP_CONDITIONAL = True
+# If true, a URL is not downloaded that differs from that of a kept page only in parameters which do not
+# matter, as the site says by the header No-Vary-Search.
+DEDUP_NO_VARY_SEARCH = True
 # Requests may carry different values under these keys, and their pages are compared all the same.  Allowed: a
 # tuple of keys of cb_kwargs and meta.
 DEDUP_IGNORE_CARRIED = ()
@@ -82,11 +92,13 @@ DEDUP_ON_INDEX_FAILURE = "keep"
 # this off.  Allowed: a whole number from 0 to 1,000,000,000,000.
 DEDUP_MAX_CLUSTER = 5
 # If true, a kept page is fetched twice more where that tells whether a page like it differs in content, or
-# only in noise, such as a counter or an advert: a few downloads for each kind of page. If not, such pages are
-# kept.
+# only in noise, such as a counter or an advert: a few downloads for each kind of page. And a host is asked
+# for two addresses that can't exist where that tells whether pages alike are soft 404s. If not, such pages
+# are kept.
 DEDUP_PROBE = True
-# This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link
-# to, this share is fetched at the end and judged: one more download each.  Allowed: a number from 0 to 1.
+# This share of the drops is checked again by all shingles of both pages, and of the URLs that only dropped
+# pages link to, this share is fetched at the end and judged: one more download each.  Allowed: a number from
+# 0 to 1.
 DEDUP_AUDIT = 0.0
 # Simhashes of near-duplicates differ in at most this many of their 64 bits (k); a higher value finds more
 # candidates.  Allowed: a whole number from 0 to 7.

@@ -47,11 +47,13 @@ from dedup.errors import (
 if TYPE_CHECKING:
     from dedup.batch.columns import clusters, duplicated, duplicates, originals
     from dedup.batch.explanation import Explanation, explain
+    from dedup.batch.own_text import own_text
     from dedup.batch.pages import Pages, unique
     from dedup.batch.pages import open as open
-    from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
+    from dedup.fingerprint.detector import Detector
+    from dedup.fingerprint.features import Features
+    from dedup.fingerprint.fingerprint import Comparison, Fingerprint
     from dedup.index import Index, Verdict, open_index
-    from dedup.index.own_text import own_text
 
 __all__ = [
     "Comparison",
@@ -79,10 +81,12 @@ __all__ = [
 
 #: The module that each name is loaded from.
 _HOMES = {
-    **dict.fromkeys(("Comparison", "Detector", "Features", "Fingerprint"), "dedup.fingerprint.detector"),
+    "Detector": "dedup.fingerprint.detector",
+    "Features": "dedup.fingerprint.features",
+    **dict.fromkeys(("Comparison", "Fingerprint"), "dedup.fingerprint.fingerprint"),
     **dict.fromkeys(("Index", "Verdict", "open_index"), "dedup.index"),
     **dict.fromkeys(("Explanation", "explain"), "dedup.batch.explanation"),
-    "own_text": "dedup.index.own_text",
+    "own_text": "dedup.batch.own_text",
     **dict.fromkeys(("Pages", "open", "unique"), "dedup.batch.pages"),
     **dict.fromkeys(("clusters", "duplicated", "duplicates", "originals"), "dedup.batch.columns"),
 }

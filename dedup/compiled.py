@@ -5,12 +5,10 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["fast"]
-
 logger = logging.getLogger(__name__)
 
 #: The version of the compiled module that does the same as this package.
-VERSION = 9
+VERSION = 11
 
 
 def _load() -> ModuleType | None:

@@ -9,17 +9,6 @@ their place (`SettingsError.renamed`): the Scrapy adapter does so for every erro
 
 from collections.abc import Callable, Mapping
 
-__all__ = [
-    "DedupError",
-    "IndexCorruptError",
-    "IndexInUseError",
-    "IndexMismatchError",
-    "IndexUnavailableError",
-    "OutputError",
-    "SettingsError",
-    "ShardTakenError",
-]
-
 
 class DedupError(Exception):
     """Base of every error that this library raises on purpose; its text is one line."""

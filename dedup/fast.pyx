@@ -14,7 +14,7 @@ from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
-from libc.string cimport memchr, memcpy, memset, strcmp, strlen, strncmp
+from libc.string cimport memchr, memcpy, memset, strcmp, strlen, strncmp, strstr
 from lxml.includes cimport etreepublic as cetree
 from lxml.includes.etreepublic cimport _Element, import_lxml__etree
 from lxml.includes.tree cimport const_xmlChar, xmlAttr, xmlNode
@@ -33,7 +33,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 9
+VERSION = 11
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -220,6 +220,16 @@ cdef const unsigned char* sole_text(xmlAttr* attribute) noexcept:
     if text != NULL and text.next == NULL and text.type == XML_TEXT_NODE:
         return <const unsigned char*> text.content
     return NULL
+
+
+cdef bint is_named(xmlNode* node) noexcept:
+    """Whether an element META has a name of its own, or one of HTTP."""
+    cdef xmlAttr* each = node.properties
+    while each != NULL:
+        if each.ns == NULL and (strcmp(<const char*> each.name, "name") == 0 or strcmp(<const char*> each.name, "http-equiv") == 0):
+            return True
+        each = each.next
+    return False
 
 
 cdef bint is_description(xmlNode* node) noexcept:
@@ -416,17 +426,25 @@ cdef class Walk:
             elif mark == c"v":
                 if kind == INPUT:
                     self.add_value(node, each, is_name)
-            elif mark == c"d" or (mark == c"c" and kind == META and is_description(node)):
+            elif mark == c"d" or (mark == c"c" and (kind != META or is_description(node) or not is_named(node))):
                 self.data.append(("@" + cetree.pyunicode(each.name), cetree.attributeValue(node, each)))
+            elif mark == c"u":
+                self.add_title(node, each)
             elif mark == c"y":
-                found = cetree.attributeValue(node, each)
-                if "url(" in found:
-                    self.data.append(("@style", found))
+                value = sole_text(each)
+                if value == NULL or strstr(<const char*> value, "url(") != NULL:
+                    found = cetree.attributeValue(node, each)
+                    if "url(" in found:
+                        self.data.append(("@style", found))
+                    else:
+                        self.titles.add_token(found)
+                else:
+                    self.add_title(node, each)
             each = each.next
         return 0
 
     cdef int add_title(self, xmlNode* node, xmlAttr* each) except -1:
-        """Adds the title of a link, or its program, and a NUL."""
+        """Adds the title of a link, its program, or what is no words, and a NUL."""
         cdef const unsigned char* value = sole_text(each)
         if value != NULL:
             return self.titles.add(value, strlen(<const char*> value) + 1)
@@ -1200,9 +1218,13 @@ cdef extern from *:
     #if defined(__GNUC__) && defined(__x86_64__)
     #define WITH_POPCNT __attribute__((target("popcnt")))
     #define HAS_POPCNT __builtin_cpu_supports("popcnt")
+    #define WITH_AVX2 __attribute__((target("avx2")))
+    #define HAS_AVX2 __builtin_cpu_supports("avx2")
     #else
     #define WITH_POPCNT
     #define HAS_POPCNT 0
+    #define WITH_AVX2
+    #define HAS_AVX2 0
     #endif
     #if defined(__GNUC__)
     #define PREFETCH(at) __builtin_prefetch(at)
@@ -1228,6 +1250,14 @@ cdef extern from *:
         }
     NEAR(near_keys_any, uint64_t, ) NEAR(near_keys_popcnt, uint64_t, WITH_POPCNT)
     NEAR(near_folds_any, uint32_t, ) NEAR(near_folds_popcnt, uint32_t, WITH_POPCNT)
+    #define COUNT_EQUAL(name, attribute) \
+        attribute static int64_t name(const uint64_t* keys, int64_t first, int64_t end, uint64_t key) { \
+            int64_t n = 0; \
+            for (int64_t at = first; at < end; at++) n += keys[at] == key; \
+            return n; \
+        }
+    COUNT_EQUAL(count_equal_any, ) COUNT_EQUAL(count_equal_avx2, WITH_AVX2)
+    #define count_equal(...) (HAS_AVX2 ? count_equal_avx2(__VA_ARGS__) : count_equal_any(__VA_ARGS__))
     #define near_keys(...) (HAS_POPCNT ? near_keys_popcnt(__VA_ARGS__) : near_keys_any(__VA_ARGS__))
     #define near_folds(...) (HAS_POPCNT ? near_folds_popcnt(__VA_ARGS__) : near_folds_any(__VA_ARGS__))
     static int compare_ranks(const void* a, const void* b) {
@@ -1241,14 +1271,22 @@ cdef extern from *:
                       int64_t* found) noexcept nogil
     int64_t near_folds(const uint32_t* keys, int64_t first, int64_t end, uint32_t key, int radius,
                        int64_t* found) noexcept nogil
+    int64_t count_equal(const uint64_t* keys, int64_t first, int64_t end, uint64_t key) noexcept nogil
     int compare_ranks(const void* a, const void* b) noexcept nogil
 
 
 def equal(const uint32_t[::1] values, const uint32_t[::1] numbers, const uint64_t[::1] keys, Py_ssize_t size, uint64_t key):
     """What `dedup.index.local.tables.SortedTables.equal` finds: in a table of the upper halves of keys, and in the tail."""
-    cdef Py_ssize_t low = 0, high = values.shape[0], middle, at
+    cdef Py_ssize_t low = 0, high = values.shape[0], middle, at, step = 64
     cdef uint32_t half = key >> 32
     cdef list found = []
+    at = <uint64_t> half * high >> 32  # where it would be if all were as far apart, as they nearly are
+    while at < high and step < high:  # so its place is next to that, but for keys that nobody has hashed
+        if values[at] < half:
+            low, at = at + 1, at + step
+        else:
+            high, at = at, max(low, at - step)
+        step *= 4
     while low < high:
         middle = (low + high) >> 1
         if values[middle] < half:
@@ -1260,40 +1298,76 @@ def equal(const uint32_t[::1] values, const uint32_t[::1] numbers, const uint64_
             found.append(numbers[low])
         low += 1
     found.sort()
-    for at in range(numbers.shape[0], size):
-        if keys[at] == key:
-            found.append(at)
+    if count_equal(&keys[0], numbers.shape[0], size, key):
+        for at in range(numbers.shape[0], size):
+            if keys[at] == key:
+                found.append(at)
     return found
 
 
+cdef void put_least_first(int64_t* ranks, int64_t count, int64_t most) noexcept nogil:
+    """Moves the ``most`` least of some ranks to the front, in any order: Hoare's FIND.  O(count) but by bad luck, then it sorts."""
+    cdef int64_t low = 0, high = count - 1, left, right, pivot, rounds = 0
+    while low < high:
+        rounds += 1
+        if rounds > 64:
+            qsort(ranks + low, high - low + 1, 8, compare_ranks)
+            return
+        pivot = ranks[low + <int64_t> (mix(rounds) % <uint64_t> (high - low + 1))]
+        left, right = low, high
+        while left <= right:
+            while ranks[left] < pivot:
+                left += 1
+            while ranks[right] > pivot:
+                right -= 1
+            if left <= right:
+                ranks[left], ranks[right] = ranks[right], ranks[left]
+                left += 1
+                right -= 1
+        if most <= right:
+            high = right
+        elif most >= left:
+            low = left
+        else:
+            return
+
+
 def within(const int32_t[::1] starts, const int32_t[::1] ends, const uint32_t[::1] folds, const uint32_t[::1] numbers,
-           tuple own, const int64_t[::1] masks, const uint64_t[::1] keys, Py_ssize_t covered, Py_ssize_t size, uint64_t key,
+           const uint64_t[:, ::1] moves, int tables, int width, const int64_t[::1] masks, const uint64_t[::1] keys, Py_ssize_t covered, Py_ssize_t size, uint64_t key,
            int radius, Py_ssize_t most, Py_ssize_t most_met):
     """What `dedup.index.local.tables.SortedTables.within` finds in buckets, and in the tail of keys from ``covered`` on.
 
-    ``own`` are the buckets of the key, one of each table.  None if the tables hold more than ``most_met`` candidates.
+    ``moves`` bring the bits of a key together that are a prefix of ``width`` bits: each is a table, right, mask and left.  If the
+    bucket of the key in each table and those beside it hold more than ``most_met`` candidates, all keys are looked at instead.
     """
-    cdef Py_ssize_t place, count = len(own) * masks.shape[0], met = size - covered, n = 0, first, at, told = 0
-    cdef int64_t bucket, number, distance, last = -1
+    cdef Py_ssize_t place, count = tables * masks.shape[0], met = 0, n = 0, first, at, told = 0
+    cdef Py_ssize_t enough = most * tables + 1  # more than `most` pages, though all tables may have the same ones
+    cdef int64_t bucket, distance, last = -1
     cdef uint32_t fold = <uint32_t> (key ^ (key >> 32))
     cdef int64_t* found = NULL
     cdef int64_t* buckets = <int64_t*> PyMem_Malloc(8 * count)
+    cdef uint64_t* own = <uint64_t*> PyMem_Malloc(8 * tables)
     cdef list groups = [], group = []
-    if not buckets:
-        raise MemoryError
     try:
+        if not buckets or not own:
+            raise MemoryError
+        for place in range(tables):
+            own[place] = 0
+        for at in range(moves.shape[0]):
+            own[moves[at, 0]] |= ((key >> moves[at, 1]) & moves[at, 2]) << moves[at, 3]
         for place in range(count):
-            buckets[place] = <int64_t> own[place // masks.shape[0]] ^ masks[place % masks.shape[0]]
+            at = place // masks.shape[0]
+            buckets[place] = (at << width) + <int64_t> (own[at] >> (64 - width)) ^ masks[place % masks.shape[0]]
             PREFETCH(&starts[buckets[place]])
             PREFETCH(&ends[buckets[place]])
         for place in range(count):
             bucket = buckets[place]
             met += ends[bucket] - starts[bucket]
             PREFETCH(&folds[starts[bucket]])
-            PREFETCH(&numbers[starts[bucket]])
-        if met - (size - covered) > most_met:
-            return None
-        found = <int64_t*> PyMem_Malloc(8 * (met + 1))
+            PREFETCH(&folds[0] + ends[bucket])
+        if met > most_met:
+            count = covered = met = 0
+        found = <int64_t*> PyMem_Malloc(8 * (met + size - covered + 1))
         if not found:
             raise MemoryError
         with nogil:
@@ -1302,31 +1376,35 @@ def within(const int32_t[::1] starts, const int32_t[::1] ends, const uint32_t[::
                 n += near_folds(&folds[0], starts[bucket], ends[bucket], fold, radius, found + n)
                 for at in range(first, n):
                     found[at] = numbers[found[at]]
-            first = n
+            first, met = n, 0
             n += near_keys(&keys[0], covered, size, key, radius, found + n)
             for at in range(n):
                 if at < first and found[at] >= covered:  # of a merge that is under way: the tail has it, too
-                    found[at] = -1
                     continue
                 distance = COUNT(keys[found[at]] ^ key)
-                found[at] = distance << 32 | found[at] if distance <= radius else -1
-            qsort(found, n, 8, compare_ranks)  # as unsigned: -1 comes last
+                if distance <= radius:
+                    found[met] = distance << 32 | found[at]
+                    met += 1
+            n = met
+            if n > enough:
+                put_least_first(found, n, enough)
+                n = enough
+            qsort(found, n, 8, compare_ranks)
         distance = -1
         for at in range(n):
-            if found[at] < 0:
-                break
             if found[at] == last:
                 continue
+            if told == most:
+                return groups, True
             last = found[at]
             told += 1
-            if told > most:
-                continue
             if last >> 32 != distance:
                 distance = last >> 32
                 group = []
                 groups.append(group)
             group.append(last & 0xFFFFFFFF)
-        return groups, told
+        return groups, False
     finally:
         PyMem_Free(buckets)
+        PyMem_Free(own)
         PyMem_Free(found)

@@ -5,8 +5,6 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["make_private"]
-
 
 def make_private(path: Path) -> None:
     """Makes an empty file, unless there is one, which keeps its mode.

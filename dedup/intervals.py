@@ -2,11 +2,12 @@
 
 import math
 
-__all__ = ["wilson"]
+#: In a normal distribution, 95 % lie within this many standard deviations.
+Z = 1.96
 
 
-def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """The Wilson score interval of a share, 95 % by default; (0, 1) for no trials.
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """Returns the Wilson score interval of a share, of 95 %; (0, 1) for no trials.
 
     >>> tuple(round(bound, 3) for bound in wilson(0, 100))
     (0.0, 0.037)
@@ -14,7 +15,7 @@ def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
     if trials == 0:
         return 0.0, 1.0
     share = successes / trials
-    middle = share + z * z / (2 * trials)
-    spread = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
-    scale = 1 + z * z / trials
+    middle = share + Z * Z / (2 * trials)
+    spread = Z * math.sqrt(share * (1 - share) / trials + Z * Z / (4 * trials * trials))
+    scale = 1 + Z * Z / trials
     return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)

@@ -4,8 +4,6 @@ from datetime import UTC, datetime
 
 from dedup.page.urls import strip_user
 
-__all__ = ["clock", "inert", "many", "octets", "printable", "redact"]
-
 
 def printable(text: str) -> str:
     """A path, or another text of the user's own, on one line.

@@ -11,20 +11,6 @@ from typing import Literal, get_args
 
 from dedup.values import Choice, Flag, Group, LogPath, Number, Setting, Text, Texts, setting
 
-__all__ = [
-    "GROUPS",
-    "REPLACED",
-    "SETTINGS",
-    "Action",
-    "CrawlSettings",
-    "DetectorSettings",
-    "FilterSettings",
-    "Follow",
-    "IndexSettings",
-    "LinkSettings",
-    "Types",
-]
-
 #: What may be done with a near-duplicate; the setting of that name says what each means.
 Action = Literal["drop", "nofollow", "mark"]
 
@@ -53,9 +39,18 @@ class CrawlSettings(Group):
         Text("'I/N' (shard I of N, from 1/N to N/N; N up to 100) or 'auto/N' (any that is free)"),
         "Of the hosts of a crawl by N workers, this one crawls those of its shard, and hands links to others over to "
         "their workers, through the index's Redis; by default it crawls all.")
+    heir: str = setting("all", Choice(("all", "rest")),
+        'A worker that takes the shard of one that has died, or was stopped, crawls all of it anew ("all"), or only what '
+        'was not done ("rest"), for crawls whose items are written for good when their pipelines are done with them.')
     types: Types = setting("html", Choice(get_args(Types)),
         'Only HTML is judged ("html"), plain text and JSON as well ("text"), or every response ("all"), such '
         "as PDFs and images, which are duplicates only if they are equal.")
+    conditional: bool = setting(True, Flag(),
+        "If true, an incremental crawl asks for a page only if it has changed, by what the server has said of it before (ETag, "
+        "Last-Modified); if not, all pages are downloaded.")
+    no_vary_search: bool = setting(True, Flag(),
+        "If true, a URL is not downloaded that differs from that of a kept page only in parameters which do not matter, as the site "
+        "says by the header No-Vary-Search.")
     ignore_carried: tuple[str, ...] = setting((), Texts("a tuple of keys of cb_kwargs and meta"),
         "Requests may carry different values under these keys, and their pages are compared all the same.")
     keep_start: bool = setting(True, Flag(),
@@ -94,9 +89,10 @@ class FilterSettings(Group):
         "this off.")
     probe: bool = setting(True, Flag(),
         "If true, a kept page is fetched twice more where that tells whether a page like it differs in content, or only "
-        "in noise, such as a counter or an advert: a few downloads for each kind of page. If not, such pages are kept.")
+        "in noise, such as a counter or an advert: a few downloads for each kind of page. And a host is asked for two "
+        "addresses that can't exist where that tells whether pages alike are soft 404s. If not, such pages are kept.")
     audit: float = setting(0.0, Number(0.0, 1.0),
-        "This share of the drops is checked again by exact resemblance, and of the URLs that only dropped pages link "
+        "This share of the drops is checked again by all shingles of both pages, and of the URLs that only dropped pages link "
         "to, this share is fetched at the end and judged: one more download each.")
 
 

@@ -13,20 +13,6 @@ from typing import Any, TypeVar
 
 from dedup.errors import SettingsError
 
-__all__ = [
-    "Choice",
-    "Flag",
-    "Group",
-    "Kind",
-    "LogPath",
-    "Number",
-    "Setting",
-    "Text",
-    "Texts",
-    "check",
-    "setting",
-]
-
 T = TypeVar("T")
 
 

@@ -17,7 +17,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.apidoc"]
 exclude_patterns = ["_build", "api/modules.rst"]
 myst_heading_anchors = 3
 
-# The reference of the Python API: a page for each module, from the docstrings of what its ``__all__`` names.
+# The reference of the Python API: a page for each module, with all in it that has a docstring or a ``#:`` comment.
 apidoc_modules = [
     {
         "path": "../dedup",
@@ -26,7 +26,7 @@ apidoc_modules = [
         "module_first": True,
         # `dedup.scrapy` shows the function of the first name; the others can be imported with spidermon or PySpark only
         "exclude_patterns": ["**/judgement.py", "**/monitors.py", "**/spark"],
-        "automodule_options": ["members", "undoc-members"],
+        "automodule_options": ["members"],
     }
 ]
 default_role = "py:obj"

@@ -1,5 +1,6 @@
 """Fixtures shared by all tests: a private Redis, and addresses of empty indexes."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -8,12 +9,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 from hypothesis import settings
 
-from tests.support import ROOT
+from tests.support import ROOT, processes
 from tests.support.cluster import Cluster, running_cluster
 from tests.support.crawls import crawl, site  # noqa: F401
 from tests.support.redis import PROGRAM, Server, running_server
@@ -30,6 +32,7 @@ LONGEST = (
     "test_spiders.py",
     "faults/test_kills.py",
     "chaos/test_chaos.py",
+    "test_heirs.py",
     "test_soft_bans.py",
     "faults/test_redis_faults.py",
     "test_middleware.py",
@@ -42,6 +45,10 @@ LONGEST = (
     "test_survey.py",
     "faults/test_file_damage.py",
     "test_scenes.py",
+    "test_changes.py",
+    "test_revisits.py",
+    "test_probe.py",
+    "test_redis_survey.py",
     "test_growth.py",
     "test_archive_runs.py",
     "test_follow.py",
@@ -96,6 +103,40 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest files first; all else stays in its order."""
     items.sort(key=lambda item: PLACES.get(item.path, len(PLACES)))
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays: Python does not look through it again whenever a test makes many objects."""
+    gc.collect()
+    gc.freeze()
+
+
+#: How many of the processes that run now belong to fixtures that outlive a test.
+_kept = 0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
+    """Processes that a fixture of a module has started live as long as the module's tests."""
+    global _kept
+    try:
+        return (yield)
+    finally:
+        if fixturedef.scope != "function":
+            _kept = processes.started()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None, item: pytest.Item) -> Iterator[None]:
+    """Whatever a test has started ends with it."""
+    global _kept
+    processes.kill_left(_kept)
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or nextitem.path != item.path:
+            _kept = 0
+        processes.kill_left(_kept)
 
 
 # Nobody waits for a disk: a process that is killed loses nothing of what it has written to one in memory either.

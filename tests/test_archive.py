@@ -3,6 +3,8 @@
 import gzip
 import json
 import subprocess
+from base64 import b32encode
+from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from dedup.archive.folder import SUFFIXES
 from dedup.archive.outputs import IDENTICAL, NEAR
 from dedup.archive.packing import pack, unpack
 from dedup.archive.warc import Warc
-from dedup.scrapy.commands.dedup.run import DAMAGE, OTHERS
+from dedup.scrapy.commands.dedup.run import DAMAGE, OTHERS, UNWRITTEN
 from dedup.settings import FilterSettings
 from tests.support import ROOT
 from tests.support.crawls import words
@@ -94,7 +96,7 @@ def test_of_every_format_each_content_is_kept_once(name: str, kept: str, tmp_pat
     result = Cleaning([str(source)], str(target)).run()
     hosts = "http://localhost/{}.html" if name == "pages" else "http://example.org/{}"
     assert urls(target) == [hosts.format(n) for n in range(6)]
-    assert (result.damage, result.unwritten) == ({}, 0)
+    assert (result.damage, result.unwritten) == ({}, {})
     assert not (tmp_path / f"{kept}.part").exists()
 
 
@@ -174,6 +176,72 @@ def test_what_is_no_page_stays_in_a_warc_file(tmp_path: Path) -> None:
     kept = gzip.decompress((tmp_path / "kept.warc.gz").read_bytes())
     assert kept.startswith(b"".join(whole[:8]))  # 2 and the six that are kept
     assert kept.endswith(whole[-1])
+
+
+def test_what_has_no_place_in_the_format_of_the_output_is_told(tmp_path: Path) -> None:
+    whole = [
+        record("http://a/", "GET / HTTP/1.1\r\n\r\n", "request"),
+        record("http://a/", "200 OK", "revisit"),
+        record("http://a/", "a text", "conversion", Content_Type="text/plain"),
+        record("http://a/", "no message", WARC_Type="response", kind="resource"),
+        record("http://a/", "<p>").replace(b" 200 OK", b" 404 No"),
+        *records(),
+    ]
+    source = write(tmp_path / "x.warc", b"".join(whole))
+    done = scrapy("dedup", source, "-o", tmp_path / "kept.jsonl")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1] == (
+        "dedup: 5 records that were not judged (2 requests, revisits and others that hold no page, 1 no HTTP response, "
+        "1 of another status than 200, 1 of a type that DEDUP_TYPES does not name) can't be written in the format of "
+        "the output, and stay in the input only"
+    )
+    lines = write(tmp_path / "x.jsonl", b'{"price": 1}\n' + rows())
+    assert Cleaning([str(lines)], str(tmp_path / "kept.warc")).run().unwritten == {"no_page": 1}
+    assert UNWRITTEN.keys() - OTHERS.keys() == {"kind", "status", "type"}
+
+
+def test_a_revisit_record_of_a_page_that_is_dropped_refers_to_the_kept_one(tmp_path: Path) -> None:
+    """By the URL and the time of the page, or else by its digest; one of a kept page stays as it is."""
+    html = f"<title>A page</title><p>{words('same')}"
+    texts = {"http://a/": html, "http://b/": html.upper(), "http://c/": html}
+    pages = [record(url, text) for url, text in texts.items()]
+    digests = {
+        url: "sha1:" + b32encode(sha1(text.encode(), usedforsecurity=False).digest()).decode()
+        for url, text in texts.items()
+    }
+    head = "HTTP/1.1 200 OK\r\n\r\n"
+
+    def revisit(url: str, of: str = "", **fields: str) -> bytes:
+        place = {"WARC_Refers_To_Target_URI": of, "WARC_Refers_To_Date": "2026-11-01T10:00:00Z"} if of else {}
+        return record(url, head, "revisit", **place, WARC_Profile=IDENTICAL, **fields)
+
+    revisits = [
+        revisit("http://1/", "http://b/", WARC_Payload_Digest=digests["http://b/"]),
+        revisit("http://2/", WARC_Payload_Digest=digests["http://b/"]),
+        revisit("http://3/", "http://c/", WARC_Payload_Digest=digests["http://c/"]),
+        revisit("http://4/", "http://a/", WARC_Payload_Digest=digests["http://a/"]),
+        revisit("http://5/", "http://elsewhere/", WARC_Payload_Digest="md5:of another program"),
+    ]
+    source = write(tmp_path / "x.warc", b"".join(revisits + pages))
+    Cleaning([str(source)], str(kept := tmp_path / "kept.warc")).run()
+    found = [item.raw for item in Warc(kept)][:5]
+    assert [one.fields["warc-target-uri"] for one in found] == [f"http://{n}/" for n in range(1, 6)]
+    assert [one.fields["warc-refers-to-target-uri"] for one in found] == ["http://a/"] * 4 + [
+        "http://elsewhere/"
+    ]
+    assert [one.fields["warc-profile"] for one in found] == [NEAR, NEAR] + [IDENTICAL] * 3
+    assert ["warc-payload-digest" in one.fields for one in found] == [False, False, True, True, True]
+    assert [one.block for one in found] == [head.encode()] * 5
+    assert b"".join(revisits[3:]) in kept.read_bytes()
+
+
+def test_a_revisit_record_has_the_head_of_a_response_and_no_more(tmp_path: Path) -> None:
+    page = f"<title>A page</title><p>{words(1)}".encode()
+    message = b"HTTP/1.1 200 OK\nContent-Type: text/html\n\n"
+    whole = [record(f"http://{n}/", message + page, "resource", WARC_Type="response") for n in "ab"]
+    source = write(tmp_path / "x.warc", b"".join(whole))
+    Cleaning([str(source)], str(tmp_path / "kept.warc")).run()
+    assert [*Warc(tmp_path / "kept.warc")][1].raw.block == message
 
 
 def test_nothing_is_dropped_where_the_project_only_marks(tmp_path: Path) -> None:

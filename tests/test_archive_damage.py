@@ -52,7 +52,17 @@ WARCS: dict[str, tuple[bytes, list[str | None], str]] = {
     "garbage between members": (
         b"".join([*PARTS[:2], b"garbage" * 20, *PARTS[2:]]),
         ["0", "1", None, "2", "3", "4", "5"],
-        "packed",
+        "no_record",
+    ),
+    "an empty member before all": (
+        b"".join([gzip.compress(b""), *PARTS]),
+        ["0", "1", "2", "3", "4", "5"],
+        "",
+    ),
+    "a record that is not packed behind some that are": (
+        b"".join([*PARTS[:2], bytes(40000), RECORDS[2], *PARTS[3:]]),
+        ["0", "1", "2", "3", "4", "5"],
+        "",
     ),
     "a length that is too small": (
         b"".join(bad(record("http://example.org/2", PAGES["http://example.org/2"], Content_Length="100"))),
@@ -110,6 +120,27 @@ def test_damage_costs_its_own_record(name: str, pack: bool, tmp_path: Path) -> N
         )  # all records in one member, through which nothing can be sought
     assert found(path) == wanted
     assert {item.why for item in Warc(path) if item.why} == ({why} if why else set())
+
+
+@pytest.mark.parametrize("size", [50, 700, 5000])
+@pytest.mark.parametrize("name", ["x.warc.gz", "x.jsonl.gz"])
+def test_a_file_that_is_packed_in_blocks_of_one_size_is_whole(name: str, size: int, tmp_path: Path) -> None:
+    """As by bgzip: records and lines go on from one member of gzip to the next."""
+    octets = rows() if "jsonl" in name else b"".join(RECORDS)
+    parts = packed([octets[at : at + size] for at in range(0, len(octets), size)])
+    path, kept = tmp_path / name, tmp_path / f"kept-{name}"
+    path.write_bytes(b"".join(parts) + gzip.compress(b""))
+    result = Cleaning([str(path)], str(kept)).run()
+    assert (result.damage, result.others) == ({}, {})
+    assert len(urls(kept)) == 6
+    assert [item.capture and item.capture.body for item in open_input(kept)] == [
+        item.capture and item.capture.body for item in [*open_input(path)][:6]
+    ]
+    at = len(parts) // 2
+    path.write_bytes(b"".join([*parts[:at], parts[at][:-9] + bytes(9), *parts[at + 1 :]]))
+    found = [item.capture.url for item in open_input(path) if item.capture]
+    assert len(found) == len({*found})  # nothing is read twice
+    assert {"http://example.org/0"} <= {*found} < {*PAGES}
 
 
 @pytest.mark.parametrize("length", [1 << 40, MAX_BODY + 1, 99_999_999])
@@ -344,7 +375,7 @@ def test_a_record_of_ten_gigabytes_is_passed_over(tmp_path: Path) -> None:
         file.write(b"\r\n\r\n" + RECORDS[1])
     result = Cleaning([str(path)], str(tmp_path / "kept.jsonl")).run()
     assert urls(tmp_path / "kept.jsonl") == ["http://example.org/0", "http://example.org/1"]
-    assert (result.others, result.unwritten) == ({"large": (1, str(path))}, 1)
+    assert (result.others, result.unwritten) == ({"large": (1, str(path))}, {"large": 1})
 
 
 def test_pages_are_unpacked_and_read_in_their_character_set(tmp_path: Path) -> None:
@@ -415,7 +446,7 @@ def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
         f"dedup: 1 record is cut off, and left out; the first is in {path}",
         f"dedup: 2 records are without a URL, and not judged; the first is in {path}",
         f"dedup: what is damaged is in {kept}.damaged, as it is, but for what can't be unpacked",
-        "dedup: 2 pages that were not judged can't be written in JSON Lines, and stay in the input only",
+        "dedup: 2 records that were not judged (2 without a URL) can't be written in the format of the output, and stay in the input only",
     ]
     assert [json.loads(line)["url"][-1] for line in kept.read_text().splitlines()] == list("01234")
 

@@ -20,12 +20,13 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 
 from dedup import Detector, open_index
-from dedup.archive import Cleaning, reading
+from dedup.archive import Cleaning, journal, reading
 from dedup.archive.journal import Journal
 from dedup.archive.outputs import WarcOutput
 from dedup.droplog.log import DropLog
 from dedup.errors import DedupError, IndexInUseError, OutputError, SettingsError
 from dedup.index.lifecycle import State
+from dedup.index.local.index import LocalIndex
 from dedup.settings import IndexSettings
 from tests.support import ROOT
 from tests.support.crawls import words
@@ -62,7 +63,7 @@ def outcome(folder: Path) -> tuple[bytes, list[dict[str, Any]]]:
 
 #: What a cleaning does that outlives it.
 DEEDS = [
-    *((Journal, name) for name in ("add", "set", "begin_verdicts", "drop", "end_verdicts")),
+    *((Journal, name) for name in ("add", "set", "begin_verdicts", "say", "drop", "end_verdicts")),
     *((DropLog, name) for name in ("write", "close")),
     *((WarcOutput, name) for name in ("keep", "drop")),
     *((os, name) for name in ("fsync", "replace")),
@@ -72,7 +73,7 @@ DEEDS = [
 
 def run(folder: Path, path: Path, at: int) -> None:
     """Runs a cleaning, and kills it before the deed with this number."""
-    reading.BATCH = 8
+    reading.BATCH, journal.UNSAVED = 8, 4
     done = 0
 
     def deadly(deed: Any) -> Any:
@@ -111,6 +112,65 @@ def test_wherever_it_is_killed_the_next_run_ends_it(times: int, tmp_path: Path) 
         (killed / "done").unlink(missing_ok=True)
         assert outcome(killed) == wanted
         shutil.rmtree(killed)
+
+
+def of_one_host(folder: Path, joined: str) -> Cleaning:
+    """A cleaning of 40 pages of one host, a third of them copies, on its own or by another archive or index."""
+    folder.mkdir(exist_ok=True)
+    (folder / "pages.jsonl").write_text("".join(line(n, f"<p>{words(n % 27)}") for n in range(40)))
+    (folder / "others.jsonl").write_text("".join(line(n, f"<p>{words(n)}") for n in range(3, 6)))
+    if joined == "index":
+        index_with(
+            f"file:{folder}/index", "n", {f"http://example.net/{n}": f"<p>{words(n)}" for n in range(3)}
+        )
+    return Cleaning(
+        [str(folder / "pages.jsonl")],
+        str(folder / "kept.jsonl"),
+        str(folder / "drops.jsonl"),
+        against=str(folder / "others.jsonl") if joined == "against" else "",
+        other=(lambda: open_index(f"file:{folder}/index", Detector())) if joined == "index" else None,
+    )
+
+
+def killed_at(number: int, folder: Path, joined: str) -> None:
+    """Cleans, and is killed when the index is asked for this page."""
+    journal.UNSAVED = 10
+    asked = 0
+    look = LocalIndex.look
+
+    async def deadly(index: LocalIndex, entry: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        if asked == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return await look(index, entry)
+
+    LocalIndex.look = deadly  # type: ignore[method-assign]
+    of_one_host(folder, joined).run()
+
+
+@pytest.mark.parametrize("joined", ["", "index", "against"])
+def test_the_verdicts_on_one_host_outlive_a_kill(
+    joined: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_one_host(tmp_path / "whole", joined).run()
+    asked: list[str] = []
+    look = LocalIndex.look
+    monkeypatch.setattr(
+        LocalIndex, "look", lambda index, entry: (asked.append(entry.url), look(index, entry))[1]
+    )
+    assert Forked(killed_at, 36, tmp_path / "killed", joined).wait(LIMIT) == -signal.SIGKILL
+    of_one_host(tmp_path / "killed", joined).run()
+    of_archives = [url for url in asked if "example.org" in url]
+    assert len(of_archives) == 40 + 3 * (joined == "against") - 30  # which were written
+    kept, drops = (
+        [(folder / name).read_text() for folder in (tmp_path / "whole", tmp_path / "killed")]
+        for name in ("kept.jsonl", "drops.jsonl")
+    )
+    assert kept[0] == kept[1]
+    assert len(kept[0].splitlines()) == {"": 27, "index": 24, "against": 34}[joined]
+    first, second = (re.sub('"time": "[^"]*"', "", log) for log in drops)
+    assert first == second
 
 
 @pytest.mark.parametrize("workers", [2, 3])
@@ -229,6 +289,23 @@ def test_a_worker_that_is_killed_is_told(tmp_path: Path, monkeypatch: pytest.Mon
         cleaning(tmp_path / "killed", path, workers=2).run(killing)
     cleaning(tmp_path / "killed", path, workers=2).run()
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
+
+
+def test_a_program_without_a_guard_has_its_archive_cleaned_on_all_cores(tmp_path: Path) -> None:
+    """The processes don't load the program, which would start more of them, and take as long as all of Scrapy does."""
+    path = source(tmp_path / "pages.warc")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from dedup.archive import Cleaning, reading\n"
+        "print('begun')\n"
+        "reading.SMALL, reading.BATCH = 0, 2\n"
+        f"Cleaning([{str(path)!r}], {str(tmp_path / 'kept.jsonl')!r}, workers=2).run()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, program], check=False, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("begun\n", "", 0)
+    assert (tmp_path / "kept.jsonl").stat().st_size > 0
 
 
 class EndError(Exception):

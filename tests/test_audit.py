@@ -2,7 +2,7 @@
 
 import pytest
 
-from dedup import Detector
+from dedup import Detector, open_index
 from dedup.filter import Counts
 from dedup.filter.audit import Audit
 from dedup.page.html import Page
@@ -11,7 +11,7 @@ from tests.support.coroutines import driven
 WORDS = [f"word{n}" for n in range(100)]
 
 
-def audit(page: Page | Exception | None, min_resemblance: float = 0.75) -> tuple[Audit, Counts, Detector]:
+def audit(page: Page | Exception | None, min_resemblance: float = 0.75) -> tuple[Audit, Counts]:
     """An audit of which the kept page is fetched as this one."""
 
     async def fetch(url: str) -> Page | None:
@@ -20,7 +20,7 @@ def audit(page: Page | Exception | None, min_resemblance: float = 0.75) -> tuple
         return page
 
     counts, detector = Counts(), Detector(min_resemblance=min_resemblance, shingle_size=1)
-    return Audit(detector, 1.0, counts, fetch), counts, detector
+    return Audit(open_index("memory:", detector, chrome=False), 1.0, counts, fetch), counts
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def audit(page: Page | Exception | None, min_resemblance: float = 0.75) -> tuple
 async def test_a_drop_is_wrong_below_the_least_resemblance(
     shared: int, min_resemblance: float, wrong: int
 ) -> None:
-    check, counts, detector = audit(Page(WORDS[:shared], 0), min_resemblance)
-    await check.check("http://example.org/b", detector.shingles(Page(WORDS, 0)), "http://example.org/a")
+    check, counts = audit(Page(WORDS[:shared], 0), min_resemblance)
+    await check.check("http://example.org/b", Page(WORDS, 0), "http://example.org/a", "simhash")
     assert counts == {"dedup/audit/checked": 1} | ({"dedup/audit/wrong": 1} if wrong else {})
 
 
@@ -41,14 +41,48 @@ async def test_a_drop_is_wrong_below_the_least_resemblance(
 )
 @driven
 async def test_a_page_that_cant_be_fetched_or_read_is_not_compared(page: Page | Exception | None) -> None:
-    check, counts, detector = audit(page)
-    await check.check("http://example.org/b", detector.shingles(Page(WORDS, 0)), "http://example.org/a")
+    check, counts = audit(page)
+    await check.check("http://example.org/b", Page(WORDS, 0), "http://example.org/a", "simhash")
     assert counts == {"dedup/audit/failed": 1}
+
+
+def article(about: str, *, menu: int = 300, words: int = 80, changed: int = 0) -> Page:
+    own = [f"{about}{n}" for n in range(words - changed)] + [f"other{about}{n}" for n in range(changed)]
+    return Page([f"menu{n}" for n in range(menu)] + own, 0)
+
+
+@pytest.mark.parametrize(
+    ("now", "rule", "is_wrong"),
+    [
+        (article("lamp"), "simhash", False),
+        (article("vase"), "simhash", True),  # the pages resemble each other by .65
+        (article("lamp", menu=5), "simhash", False),  # for print: by .21
+        (article("lamp", changed=25), "simhash", True),
+        (article("lamp", changed=25), "probe", False),  # it may be noise
+        (article("lamp", changed=60), "probe", True),
+        (article("lamp", changed=25), "exact", False),  # was equal, and has changed since
+    ],
+)
+@driven
+async def test_a_drop_is_wrong_if_the_pages_own_parts_don_t_contain_each_other(
+    now: Page, rule: str, is_wrong: bool
+) -> None:
+    index, counts = open_index("memory:", Detector()), Counts()
+    for number in range(10):
+        url = f"http://example.org/{number}"
+        await index.claim(url, url, index.detector.fingerprint_page(article(f"thing{number}x")))
+
+    async def fetch(url: str) -> Page:
+        return now
+
+    check = Audit(index, 1.0, counts, fetch)
+    await check.check("http://example.org/print/a", article("lamp"), "http://example.org/a", rule)
+    assert counts == {"dedup/audit/checked": 1} | ({"dedup/audit/wrong": 1} if is_wrong else {})
 
 
 @driven
 async def test_the_share_of_wrong_drops_is_told_with_its_interval() -> None:
-    check, counts, _ = audit(None)
+    check, counts = audit(None)
     counts |= {"dedup/audit/checked": 100, "dedup/audit/wrong": 5}
     check.close()
     rates = [counts[f"dedup/audit/{name}"] for name in ("wrong_rate", "wrong_rate_low", "wrong_rate_high")]
@@ -56,17 +90,17 @@ async def test_the_share_of_wrong_drops_is_told_with_its_interval() -> None:
 
 
 def test_without_a_check_there_is_no_share() -> None:
-    check, counts, _ = audit(None)
+    check, counts = audit(None)
     check.close()
     assert counts == {}
 
 
 def test_the_sample_is_a_share_of_the_urls_and_the_same_every_time() -> None:
     urls = [f"http://example.org/{number}" for number in range(2_000)]
-    counts, detector = Counts(), Detector()
+    index = open_index("memory:", Detector())
 
     def picked(share: float) -> set[str]:
-        audit = Audit(detector, share, counts, fetch=None)  # type: ignore[arg-type]
+        audit = Audit(index, share, Counts(), fetch=None)  # type: ignore[arg-type]
         return {url for url in urls if audit.picks(url)}
 
     assert picked(0.0) == set()

@@ -156,7 +156,7 @@ async def test_a_drop_that_is_audited_is_read_for_that(tmp_path: Path) -> None:
             url = f"http://example.org/{path}"
             it.crawl.pages[url] = text("story")
             await it.filter.judge(visit(path, body=lambda: octets, read=partial(read, text("story"), url)))
-        await it.filter._checks.copy().pop()
+        await it.filter._copies._checks.copy().pop()
         assert (it.figures["audit/checked"], it.figures["equal_bodies"]) == (1, 1)
 
 
@@ -173,7 +173,10 @@ def test_a_crawl_comes_to_the_same_whether_it_knows_bodies_or_not(crawl: Run, si
     assert records[:6] == records[6:]
     assert len(with_texts.records) == 6
     assert with_texts.verdicts == without.verdicts
-    assert with_texts.requests == without.requests
+    # Each crawl asks once for an address of its own that can't exist.
+    asked, again = ([path for path in done.requests if len(path) < 20] for done in (with_texts, without))
+    assert asked == again
+    assert len(with_texts.requests) == len(without.requests)
 
 
 @pytest.mark.parametrize(

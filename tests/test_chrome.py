@@ -121,6 +121,27 @@ def test_what_became_chrome_after_a_page_was_filed_is_set_aside() -> None:
     assert not other.contains(0.85)
 
 
+def test_what_was_chrome_and_is_forgotten_by_half_is_no_difference() -> None:
+    """A section's words were on eight pages when a page of it was filed, and are on four by what is remembered now."""
+    chrome, section, own = site(200, menu=200, own=20), shingles(10**6, 60), shingles(10**6 + 1, 100)
+    for number in range(8):
+        chrome.add(ascending(np.concatenate((section, shingles(2 * 10**6 + number, 10)))))
+    kept = stored(chrome, shingles(0, 200), section, own)
+    others = 0
+    while not chrome.has_forgotten:
+        others += 1
+        chrome.add(shingles(3 * 10**6 + others, 400))
+    copy = part(chrome, shingles(0, 200), section, own)
+    assert chrome.counts(section).max() < chrome.few
+    [shares] = copy.weigh(kept)
+    assert shares.contains(0.85)
+    assert (
+        not part(chrome, shingles(0, 200), section, own, shingles(4 * 10**6, 60))
+        .weigh(kept)[0]
+        .contains(0.85)
+    )
+
+
 def test_a_page_is_found_by_rare_shingles_and_never_by_chrome() -> None:
     menu, own = shingles(0, 900), shingles(50, 200)
     assert part(site(KNOWN - 1), menu, own).keys == (0, 0, 0, 0), "nobody knows yet what is rare"
@@ -161,3 +182,16 @@ def test_folders_of_copies_are_known_by_three_pairs_and_remembered_while_such_pa
         chrome.note_copies(parts, f"/more {number}")
         assert chrome.has_copies(parts)
     assert not chrome.has_copies(("print", "other"))
+
+
+def test_folders_of_copies_are_not_forgotten_at_once_on_a_host_of_long_pages() -> None:
+    """Between two such pages of another pair the counts are halved three times."""
+    chrome, parts = site(KNOWN), ("38", "39")
+    for number in range(COPIES):
+        chrome.note_copies(parts, f"/{number}")
+    for number in range(3 * MARKED // 1000):
+        chrome.add(shingles(1_000 + number, 1000))
+    assert chrome.has_copies(parts)
+    for number in range(3 * MARKED // 1000):
+        chrome.add(shingles(2_000 + number, 1000))
+    assert not chrome.has_copies(parts)

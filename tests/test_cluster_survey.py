@@ -32,7 +32,8 @@ class Stored:
         return self.cluster.of(key).client.execute_command(name, key, *arguments)
 
     def record(self, number: int) -> bytes:
-        return self.index._store.keys.page_id(f"id {number}")
+        keys = self.index._store.keys
+        return keys.record(keys.name(f"id {number}"))
 
     def bucket(self, number: int) -> bytes:
         """The bucket of table 2 that has a page."""

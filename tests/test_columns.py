@@ -140,6 +140,49 @@ def test_what_is_kept_is_said_in_words_that_exist(wrong: dict[str, Any], says: s
     assert str(error.value) == says
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [[], [None, None]])
+def test_of_columns_without_a_value_nothing_is_a_duplicate(kind: str, rows: list[Any]) -> None:
+    column = KINDS[kind](rows)
+    for function in (clusters, originals):
+        assert np.asarray(function(text=column)).tolist() == [*range(len(rows))]
+    assert np.asarray(duplicated(text=column)).tolist() == [False] * len(rows)
+
+
+def test_a_table_of_no_near_duplicates_has_columns_of_the_same_kinds() -> None:
+    one, none = (duplicates(text=pa.array([prose(1), prose(n)])) for n in (1, 2))
+    assert (len(one), len(none)) == (1, 0)
+    assert one.schema.equals(none.schema)
+
+
+def test_what_pandas_has_in_the_place_of_a_value_is_none() -> None:
+    for missing in (pd.NA, pd.NaT, np.nan, None):
+        assert originals(text=[prose(1), missing, prose(1)]).tolist() == [0, 1, 0]
+        assert originals(text=[prose(1)] * 3, keep=[missing, 2, 1]).tolist() == [1, 1, 1]
+        scored = [{"score": score} for score in (missing, 1, 2)]
+        kept = unique(scored, text=lambda row: prose(1), keep=lambda row: row["score"])
+        assert [row["score"] for row in kept] == [2]
+
+
+@pytest.mark.parametrize("kind", ["list", "pandas", "polars", "pyarrow array"])
+def test_clusters_are_called_by_ids(kind: str) -> None:
+    texts = [prose(1), "short", prose(1), prose(2)]
+    found = clusters(text=KINDS[kind](texts), id=KINDS[kind]([*"bacd"]))
+    assert np.asarray(found).tolist() == [*"babd"]
+
+
+def test_ids_of_clusters_may_be_of_any_kind() -> None:
+    texts = [prose(1), "short", prose(1), prose(2)]
+    assert clusters(text=texts, id=[("b", 1), ("a", 2), 3, None]).tolist() == [
+        ("b", 1),
+        ("a", 2),
+        ("b", 1),
+        None,
+    ]
+    with pytest.raises(TypeError, match="text has 4 rows, and id has 3"):
+        clusters(text=texts, id=[1, 2, 3])
+
+
 @pytest.mark.parametrize("method", ["simhash", "minhash", "supershingle"])
 def test_clusters_are_those_that_brute_force_finds(method: str) -> None:
     rng = random.Random(3)
@@ -151,12 +194,16 @@ def test_clusters_are_those_that_brute_force_finds(method: str) -> None:
     texts += texts[:3]
     detector = Detector(method=method)
     prints = [detector.fingerprint_text(text) for text in texts]
+    alike = [
+        (a, b)
+        for a, one in enumerate(prints)
+        for b, other in enumerate(prints[:a])
+        if detector.compare(one, other).duplicate
+    ]
     wanted = [*range(len(texts))]
     for _ in texts:  # chain by chain
-        for a, one in enumerate(prints):
-            for b, other in enumerate(prints[:a]):
-                if detector.compare(one, other).duplicate:
-                    wanted[a] = wanted[b] = min(wanted[a], wanted[b])
+        for a, b in alike:
+            wanted[a] = wanted[b] = min(wanted[a], wanted[b])
     assert clusters(text=texts, method=method).tolist() == wanted
     assert len(set(wanted)) < len(texts) - 3
 

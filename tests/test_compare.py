@@ -166,9 +166,9 @@ def filled(address: str, url: str, number: int) -> None:
 
 
 def test_an_index_tells_what_is_chrome_of_the_host(tmp_path: Path, web: Web) -> None:  # noqa: F811
-    for path, body in (("/0", stall(0)), ("/0?other=1", stall(1)), ("/0?copy=1", stall(0, 9))):
+    for path, body in (("/0", stall(0)), ("/0?ref=other", stall(1)), ("/0?ref=copy", stall(0, 9))):
         web.pages[path] = html(body)
-    a, other, copy = (f"{web.url}/{at}" for at in ("0", "0?other=1", "0?copy=1"))
+    a, other, copy = (f"{web.url}/{at}" for at in ("0", "0?ref=other", "0?ref=copy"))
     known, new = (f"file:{tmp_path}/{name}" for name in ("known", "new"))
     filled(known, web.url, 12)
     filled(new, web.url, 3)

@@ -1,6 +1,7 @@
 """Archives of other formats, and what is damaged in one."""
 
 import gzip
+import io
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +87,47 @@ def test_what_is_damaged_in_them_is_told_and_what_stands_before_it_is_read(name:
     result = Cleaning([str(path)], str(tmp_path / "kept.warc.gz")).run()
     assert result.damage
     assert result.stats["dedup/pages"] >= 3
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as packed:
+        for name, octets in files.items():
+            packed.writestr(name, octets)
+    return made.getvalue()
+
+
+def test_of_wacz_all_archives_are_read_whatever_format_they_have(tmp_path: Path) -> None:
+    one, two, three, _ = records()
+    path = tmp_path / "x.wacz"
+    inner = zipped({"archive/a.warc": one})
+    files = {"archive/a.WARC.GZ": gzip.compress(two), "archive/b.warc.zst": zstd.compress(three)}
+    path.write_bytes(zipped({"collection/inner.wacz": inner, "archive/c.arc": arc()} | files))
+    result = Cleaning([str(path)], str(kept := tmp_path / "kept.warc.gz")).run()
+    assert result.stats["dedup/pages"] == 7
+    assert sorted(urls(kept)) == [*PAGES][:3]
+
+
+def test_of_wacz_a_wrong_checksum_costs_what_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "x.wacz"
+    octets = zipped({"archive/a.warc": b"".join(records()), "archive/b.warc": records()[3]})
+    path.write_bytes(octets.replace(b"<title>", b"<Title>", 1))
+    result = Cleaning([str(path)], str(kept := tmp_path / "kept.warc")).run()
+    assert result.damage
+    assert urls(kept) == [*PAGES][:3]
+
+
+@pytest.mark.parametrize("length", [0, 90, 99_999])
+@pytest.mark.parametrize("at", [0, 1, 3])
+def test_a_wrong_length_in_arc_costs_its_own_record(length: int, at: int, tmp_path: Path) -> None:
+    path = tmp_path / "x.arc"
+    url = [*PAGES][at]
+    first = next(line for line in arc().splitlines() if line.startswith(url.encode()))
+    path.write_bytes(arc().replace(first, first.rpartition(b" ")[0] + f" {length}".encode()))
+    result = Cleaning([str(path)], str(kept := tmp_path / "kept.warc"), str(log := tmp_path / "log")).run()
+    assert result.damage == {"no_record": (1, str(path))}
+    assert url not in urls(kept)
+    assert len(urls(kept)) + len(log.read_text().splitlines()) == 3
 
 
 def test_a_zip_file_without_an_archive_is_told(tmp_path: Path) -> None:

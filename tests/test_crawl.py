@@ -19,7 +19,7 @@ import pytest
 
 from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
-from dedup.fingerprint.chrome import KNOWN
+from dedup.fingerprint.chrome import COPIES, KNOWN
 from tests.support import ROOT
 from tests.support.cluster import Cluster
 from tests.support.processes import Scrapy
@@ -125,9 +125,14 @@ def every_content_once(site: Site) -> Counter[str]:
     return Counter(set(site.truth.values()) - HIDDEN)
 
 
-#: Until eight pages of a host are kept, only equal pages are dropped: so a few copies may be kept, above all of
-#: the article that has twenty under session ids: copies that are among those eight, and as many that are not counted.
-MORE = 2 * KNOWN
+def most_copies(crawlers: int) -> int:
+    """How many copies crawls may keep, of 52.
+
+    Until eight pages of a host are known to a crawler, only equal pages are dropped: those among the eight may be copies, above
+    all of the article that has twenty under session ids, and as many that are not counted.  And the first copies in each two of
+    the three folders are kept: those of articles, of the mirror and for print.
+    """
+    return crawlers * 2 * KNOWN + 3 * COPIES
 
 
 def assert_every_content_is_kept(site: Site, paths: Iterable[str], crawlers: int = 1) -> None:
@@ -136,7 +141,7 @@ def assert_every_content_is_kept(site: Site, paths: Iterable[str], crawlers: int
     more = kept - every_content_once(site)
     assert not every_content_once(site) - kept
     more.pop("calendar", None)  # each sees by itself what changes on its months, and may see it late
-    assert more.total() <= MORE * crawlers  # each begins to learn by itself
+    assert more.total() <= most_copies(crawlers)
 
 
 # --- One crawl after another ------------------------------------------------------------------------

@@ -108,6 +108,9 @@ PACKED = [base64.b64encode(words(number, 20).encode()).decode() for number in (1
         ),
         ("<style>p::after { content: 'a' }</style>", "<style>p::after { content: 'b' }</style>"),
         ("<p style='background: url(/a.png)'>", "<p style='background: url(/b.png)'>"),
+        ("<i style='width: 80%'></i>", "<i style='width: 60%'></i>"),  # stars of a rating
+        ("<svg><polyline points='0,1 1,3'></svg>", "<svg><polyline points='0,1 1,4'></svg>"),
+        ("<svg><path d='M0 1L1 3'></svg>", "<svg><path d='M0 1L1 4'></svg>"),
         ("<img src='data:image/png;base64,AAAA'>", "<img src='data:image/png;base64,AAAB'>"),
         ("<a href=x title=a>", "<a href=x title=b>"),
         ("<a href='javascript:show(1)'>", "<a href='javascript:show(2)'>"),
@@ -256,6 +259,14 @@ def test_urls_in_data_are_url_tokens_as_those_of_links() -> None:
         "/i.png",
     ]
     assert all(map(is_digest, read("<p>word" + script(data), URL, keep_urls=False).data))
+
+
+def test_the_values_of_microdata_and_of_open_graph_are_read_as_are_dates_of_which_a_page_says_less() -> None:
+    page = (
+        "<meta property=og:title content='Brass lamp'><meta name=generator content=left><b itemprop=price content=12.5>cheap</b>"
+        "<meta http-equiv=refresh content=60><time datetime='2026-11-20'>lately</time>"
+    )
+    assert data_of(page) == ["brass", "lamp", "12", "5", "2026", "11", "20"]
 
 
 def test_mirrors_have_the_same_data() -> None:

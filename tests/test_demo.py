@@ -16,7 +16,7 @@ import pytest
 import crawler.demo
 from crawler.demo import Site, serve
 from dedup import Detector
-from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import hash_tokens, resemblance, shingle_hashes
 from tests.support.waiting import LIMIT
 

@@ -28,6 +28,7 @@ yaml = pytest.importorskip("yaml")
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 KUBERNETES = {each["kind"]: each for each in yaml.safe_load_all((ROOT / "kubernetes.yaml").read_text())}
 DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
+SHARDS = "shingleback:shards:{shingleback/site}:"
 POD = KUBERNETES["Job"]["spec"]["template"]["spec"]
 
 
@@ -90,41 +91,55 @@ def command_line(folder: Path, starts: str) -> list[str]:
     return [word.replace("/data/", f"{folder}/") for word in [*entry, *words]]
 
 
-def crawl(folder: Path, workdir: Path, bin_: Path) -> None:
-    """Two workers, as Compose starts them, crawl a site to its end."""
+def crawl(folder: Path, workdir: Path, bin_: Path, *, kills: bool = False) -> None:
+    """Two workers, as Compose starts them, crawl a site to its end; if one is killed, another one goes on where it was."""
     probe = re.fullmatch(r"--interval=30s .* CMD (.+)", instruction("HEALTHCHECK"))
     assert probe
-    with redis_of_compose(folder) as address, serve(Hosts(contents=8)) as site:
+    with (
+        redis_of_compose(folder) as address,
+        serve(Hosts(contents=40 if kills else 8, wait=0.1 * kills)) as site,
+    ):
         more = ["DOWNLOAD_DELAY=0", "ROBOTSTXT_OBEY=False", "DEDUP_KEEP_START=False", "DEDUP_CHROME=False"]
         command = [
             *command_line(folder, ",".join(site.starts)),
             *(word for each in more for word in ("-s", each)),
         ]
         environments = [environment(folder, name, address, bin_) for name in ("one", "other")]
-        workers = [
-            subprocess.Popen(command, cwd=workdir, env=each, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            for each in environments
-        ]
+        database = redis.Redis(unix_socket_path=address.removeprefix("unix://"))
+
+        def start(env: dict[str, str]) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                command, cwd=workdir, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
+
+        workers = [start(each) for each in environments]
         try:
             for each in environments:
                 wait_until(Path(each["CRAWLER_PULSE"]).exists)
                 assert subprocess.run(["sh", "-c", probe[1]], env=each, check=False).returncode == 0
                 with urlopen(f"http://127.0.0.1:{each['METRICS_PORT']}/metrics", timeout=LIMIT) as answer:
                     assert b"\ndedup_pages_total " in answer.read()
-            said = [worker.communicate(timeout=LIMIT)[0].decode() for worker in workers]
+            if kills:
+                wait_until(lambda: all(database.strlen(SHARDS + f"past:{number}") for number in (0, 1)))
+                with workers.pop() as killed:
+                    killed.kill()
+                    killed.communicate()
+                workers.append(start(environments[1]))
+            said = [worker.communicate(timeout=2 * LIMIT)[0].decode() for worker in workers]
         finally:
             for worker in workers:
                 worker.kill()
         assert [worker.returncode for worker in workers] == [0, 0], said
-        database = redis.Redis(unix_socket_path=address.removeprefix("unix://"))
+        assert bool(re.search(r"'dedup/shard/inherited': [1-9]", "".join(said))) is kills  # by either of them
         assert database.keys("shingleback:{shingleback/site}:*")
+        assert not database.keys(SHARDS + "*")
         database.close()
     for each in environments:
         os.utime(each["CRAWLER_PULSE"], (0, 0))  # its loop stands still
         assert subprocess.run(["sh", "-c", probe[1]], env=each, check=False).returncode != 0
     for name in ("one", "other"):
-        (pages,) = folder.glob(f"pages-{name}-*.jsonl")
-        pages.rename(folder / f"items-{name}.jsonl")
+        for number, pages in enumerate(folder.glob(f"pages-{name}-*.jsonl")):
+            pages.rename(folder / f"items-{name}-{number}.jsonl")
     logs = [
         path.name.split("-")[1] for path in folder.glob("duplicates-*.jsonl")
     ]  # who drops nothing has none
@@ -132,11 +147,16 @@ def crawl(folder: Path, workdir: Path, bin_: Path) -> None:
     assert set(logs) <= {"one", "other"}
     counts = kept(folder)
     assert set(counts) == set(range(site.contents))
-    assert set(counts.values()) == {1}
+    assert max(counts.values()) <= 1 + kills
 
 
 def test_two_containers_of_compose_crawl_a_site_to_its_end(tmp_path: Path) -> None:
     crawl(tmp_path, ROOT, Path(sys.executable).parent)
+
+
+@pytest.mark.slow
+def test_a_container_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    crawl(tmp_path, ROOT, Path(sys.executable).parent, kills=True)
 
 
 @pytest.mark.slow
@@ -206,7 +226,8 @@ def test_a_pod_crawls_the_shard_of_its_index(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     words = done.stdout.splitlines()
     assert words[:4] == ["crawl", "site", "-o", "/data/pages-3-%(time)s.jsonl"]
-    assert words[-4:] == ["-a", f"start={values['START']}", "-a", "shard=4/4"]
+    assert words[-6:] == ["-s", "DEDUP_HEIR=rest", "-a", f"start={values['START']}", "-a", "shard=4/4"]
+    assert f"-s{words[-5]}" in COMPOSE["crawler"]["command"]
     written = json.loads(instruction("ENTRYPOINT"))[2]  # the same as Compose's, but for its name
     assert "$HOSTNAME" in written
     for option in re.findall(r"\S+/data/\S+", written.replace('"', "")):

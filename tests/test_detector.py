@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from dedup.errors import SettingsError
-from dedup.fingerprint.detector import Comparison, Detector, Features, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.features import Features
+from dedup.fingerprint.fingerprint import Comparison, Fingerprint
 from dedup.page import html
 from dedup.page.read import read, read_body
 

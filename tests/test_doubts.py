@@ -1,9 +1,12 @@
 """Drops that are not yet certain: what becomes of them when the kept page is done, fails or is never heard of."""
 
+import asyncio
 import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -22,7 +25,7 @@ class Run:
         self.index, self.counts = FailingIndex(), Counts()
         crawl = Notes()
         self.again = crawl.again
-        self.watch = Watch(self.index, self.counts, crawl.fetch_again)
+        self.watch = Watch(self.index, self.counts, crawl)
 
     async def add(self, of: str, page: str, *, certain: bool = False) -> None:
         if (await self.index.states([of])) == ["absent"]:
@@ -236,7 +239,15 @@ class OthersIndex(FailingIndex):
     is_shared = True
     lease = 1.0
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked_for_leases = 0
+        self.answers = asyncio.Event()
+        self.answers.set()
+
     async def leases(self, runs: Sequence[str]) -> list[float]:
+        self.asked_for_leases += 1
+        await self.answers.wait()
         return [self.lease] * len(runs)
 
 
@@ -244,7 +255,7 @@ class OthersIndex(FailingIndex):
 async def watching_others() -> AsyncIterator[tuple[Run, OthersIndex]]:
     async with watching() as run:
         run.index = index = OthersIndex()
-        run.watch = Watch(index, run.counts, run.watch._fetch_again)
+        run.watch = Watch(index, run.counts, run.watch._crawl)
         await run.add("a", "b")
         await index.confirm("a")
         try:
@@ -284,6 +295,29 @@ async def test_what_was_dropped_for_a_page_of_a_run_that_died_before_is_fetched_
 
 
 @driven
+async def test_whoever_has_met_the_kept_page_again_answers_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two looks its run has died, and the next has filed it anew: nothing more is ever heard of the first."""
+    async with watching_others() as (run, index):
+        await looks(run, index)
+        find, leases = index.find, {index.run: 1.0, "heir": 2.0}
+
+        async def found(page_id: str) -> Any:
+            filed = await find(page_id)
+            return filed and filed._replace(run="heir")
+
+        async def asked(runs: Sequence[str]) -> list[float]:
+            return [leases[run] for run in runs]
+
+        monkeypatch.setattr(index, "find", found)
+        monkeypatch.setattr(index, "leases", asked)
+        await looks(run, index, times=3 * doubts.ASKED_ANEW)
+        assert run.watch.is_waiting()  # it may have been filed before the drop
+        leases["heir"] = 3.0
+        await until(lambda: not run.watch.is_waiting())
+        assert run.again == []
+
+
+@driven
 async def test_the_lease_of_a_silent_run_is_waited_for_so_that_what_was_dropped_is_judged_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -308,6 +342,63 @@ async def test_what_was_dropped_for_a_run_that_is_silent_for_too_long_is_kept(
         assert run.again == ["request of b, unjudged"]
         assert run.watch.may_doubt("c", "another run")
         assert not run.watch.may_doubt("c", index.run)
+
+
+@driven
+async def test_a_run_that_was_silent_is_trusted_again_as_soon_as_it_gives_a_sign_of_life(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker was paused, and goes on; or this one was so busy that it has not heard of it."""
+    async with watching_others() as (run, index):
+        await looks(run, index)
+        with monkeypatch.context() as impatient:
+            impatient.setattr(doubts, "PATIENCE", 0.0)
+            await until(lambda: not run.watch.is_waiting())
+        asked = index.asked_for_leases
+        await until(lambda: index.asked_for_leases > asked + 3)
+        assert not run.watch.may_doubt("c", index.run)  # nothing was heard of it
+        index.lease = 2.0
+        await until(lambda: run.watch.may_doubt("c", index.run))
+        await run.add("a", "c")
+        asked = index.asked_for_leases
+        await until(lambda: index.asked_for_leases > asked + 3)
+        assert run.watch.is_waiting()  # that sign was given before the drop
+        index.lease = 3.0
+        await until(lambda: not run.watch.is_waiting())
+        assert run.again == ["request of b, unjudged"]
+
+
+@driven
+async def test_a_page_that_is_met_over_and_over_is_not_waited_for_all_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each copy is certain a little later, but then there is always another."""
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(doubts, "time", clock)
+    async with watching_others() as (run, index):
+        for number in range(5):
+            await looks(run, index)
+            index.lease += 1.0
+            await run.add("a", f"copy {number}")
+            await looks(run, index)
+            clock.now += 0.6 * doubts.PATIENCE * doubts.SILENCE
+            assert run.watch.is_waiting()
+            await asyncio.sleep(0.01)
+            assert run.again == []
+
+
+@driven
+async def test_a_look_that_takes_long_makes_no_run_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This crawl waits for the index, or for its own turn, while the other renews its lease."""
+    monkeypatch.setattr(doubts, "PATIENCE", 0.001)
+    async with watching_others() as (run, index):
+        index.answers.clear()
+        asked = index.asked_for_leases
+        await until(lambda: index.asked_for_leases > asked)
+        for _ in range(10):
+            await asyncio.sleep(0.005)
+            assert run.watch.is_waiting()
+        assert run.again == []
 
 
 @driven

@@ -23,9 +23,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dedup import SettingsError
-from dedup.droplog.drops import Drops, pattern
+from dedup.droplog.drops import Drops
 from dedup.droplog.reader import MAX_LINE, Reader, find_logs
 from dedup.droplog.record import FIELDS, OPTIONAL, Filter, moment
+from dedup.page.patterns import pattern
 from dedup.scrapy.commands.duplicates import text as listing
 from tests.support import ROOT
 from tests.support.logs import HOSTILE, lines, record
@@ -137,6 +138,7 @@ def test_what_was_fetched_again_after_all_is_told_and_does_not_count(log: Path) 
 
 
 def test_a_log_is_summed_up(log: Path) -> None:
+    log.with_name(f"{log.name}.crawl").touch()
     log.write_text(lines(*MIXED) + "no record\n" + lines(record())[:99])
     done = scrapy("duplicates", log)
     assert done.returncode == 0, done.stderr
@@ -146,6 +148,18 @@ def test_a_log_is_summed_up(log: Path) -> None:
     assert shown.replace("\n", "").isascii()
     assert shown.replace("\n", "").isprintable()
     assert max(map(len, shown.splitlines())) <= 140
+
+
+def test_a_log_of_an_archive_tells_of_no_downloads_and_of_no_links_that_were_not_followed(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has no course of a crawl beside it."""
+    with Drops([record(), record(action="drop", links=4)]) as drops:
+        listing.print_summary(drops, [log], 2)
+    said = capsys.readouterr().out
+    assert "  dropped       2: left out\n  on them       14 links (one on two pages counts twice)\n" in said
+    assert "  read anyway   2 pages of 40.0 kB, unpacked: a page is judged by its content\n" in said
+    assert not {"followed", "downloads"} & set(said.replace(":", " ").split())
 
 
 def test_pages_are_grouped_by_the_page_that_was_kept(log: Path) -> None:

@@ -120,9 +120,9 @@ def test_the_audit_checks_drops_by_exact_resemblance(tmp_path: Path) -> None:
         crawler = get_crawler(SiteSpider, settings)
         asyncio.run(crawler.crawl_async(start=url))
     stats = crawler.stats.get_stats()
-    assert stats["dedup/audit/checked"] == stats["dedup/dropped"] > 30
+    assert stats["dedup/audit/checked"] == stats["dedup/dropped"] > 25  # months of the calendar vary
     assert stats["dedup/audit/wrong_rate"] == 0
-    assert stats["dedup/audit/wrong_rate_low"] == 0 < stats["dedup/audit/wrong_rate_high"] < 0.12
+    assert stats["dedup/audit/wrong_rate_low"] == 0 < stats["dedup/audit/wrong_rate_high"] < 0.15
 
 
 def test_the_audit_finds_wrong_drops(tmp_path: Path) -> None:

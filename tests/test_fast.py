@@ -356,7 +356,7 @@ def test_sketches_are_made_and_compared_as_in_numpy(seed: int, slots: int, bits:
     assert np.array_equal(*both)
 
 
-@steady(5)
+@steady(2)
 @given(st.integers(0, 2**32), st.integers(0, 300), st.integers(0, 300))
 def test_shingles_are_counted_as_in_numpy(seed: int, pages: int, size: int) -> None:
     rng, chrome = np.random.default_rng(seed), Chrome()

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -353,6 +354,41 @@ async def test_what_is_looked_up_between_two_writes_does_not_make_the_log_grow(p
             await file_and_write(index, claim)
             sizes.append(size_of_log(path))
         assert sizes[-1] == sizes[29]
+
+
+@driven
+async def test_a_host_that_is_read_while_pages_are_written_does_not_hide_them(path: Path) -> None:
+    async with opened_at(f"file:{path}") as index:
+        await file_and_write(index, *pages(1))
+        shelf = index._shelf  # type: ignore[attr-defined]
+        shelf.write([], {"a": b"its table"})
+        reader, begun, written = shelf.store._reader, threading.Event(), threading.Event()
+
+        class Paused:
+            """A reader that is between the first row of a host and the end of the query until pages were written."""
+
+            def execute(self, query: str, *values: Any) -> Any:
+                found = reader.execute(query, *values)
+                if "FROM hosts" in query:
+                    begun.set()
+                    written.wait(1)
+                return found
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(reader, name)
+
+        shelf.store._reader = Paused()
+        loading = threading.Thread(target=shelf._load_host, args=("a",))
+        loading.start()
+        begun.wait()
+        await index.claim("x", "http://x/", page := fingerprint_of(99))
+        await index.confirm("x")
+        await index._confirmations.flush()  # type: ignore[attr-defined]
+        written.set()
+        loading.join()
+        shelf.store._reader = reader
+        like = replace(page, digest=2)
+        assert (await index.claim("like", "http://y/", like)).of == "http://x/"
 
 
 def size_of_log(path: Path) -> int:

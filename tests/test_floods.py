@@ -21,6 +21,7 @@ from dedup.index import Index, Verdict
 from dedup.index.entry import Entry
 from dedup.index.local.shelf import Shelf
 from dedup.index.weighing import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
+from dedup.scrapy.summary import summary
 from tests.support.coroutines import driven
 from tests.support.filters import filtering, fingerprint, visit
 from tests.support.filters import open_index as open_local
@@ -168,3 +169,4 @@ async def test_a_crawl_counts_the_pages_that_it_keeps_in_a_crowd_and_tells_of_th
         "Kept http://example.org/a without comparing it with all pages like it, which are too many"
     )
     assert "hash_key" in told
+    assert "amid 1,000 pages that share one large frame, 1.0% of the copies were" in summary(run.counts, "")

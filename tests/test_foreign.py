@@ -1,6 +1,6 @@
 """Spiders of strangers, unchanged: with the add-on they get every content that they got without it, in each crawl.
 
-These are nine of the shapes of `tests.support.foreign`, and four that are long runs; ``python -m benchmarks.foreign``
+These are eleven of the shapes of `tests.support.foreign`, and four that are long runs; ``python -m benchmarks.foreign``
 crawls them all.
 """
 
@@ -8,7 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.foreign import Shape, feeds, gather, handed, records, serving, shops, stores, trouble, ways
+from tests.support.foreign import (
+    Shape,
+    feeds,
+    gather,
+    handed,
+    hidden,
+    records,
+    serving,
+    shops,
+    stores,
+    trouble,
+    ways,
+)
 
 ADDON = {"ADDONS": {"dedup.scrapy.Addon": 500}}
 
@@ -28,6 +40,8 @@ SLOW = (records.meetings, records.jobs, shops.sessions, shops.gallery)
         trouble.captcha,
         handed.alternates,
         handed.pending,
+        hidden.charts,
+        hidden.stars,
         *(pytest.param(shape, marks=pytest.mark.slow) for shape in SLOW),
     ],
     ids=lambda shape: shape.__name__,

@@ -33,7 +33,7 @@ def new(url: str) -> str:
 
 
 def grows(step: Callable[[str], object], make: Callable[[int], str], size: int) -> float:
-    """How many times as long twice as much takes: 2 if the time is linear, 4 if it is quadratic; the least of several."""
+    """How many times as long twice as much takes, at the most: 2 if the time is linear, 4 if it is quadratic."""
 
     def nanoseconds(number: int) -> int:
         given = make(number)
@@ -41,11 +41,14 @@ def grows(step: Callable[[str], object], make: Callable[[int], str], size: int) 
         step(given)
         return max(1, thread_time_ns() - started)
 
-    ratios: list[float] = []
-    while len(ratios) < 30 and (not ratios or min(ratios) > MOST):  # what disturbed one run spares another
-        one, two, four = (min(nanoseconds(factor * size) for _ in range(3)) for factor in (1, 2, 4))
-        ratios.append(max(two / one, four / two))
-    return min(ratios)
+    # The shorter, the more often: what disturbs the short ones would hide that the long ones take too long.
+    least = {factor: min(nanoseconds(factor * size) for _ in range(4 - factor or 1)) for factor in (1, 2, 4)}
+    for _ in range(60):
+        if max(least[2] / least[1], least[4] / least[2]) <= MOST:
+            break
+        for factor, before in least.items():  # what disturbed one run spares another
+            least[factor] = min(before, nanoseconds(factor * size))
+    return max(least[2] / least[1], least[4] / least[2])
 
 
 STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {

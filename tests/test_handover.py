@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from dedup.errors import IndexMismatchError
-from dedup.frontier.handover import Beat, Handover, Link
+from dedup.frontier.handover import Beat, Handover, Link, Note
 from dedup.frontier.partition import Shard
 from tests.support.redis import Server
 
@@ -51,8 +51,8 @@ class Worker:
         if beat.word == "ok":
             for link in links:
                 del self.outbox[link.member]
-            for request in beat.requests:
-                self.meet(int(request))
+            for taken in beat.requests:
+                self.meet(int(taken.request))
             self.has_ended = beat.ended and not self.queue and not self.outbox
         return []
 
@@ -99,6 +99,106 @@ def test_a_crawl_has_ended_when_every_link_was_crawled_and_not_before(
     assert any(again) == bool(deaths)
 
 
+class Noting(Worker):
+    """Notes what it has found in its shards, and what it has crawled, some beats later."""
+
+    def __init__(self, address: str, namespace: str, shard: str) -> None:
+        super().__init__(address, namespace, shard)
+        self.handover = Handover(address, namespace, self.shard, lease=60, journal=True)
+        self.notes: list[Note] = []
+        self.done: set[bytes] = set()
+        self.legacies: set[int] = set()
+
+    @property
+    def unsaid(self) -> int:
+        """How many links were crawled of which nobody knows."""
+        return sum(not note.request for note in self.notes)
+
+    async def turn(self, rng: random.Random) -> list[int]:
+        if self.queue and rng.random() < 0.7:
+            done = self.queue.pop(rng.randrange(len(self.queue)))
+            for number in behind(done):
+                if number % self.shard.of in self.handover.held:
+                    if self.meet(number):
+                        name = b"%d" % number
+                        self.notes.append(Note(number % self.shard.of, name, name))
+                else:
+                    link = link_of(number, self.shard.of)
+                    self.outbox[link.member] = link
+            self.notes.append(Note(done % self.shard.of, b"%d" % done, b"", b"%016d" % done))
+            return [done]
+        links, notes = list(self.outbox.values()), self.notes[: rng.randint(0, len(self.notes))]
+        before = set(self.handover.held)
+        idle = not links and not self.notes and not self.queue and not self.legacies
+        beat = await self.handover.beat(links, notes, idle=idle, reading=not self.legacies)
+        if beat.word == "ok":
+            for link in links:
+                del self.outbox[link.member]
+            del self.notes[: len(notes)]
+            self.legacies |= set(self.handover.held) - before
+            for taken in beat.requests:
+                self.meet(int(taken.request))
+            for shard in [*self.legacies]:
+                await self.inherit(shard)
+            self.has_ended = beat.ended and not self.queue and not self.outbox and not self.notes
+        return []
+
+    async def inherit(self, shard: int) -> None:
+        if (part := await self.handover.inherit(shard)) is None:
+            self.legacies.remove(shard)
+            return
+        keys, rest = part
+        self.done |= set(keys)
+        for request in rest.values():
+            self.meet(int(request))
+
+    def meet(self, number: int) -> bool:
+        if b"%016d" % number in self.done or number in self.met:
+            return False
+        super().meet(number)
+        return True
+
+
+@pytest.mark.parametrize("kind", ["fixed", "auto"])
+def test_whoever_takes_the_place_of_one_that_died_crawls_what_that_had_not_noted_as_done(
+    server: Server, kind: str
+) -> None:
+    async def trial(seed: int) -> int:
+        rng, namespace = random.Random(seed), uuid4().hex
+        shards = rng.randint(1, 4)
+        names = (
+            [f"auto/{shards}"] * shards if kind == "auto" else [f"{n + 1}/{shards}" for n in range(shards)]
+        )
+        workers = [Noting(server.address, namespace, name) for name in names]
+        crawled: Counter[int] = Counter()
+        left, unsaid = 3, 0
+        while not all(worker.has_ended for worker in workers):
+            dies = left and rng.random() < 0.02 and not any(each.has_ended for each in workers)
+            places = range(shards) if dies and rng.random() < 0.3 else [rng.randrange(shards)]  # all, or one
+            left -= bool(dies)
+            for place in places:
+                worker = workers[place]
+                if dies:
+                    await worker.handover.close()
+                    unsaid += worker.unsaid
+                    for number in worker.handover.held:  # a minute later
+                        server.client.hdel(f"shingleback:shards:{{{namespace}}}:state", f"lease:{number}")
+                    workers[place] = Noting(server.address, namespace, names[place])
+                elif not worker.has_ended:
+                    crawled.update(await worker.turn(rng))
+                    if worker.has_ended:
+                        assert set(crawled) == set(range(LINKS)), f"seed {seed} ended too early"
+        for worker in workers:
+            await worker.handover.leave("finished")
+            await worker.handover.close()
+        assert not server.client.keys(f"shingleback:shards:{{{namespace}}}:*")
+        assert crawled.total() == LINKS + unsaid, f"seed {seed}"
+        return unsaid
+
+    crawled_again = [asyncio.run(trial(seed)) for seed in range(8)]
+    assert any(crawled_again)
+
+
 async def one(server: Server, shard: str, *links: int, **more: object) -> tuple[Handover, Beat]:
     """A new worker after its first beat."""
     read = Shard.read(shard)
@@ -132,7 +232,10 @@ def test_who_was_silent_for_too_long_learns_that_another_has_its_shard(server: S
         silent, _ = await one(server, "1/1", 0, 1)
         server.client.hset("shingleback:shards:{crawl}:state", "lease:0", "00 1")
         fresh, beat = await one(server, "auto/1", 1, 2)
-        assert (beat.requests, beat.new) == ([b"1", b"2"], 2)  # nobody was there: the crawl begins anew
+        assert ([taken.request for taken in beat.requests], beat.new) == (
+            [b"1", b"2"],
+            2,
+        )  # nobody was there: the crawl begins anew
         with pytest.raises(IndexMismatchError, match="has ended, or has vanished"):
             await silent.beat()
         server.client.hset("shingleback:shards:{crawl}:state", "lease:0", "00 1")

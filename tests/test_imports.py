@@ -94,6 +94,27 @@ print([load_object(component) for kind in {} for component in settings.getdict(k
     assert not heavy & loaded(code.format(False, all_kinds), project)
 
 
+OLDER = """
+import inspect, pkgutil, scrapy
+from importlib import import_module
+scrapy.version_info = (2, 13, 0)
+import dedup.scrapy
+CALLED = {"process_request", "process_response", "process_exception", "process_spider_output"}
+modules = {module.name for module in pkgutil.walk_packages(dedup.scrapy.__path__, "dedup.scrapy.")}
+for name in sorted(modules - {"dedup.scrapy.monitors"}):  # which needs a package that may not be there
+    for kind in vars(import_module(name)).values():
+        if inspect.isclass(kind) and kind.__module__ == name:
+            for method in CALLED & vars(kind).keys():
+                if "spider" not in inspect.signature(vars(kind)[method], follow_wrapped=False).parameters:
+                    print(kind, method)
+"""
+
+
+def test_an_older_scrapy_can_call_every_middleware_with_a_spider() -> None:
+    done = subprocess.run([sys.executable, "-c", OLDER], capture_output=True, text=True, check=True)
+    assert not done.stdout
+
+
 def test_the_list_of_suffixes_is_loaded_when_an_index_needs_it(tmp_path: Path) -> None:
     code = "from dedup import Detector, open_index; open_index('memory:', Detector(), scope='{}')"
     assert not {"tldextract", "requests", "redis"} & libraries(loaded(code.format("host"), tmp_path))

@@ -25,7 +25,9 @@ import redis
 
 from dedup.errors import DedupError, IndexMismatchError, SettingsError
 from dedup.fingerprint import detector
-from dedup.fingerprint.detector import Detector, Features, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.features import Features
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.plans import plan_for, possible_plans
 from dedup.index import STORES, Index, Store, Verdict, open_index
 from dedup.index.entry import scope_mask

@@ -17,8 +17,9 @@ from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.shingles import Hashes
-from dedup.index import Index, Verdict, open_index
+from dedup.index import Index, Verdict, open_index, weighing
 from dedup.index import hosts as known_hosts
+from dedup.index.entry import rare_keys
 from dedup.index.hosts import Hosts
 from dedup.index.local import sqlite
 from dedup.index.local.index import LocalIndex
@@ -140,6 +141,36 @@ async def test_without_its_table_a_host_is_unknown(address: str, namespace: str)
     async with opened_at(address, DETECTOR, namespace=namespace, run=RUN) as index:
         near, equal = await crawl(index, [product(KNOWN, words=3), (*copy_of(0)[:2], product(0, words=3)[2])])
     assert (near.status, equal.status) == ("new", "duplicate")
+
+
+@EVERYWHERE
+@driven
+async def test_among_candidates_those_come_first_that_share_the_rarest_shingle(
+    address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that few have to be compared: many may share one that was rare when they were filed."""
+    monkeypatch.setattr(weighing, "MAX_BESIDE_RARE", 1)
+    async with opened_at(address, DETECTOR, namespace=namespace) as index:
+        await crawl(index, [product(number) for number in range(KNOWN)])
+        assert index.hosts is not None
+        url, _, page = product(20)
+        part, last = index.hosts.part(page, HOST), product(20, words=61)[2]
+        common, rarest, *others = rare_keys(part.keys, page.digest)
+        assert len({common, rarest, *others} & {*index.hosts.part(last, HOST).keys}) == 4
+        kept = await index.find(product(0)[0])
+        assert kept is not None
+        assert page.simhash is not None
+        far = kept._replace(simhash=page.simhash ^ 2**64 - 1)
+        for number in range(100, 130):
+            sketch = index.hosts.part(product(number)[2], HOST).sketch
+            rare = common, number, number, number
+            await index.add([far._replace(page_id=f"{number}", digest=number, sketch=sketch, rare=rare)])
+        rare = 20, rarest, 20, 20
+        await index.add([far._replace(page_id=url, url=url, digest=20, sketch=part.sketch, rare=rare)])
+        verdict = await index.claim("copy", f"{url}?print=1", last)
+        assert (verdict.status, verdict.of, verdict.rule) == ("duplicate", url, "rare")
+        few_are_compared = await index.claim("other", f"{url}1", product(21)[2])
+        assert (few_are_compared.status, few_are_compared.crowded) == ("new", False)
 
 
 @EVERYWHERE

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from dedup.history.file import CRAWL
 from dedup.index import Entry, Index, open_index
 from dedup.index.lifecycle import State
-from dedup.index.redis.client import VERBS
+from dedup.index.redis.scripts import VERBS
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.lifecycle import ROWS, TEXT, Event, after
@@ -64,12 +65,12 @@ class World:
         self.dead: list[Index] = []
         self.run: Index
 
-    async def open(self) -> Index:
-        """The next run."""
+    async def open(self, run: str | None = None) -> Index:
+        """The next run, called so or by chance."""
         address = self.address
         if self.store == "file":
             address = f"file:{self.folder / str(len(self.dead)) / 'index.sqlite'}"
-        self.run = open_index(address, DETECTOR, namespace=self.namespace)
+        self.run = open_index(address, DETECTOR, namespace=self.namespace, run=run)
         await self.run.open()
         return self.run
 
@@ -391,6 +392,33 @@ async def test_a_page_that_took_the_place_of_another_leaves_it_there_if_its_clai
         page = State.ABSENT if store == "cluster" else State.EARLIER
         assert await first.states([COPY[0], PAGE[0]]) == [copy, page]
         await first.close()
+
+
+@PERSISTENT
+@pytest.mark.parametrize("event", ENDS)
+@driven
+async def test_what_a_run_has_finished_is_safe_to_the_runs_of_its_crawl_whenever_they_begin(
+    world: World, event: Event
+) -> None:
+    """A worker that was stopped has left the rest of its share of the crawl to them."""
+    of_another = await world.open()  # a file knows its runs as long as one is open
+    first, heir = (CRAWL * "c" + 16 * digit for digit in "12")
+    await world.open(first)
+    await world.bring_done()
+    if event is Event.DIE:
+        await world.die()
+    else:
+        await world.run.close(finished=event is Event.FINISH)
+    await world.open(heir)
+    try:
+        await world.assert_is(State.SAFE if event is Event.FINISH else State.EARLIER)
+        await world.run.release(TWIN[0])
+        await world.run.close()
+        await world.open()
+        await world.assert_is(State.EARLIER)
+    finally:
+        await of_another.close()
+        await world.close()
 
 
 # --- The table ---------------------------------------------------------------------------------------------

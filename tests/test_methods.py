@@ -12,7 +12,8 @@ import pytest
 
 from benchmarks.quality.measures import Stream
 from dedup.errors import IndexMismatchError, SettingsError
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.methods.minhash import Bands, plan_bands
 from dedup.fingerprint.methods.supershingle import SUPERSHINGLES, Megashingles
 from dedup.fingerprint.plans import EXACT

@@ -258,10 +258,12 @@ def test_the_stats_add_up(crawl: Run) -> None:
         "unjudged": 2,
         "unjudged/short": 1,
         "unjudged/empty": 1,
-        "skipped": 3,
+        "skipped": 4,
         "skipped/status": 1,
         "skipped/type": 1,
         "skipped/no_callback": 1,
+        "skipped/by_the_filter": 1,
+        "probes": 1,
     }
     judged = sum(done.figures[status] for status in ("new", "same", "duplicate", "unjudged"))
     assert judged == done.figures["pages"]

@@ -115,6 +115,26 @@ def test_why_says_what_became_of_a_page(log: Path, tmp_path: Path) -> None:
     assert done.stdout.splitlines()[1].endswith(f" by run {run}")
     assert done.stdout.splitlines()[2] == "  in 1 drop log: never dropped"
     assert scrapy("index", "why", "http://unknown.example/", log, *where).returncode == 1
+    done = scrapy("index", "forget", OLD, *where)
+    assert done.returncode == 0
+    gone = scrapy("index", "why", NEW, log, *where).stdout.splitlines()[3]
+    assert gone.startswith(f"    {OLD}: not among its pages any more")
+
+
+def test_without_a_drop_log_nothing_is_said_to_have_never_been_dropped(tmp_path: Path) -> None:
+    address = f"file:{tmp_path}/index.sqlite"
+
+    async def keep() -> None:
+        async with open_index(address, Detector()) as index:
+            await index.claim(
+                "old", OLD, Detector().fingerprint("<p>" + " ".join(f"word{n}" for n in range(100)), OLD)
+            )
+            await index.confirm("old")
+
+    asyncio.run(keep())
+    where = ("-s", f"DEDUP_INDEX={address}", "-s", f"DEDUP_LOG={tmp_path}/none.jsonl")
+    last = scrapy("index", "why", OLD, *where).stdout.splitlines()[-1]
+    assert last == "  whether it was dropped is not known: no drop log is here; name those of its crawls"
 
 
 def test_the_drops_of_one_page_are_chosen_by_its_url(log: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from crawler.demo import Site
 from dedup import Detector
-from dedup.fingerprint.detector import Comparison
+from dedup.fingerprint.fingerprint import Comparison
 from dedup.fingerprint.shingles import hash_tokens, resemblance, shingle_hashes
 from dedup.page.charset import decode
 from dedup.page.html import extract, parse

@@ -238,14 +238,14 @@ def test_the_dashboard_has_room_for_all_its_panels() -> None:
 #: The commands that docs/operations.md answers questions by, and what each says of a crawl of `SITE`.
 ANSWERS = {
     "scrapy index why URL": "drop: rule simhash",
+    "scrapy index why URL duplicates-*.jsonl": "drop: rule simhash",
     "scrapy duplicates --url URL --json": '"duplicate_of": "http://127.0.0.1',
+    "scrapy compare URL OTHER": "near-duplicate",
     "scrapy index info": "pages       3: 3 done",
     "scrapy index check": "sound, 3 pages",
     "scrapy index export - -s DEDUP_INDEX=file:ONE": "",
     "scrapy index import - -s DEDUP_INDEX=file:OTHER": "imported 3 pages",
     "scrapy index import - -s DEDUP_INDEX=redis://HOST:PORT/DB": "imported 3 pages",
-    "scrapy index export pages.jsonl": "",
-    "scrapy index import pages.jsonl": "imported 0 pages",
     "scrapy crawl site -a start=URL": "",
     "scrapy index forget --run NAME": "forgot ",  # but for what the other run has met since
 }
@@ -271,11 +271,12 @@ def test_each_question_of_an_operator_has_an_answer(site: Site, server: Server, 
     (run,) = re.findall(r"[0-9a-f]{32}$", scrapy("index", "info", *given).stdout, re.MULTILINE)
     real = {
         "URL": url,
+        " OTHER": f" {json.loads(log.read_text())['duplicate_of']}",
         "NAME": run,
         "file:ONE": f"file:{one}",
         "file:OTHER": f"file:{tmp_path / 'OTHER'}",
         "redis://HOST:PORT/DB": server.address,
-        "pages.jsonl": str(tmp_path / "pages.jsonl"),
+        "duplicates-*.jsonl": str(log),
     }
     for command, answer in ANSWERS.items():
         words = re.sub("|".join(map(re.escape, real)), lambda found: real[found[0]], command).split()[1:]

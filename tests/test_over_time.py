@@ -34,7 +34,7 @@ class Items:
 
     def crawl(self, pages: dict[str, Answer], spider: type[Walker] = Walker, **settings: Any) -> list[str]:
         """Crawls once more; the paths of the items."""
-        self.last: Crawl = self._crawl(pages, collecting(spider), **self._where, **settings)
+        self.last: Crawl = self._crawl(pages, collecting(spider), **self._where | settings)
         return sorted(self.last.spider.items)
 
 
@@ -69,6 +69,14 @@ def test_a_content_that_has_moved_is_found_where_it_is_now(items: Items, links: 
     later = {"/": page("home", *links), "/a": page("Y"), "/c": page("X")}
     for _ in range(2):
         assert items.crawl(later) == ["/", "/a", "/c"]
+
+
+def test_with_another_index_of_the_same_name_all_is_handed_over_again(items: Items) -> None:
+    story = {"/": page("home", *(f"/{at}" for at in range(10))), **{f"/{at}": page(at) for at in range(10)}}
+    assert items.crawl(story, DEDUP_INCREMENTAL=True) == sorted(story)
+    assert items.crawl(story, DEDUP_INCREMENTAL=True) == []
+    default = {"DEDUP_INCREMENTAL": True, "DEDUP_INDEX": None}
+    assert items.crawl(story, **default) == sorted(story)
 
 
 def test_a_content_is_kept_where_it_is_left_when_the_page_that_was_kept_is_gone(items: Items) -> None:

@@ -47,7 +47,7 @@ def test_without_the_rule_few_of_them_are(crawl: Run) -> None:
 def test_true_copies_are_dropped_once_the_host_is_known(crawl: Run) -> None:
     """Every content is kept at least once; of the copies, those that come before eight pages are kept are, too."""
     copies = {
-        path.replace("/p/", "/copy/"): (status, headers, body.replace(b"</h1>", b"</h1>Visitor 1"))
+        path.replace("/p/", "/mirror/"): (status, headers, body.replace(b"</h1>", b"</h1>Visitor 1"))
         for path, (status, headers, body) in shop(mark=True, own=80).items()
         if path.startswith("/p/")
     }
@@ -56,4 +56,4 @@ def test_true_copies_are_dropped_once_the_host_is_known(crawl: Run) -> None:
     more = "".join(f'<a href="{path}">copy</a>' for path in copies).encode()
     done = crawl(pages | copies | {"/": (status, headers, body + more)}, DEDUP_CHROME=True)
     assert kept(done) >= 98
-    assert sum(path.startswith("/copy/") for path in done.dropped) >= 75
+    assert sum(path.startswith("/mirror/") for path in done.dropped) >= 75

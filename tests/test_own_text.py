@@ -1,6 +1,7 @@
 """What a page says itself, as text: without the chrome of its host."""
 
 import asyncio
+import copy
 from typing import Any
 
 from dedup import Detector, open_index, own_text
@@ -49,10 +50,21 @@ def test_a_callback_can_have_it(crawl: Run) -> None:
     class Reader(Walker):
         def note(self, response: Any) -> Any:
             super().note(response)
-            return {"path": self.path(response), "text": own_text_of(response)}
+            found = response.meta["dedup"]
+            assert found.judgement.verdict.kept
+            assert found.change is None, "no history is kept"
+            assert copy.deepcopy(found) is None, "it is of this response"
+            return {"path": self.path(response), "text": own_text_of(response), "same": found.own_text}
+
+        def parse(self, response: Any) -> Any:
+            yield self.note(response)
+            yield from response.follow_all(css="a", meta=response.meta)
 
     shop = Shop(products=20)
-    items = {item["path"]: item["text"] for item in crawl(shop, Reader, DEDUP_CHROME=True).items}
+    done = crawl(shop, Reader, DEDUP_CHROME=True)
+    assert all(item["text"] == item["same"] for item in done.items)
+    assert not done.figures.get("carries"), "it is no data of the spider"
+    items = {item["path"]: item["text"] for item in done.items}
     last = shop.goods[-1]
     assert items[last.path].startswith(f"# {last.name}\n\n{last.text}\n\nPrice {last.price} crowns")
     assert words("sidebar", 80) not in items[last.path]

@@ -249,6 +249,13 @@ def test_a_wrong_setting_is_named_at_once(call: Callable[..., object]) -> None:
 # --- unique ------------------------------------------------------------------------------------------
 
 
+def test_the_name_of_a_column_is_no_function_of_an_item() -> None:
+    with pytest.raises(
+        TypeError, match=r"^text is 'body'; it has to be a function of an item, such as operator.itemgetter"
+    ):
+        dedup.unique([], text="body")  # type: ignore[arg-type]
+
+
 def test_unique_gives_each_item_as_soon_as_it_is_known() -> None:
     seen = []
 

@@ -1,10 +1,12 @@
 """Noise is measured: a kept page is fetched twice more, and only what differs between its own versions is forgiven."""
 
 import random
+import threading
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ from tests.support.coroutines import driven
 from tests.support.foreign import gather, serving
 from tests.support.foreign.site import Asked
 from tests.support.foreign.site import Site as Served
+from tests.support.waiting import LIMIT
 
 MONTHS = [
     "January",
@@ -106,6 +109,41 @@ async def test_copies_that_differ_in_noise_are_dropped_and_no_content_is(tmp_pat
     assert contents_of(site, found) == 60
     assert found.count("drop") >= 50
     assert counts["dedup/probes"] <= 20, "a few fetches a kind of page, and not a page"
+
+
+class Twins(Site):
+    """The copies are on another host, whose name doesn't say that it is a mirror."""
+
+    def url(self, number: int) -> str:
+        return f"http://host{number % self.copies}.example/page/{number // self.copies}"
+
+    async def fetch(self, url: str) -> Page | None:
+        self.asked[url] += 1
+        number = int(url.rpartition("/")[2]) * self.copies + int(url[11])
+        return read(self.html(number), url)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@driven
+async def test_copies_on_another_host_are_dropped_once_the_noise_of_its_pages_has_been_measured(
+    tmp_path: Path, noise: str
+) -> None:
+    site = Twins(NOISES[noise], lambda number: words(f"content {number}", 120))
+    found, counts = await crawl(site, 100, tmp_path / "log")
+    assert contents_of(site, found) == 50
+    assert found.count("drop") >= 30
+    assert counts["dedup/probes"] <= 30
+
+
+@driven
+async def test_another_price_on_another_host_is_kept(tmp_path: Path) -> None:
+    class Branches(Twins):
+        def html(self, number: int) -> str:
+            return f"{super().html(number)}<p>The price here is {100 + 7 * number} euros"
+
+    site = Branches(str, lambda number: words(f"content {number}", 120))
+    found, _ = await crawl(site, 100, tmp_path / "log")
+    assert found.count("keep") == 100
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -334,5 +372,84 @@ def test_the_filters_own_request_leaves_the_cookies_of_the_crawl_alone() -> None
     assert manner is not None
     asked = asking(kept.url, copy, manner)
     assert (asked.url, asked.cookies, asked.callback) == (kept.url, {}, NO_CALLBACK)
-    own = {"dont_merge_cookies": True, "dedup": False, OWN: True}
+    own = {"dont_merge_cookies": True, "dedup": False, OWN: True, "download_timeout": 10}
     assert asked.meta == {"proxy": "http://p", "playwright": True, "item": "mine"} | own
+
+
+@pytest.mark.parametrize(
+    ("latency", "timeout", "patience"),
+    [(None, None, 10), (0.1, 180, 10), (8.0, 180, 16), (8.0, 12, 12), (0.1, 5, 5)],
+)
+def test_the_filters_own_request_is_answered_in_due_time_or_not_at_all(
+    latency: float | None, timeout: float | None, patience: float
+) -> None:
+    kept = scrapy.Request("http://a.org/1", meta={"download_timeout": timeout} if timeout else {})
+    copy = scrapy.Request("http://a.org/2", meta={"download_latency": latency} if latency else {})
+    manner = manner_of(kept)
+    assert manner is not None
+    assert asking(kept.url, copy, manner).meta["download_timeout"] == patience
+
+
+def test_an_answer_that_is_held_back_holds_no_other_page_up_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The site answers each address once; later requests of it are let go when the crawl has ended."""
+    monkeypatch.setattr("dedup.scrapy.manner.PATIENCE", 1.0)
+    asked, has_ended = Counter[str](), threading.Event()
+
+    def entries(site: Served) -> type[scrapy.Spider]:
+        def entry(request: Asked) -> str:
+            number = request.query["id"]
+            asked[number] += 1
+            if asked[number] > 1:
+                has_ended.wait(LIMIT)
+            text = words(int(number) // 2, 100)
+            return f"<title>Entry</title>{MENU}<p id=entry>{text}<p>Visitors {asked.total()} so far"
+
+        site.pages["/view"] = entry
+
+        class Entries(scrapy.Spider):
+            name = "entries"
+
+            async def start(self) -> Any:
+                for number in random.Random(1).sample(range(80), 80):
+                    yield scrapy.Request(f"{site.url}/view?id={number}")
+
+            def parse(self, response: Any) -> Any:
+                yield {"entry": response.css("#entry::text").get(), "url": response.url}
+
+        return Entries
+
+    with serving() as site:
+        settings: dict[str, Any] = {"DEDUP_INDEX": "memory:", "DEDUP_LOG": str(tmp_path / "log")}
+        settings |= {"DEDUP_KEEP_START": False, "DOWNLOAD_TIMEOUT": LIMIT}
+        found = gather(entries, site, ADDONS={"dedup.scrapy.Addon": 500}, **settings)
+        has_ended.set()
+    assert len(found.contents) == 40
+    assert found.stats["dedup/new"] == 80, "without a probe, all are kept"
+    assert asked.total() - 80 == found.stats["dedup/probe/failed"] <= 3
+    assert found.stats["elapsed_time_seconds"] < LIMIT / 2
+
+
+@driven
+async def test_a_host_that_lets_the_filter_wait_in_vain_is_left_alone_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("dedup.filter.again.time", SimpleNamespace(monotonic=lambda: now))
+
+    class Hanging(Site):
+        def html(self, number: int) -> str:
+            nonlocal now
+            now += 5
+            return super().html(number)
+
+        async def fetch(self, url: str) -> Page | None:
+            nonlocal now
+            now += 10
+            raise TimeoutError
+
+    site = Hanging(str, lambda number: words(f"content {number}", 120))
+    found, counts = await crawl(site, 120, tmp_path / "log")
+    assert found.count("keep") == 120
+    assert 3 <= counts["dedup/probes"] <= 1 + 600 // 100, "a tenth of the time, no more"

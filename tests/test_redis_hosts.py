@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from dedup.fingerprint.chrome import KNOWN, Chrome
-from dedup.fingerprint.detector import Detector, Features, Fingerprint
+from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.evidence import Evidence
-from dedup.fingerprint.fingerprint import Called, Own
+from dedup.fingerprint.features import Features
+from dedup.fingerprint.fingerprint import Called, Fingerprint, Own
 from dedup.fingerprint.shingles import ascending
 from dedup.index import Index, Verdict
 from dedup.index.redis import hosts as shared
@@ -94,6 +95,9 @@ def random_claims(detector: Detector, seed: int, number: int) -> list[Claim]:
             (
                 "http://a.example/",
                 "HTTP://u:p@A.example/",
+                "http://www.a.example/?ref=1",
+                "http://a.example/?utm_source=1",
+                "http://a.example/?from=2",
                 "http://a.example/other/?id=7",
                 "http://a.example/other/?id=8",
                 "http://b.example:80/",
@@ -168,7 +172,9 @@ async def test_what_is_learned_of_a_host_outlives_the_run_and_reaches_other_craw
             return server.client.zcard("shingleback:{test}:hosts") == 1
 
         await until(known)
-        verdict = await other.claim("copy", f"{kept[0][1]}?copy=1", replace(kept[0][2], digest=1))
+        verdict = await other.claim(
+            "copy", f"{kept[0][1].partition('?')[0]}?ref=1", replace(kept[0][2], digest=1)
+        )
         assert (verdict.status, verdict.evidence is not None) == ("duplicate", True)
     async with opened(server.address, detector=detector) as third:
         survey = await third.survey()

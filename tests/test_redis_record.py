@@ -8,12 +8,13 @@ from importlib.resources import files
 
 import pytest
 
-from dedup.fingerprint.detector import Detector, Features
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.features import Features
 from dedup.fingerprint.fingerprint import Called
 from dedup.index import Entry, weighing
 from dedup.index.entry import storable_id
-from dedup.index.redis.client import VERBS, source
 from dedup.index.redis.record import layout, pack, unpack, whole
+from dedup.index.redis.scripts import VERBS, source
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim, fingerprint_of
 from tests.support.redis import Server

@@ -95,6 +95,17 @@ def test_of_those_alike_the_one_that_is_asked_for_is_kept(keep: str, kept: list[
     assert sorted(row["id"] for row in cleaned(tmp_path, path, keep=keep)[0]) == sorted(kept)
 
 
+def test_the_newest_is_not_kept_where_nobody_knows_which_it_is(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", [{"text": story(1)}, {"text": story(1)}])
+    with pytest.raises(
+        SettingsError, match="--keep is 'newest', and of no page it is known when it was fetched"
+    ):
+        Cleaning([str(path)], str(tmp_path / "kept.jsonl"), keep="newest").run()
+    empty = lines(tmp_path / "empty.jsonl", [])
+    for keep in ("newest", "score"):
+        assert "dedup/pages" not in Cleaning([str(empty)], keep=keep).run().stats
+
+
 def test_a_field_that_no_row_has_is_told_and_leaves_nothing(tmp_path: Path) -> None:
     done = scrapy(
         "dedup", lines(tmp_path / "a.jsonl", WITH_IDS), "-o", tmp_path / "o.jsonl", "--keep", "longst"
@@ -151,4 +162,9 @@ def test_what_cant_be_cleaned_against_is_told(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="nowhere"):
         Cleaning([str(path)], against=str(tmp_path / "nowhere")).run()
     assert scrapy("dedup", path, "--against", "memory:").returncode == 2
+    nowhere = tmp_path / "index"
+    told = scrapy("dedup", path, "--against", f"file:{nowhere}")
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"dedup: --against is file:{nowhere}, where no index is; ")
+    assert not nowhere.exists()
     assert scrapy("dedup", path, "--against", path, "--index", f"file:{path}").returncode == 2

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import random
 import re
 import signal
@@ -10,11 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import msgspec
 import pytest
 from scrapy import FormRequest, Request, Spider
+from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
@@ -25,8 +28,11 @@ from twisted.python.failure import Failure
 
 from dedup import SettingsError
 from dedup.errors import IndexInUseError
-from dedup.frontier.handover import Beat, Handover, Link
+from dedup.frontier.handover import Beat, Handover, Link, Taken
 from dedup.frontier.partition import Shard, owner
+from dedup.history.changes import changes
+from dedup.history.file import History
+from dedup.scrapy.places import history_of
 from dedup.scrapy.settings import shard_options, unheard_shard
 from dedup.scrapy.visits import OWN
 from dedup.scrapy.workers.callbacks import callbacks
@@ -34,10 +40,10 @@ from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.packing import Packing
 from dedup.scrapy.workers.shards import LEASE, ShardMiddleware
 from tests.support.coroutines import driven
-from tests.support.crawls import Run, Walker, page
+from tests.support.crawls import Run, Walker, page, words
 from tests.support.processes import scrapy
 from tests.support.redis import Server, running_server
-from tests.support.shards import Hosts, Worker, a_minute_later, kept, serve
+from tests.support.shards import Hosts, Single, Worker, a_minute_later, kept, serve
 from tests.support.waiting import LIMIT, wait_until
 
 
@@ -50,7 +56,10 @@ def test_two_workers_keep_each_content_once_and_ask_each_host_from_one_side(
     assert kept(tmp_path) == Counter(range(site.contents))
     assert len({(asked.host, asked.by) for asked in site.asked}) == len(site.names)
     probes = sum(worker.stats()["dedup/probes"] for worker in workers)
-    assert len(site.asked) == len({(asked.host, asked.path) for asked in site.asked}) + probes
+    nowhere = sum(
+        site.page(asked.host, asked.path) is None for asked in site.asked
+    )  # asked by probes, once each
+    assert len(site.asked) == len({(asked.host, asked.path) for asked in site.asked}) + probes - nowhere
     assert not server.client.keys("shingleback:shards:*")
 
 
@@ -85,7 +94,7 @@ def test_what_a_killed_worker_was_handed_is_crawled_by_the_next(server: Server, 
 
 def test_a_crawl_of_two_workers_has_one_name_by_which_it_is_forgotten(server: Server, tmp_path: Path) -> None:
     where = "-s", f"DEDUP_INDEX={server.address}"
-    with serve(Hosts(contents=8)) as site:
+    with serve(Single(contents=8)) as site:
         workers = [Worker(site, tmp_path, f"{number}/2", DEDUP_INDEX=server.address) for number in (1, 2)]
         assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
     (name,) = re.findall(
@@ -95,6 +104,64 @@ def test_a_crawl_of_two_workers_has_one_name_by_which_it_is_forgotten(server: Se
     assert len(listed) == 8 + 1
     assert len({line.split()[3] for line in listed[:-1]}) == 2  # runs
     assert scrapy("index", "forget", "--run", name, *where).stdout.startswith("forgot 8 pages")
+
+
+class Living(Single):
+    """A site that changes; it shows a page where nothing is, and says that a parameter of its addresses doesn't matter."""
+
+    def __init__(self) -> None:
+        super().__init__(contents=40)
+        self.headers["No-Vary-Search"] = 'params=("from")'
+        self.nights = 0
+
+    def page(self, host: str, path: str) -> str | None:
+        """The page at a path, whatever its query."""
+        content = path[1:].partition("?")[0]
+        found = super().page(host, f"/{content}")
+        if found is None:
+            return f"<title>Sorry</title><h1>Sorry</h1><p>{words('there is nothing here', 80)}</p>"
+        if self.nights and content == "36":
+            return None
+        other = (int(content) + 8) % self.contents  # at the same host
+        more = (
+            "<p>It is sold since last night, to a museum far away" if self.nights and content == "7" else ""
+        )
+        lost = f"<a href=/lost-{content}>lost</a> " * (int(content) // 4 % 2)
+        there = f"<a href=/{other}?from={content}>there</a>" * (int(content) % 2 == 0)
+        return f"{found}{more}{lost} {there}"
+
+
+def test_what_two_workers_have_met_neither_calls_gone_nor_takes_for_a_page(
+    server: Server, tmp_path: Path
+) -> None:
+    settings = {"DEDUP_INDEX": server.address, "DEDUP_NAMESPACE": f"test-{uuid4().hex}", "DEDUP_CHROME": True}
+    where = history_of(server.address, settings["DEDUP_NAMESPACE"])
+    with serve(Living()) as site:
+        try:
+            for site.nights in range(2):
+                (folder := tmp_path / str(site.nights)).mkdir()
+                workers = [Worker(site, folder, f"{n}/2", **settings, DEDUP_KEEP_TEXT=True) for n in (1, 2)]
+                assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
+                items = "".join(file.read_text() for file in folder.glob("items-*")).splitlines()
+                urls = [json.loads(line)["url"] for line in items]
+                contents = Counter(urlsplit(url).path[1:] for url in urls)
+                gone = {"36"} if site.nights else set()
+                assert {name for name in contents if name.isdigit()} == {*map(str, range(40))} - gone
+                assert max(contents.values()) == 1, "a variant is no other page"
+                assert sum(name.startswith("lost") for name in contents) <= 8, "of 20 addresses"
+                stats = sum((worker.stats() for worker in workers), Counter[str]())
+                assert stats["dedup/no_vary_search"] > 0
+                assert stats["dedup/soft_404"] > 0
+            with History(where) as history:
+                crawls = history.crawls()
+                told = {
+                    (change.word, urlsplit(change.url).path) for change in changes(history, crawls[0].number)
+                }
+            told = {pair for pair in told if pair[0] != "new"}  # another variant may be met first
+            assert told == {("gone", "/36"), ("changed", "/7")}
+            assert [crawl.is_whole for crawl in crawls] == [1, 1]
+        finally:
+            where.unlink(missing_ok=True)
 
 
 def test_what_a_worker_has_not_read_is_not_taken_for_read_when_it_stops(server: Server) -> None:
@@ -249,6 +316,24 @@ def test_nothing_is_sent_while_a_worker_may_have_lost_its_shard(server: Server, 
     assert set(kept(tmp_path)) == set(range(site.contents))
 
 
+def test_a_worker_that_is_paused_beyond_its_lease_and_goes_on_costs_one_copy_at_most(
+    server: Server, tmp_path: Path
+) -> None:
+    """Its pages answer for nothing meanwhile, and do so again as soon as it is back."""
+    slow = {"DOWNLOAD_DELAY": 0.05, "DEDUP_INDEX": server.address, "DEDUP_LEASE": 1}
+    with serve(Hosts()) as site:
+        workers = [Worker(site, tmp_path, f"{number}/2", **slow) for number in (1, 2)]
+        wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
+        workers[1].send(signal.SIGSTOP)
+        time.sleep(2)
+        workers[1].send(signal.SIGCONT)
+        assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
+    counts = kept(tmp_path)
+    assert set(counts) == set(range(site.contents))
+    assert max(counts.values()) <= 2
+    assert sum(worker.stats()["dedup/unjudged/uncertain"] for worker in workers) == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "not taken"])
 def test_a_worker_is_paused_for_two_minutes(server: Server, tmp_path: Path, is_taken: bool) -> None:
@@ -268,7 +353,11 @@ def test_a_worker_is_paused_for_two_minutes(server: Server, tmp_path: Path, is_t
 
 
 @driven
-async def test_a_second_worker_of_a_shard_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_second_worker_of_a_shard_is_told_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
     async def held(*_: object, **__: object) -> Beat:
         return Beat("held")
 
@@ -276,7 +365,14 @@ async def test_a_second_worker_of_a_shard_is_told_what_to_do(monkeypatch: pytest
     crawler = get_crawler(Spider)
     crawler.spider = Spider("walker")
     shards = ShardMiddleware(crawler, Shard.read("1/2"), "redis://localhost", "shop")
-    await shards._beat()  # it may have died
+    for _ in range(2):
+        await shards._beat()
+    said_before = [
+        record.getMessage() for record in caplog.records if record.name == ShardMiddleware.__module__
+    ]
+    assert said_before == [
+        "Waits for shard 1/2, which another worker has, or had until it died: that shows within 90 seconds"
+    ]
     shards._asked -= 1.5 * LEASE
     said = "shard 1/2 is being crawled by another worker; give this one the number of another shard, or start it with auto/2"
     with pytest.raises(IndexInUseError, match=re.escape(said)):
@@ -361,6 +457,12 @@ FORGED: dict[str, dict[str, object]] = {
     "a method": {"url": "http://127.0.0.1:{}/forged", "callback": "failed_to_start"},
     "a method of Scrapy's": {"url": "http://127.0.0.1:{}/forged", "callback": "_set_crawler"},
     "what is no method": {"url": "http://127.0.0.1:{}/forged", "errback": "rules"},
+    "a proxy": {"url": "http://127.0.0.1:{}/forged", "meta": {"proxy": "http://127.0.0.1:{}"}},
+    "a class of a policy": {
+        "url": "http://127.0.0.1:{}/forged",
+        "meta": {"referrer_policy": "forged_module.Forged"},
+    },
+    "meta that is none": {"url": "http://127.0.0.1:{}/forged", "meta": 7},
 }
 
 
@@ -401,6 +503,45 @@ def test_where_a_key_is_set_only_what_is_signed_with_it_is_taken() -> None:
     ):
         with pytest.raises(ValueError, match="no request of this spider"):
             Packing(spider, key).unpack(packed)
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"proxy": "http://b.org:3128"},
+        {"splash": {"splash_url": "http://b.org"}},
+        {"impersonate_args": {"proxies": {"http": "http://b.org"}}},
+        {"playwright_context_kwargs": {"proxy": {"server": "http://b.org"}}},
+        {"playwright_page_init_callback": "forged_module.run"},
+        {"playwright_page_event_handlers": {"close": "closed"}},
+        {"referrer_policy": "forged_module.Policy"},
+    ],
+)
+def test_a_request_that_is_sent_elsewhere_or_names_code_is_handed_over_only_if_it_is_signed(
+    meta: dict[str, object],
+) -> None:
+    spider = Spider("walker")
+    request = Request("http://a.org/", meta=meta)
+    assert Packing(spider).pack(request) is None
+    with pytest.raises(ValueError, match="taken only with DEDUP_HASH_KEY"):
+        Packing(spider).unpack(msgspec.msgpack.encode({"url": request.url, "meta": meta}))
+    signed = Packing(spider, "secret").pack(request)
+    assert signed
+    assert Packing(spider, "secret").unpack(signed).meta == meta
+
+
+@pytest.mark.parametrize("key", ["", "secret"])
+def test_the_proxy_of_a_machine_is_not_that_of_others(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scrapy's own middleware sets it anew, by the environment of the worker that takes the request."""
+    monkeypatch.setenv("http_proxy", "http://ada:secret@b.org:3128")
+    request = Request("http://a.org/", meta={"depth": 1}, headers={"Accept": "text/html"})
+    HttpProxyMiddleware().process_request(request)
+    assert request.meta["proxy"] == "http://b.org:3128"
+    packing = Packing(Spider("walker"), key)
+    packed = packing.pack(request)
+    assert packed
+    taken = packing.unpack(packed)
+    assert (taken.meta, taken.headers.to_unicode_dict()) == ({"depth": 1}, {"Accept": "text/html"})
 
 
 class Shop(Spider):
@@ -468,9 +609,9 @@ def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest
             raise OSError(28, "No space left on device")
         scheduled.append(request.url[-1])
 
-    async def beat(links: object, **_: bool) -> Beat:
+    async def beat(links: object, notes: object, **_: bool) -> Beat:
         requests = (Packing(spider).pack(Request(f"http://a.org/{n}")) for n in range(4))
-        return Beat("ok", requests=[request for request in requests if request])
+        return Beat("ok", requests=[Taken(0, n, request) for n, request in enumerate(requests) if request])
 
     crawler.engine = SimpleNamespace(crawl=crawl)  # type: ignore[assignment]
     shards._handover.held = {0: 0, 1: 0}

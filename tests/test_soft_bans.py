@@ -16,6 +16,7 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 from tests.support.crawls import TWINS, Answer, Crawl, Run, Site, Walker, html, page, words
 
 WALL = html(f"<title>Are you a robot?</title><p>Are you a robot? {words('robot', 60)}</p>")
+NOWHERE = (404, html("")[1], b"There is nothing")
 PATHS = [f"/item/{number}" for number in range(20)]
 PAGES = {"/": page("home", *PATHS)} | {path: page(path) for path in PATHS}
 #: As a crawl is by default; else pages come one by one.
@@ -70,7 +71,8 @@ def both(crawl: Run, site: Site) -> Callable[..., tuple[Crawl, Crawl]]:
 
             def on_request(path: str) -> None:
                 asked[path] += 1
-                site.pages[path] = WALL if bans(path, asked[path], asked.total()) else pages[path]
+                is_banned = bans(path, asked[path], asked.total())
+                site.pages[path] = WALL if is_banned else pages.get(path, NOWHERE)
 
             site.on_request = on_request
             return crawl(dict(pages), spider, **settings, **more)

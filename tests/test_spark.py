@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import combinations
@@ -38,6 +39,7 @@ from dedup.spark import clusters, fingerprints, near_pairs, unique, verdicts
 from dedup.spark.cleaning import Spark
 from dedup.spark.filtered import TURN, filtered
 from dedup.spark.pages import task_of
+from dedup.spark.session import ENDED
 from dedup.spark.verdicts import verdicts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("default")]
@@ -311,3 +313,19 @@ def test_the_example_prints_what_the_text_shows(spark: Any) -> None:
     runner.run(example)
     assert runner.summarize(verbose=False).failed == 0
     assert runner.tries >= 5
+
+
+def test_if_java_ends_that_is_told() -> None:
+    """As it does when it runs out of memory."""
+    program = """if True:
+        from dedup.spark.session import session
+
+        with session("local[1]") as spark:
+            spark.sparkContext._gateway.proc.kill()
+            spark.sparkContext._gateway.proc.wait()
+            spark.range(3).count()
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.stderr.splitlines()[-1] == f"dedup.errors.DedupError: {ENDED}"

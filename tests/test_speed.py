@@ -14,7 +14,7 @@ from typing import Any
 from parsel import Selector
 
 from dedup.filter import Body
-from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index
 from dedup.page.read import read
 from tests.support.coroutines import driven

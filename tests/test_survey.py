@@ -50,8 +50,8 @@ CLAIMS = 96
 async def test_a_survey_gives_what_was_claimed_in_the_order_of_claims_and_finds_nothing(
     address: str, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for place in ("reading", "cluster.reading"):  # more are claimed than are read at once
-        monkeypatch.setattr(f"dedup.index.redis.{place}.BATCH", 40)
+    # More are claimed than are read at once.
+    monkeypatch.setattr("dedup.index.redis.reading.batches.__defaults__", (40,))
     async with opened_at(address, namespace=namespace) as index:
         for number in range(CLAIMS):
             await index.claim(

@@ -231,8 +231,8 @@ def test_what_another_crawler_has_claimed_and_never_processes_is_fetched_after_a
 
 
 @pytest.mark.parametrize("store", ["redis"])
-def test_a_job_that_is_stopped_in_doubt_goes_on_with_what_was_dropped(
-    crawl: Run, address: str, namespace: str, tmp_path: Path
+def test_a_job_that_is_stopped_in_doubt_goes_on_with_what_was_dropped_and_judges_it(
+    crawl: Run, address: str, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim_elsewhere(address, namespace)
     job = FIRST_IN_FIRST_OUT | {"DEDUP_INDEX": address, "DEDUP_NAMESPACE": namespace}
@@ -240,7 +240,11 @@ def test_a_job_that_is_stopped_in_doubt_goes_on_with_what_was_dropped(
     stopped = crawl(PAGES, Stops, **job)
     assert stopped.dropped
     assert stopped.mishaps == []
-    assert crawl(PAGES, Walker, **job).verdicts.items() >= dict.fromkeys(stopped.dropped).items()
+    monkeypatch.setattr(doubts, "PATIENCE", 0.0)
+    again = crawl(PAGES, Walker, **job)
+    (kept,) = {"/a", "/b"} & again.verdicts.keys()
+    assert again.verdicts[kept] == "new"
+    assert {*stopped.dropped} <= again.verdicts.keys() | {*again.dropped}
 
 
 def test_the_summary_says_which_drops_rest_on_pages_of_other_crawls(

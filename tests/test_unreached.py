@@ -41,6 +41,13 @@ def test_links_to_hosts_that_the_crawl_never_visits_do_not_count() -> None:
     assert unreached.count() == 2
 
 
+def test_of_many_hosts_those_that_were_visited_last_are_remembered() -> None:
+    unreached = Unreached(Counts(), most=2)
+    for name in "abc":
+        unreached.visit(f"http://{name}.org/")
+    assert [*unreached._hosts] == ["b.org", "c.org"]
+
+
 def test_many_addresses_are_estimated_by_those_that_are_0_modulo_a_power_of_2() -> None:
     assert left(10_000).count() == 10_000
     # 512 to 1,024 addresses are left: a standard error of 3 to 4.4 %.

@@ -39,7 +39,8 @@ def asking(wanted: object) -> type[Walker]:
 def test_a_request_says_what_is_done_with_its_page(crawl: Run, action: str) -> None:
     own = crawl(TREE, asking(action), DEDUP_ACTION="mark" if action == "drop" else "drop")
     settings = crawl(TREE, DEDUP_ACTION=action)
-    assert own.requests == settings.requests
+    asked = [[path for path in done.requests if path in TREE] for done in (own, settings)]
+    assert asked[0] == asked[1]
     assert [record["action"] for record in own.records[:2]] == [action, action]
 
 

@@ -70,34 +70,39 @@ def ours(texts: Sequence[str], **settings: Any) -> Kept:
     return ~dedup.duplicated(text=list(texts), **settings)
 
 
-def datasketch(texts: Sequence[str], least: float) -> Kept:
-    from datasketch import MinHash, MinHashLSH
-
-    index, made, kept = MinHashLSH(threshold=least, num_perm=128), {}, []
+def first_of_each(texts: Sequence[str], index: Any, make: Callable[[set[str]], Any], least: float) -> Kept:
+    """Keeps a text unless its min-hashes resemble those of a kept one in its bands."""
+    made, kept = {}, []
     for number, text in enumerate(texts):
-        found = MinHash(num_perm=128)
-        found.update_batch([shingle.encode() for shingle in shingles(text)])
+        found = make(shingles(text))
         is_new = not any(made[other].jaccard(found) >= least for other in index.query(found))
         if is_new:
             made[number] = found
             index.insert(number, found)
         kept.append(is_new)
     return np.array(kept)
+
+
+def datasketch(texts: Sequence[str], least: float) -> Kept:
+    from datasketch import MinHash, MinHashLSH
+
+    def make(of: set[str]) -> MinHash:
+        found = MinHash(num_perm=128)
+        found.update_batch([shingle.encode() for shingle in of])
+        return found
+
+    return first_of_each(texts, MinHashLSH(threshold=least, num_perm=128), make, least)
 
 
 def rensa(texts: Sequence[str], least: float) -> Kept:
     from rensa import RMinHash, RMinHashLSH
 
-    index, made, kept = RMinHashLSH(threshold=least, num_perm=128, num_bands=16), {}, []
-    for number, text in enumerate(texts):
+    def make(of: set[str]) -> RMinHash:
         found = RMinHash(num_perm=128, seed=42)
-        found.update([*shingles(text)])
-        is_new = not any(made[other].jaccard(found) >= least for other in index.query(found))
-        if is_new:
-            made[number] = found
-            index.insert(number, found)
-        kept.append(is_new)
-    return np.array(kept)
+        found.update([*of])
+        return found
+
+    return first_of_each(texts, RMinHashLSH(threshold=least, num_perm=128, num_bands=16), make, least)
 
 
 def text_dedup(texts: Sequence[str]) -> Kept:

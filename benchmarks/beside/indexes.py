@@ -13,8 +13,6 @@ from redis import Redis
 
 import dedup
 
-__all__ = ["PEERS", "SHARED", "Peer", "postgres"]
-
 
 def octets(*values: int) -> np.ndarray:
     return np.array(values, np.uint64).view(np.uint8).reshape(-1, 8)

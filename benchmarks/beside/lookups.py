@@ -9,8 +9,6 @@ import psutil
 
 from benchmarks.beside.indexes import Peer
 
-__all__ = ["look_up"]
-
 SEED, QUERIES = 42, 500
 
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from benchmarks.beside.indexes import Peer
 
-__all__ = ["twins"]
-
 MEETINGS = 100
 
 

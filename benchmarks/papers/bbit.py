@@ -10,8 +10,6 @@ import numpy.typing as npt
 from dedup.errors import SettingsError
 from dedup.fingerprint.shingles import mix
 
-__all__ = ["BITS", "agreement", "estimate", "pack"]
-
 #: Bits of a value that fit an octet evenly.
 BITS = (1, 2, 4, 8)
 

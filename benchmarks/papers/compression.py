@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["HuffmanTable", "code_lengths", "huffman_bits"]
-
 #: Of a block, and of the fingerprint that it begins with.
 BLOCK, FIRST = 8 * 1024, 64
 #: No code is longer: that would take more fingerprints than there can be.

@@ -6,8 +6,6 @@ as often as that pays.
 
 from math import ceil, comb, inf
 
-__all__ = ["fewest_tables"]
-
 
 def fewest_tables(bits: float, k: int, d: float, tau: float) -> float:
     """X(f, k, d) of section 3.1.2: the fewest tables for 2^d fingerprints of f bits when a probe may

@@ -24,8 +24,6 @@ import numpy as np
 from dedup.errors import SettingsError
 from dedup.fingerprint.shingles import Hashes, mix
 
-__all__ = ["MODULUS", "SIZE", "THRESHOLD", "WINDOW", "InvertedIndex", "mod_sample", "winnow"]
-
 #: Barber's m, his w (tokens per shingle), and the score over which he reports a match.
 MODULUS, SIZE, THRESHOLD = 3, 4, 0.8
 #: Shingles per window of winnowing: keeps 2 of 6, so as many as 0 mod 3.

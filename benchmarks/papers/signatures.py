@@ -14,15 +14,6 @@ import numpy.typing as npt
 
 from dedup.fingerprint.shingles import Hashes, mix
 
-__all__ = [
-    "agreement",
-    "bottom_k",
-    "bottom_k_resemblance",
-    "one_permutation",
-    "weighted_resemblance",
-    "weighted_signature",
-]
-
 Weights = npt.NDArray[np.float64]
 
 #: What is picked from a page without shingles; of 32 bits, the lower half.

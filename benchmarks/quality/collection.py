@@ -11,13 +11,12 @@ import numpy as np
 from benchmarks.quality.measures import Stream, Truth, measure, sketch_error
 from benchmarks.quality.replay import Replay
 from benchmarks.quality.truth import read_collection, read_html
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.intervals import wilson
 from dedup.page.charset import decode
 from dedup.scrapy.commands.terminal import each, interval, print_table
-
-__all__ = ["evaluate_collection"]
 
 #: Pairs on which sketches are compared with exact resemblance.
 SKETCH_PAIRS = 20_000

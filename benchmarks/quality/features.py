@@ -9,8 +9,6 @@ import numpy.typing as npt
 from dedup.fingerprint.features import Features
 from dedup.fingerprint.shingles import Hashes, shingle_hashes
 
-__all__ = ["Ablated", "ablated", "log_weights", "weighted"]
-
 #: Weights are fixed-point numbers of this unit, so that sums are exact and alike on every machine.
 UNIT = 1024
 _LOG_WEIGHTS = np.array([0] + [round(UNIT * (1 + math.log(c))) for c in range(1, 4096)], np.int64)

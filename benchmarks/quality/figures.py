@@ -12,8 +12,6 @@ from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.methods import Method
 from dedup.fingerprint.simhash import distances
 
-__all__ = ["draw_collection"]
-
 Rows = Sequence[Mapping[str, Any]]
 
 

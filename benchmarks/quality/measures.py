@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import Hashes, resemblance
-
-__all__ = ["Identity", "Inline", "SketchError", "Stream", "measure", "measure_identity", "sketch_error"]
 
 #: Resemblance of pages that are surely near-duplicates, and below which they surely are not.
 NEAR, FAR = 0.9, 0.7

@@ -5,11 +5,10 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import open_index
 from dedup.settings import IndexSettings
-
-__all__ = ["Replay"]
 
 
 class Replay(NamedTuple):

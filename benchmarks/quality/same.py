@@ -11,8 +11,6 @@ from benchmarks.quality.truth import read_collection, read_html
 from dedup.intervals import wilson
 from dedup.scrapy.commands.terminal import each, interval, print_table
 
-__all__ = ["evaluate_identity"]
-
 #: How many shuffled orders are tried, beside that of the collection.
 ORDERS = 5
 

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from dedup.errors import SettingsError
 from dedup.lab.labelled import read_page
 
-__all__ = ["Collection", "read_collection", "read_html"]
-
 
 class Collection(NamedTuple):
     """Pages of a site, by path below a folder, and which of them resemble each other."""

@@ -19,8 +19,6 @@ from dedup.page.limits import UNPARSABLE, unreadable
 from dedup.scrapy import judgement
 from dedup.scrapy.links.parked import parked_urls
 
-__all__ = ["SiteSpider"]
-
 
 class SiteSpider(CheckedSpider):
     """``scrapy crawl site -a start=URL[,URL...]|FILE [-a allow=REGEX] [-a deny=REGEX] [-a shard=I/N]``

@@ -19,8 +19,6 @@ from dedup.scrapy import judgement, refuse
 if TYPE_CHECKING:  # every command of Scrapy loads all spiders
     from dedup.archive import Capture, Item
 
-__all__ = ["ArchiveMiddleware", "WarcSpider"]
-
 #: In the meta of a request: when its page was fetched.  The filter takes keys that begin so for no data of the spider.
 FETCHED = "dedup_fetched"
 #: In the meta of a request: the response that an archive has for it.

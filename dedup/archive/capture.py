@@ -8,25 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.page.charset import decode
 from dedup.page.html import Page
+from dedup.page.preference import is_preference, preference
 from dedup.page.read import read_body
 from dedup.settings import Types
-
-__all__ = [
-    "MAX_BODY",
-    "NEVER",
-    "Capture",
-    "Item",
-    "Kind",
-    "Reader",
-    "fingerprint",
-    "is_judged",
-    "moment",
-    "payload_digest",
-    "written",
-]
 
 Kind = Literal["html", "text", "json", "body"]
 
@@ -46,24 +34,27 @@ class Capture:
     encoding: str | None = None  #: its character set, if it is known
     fetched: int = NEVER  #: microseconds since 1970
     record_id: str = ""  #: what its archive calls it
-    whole: bool = True  #: whether nothing of it is missing
+    whole: bool = True  #: true if nothing of it is missing
     payload: bytes | None = None  #: its bytes as they were sent, where the body was unpacked
     name: str = ""  #: of a page without a URL: what it is called
     key: float | None = None  #: of those alike, the one of the greatest is kept, if that is asked for
 
-    def turn(self, tokens: int, keep: str) -> float:
+    def turn(self, tokens: int, keep: str, canonical: str = "") -> float:
         """Returns the first sort key of the order in which pages are judged.
 
         Pages with the same key are judged by time, then by URL, then by input and place.
 
-        ``keep`` is "first", "longest", "newest", or the name of a field whose values are the keys.
+        ``keep`` is "first", "newest", a preference (`dedup.page.preference`), or the name of a field whose values are
+        the keys.  ``canonical`` is the URL that the page says it should be known by.  Raises what a preference does.
 
         >>> page = Capture("http://example.org/", "", fetched=60_000_000)
         >>> page.turn(120, "first"), page.turn(120, "newest"), page.turn(120, "longest"), page.turn(120, "score")
         (0.0, -60000000.0, -120.0, inf)
         """
-        if keep in ("first", "longest"):
-            return 0.0 if keep == "first" else -float(tokens)
+        if keep == "first":
+            return 0.0
+        if is_preference(keep):
+            return -float(preference(keep)(self.url, canonical, tokens))
         known = (None if self.fetched == NEVER else float(self.fetched)) if keep == "newest" else self.key
         return math.inf if known is None else -known
 

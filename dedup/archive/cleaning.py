@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
 from dedup.archive.capture import Reader
-from dedup.archive.containers import check_made, make_index, make_wacz
+from dedup.archive.containers import make_index, make_wacz
 from dedup.archive.exchange import check, file, seed
 from dedup.archive.inputs import INPUT, open_inputs, spool
 from dedup.archive.journal import Journal
@@ -30,20 +30,22 @@ from dedup.archive.judging import judge_all
 from dedup.archive.parts import judge_apart
 from dedup.archive.progress import ChangedError
 from dedup.archive.reading import read
+from dedup.archive.recalling import RecallingIndex
 from dedup.archive.rows import Named
+from dedup.archive.targets import Targets, check_own
 from dedup.archive.writing import write
-from dedup.batch.turns import Keep
 from dedup.droplog.log import DropLog
 from dedup.errors import DedupError, OutputError, SettingsError
 from dedup.files import make_private
 from dedup.filter import Counts
 from dedup.fingerprint.detector import Detector
 from dedup.index import Index, open_index
+from dedup.page.preference import PREFERENCES, is_preference, preference
 from dedup.printing import inert
 from dedup.settings import FilterSettings, IndexSettings, Types
 
-__all__ = ["Cleaning", "Engine", "Progress", "Result"]
-
+#: Which of pages alike may be kept, beside a preference or the one of the greatest value in a field of rows.
+WORDS = ("first", "newest")
 #: Shows how far a part has come: it gets a name and a total, and yields what is to be told how much is done, and of
 #: how many pages.
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int, int], None]]]
@@ -64,29 +66,6 @@ def _log(journal: Journal, path: Path) -> None:
         log.close()
 
 
-def _check_free(option: str, name: str) -> None:
-    if name not in ("", INPUT) and os.path.lexists(name):
-        raise SettingsError(f"{option} is '{inert(name)}', which exists; nothing is overwritten")
-
-
-def _is_same(one: str, other: str) -> bool:
-    """Returns whether two paths name the same file.  The file need not exist yet."""
-    return bool(other) and os.path.realpath(one) == os.path.realpath(other)
-
-
-def _check_own(folder: Path) -> None:
-    """Raises `SettingsError` unless the folder is new or holds only what a cleaning has left: it is deleted at the end."""
-    if os.path.lexists(folder) and not (folder.is_dir() and not folder.is_symlink()):
-        raise SettingsError(
-            f"{folder}, where this would be done, is no folder; name another output, or move it"
-        )
-    names = set(os.listdir(folder)) if folder.exists() else set()
-    if "journal" not in names and names - {"lock"}:
-        raise SettingsError(
-            f"the folder {folder}, where this would be done, has other files in it; name another output, or move it"
-        )
-
-
 @dataclass
 class Result:
     """The result of a cleaning."""
@@ -95,7 +74,8 @@ class Result:
     #: Items without a page, by the reason: how many, and in which input the first one is.
     others: dict[str, tuple[int, str]]
     damage: dict[str, tuple[int, str]]  #: what is damaged, and was left out, likewise
-    unwritten: int = 0  #: pages that were not judged, and that the format of the output can't hold
+    #: Records that the format of the output can't hold, by the reason for which they were not judged.
+    unwritten: dict[str, int] = field(default_factory=dict)
     known: int = 0  #: pages that were in the other index before
     filed: int = 0  #: pages that it has got
 
@@ -139,13 +119,17 @@ class Cleaning:
     @property
     def named(self) -> Named:
         """The fields of rows that are read in addition to the usual ones."""
-        return Named(self.id, "" if self.keep in get_args(Keep) else self.keep)
+        return Named(self.id, "" if self.keep in WORDS or is_preference(self.keep) else self.keep)
+
+    @property
+    def targets(self) -> Targets:
+        """The files that are made."""
+        return Targets(self.output, self.duplicates, self.cdxj)
 
     @property
     def folder(self) -> Path | None:
         """The folder of the journal.  None if no file is written: then an interrupted run can't go on."""
-        named = self.output if self.output != INPUT else ""
-        return Path(f"{named or self.duplicates}.part") if named or self.duplicates else None
+        return self.targets.folder
 
     def run(self, progress: Progress = _silent) -> Result:
         """Runs the cleaning, or what an interrupted run has left of it.  Raises `DedupError`."""
@@ -154,7 +138,7 @@ class Cleaning:
             if folder is None:
                 with tempfile.TemporaryDirectory(prefix="shingleback-") as temporary:
                     return self._run(Path(temporary), progress)
-            _check_own(folder)
+            check_own(folder)
             folder.mkdir(mode=0o700, exist_ok=True)
             with FileLock(folder / "lock", timeout=0):
                 result = self._run(folder, progress)
@@ -176,30 +160,15 @@ class Cleaning:
         except sqlite3.Error as error:
             raise OutputError(f"{folder} can't be written: {error}") from None
 
-    def _check_new(self) -> None:
-        if self.output not in ("", INPUT) and _is_same(self.output, self.duplicates):
-            raise SettingsError(
-                f"-o and --duplicates are both '{inert(self.output)}'; give each a file of its own"
-            )
-        is_warc = self.output.removesuffix(".gz").endswith((".warc", ".wacz"))
-        if self.cdxj and not is_warc:
-            raise SettingsError(
-                f"--cdxj is '{inert(self.cdxj)}', and -o is no WARC file, of which it is the index"
-            )
-        check_made(self.cdxj, self.output if self.output.endswith(".wacz") else "")
-        if self.output not in ("", INPUT):
-            _check_free("-o", f"{self.output}.damaged")
-        _check_free("--cdxj", self.cdxj)
-        _check_free("-o", self.output)
-        _check_free("--duplicates", self.duplicates)
-
     # --- Its parts
 
     def _run(self, folder: Path, progress: Progress) -> Result:
         journal = Journal(folder / "journal")
         try:
             if not journal.get("written"):
-                self._check_new()
+                self.targets.check()
+            if is_preference(self.keep):
+                preference(self.keep)  # its function is imported now, and not behind a long read
             if INPUT in self.inputs and not journal.get("spooled"):
                 spool(folder / "stdin")
                 journal.set(spooled=True)
@@ -207,17 +176,20 @@ class Cleaning:
             readers = against + open_inputs(self.inputs, self.types, folder, self.named, 1)
             self._check_same(journal, readers)
             if self.other and journal.get("filed") is None:
-                asyncio.run(check(self.other()))
+                asyncio.run(check(self.other(), is_there=self.alone))
             if self.engine and not journal.get("judged"):
                 (folder / "duplicates").unlink(missing_ok=True)
                 self.engine(self, journal, readers, folder)
             if not journal.get("read"):
                 self._read(journal, readers, len(against), progress)
-            if self.named.key and not journal.has_keys():
+            is_newest = self.keep == "newest"
+            if (self.named.key or is_newest) and journal.count() and not journal.has_keys():
                 journal.set(begun=None)
+                why = "no row has a number or a time in a field of that name"
                 raise SettingsError(
-                    f"--keep is '{inert(self.keep)}', and no row has a number or a time in a field of that name; "
-                    f"allowed: {', '.join(get_args(Keep))}, or the name of a field of rows"
+                    f"--keep is '{inert(self.keep)}', and "
+                    f"{'of no page it is known when it was fetched' if is_newest else why}; "
+                    f"allowed: {', '.join((*WORDS, *PREFERENCES))}, MODULE:FUNCTION, or the name of a field of rows"
                 )
             if not journal.get("judged"):
                 self._judge(journal, folder, progress)
@@ -226,23 +198,15 @@ class Cleaning:
                     write(journal, readers, len(against), self.output, folder, advance)
                 self._finish(folder)
             journal.set(written=True)
-            for part, option, name in (
-                ("kept", "-o", self.output),
-                ("damaged", "-o", f"{self.output}.damaged"),
-                ("index", "--cdxj", self.cdxj),
-                ("duplicates", "--duplicates", self.duplicates),
-            ):
-                if name not in ("", INPUT) and (folder / part).exists():
-                    _check_free(option, name)
-                    os.replace(folder / part, name)
+            self.targets.publish(folder)
             if self.other and not self.alone and journal.get("filed") is None:
                 journal.set(filed=asyncio.run(self._file(folder, self.other())))
             others, damage = (
                 {why: (count, first) for why, (count, first) in journal.get(name).items()}
                 for name in ("others", "damage")
             )
-            facts = (journal.get(name, 0) for name in ("unwritten", "known", "filed"))
-            return Result(journal.get("stats"), others, damage, *facts)
+            facts = (journal.get(name, 0) for name in ("known", "filed"))
+            return Result(journal.get("stats"), others, damage, journal.get("unwritten", {}), *facts)
         except DedupError:
             if journal.get("begun") is None:  # there is nothing to go on from
                 shutil.rmtree(folder, ignore_errors=True)
@@ -295,10 +259,8 @@ class Cleaning:
                 stats = Counts()
                 journal.begin_verdicts()
                 alone = self.alone or bool(self.against)
-                index, prepare = (
-                    self._index(folder),
-                    partial(seed, other=self.other()) if self.other else None,
-                )
+                index = RecallingIndex(self._address(folder), self.detector, journal, **vars(self.plan))
+                prepare = partial(seed, other=self.other()) if self.other else None
                 known = asyncio.run(
                     judge_all(journal, index, stats, self.policy, advance, prepare=prepare, alone=alone)
                 )
@@ -310,14 +272,12 @@ class Cleaning:
             _log(journal, folder / "duplicates")
         journal.set(judged=True)
 
-    def _index(self, folder: Path) -> Index:
-        """Opens the index of the cleaning itself, which can be made again at any time."""
-        return open_index(
-            f"file:{os.path.abspath(folder / 'index.sqlite')}", self.detector, **vars(self.plan)
-        )
+    def _address(self, folder: Path) -> str:
+        """Returns where the index of the cleaning itself is, which can be made again at any time."""
+        return f"file:{os.path.abspath(folder / 'index.sqlite')}"
 
     async def _file(self, folder: Path, other: Index) -> int:
-        index = self._index(folder)
+        index = open_index(self._address(folder), self.detector, **vars(self.plan))
         survey = await index.survey()
         if survey is None:
             return 0

@@ -7,23 +7,23 @@ keep these formats have written the libraries (the extra ``archives``).
 import io
 import json
 import os
-import shutil
+import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import NAMESPACE_URL, uuid5
 
+from dedup.archive.capture import MAX_BODY, moment
 from dedup.archive.http import HTML
-from dedup.archive.streams import MAGIC, Member, members
+from dedup.archive.streams import Member, first_bytes, members
 from dedup.errors import SettingsError
 from dedup.files import make_private
-
-__all__ = ["Source", "check_made", "make_index", "make_wacz", "sources"]
 
 #: Where a file is, and what it is called.
 Source = tuple[Path, str]
@@ -33,17 +33,23 @@ Source = tuple[Path, str]
 ZSTD, DICTIONARY = b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18"
 #: Bytes that are read at once, and of the first line of a record of ARC at most.
 READ, MAX_LINE = 1 << 20, 1 << 16
+#: Bytes of WACZ that are read at once: so many are lost at the end of a file whose checksum is wrong.
+ZIPPED = 1 << 12
+#: Files of WACZ that hold records, and WACZ in WACZ.
+_ARCHIVE = re.compile(r"^archive/.*\.w?arc\b|\.wacz$", re.IGNORECASE)
+#: The first line of a record of ARC.
+_ARC = re.compile(rb"[a-z][a-z0-9+.-]*:.* \d{8,17} \S.* \d+\r?\n", re.IGNORECASE)
 #: What follows what could be read of a file, so that the reader tells of the damage.
 DAMAGE = b"\r\nwhat follows is damaged\r\n"
 
 
-def sources(path: Path, name: str, folder: Path, number: int) -> list[Source]:
+def sources(path: Path, name: str, folder: Path, number: int | str) -> list[Source]:
     """The files that an input is read from: itself, or what it was turned into.  Raises OSError and ValueError."""
     if not path.is_file():
         return [(path, name)]
     with path.open("rb") as file:
         begins = file.read(4)
-        first = Member(file, 0, packed=begins.startswith(MAGIC)).take(11)
+        first = first_bytes(file, 11)
     if begins == b"PK\x03\x04":
         return list(_of_wacz(path, name, folder, number))
     if begins in (ZSTD, DICTIONARY):
@@ -53,15 +59,19 @@ def sources(path: Path, name: str, folder: Path, number: int) -> list[Source]:
     return [(path, name)]
 
 
-def _of_wacz(path: Path, name: str, folder: Path, number: int) -> Iterator[Source]:
+def _of_wacz(path: Path, name: str, folder: Path, number: int | str) -> Iterator[Source]:
     with zipfile.ZipFile(path) as packed:
-        found = [each for each in packed.namelist() if each.startswith("archive/") and ".warc" in each]
+        found = list(filter(_ARCHIVE.search, packed.namelist()))
         if not found:
             raise ValueError("it has no WARC file in its folder archive/, as WACZ has")
         for at, each in enumerate(found):
             with packed.open(each) as source:
-                target = _turned(source, folder / f"input{number}-{at}.warc", shutil.copyfileobj)
-            yield target, f"{name}/{each}"
+                target = _turned(source, folder / f"packed{number}-{at}", _from_zip)
+            yield from sources(target, f"{name}/{each}", folder, f"{number}-{at}")
+        lists = (each for each in packed.namelist() if each.startswith("pages/") and each.endswith(".jsonl"))
+        for at, each in enumerate(lists):
+            with packed.open(each) as source:
+                _turned(source, folder / f"pages{number}-{at}.jsonl", _from_zip)
 
 
 def _turned(source: Any, target: Path, turn: Callable[[Any, BinaryIO], None]) -> Path:
@@ -73,6 +83,14 @@ def _turned(source: Any, target: Path, turn: Callable[[Any, BinaryIO], None]) ->
             turn(source, file)
         os.replace(part, target)
     return target
+
+
+def _from_zip(source: Any, target: BinaryIO) -> None:
+    try:
+        while part := source.read(ZIPPED):
+            target.write(part)
+    except (zipfile.BadZipFile, zlib.error, EOFError):
+        target.write(DAMAGE)
 
 
 def _from_zstd(path: Path, target: BinaryIO) -> None:
@@ -106,9 +124,18 @@ def _from_arc(path: Path, target: BinaryIO) -> None:
     with path.open("rb") as file:
         for member in members(file, lambda begins: begins.startswith((b"filedesc:", b"http"))):
             while line := member.line(MAX_LINE):
+                if not line.strip():
+                    continue
                 url, *fields = line.decode("utf-8", "replace").strip().rsplit(" ", after)
-                if len(fields) < after or not fields[-1].isdecimal():
+                if (
+                    len(fields) < after
+                    or not fields[-1].isdecimal()
+                    or not _is_whole(member, int(fields[-1]))
+                ):
                     target.write(line)
+                    while (line := member.line(MAX_LINE)) and not _ARC.fullmatch(line):
+                        target.write(line)
+                    member.back(line)
                     continue
                 if url.startswith("filedesc:"):
                     after = 9 if member.take(int(fields[-1])).startswith(b"2") else 4
@@ -133,6 +160,15 @@ def _from_arc(path: Path, target: BinaryIO) -> None:
                 target.write(b"\r\n\r\n")
 
 
+def _is_whole(member: Member, length: int) -> bool:
+    """Returns whether a record of ARC with this length ends where another begins, or the member does."""
+    mark = member.mark()
+    found = member.may_have(length) and member.skip(length) == length
+    rest = member.take(MAX_LINE)
+    member.go_to(mark)
+    return found and (rest[:1] in b"\r\n" or _ARC.match(rest) is not None)
+
+
 def check_made(*names: str) -> None:
     """Raises `SettingsError` if one of these can't be made here: WACZ by its name, or else an index."""
     for name in filter(None, names):
@@ -141,21 +177,63 @@ def check_made(*names: str) -> None:
 
 
 def make_wacz(warc: Path, target: Path) -> None:
-    """Makes WACZ of a WARC file: with a list of its pages, and with an index of all its records."""
+    """Makes WACZ of a WARC file: with a list of its pages, and with an index of all its records.
+
+    What the lists of inputs say of a page, such as its title, is taken over from the folder in which it is made.  Of what
+    they don't list, all HTML is listed.
+    """
     from wacz.main import main
 
     listed, pages = target.with_suffix(".cdxj"), target.with_suffix(".jsonl")
     make_index(warc, warc.name, listed)
-    with listed.open() as lines, pages.open("w") as file:
+    with listed.open() as lines, pages.open("w") as file, closing(_Said(target.parent)) as said:
         print(json.dumps({"format": "json-pages-1.0", "id": "pages", "title": "Pages"}), file=file)
         for line in lines:
             _, at, fields = line.split(" ", 2)
             found = json.loads(fields)
             if found.get("mime") in HTML:
-                when = datetime.strptime(at, "%Y%m%d%H%M%S").strftime("%Y-%m-%dT%H:%M:%SZ")
-                print(json.dumps({"url": found["url"], "ts": when}), file=file)
+                when = datetime.strptime(at, "%Y%m%d%H%M%S")
+                page = said.of(found["url"], when) | {"url": found["url"], "ts": f"{when.isoformat()}Z"}
+                print(json.dumps(page), file=file)
     with redirect_stdout(io.StringIO()):
         main(["create", "-o", str(target), "--pages", str(pages), "--copy-pages", str(warc)])
+
+
+class _Said:
+    """What the lists of inputs say of pages.  It stays in the files, since it may have the text of each page."""
+
+    def __init__(self, folder: Path) -> None:
+        self._files = [path.open("rb") for path in sorted(folder.glob("pages[1-9]*-*.jsonl"))]
+        self._places: dict[str, list[tuple[int, int, int]]] = {}  # by URL: when it was fetched, file, place
+        for number, file in enumerate(self._files):
+            at = 0
+            while line := file.readline(MAX_BODY):
+                url, fetched = (_object(line).get(name) for name in ("url", "ts"))
+                if isinstance(url, str):
+                    self._places.setdefault(url, []).append((moment(fetched), number, at))
+                at += len(line)
+
+    def of(self, url: str, when: datetime) -> dict[str, Any]:
+        """What is said of the page at a URL; of several, of the one whose time is the nearest."""
+        if not (places := self._places.get(url)):
+            return {}
+        wanted = moment(when)
+        _, number, at = min(places, key=lambda place: abs(place[0] - wanted))
+        self._files[number].seek(at)
+        return _object(self._files[number].readline(MAX_BODY))
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        for file in self._files:
+            file.close()
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def make_index(warc: Path, name: str, target: Path) -> None:

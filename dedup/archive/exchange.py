@@ -7,22 +7,25 @@ a crawl that runs meanwhile drops no page because of the archive.
 from collections.abc import Callable
 
 from dedup.archive.judging import SEED
+from dedup.errors import SettingsError
 from dedup.fingerprint.chrome import Chrome
 from dedup.index import Entry, Index
 from dedup.index.lifecycle import State
 from dedup.index.survey import BATCH, Survey
 
-__all__ = ["check", "file", "seed"]
-
 #: Tables of hosts that are merged at once.
 HOSTS = 50
 
 
-async def check(other: Index) -> None:
-    """Raises `DedupError` if an index can't be read."""
+async def check(other: Index, *, is_there: bool) -> None:
+    """Raises `DedupError` if an index can't be read, or if it has to be there and is not."""
     try:
         if survey := await other.survey():
             await survey.close()
+        elif is_there:
+            raise SettingsError(
+                f"--against is {other.where}, where no index is; give one that a crawl has made"
+            )
     finally:
         await other.close()
 

@@ -8,8 +8,6 @@ from urllib.parse import quote
 
 from dedup.archive.capture import MAX_BODY, Capture, Item
 
-__all__ = ["SUFFIXES", "Folder"]
-
 #: Ends of the names of files that are read.
 SUFFIXES = (".html", ".htm", ".xhtml")
 

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from dedup.archive.capture import MAX_BODY, Kind
 
-__all__ = ["Response", "charset_of", "kind_of", "parse"]
-
 #: Media types of pages, and of text without markup; the crawl has the same (`dedup.scrapy.visits`).
 HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
@@ -19,7 +17,7 @@ OTHERS = frozenset({b"br", b"zstd", b"compress", b"x-compress"})
 
 
 #: The end of a head.
-_GAP = re.compile(rb"\r?\n\r?\n")
+GAP = re.compile(rb"\r?\n\r?\n")
 
 
 class Response(NamedTuple):
@@ -28,7 +26,7 @@ class Response(NamedTuple):
     status: int
     type: str  #: its Content-Type
     body: bytes
-    whole: bool  #: whether the body came to its end
+    whole: bool  #: true if the body came to its end
     payload: bytes | None  #: the body as it was sent, if it was packed
     fields: dict[bytes, bytes]  #: by their names in lower case; if a name stands more than once, the first
 
@@ -39,7 +37,7 @@ def parse(message: bytes) -> Response | None:
     >>> parse(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/html\\r\\n\\r\\n<p>Hello")
     Response(status=200, type='text/html', body=b'<p>Hello', whole=True, payload=None, fields={...})
     """
-    gap = _GAP.search(message)
+    gap = GAP.search(message)
     head, body = (message[: gap.start()], message[gap.end() :]) if gap else (message, b"")
     first, *lines = head.split(b"\n")
     version, _, rest = first.partition(b" ")

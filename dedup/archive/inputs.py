@@ -13,14 +13,12 @@ from dedup.archive.containers import sources
 from dedup.archive.folder import Folder
 from dedup.archive.lines import Lines
 from dedup.archive.rows import USUAL, Named
-from dedup.archive.streams import MAGIC, Member
+from dedup.archive.streams import MAGIC, first_bytes
 from dedup.archive.warc import Warc, is_warc
 from dedup.errors import SettingsError
 from dedup.files import make_private
 from dedup.printing import inert
 from dedup.settings import Types
-
-__all__ = ["FORMATS", "INPUT", "items", "open_input", "open_inputs", "spool"]
 
 #: The name of the standard input.
 INPUT = "-"
@@ -73,22 +71,23 @@ def _open(path: Path, name: str, types: Types, named: Named) -> Reader | None:
         raise FileNotFoundError(None, "there is no such file" if not path.exists() else "it is no file")
     with path.open("rb") as file:
         packed = file.read(len(MAGIC)) == MAGIC
-        begins = Member(file, 0, packed=packed).take(1 << 12)
+        begins = first_bytes(file, 1 << 12)
     if begins.startswith(b"PAR1"):
         from dedup.archive.parquet import Parquet
 
         return Parquet(path, name, named)
     if is_warc(begins):
         return Warc(path, name, types)
-    if begins.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b""):
+    first = begins.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if first == b"{":
         return Lines(path, name, named)
-    if begins.lstrip()[:1] == b"<" and not packed:
+    if first == b"<" and not packed:
         return Folder(path, name)
-    # Its beginning is damaged, perhaps.
+    # Its beginning is damaged, perhaps, or there is nothing in it.
     names = (".warc", ".warc.gz", ".wet.gz"), (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-    if name.lower().endswith(names[0]):
+    if name.lower().endswith(names[0]) or path.name.endswith(names[0]):  # what another format was turned into
         return Warc(path, name, types)
-    return Lines(path, name, named) if name.lower().endswith(names[1]) else None
+    return Lines(path, name, named) if not first or name.lower().endswith(names[1]) else None
 
 
 def items(reader: Reader) -> Iterator[Item]:

@@ -9,19 +9,19 @@ import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dedup.archive.capture import NEVER, Capture
+from dedup.archive.entries import Made, Original, Place, Row, Verdict, storable
+from dedup.archive.packing import canonical_of
 from dedup.droplog.record import Record
 from dedup.files import make_private
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["Journal", "Made", "Original", "Place", "Row", "Verdict", "storable"]
-
-#: A digest of the bytes of a page; its fingerprint, packed; how many tokens it has; and 64 bits each that it is found by.
-Made = tuple[bytes, bytes, int, bytes]
+#: Verdicts that are written at once, and that a kill may cost: half a second's work.
+UNSAVED = 500
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -54,6 +54,10 @@ CREATE TABLE IF NOT EXISTS dropped (
     of INTEGER NOT NULL,            -- the position of the kept page; -1: it is in another index
     of_url TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS said (
+    number INTEGER PRIMARY KEY,
+    verdict BLOB NOT NULL           -- of the index, packed; in the order in which it was asked
+);
 CREATE TABLE IF NOT EXISTS logged (
     position INTEGER PRIMARY KEY,
     record TEXT NOT NULL            -- of the drop log
@@ -68,45 +72,6 @@ _ROWS = "SELECT position, CASE url WHEN '' THEN name ELSE url END, size, fingerp
 _TURNS = "ORDER BY turn, fetched, url, input, position"
 
 
-class Place(NamedTuple):
-    """Where a page is."""
-
-    position: int  #: which item it is, of all inputs
-    input: int  #: the rank of its input by name; -1 if that is one that the others are cleaned against
-
-
-class Row(NamedTuple):
-    """A page that is to be judged."""
-
-    position: int
-    url: str  #: or its name
-    size: int
-    fingerprint: bytes
-    is_other: bool = False  #: whether it is of what the others are cleaned against
-
-
-class Original(NamedTuple):
-    """The page for which another was dropped."""
-
-    url: str
-    fetched: int  #: microseconds since 1970; `NEVER` if it is not known
-    record_id: str
-    is_identical: bool  #: whether both have the same bytes
-
-
-class Verdict(NamedTuple):
-    """What became of a page."""
-
-    position: int
-    url: str
-    payload: bytes  #: a digest of its bytes
-    kept: Original | None  #: for which page it was dropped; None if it is kept, or not judged yet
-
-    def is_of(self, page: Capture, payload: bytes) -> bool:
-        """Returns whether this is the verdict on a page with this digest."""
-        return self.payload == payload and self.url == storable(page.url)
-
-
 class Journal:
     """An open journal.  Everything may raise sqlite3.Error."""
 
@@ -116,6 +81,7 @@ class Journal:
         self._file.execute("PRAGMA journal_mode = WAL")
         self._file.execute("PRAGMA synchronous = NORMAL")
         self._file.executescript(_SCHEMA)
+        self._unsaved = 0  # verdicts of the index
 
     def get(self, name: str, default: Any = None) -> Any:
         """Returns the fact of that name."""
@@ -133,7 +99,9 @@ class Journal:
         rows = [
             (
                 place.position,
-                -math.inf if place.input < 0 else page.turn(tokens, keep),
+                -math.inf
+                if place.input < 0
+                else page.turn(tokens, keep, canonical_of(packed) if keep == "canonical" else ""),
                 page.fetched,
                 storable(page.url),
                 place.input,
@@ -180,6 +148,20 @@ class Journal:
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM dropped")
         self._file.execute("DELETE FROM logged")
+
+    def said(self) -> Iterator[bytes]:
+        """Yields what the index has said before the run was interrupted, in its order."""
+        for (verdict,) in self._file.execute("SELECT verdict FROM said ORDER BY number"):
+            yield verdict
+
+    def say(self, verdict: bytes) -> None:
+        """Notes what the index says next.  What was said before `begin_verdicts` stays, and so does what was said since."""
+        self._file.execute("INSERT INTO said (verdict) VALUES (?)", (verdict,))
+        self._unsaved += 1
+        if self._unsaved == UNSAVED:
+            self._unsaved = 0
+            self._file.execute("COMMIT")
+            self._file.execute("BEGIN")
 
     def drop(self, position: int, of: int, of_url: str) -> None:
         """Notes that a page is a near-duplicate of another."""
@@ -286,11 +268,25 @@ class Journal:
             kept = None if of_url is None else Original(of_url, fetched, record_id, bool(same))
             yield Verdict(position, url, payload, kept)
 
+    def stand_in(self, url: str, fetched: int, payload: bytes) -> Original | None:
+        """Returns the page that was kept in the place of another; None if that one is kept, or no page of the inputs.
+
+        The other is the one at this URL and of this time, or else any with this digest of its bytes.
+        """
+        for table, values in (("url, fetched", (storable(url), fetched)), ("payload", (payload,))):
+            self._file.execute(f"CREATE INDEX IF NOT EXISTS by_{table[:3]} ON pages ({table})")
+            query = (
+                "SELECT of_url, ifnull(kept.fetched, ?), ifnull(kept.record_id, ''), ifnull(kept.payload = ?, 0) "
+                "FROM pages AS own LEFT JOIN dropped ON dropped.position = own.position "
+                "LEFT JOIN pages AS kept ON kept.position = dropped.of "
+                f"WHERE ({', '.join(f'own.{name}' for name in table.split(', '))}) = ({', '.join('?' * len(values))}) "
+                "ORDER BY of_url IS NOT NULL LIMIT 1"
+            )
+            if found := self._file.execute(query, (NEVER, payload, *values)).fetchone():
+                of_url, at, record_id, same = found
+                return None if of_url is None else Original(of_url, at, record_id, bool(same))
+        return None
+
     def close(self) -> None:
         """Lets go of the file."""
         self._file.close()
-
-
-def storable(text: str) -> str:
-    """Returns a text without lone surrogates, which SQLite can't store."""
-    return text.encode("utf-8", "replace").decode()

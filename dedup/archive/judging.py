@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
-from dedup.archive.journal import Row
+from dedup.archive.entries import Row
 from dedup.archive.packing import unpack
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record
@@ -15,8 +15,6 @@ from dedup.filter import Counts, Crawl, Filter, Visit
 from dedup.filter.stats import count
 from dedup.index import Index
 from dedup.settings import FilterSettings
-
-__all__ = ["SEED", "Replay", "Turns", "judge_all"]
 
 #: Begins the page ids of pages of another index.
 SEED = "in the other index: "

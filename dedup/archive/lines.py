@@ -14,8 +14,6 @@ from dedup.archive.capture import MAX_BODY, Item
 from dedup.archive.rows import USUAL, Named, capture
 from dedup.archive.streams import members
 
-__all__ = ["Lines"]
-
 #: Bytes of a line: each of a page may take six.
 MAX_LINE = 2 * MAX_BODY
 
@@ -44,7 +42,7 @@ class Lines:
         """Yields an item for each line that is not empty."""
         self._line = 0
         with self.path.open("rb", buffering=1 << 17) as self._file:
-            for member in members(self._file, bool):
+            for member in members(self._file, bool, bool):
                 while line := member.line(MAX_LINE):
                     self._line += 1
                     if len(line) == MAX_LINE and not line.endswith(b"\n"):

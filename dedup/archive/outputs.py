@@ -2,19 +2,20 @@
 
 import gzip
 import json
+from base64 import b32decode
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
-from dedup.archive.capture import Capture, Item, Reader, written
-from dedup.archive.journal import Original
+from dedup.archive.capture import Capture, Item, Reader, moment, written
+from dedup.archive.entries import Original
+from dedup.archive.http import GAP
 from dedup.archive.rows import row
 from dedup.archive.warc import Record, Warc
-
-__all__ = ["IDENTICAL", "NEAR", "LinesOutput", "Output", "WarcOutput", "output"]
 
 #: Profiles of revisit records: that of WARC 1.1 for a payload that is equal byte by byte, and our own for near-duplicates.
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -44,6 +45,36 @@ def output(file: BinaryIO, name: str, reader: Callable[[], Reader], now: datetim
     if name.removesuffix(".gz").endswith((".warc", ".wacz")):
         return WarcOutput(file, packed or name.endswith(".wacz"), reader, now)
     return LinesOutput(file, packed)
+
+
+def revisited(item: Item) -> tuple[str, int, bytes] | None:
+    """Returns the URL, the time and the digest of the page to which a revisit record refers; None for another item."""
+    if (
+        not isinstance(item.raw, Record)
+        or item.raw.fields["warc-type"] != "revisit"
+        or item.raw.block is None
+    ):
+        return None
+    fields = item.raw.fields
+    url, at = (
+        fields.get("warc-refers-to-target-uri", "").strip("<>"),
+        moment(fields.get("warc-refers-to-date")),
+    )
+    digest = fields.get("warc-payload-digest", "").rpartition(":")[2]
+    payload = b""
+    with suppress(ValueError):
+        payload = b32decode(digest) if len(digest) == 32 else bytes.fromhex(digest)
+    return url, at, payload
+
+
+def _refers(kept: Original, *, has_url: bool) -> dict[str, str]:
+    """Returns the fields by which a revisit record refers to the page that is kept."""
+    return {
+        "WARC-Profile": IDENTICAL if kept.is_identical else NEAR,
+        "WARC-Refers-To": kept.record_id,
+        "WARC-Refers-To-Target-URI": kept.url if has_url else ROW + quote(kept.url),
+        "WARC-Refers-To-Date": written(kept.fetched),
+    }
 
 
 class LinesOutput:
@@ -145,12 +176,8 @@ class WarcOutput:
     def drop(self, item: Item, position: int, kept: Original) -> None:
         """Writes a revisit record, which says where the page is, and has the head of a response."""
         assert item.capture is not None
-        fields = self._fields("revisit", item.capture, position)
-        fields["WARC-Profile"] = IDENTICAL if kept.is_identical else NEAR
-        fields["WARC-Refers-To"] = kept.record_id
-        has_url = item.capture.url or "://" in kept.url
-        fields["WARC-Refers-To-Target-URI"] = kept.url if has_url else ROW + quote(kept.url)
-        fields["WARC-Refers-To-Date"] = written(kept.fetched)
+        has_url = bool(item.capture.url) or "://" in kept.url
+        fields = self._fields("revisit", item.capture, position) | _refers(kept, has_url=has_url)
         block = b""
         if isinstance(item.raw, Record):
             digest = item.raw.fields.get("warc-payload-digest", "")
@@ -158,9 +185,18 @@ class WarcOutput:
                 fields["WARC-Payload-Digest"] = digest
             if item.raw.fields["warc-type"] == "response" and item.raw.block is not None:
                 fields["Content-Type"] = "application/http; msgtype=response"
-                head, gap, _ = item.raw.block.partition(b"\r\n\r\n")
-                block = head + gap
+                gap = GAP.search(item.raw.block)
+                block = item.raw.block[: gap.end()] if gap else item.raw.block
         self._write(fields, block)
+
+    def refer(self, revisit: Record, kept: Original) -> None:
+        """Writes a revisit record of the input whose page was dropped: it refers to the page that is kept in its place."""
+        fields = _refers(kept, has_url=True)
+        others = {"warc-type", "content-length", *map(str.lower, fields)}
+        if not kept.is_identical:
+            others.add("warc-payload-digest")
+        said = {name: value for name, value in revisit.fields.items() if name not in others}
+        self._write({"WARC-Type": "revisit"} | said | fields, revisit.block or b"")
 
     def _fields(self, kind: str, page: Capture, position: int) -> dict[str, str]:
         name = uuid5(

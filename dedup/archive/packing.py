@@ -8,8 +8,6 @@ import numpy as np
 from dedup.fingerprint.fingerprint import Called, Fingerprint, Own
 from dedup.page.html import Page
 
-__all__ = ["pack", "unpack"]
-
 _stored = attrgetter("simhash", "sketch", "tokens", "links", "reason", "digest", "bands", "view")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
@@ -29,3 +27,8 @@ def unpack(octets: bytes) -> tuple[Page, Fingerprint]:
     values = *first, tuple(bands), view, Called.from_bytes(called), said, main
     made = Fingerprint(*values)
     return Page(words, made.links, made.reason, canonical=canonical), made
+
+
+def canonical_of(octets: bytes) -> str:
+    """Returns the canonical URL of a page that was packed."""
+    return str(_decode(octets)[-1])

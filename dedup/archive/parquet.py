@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from pyarrow import Array
     from pyarrow.parquet import ParquetFile
 
-__all__ = ["Parquet"]
-
 #: Rows that are in memory at once, and bytes of them if each has all that is in its column: a dictionary has a long value
 #: once for many rows.
 ROWS, HELD = 64, 1 << 29

@@ -2,14 +2,16 @@
 
 The pages of one host stay together.  So do hosts that have pages which are equal, near, or have the same main view.  A page
 may also be found by a rare shingle, but which shingles are rare is known only while the host is judged.  So each part
-reports which ones it looked up, and parts that share one are judged again, together.  In the end the verdicts are those of
-one process that judges all pages one after another.
+reports which ones it looked up, and parts that share one are judged again, together.  Where most pages hang together anyway,
+all of them are one part at once.  In the end the verdicts are those of one process that judges all pages one after another.
 
 A part that is finished stays finished, even if the run is killed.
 """
 
 import asyncio
+import gc
 import os
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import as_completed
 from functools import partial
@@ -18,22 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from dedup.archive.journal import Journal, Row
+from dedup.archive.entries import Row
+from dedup.archive.journal import Journal
 from dedup.archive.judging import judge_all
+from dedup.archive.recalling import RecallingIndex
 from dedup.archive.workers import cores, pool
 from dedup.batch.hamming import clusters
 from dedup.batch.pairs import Clusters, Numbers
 from dedup.filter import Counts
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.shingles import Hashes
-from dedup.index.claiming import Candidates
-from dedup.index.entry import Entry, rare_keys
 from dedup.index.hosts import MAX_HOSTS
-from dedup.index.local.index import LocalIndex
 from dedup.page.urls import host
 from dedup.settings import FilterSettings, IndexSettings
-
-__all__ = ["SIZE", "judge_apart", "merge"]
 
 #: Pages of a part, but for what its last host has more.  An index of them may be in memory: it knows as many hosts.
 SIZE = MAX_HOSTS
@@ -57,15 +56,16 @@ def judge_apart(
         done = journal.count() - sum(left.values())
         at_once = min(len(left), workers or cores())
         if at_once > 1:
-            with pool(at_once, detector) as submit:
-                futures = {submit(judge_part, *task, part, pages): part for part, pages in left.items()}
+            with pool(at_once, detector, "judges pages") as submit:
+                futures = {submit(_judge_next, *task, part, pages): part for part, pages in left.items()}
                 for future in as_completed(futures):
                     future.result()
                     journal.take(part := futures[future], folder)
                     advance(done := done + left[part])
         else:
             for part, pages in left.items():
-                judge_part(*task, part, pages, partial(_advance, advance, done))
+                judge = _judge_next if done else judge_part
+                judge(*task, part, pages, partial(_advance, advance, done))
                 journal.take(part, folder)
                 done += pages
         if not (clashing := _clashing(journal.asked())):
@@ -94,6 +94,11 @@ def _number(text: str) -> int:
     return int("0" + text.partition(" ")[0].replace(",", "")) if text[:1].isdigit() else 0
 
 
+def _judge_next(*task: Any) -> None:
+    gc.collect()  # the index of the part before is in a cycle, and a process judges a thousand parts
+    judge_part(*task)
+
+
 def judge_part(
     folder: Path,
     detector: Detector,
@@ -105,17 +110,24 @@ def judge_part(
 ) -> None:
     """Judges a part.  The verdicts go into the part's own journal."""
     path = folder / f"part{part}"
-    for old in folder.glob(f"{path.name}[.-]*"):
+    for old in folder.glob(f"{path.name}.*"):
         old.unlink()
-    path.unlink(missing_ok=True)
+    own = Journal(path)
+    if own.get("pages", pages) != pages:  # it is that of a part that was joined with another
+        own.close()
+        for old in folder.glob(f"{path.name}[.-]*"):
+            old.unlink()
+        path.unlink()
+        own = Journal(path)
+    own.set(pages=pages)
     address = "memory:" if pages <= SIZE else f"file:{os.path.abspath(path)}.sqlite"
-    index = _Asked(address, "dedup", detector, **vars(plan))
+    index = RecallingIndex(address, detector, own, **vars(plan))
     stats = Counts()
-    turns = _Part(Journal(folder / "journal"), Journal(path), part)
-    turns.own.begin_verdicts()
+    turns = _Part(Journal(folder / "journal"), own, part)
+    own.begin_verdicts()
     asyncio.run(judge_all(turns, index, stats, policy, advance))
-    rare = np.unique(np.array(index.rare, np.uint64)).tobytes().hex()
-    turns.own.end_verdicts(stats=stats, rare=rare)
+    rare = np.unique(np.frombuffer(index.rare, np.uint64)).tobytes().hex()
+    own.end_verdicts(stats=stats, rare=rare)
     turns.close()
 
 
@@ -135,40 +147,30 @@ class _Part:
         self.own.close()
 
 
-class _Asked(LocalIndex):
-    """An index that notes by which rare shingles pages were looked up."""
-
-    def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
-        super().__init__(address, namespace, detector, **options)
-        self.rare: list[int] = []
-
-    async def look(self, entry: Entry) -> Candidates:
-        none = rare_keys((0,) * len(entry.rare), entry.digest)
-        self.rare += {*entry.rare} - {*none}
-        return await super().look(entry)
-
-
 def _planned(pages: Iterable[tuple[int, str, bytes]], detector: Detector) -> Iterator[tuple[int, int]]:
     """Returns the part of each page.  It is given positions, URLs, and the keys by which the pages are found."""
-    positions, hosts, judged, keys = [], dict[str, int](), [], []
-    first_of: list[int] = []
+    positions, first_of, judged, keys = array("q"), array("q"), array("q"), bytearray()
+    hosts: dict[str, int] = {}
     for row, (position, url, found) in enumerate(pages):
         positions.append(position)
         name = host(url)
         first_of.append(hosts.setdefault(name, row) if name else row)
         if found:
             judged.append(row)
-            keys.append(found)
+            keys += found
     joined = Clusters(len(positions))
-    joined.join(np.arange(len(positions)), np.array(first_of, np.int64))
-    rows = np.array(judged, np.int64)
+    joined.join(np.arange(len(positions)), np.array(first_of))
+    rows = np.array(judged)
     if len(rows):
-        columns = np.frombuffer(b"".join(keys), np.uint64).reshape(len(rows), -1).T
+        columns = np.frombuffer(keys, np.uint64).reshape(len(rows), -1).T
         for number, column in enumerate(columns):
             is_simhash = number == 2 and not detector.finder.own_keys
             joined.join(rows, rows[clusters(column, detector.radius if is_simhash else 0)])
     _, which, sizes = np.unique(joined.lowest(), return_inverse=True, return_counts=True)
     parts = (np.cumsum(sizes) - sizes) // SIZE
+    # Most hang together: with a rare shingle of another part, all these would be judged again.
+    if 3 * sizes.max(initial=0) > 2 * len(positions):
+        parts[:] = 0
     return zip(positions, parts[which].tolist(), strict=True)
 
 

@@ -4,10 +4,9 @@ A verdict belongs to a position.  If another page stood there now, it could be d
 """
 
 from dedup.archive.capture import Item, payload_digest
-from dedup.archive.journal import Journal, Verdict
+from dedup.archive.entries import Verdict
+from dedup.archive.journal import Journal
 from dedup.errors import DedupError
-
-__all__ = ["ChangedError", "Progress"]
 
 
 class ChangedError(DedupError):

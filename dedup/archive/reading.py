@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dedup.archive.capture import Capture, Reader
+from dedup.archive.entries import Place
 from dedup.archive.inputs import items
-from dedup.archive.journal import Journal, Place
+from dedup.archive.journal import Journal
 from dedup.archive.progress import Progress
 from dedup.archive.workers import cores, fingerprints
 from dedup.fingerprint.detector import Detector
-
-__all__ = ["ranks", "read"]
 
 #: Pages, and bytes of them, that go to a process at once.
 BATCH, BATCH_BYTES = 32, 1 << 20

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 from dedup.archive.capture import NEVER, Capture, Kind, moment
 from dedup.page.charset import decode
 
-__all__ = ["FIELDS", "USUAL", "Named", "capture", "row"]
-
 #: The fields that are read.  A row is a page if it has html or text; html wins.
 FIELDS = ("url", "html", "text", "fetched")
 

@@ -8,8 +8,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-__all__ = ["MAGIC", "Member", "members"]
-
 #: How a member of gzip begins.
 MAGIC = b"\x1f\x8b\x08"
 #: Bytes that are read at once, and that are unpacked at once at most.
@@ -18,6 +16,8 @@ READ, UNPACKED = 1 << 15, 1 << 18
 TWICE = 1 << 30
 #: Whether a member begins somewhere is decided by this many packed bytes.
 PROBE = 1 << 10
+#: Whether a member goes on with the one before is decided by so many unpacked bytes.
+FIRST = 64
 #: At most this many bytes in damaged members, and as many as stand before them, are looked at again.
 AGAIN = 1 << 26
 
@@ -32,13 +32,24 @@ class Mark(NamedTuple):
 
 
 class Member:
-    """A run of bytes that can be read on its own: a member of gzip, or a file that is not compressed."""
+    """A run of bytes that can be read on its own: a member of gzip and those that go on with it, or bytes that are not packed."""
 
-    def __init__(self, file: BinaryIO, start: int, *, packed: bool) -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        start: int,
+        *,
+        packed: bool,
+        stop: int | None = None,
+        goes_on: Callable[[bytes], bool] | None = None,
+    ) -> None:
         file.seek(start)
+        self._stop = stop  # where it ends at the latest, if that is known and nothing is packed
+        self._goes_on = goes_on  # whether what begins so goes on with the member before
         self.start = start
+        self.last = start  #: where the last member of gzip begins that was read
         self.end: int | None = None  #: where it ends in the file, once that is known
-        self.broken = False  #: whether its end is missing, or it is damaged
+        self.broken = False  #: true if its end is missing, or it is damaged
         self.packed = packed
         self._file = file
         self._stream = zlib.decompressobj(wbits=31) if packed else None
@@ -51,8 +62,12 @@ class Member:
 
     def _begin(self) -> Iterator[bytes]:
         if self._stream is None:
-            return iter(lambda: self._file.read(UNPACKED), b"")
+            return iter(self._plain, b"")
         return self._unpack(self._stream)
+
+    def _plain(self) -> bytes:
+        left = UNPACKED if self._stop is None else max(0, self._stop - self._file.tell())
+        return self._file.read(min(UNPACKED, left))
 
     def _unpack(self, stream: Any) -> Iterator[bytes]:
         while not stream.eof:
@@ -65,9 +80,19 @@ class Member:
             if not part and not packed:
                 self.broken = True
                 return
+            if stream.eof:
+                self.end = end = self._file.tell() - len(stream.unused_data)
+                if self._goes_on and self._next_goes_on(stream.unused_data[:PROBE]):
+                    self._stream = stream = zlib.decompressobj(wbits=31)
+                    self.last, self.end = end, None
+                    self._file.seek(end)
             if part:
                 yield part
-        self.end = self._file.tell() - len(stream.unused_data)
+
+    def _next_goes_on(self, packed: bytes) -> bool:
+        packed += self._file.read(PROBE - len(packed))
+        begins = _unpacked(packed, FIRST) if packed.startswith(MAGIC) else b""
+        return bool(begins and self._goes_on and self._goes_on(begins))
 
     def tell(self) -> int:
         """Returns how many unpacked bytes were taken."""
@@ -120,7 +145,7 @@ class Member:
         left = count - (len(self._buffer) - self._at)
         if left > 0 and not self.packed:
             at = self._file.tell()
-            end = self._file.seek(0, 2)
+            end = self._file.seek(0, 2) if self._stop is None else self._stop
             self._file.seek(min(at + left, end))
             self._gone += len(self._buffer) + min(left, end - at)
             self._buffer, self._at = b"", 0
@@ -167,10 +192,14 @@ class Member:
         return self._at >= len(self._buffer)
 
 
-def members(file: BinaryIO, is_first: Callable[[bytes], bool]) -> Iterator[Member]:
+def members(
+    file: BinaryIO, is_first: Callable[[bytes], bool], goes_on: Callable[[bytes], bool] | None = None
+) -> Iterator[Member]:
     """Yields the members of a file.  Each has to be read before the next one is asked for.
 
-    ``is_first`` looks at the first bytes of what is found behind damage, and returns whether that is a member.
+    ``is_first`` looks at the first bytes of what is found behind damage, and returns whether that is a member;
+    ``goes_on`` at those of a member, and returns whether it goes on with the one before, as where a program packs a file
+    in blocks of one size.
     """
     file.seek(0)
     begins = file.read(READ)
@@ -183,19 +212,32 @@ def members(file: BinaryIO, is_first: Callable[[bytes], bool]) -> Iterator[Membe
     while start is not None:
         file.seek(start)
         begins = file.read(len(MAGIC))
+        begins += b"" if begins == MAGIC else file.read(READ)
         if not begins.strip(b"\0"):  # padding, or the end
-            start = _next(file, start, is_first) if begins else None
+            start = start + len(begins) if begins else None
             continue
-        member = Member(file, start, packed=True)
+        start += len(begins) - len(begins.lstrip(b"\0"))
+        packed = begins.lstrip(b"\0").startswith(MAGIC)
+        stop = None if packed else _next(file, start, is_first)
+        member = Member(file, start, packed=packed, stop=stop, goes_on=goes_on)
         yield member
         while not member.is_at_end():
             member.take(UNPACKED)
+        if not packed:
+            start = stop
+            continue
         if member.end is not None:
             start = member.end
             continue
+        start = member.last
         end = max(file.tell(), start + 1)
         again += end - start + READ
         start = _next(file, start + 1 if again <= AGAIN + start else end, is_first)
+
+
+def first_bytes(file: BinaryIO, count: int) -> bytes:
+    """Returns the first unpacked bytes of a file, whatever is empty or damaged before them; at most ``count``."""
+    return next(filter(None, (member.take(count) for member in members(file, bool))), b"")
 
 
 def _next(file: BinaryIO, start: int, is_first: Callable[[bytes], bool]) -> int | None:
@@ -215,9 +257,9 @@ def _next(file: BinaryIO, start: int, is_first: Callable[[bytes], bool]) -> int 
     return None
 
 
-def _unpacked(begins: bytes) -> bytes:
+def _unpacked(begins: bytes, count: int = PROBE) -> bytes:
     """Unpacks the beginning of a member; returns b"" if these bytes don't begin one."""
     try:
-        return zlib.decompressobj(wbits=31).decompress(begins, PROBE)
+        return zlib.decompressobj(wbits=31).decompress(begins, count)
     except zlib.error:
         return b""

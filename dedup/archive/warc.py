@@ -16,8 +16,6 @@ from dedup.archive.http import charset_of, kind_of, parse
 from dedup.archive.streams import Member, members
 from dedup.settings import Types
 
-__all__ = ["Record", "Warc", "is_warc"]
-
 #: Bytes of the head of a record, and of one of its lines, at most.
 MAX_HEAD, MAX_LINE = 1 << 18, 1 << 16
 #: Digits of the length of a record at most: no file is longer.
@@ -38,7 +36,8 @@ class Record:
     head: bytes  #: its lines and the empty line after them
     fields: dict[str, str]  #: by their names in lower case
     block: bytes | None  #: None if it is too long to be read
-    #: From where to where it is in the file, with nothing else between; None if it shares a member of gzip.
+    #: From where to where it is in the file, with nothing else between; None if it shares a member of gzip, or is not
+    #: packed in a file of which the rest is.
     span: tuple[int, int] | None
 
 
@@ -59,7 +58,7 @@ class Warc:
     def __iter__(self) -> Iterator[Item]:
         """Yields its records."""
         with self.path.open("rb", buffering=1 << 17) as self._file:
-            for member in members(self._file, is_warc):
+            for member in members(self._file, is_warc, lambda begins: not is_warc(begins)):
                 yield from self._items(member)
 
     def _items(self, member: Member) -> Iterator[Item]:
@@ -132,11 +131,11 @@ def _next(member: Member) -> Item | None:
         member.back(rest[ended.end() :])
     span = None
     if not member.packed:
-        span = start, member.tell()
+        span = (start, member.tell()) if not member.start else None
     elif member.is_at_end():
         if member.broken:
             return Item(head + (block or b""), None, "packed", damaged=True)
-        span = (member.start, member.end or 0) if not start else None
+        span = (member.start, member.end or 0) if not start and member.last == member.start else None
     return Item(Record(head, fields, block, span))
 
 

@@ -3,24 +3,24 @@
 import logging
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_all_start_methods, get_context, parent_process
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dedup.archive.capture import Capture, fingerprint, payload_digest
-from dedup.archive.journal import Made
+from dedup.archive.entries import Made
 from dedup.archive.packing import pack
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector
-
-__all__ = ["cores", "fingerprints", "pool"]
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def fingerprints(
             yield what, _make(batch, detector)
         return
     waiting: deque[tuple[T, Future[list[Made]]]] = deque()
-    with pool(workers, detector) as submit:
+    with pool(workers, detector, "makes fingerprints") as submit:
         for what, batch in batches:
             waiting.append((what, submit(_work, batch)))
             if len(waiting) >= AHEAD * workers:
@@ -57,22 +57,23 @@ def fingerprints(
 
 
 @contextmanager
-def pool(workers: int, detector: Detector) -> Iterator[Callable[..., Future[Any]]]:
+def pool(workers: int, detector: Detector, does: str) -> Iterator[Callable[..., Future[Any]]]:
     """Starts processes that all have the detector, and yields a function that gives them work.
 
-    Raises `DedupError` if one of them is killed."""
-    # Not forked: other threads of this process may hold locks.
-    made = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (detector,))
+    Raises `DedupError` if one of them is killed, in which it says what such a process ``does``."""
+    # Not forked from this process, whose other threads may hold locks, but from one that has loaded what all of them need.
+    context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+    context.set_forkserver_preload([__name__])
+    made = ProcessPoolExecutor(workers, context, _begin, (detector,))
 
     def submit(work: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        with _deaf():
+        with _deaf(), _without_program():
             return made.submit(work, *arguments)
 
     try:
         yield submit
     except BrokenProcessPool:
-        why = 'is there too little memory, or no `if __name__ == "__main__":` in the program that calls this?'
-        raise DedupError(f"a process that makes fingerprints was killed; {why}") from None
+        raise DedupError(f"a process that {does} was killed; is there too little memory?") from None
     finally:
         made.shutdown(wait=True, cancel_futures=True)
 
@@ -90,6 +91,17 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@contextmanager
+def _without_program() -> Iterator[None]:
+    """Has the processes that are started here not load the program, such as all of Scrapy: they need none of it."""
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
+
+
 _detector: Detector
 
 
@@ -97,6 +109,7 @@ def _begin(detector: Detector) -> None:
     """Prepares a process: it will end when the process that started it does."""
     global _detector
     _detector = detector
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(format="dedup: %(message)s", level=logging.WARNING)  # as the command has it
     threading.Thread(target=_end_with, args=(os._exit,), daemon=True).start()
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -11,14 +12,12 @@ from typing import BinaryIO
 from dedup.archive.capture import Reader
 from dedup.archive.inputs import INPUT, items
 from dedup.archive.journal import Journal
-from dedup.archive.outputs import Output, WarcOutput, output
+from dedup.archive.outputs import Output, WarcOutput, output, revisited
 from dedup.archive.progress import ChangedError, Progress
 from dedup.files import make_private
 
-__all__ = ["write"]
-
-#: Why a page may be none to be judged.
-PAGES = frozenset({"large", "no_url"})
+#: Of a folder, what is none of its pages is told anyway.
+TOLD = "name"
 
 
 def write(
@@ -31,7 +30,7 @@ def write(
 ) -> None:
     """Writes what is kept of all but the first ``others`` readers to the file ``kept`` in a folder, or to the output, in the format of a name."""
     now = datetime.fromtimestamp(journal.get("begun"), UTC)
-    unwritten = 0
+    unwritten = Counter[str]()
     (folder / "damaged").unlink(missing_ok=True)
     stamps = list(map(_stamp, readers))
     with _target(name, folder) as file:
@@ -47,11 +46,17 @@ def write(
                     continue
                 if verdict is not None and verdict.kept is not None:
                     target.drop(item, position, verdict.kept)
+                elif (
+                    isinstance(target, WarcOutput)
+                    and (page := revisited(item))
+                    and (of := journal.stand_in(*page))
+                ):
+                    target.refer(item.raw, of)
                 elif item.damaged:
                     if isinstance(item.raw, bytes) and name != INPUT:
                         _set_aside(folder / "damaged", item.raw)
-                else:
-                    unwritten += not target.keep(item, position) and item.why in PAGES
+                elif not target.keep(item, position) and item.why != TOLD:
+                    unwritten[item.why] += 1
                 advance(before + current.tell(), known.position)
             before += current.size
         known.end(current.name)

@@ -6,7 +6,6 @@ A column is read row by row where it is, and never copied as a whole.
 
 from collections.abc import Iterator, Sequence
 from itertools import repeat
-from math import isnan
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,11 +13,10 @@ import numpy as np
 from dedup.batch.hamming import near_pairs
 from dedup.batch.pages import Pages, Settings, open
 from dedup.batch.pairs import Clusters, Numbers
-from dedup.batch.turns import turns
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.batch.turns import is_missing, turns
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Verdict
-
-__all__ = ["Columns", "clusters", "duplicated", "duplicates", "originals"]
 
 #: Pairs whose sketches are compared at once.
 PAIRS = 1 << 16
@@ -41,12 +39,14 @@ class Columns(Settings, total=False):
     keep: Any
 
 
+#: What `duplicates` says of each, and of what kind it is.
+SCORES = {"rule": str, "distance": np.int64, "resemblance": np.float64}
 #: The names of columns.
 COLUMNS = Columns.__annotations__.keys() - Settings.__annotations__.keys()
 
 
 def duplicated(**given: Unpack[Columns]) -> Any:
-    """Which rows are near-duplicates of a row that is kept: a column of bools, of the kind of the one that is given.
+    """Returns which rows are near-duplicates of a row that is kept: a column of bools, of the kind of the one that is given.
 
     >>> from dedup import duplicated
     >>> story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time " * 3
@@ -75,7 +75,7 @@ def originals(**given: Unpack[Columns]) -> Any:
 
 
 def duplicates(*, id: Any = None, **given: Unpack[Columns]) -> Any:
-    """The near-duplicates and their scores, a row each: a frame of the library of the column, or a dict of arrays.
+    """Returns the near-duplicates and their scores, a row each: a frame of the library of the column, or a dict of arrays.
 
     ``row`` and ``of`` are numbers of rows, of the near-duplicate and of the kept one; ``rule``, ``distance`` and
     ``resemblance`` are those of the `dedup.Verdict`; with the column ``id``, ``id`` and ``of_id`` say the same by its values.
@@ -91,17 +91,20 @@ def duplicates(*, id: Any = None, **given: Unpack[Columns]) -> Any:
     rows = np.array([n for n, _ in found], np.int64)
     of = np.array([v.of_id for _, v in found], np.int64)
     told = {
-        name: np.array([getattr(v, name) for _, v in found]) for name in ("rule", "distance", "resemblance")
+        name: np.array([getattr(v, name) for _, v in found], None if found else kind)
+        for name, kind in SCORES.items()
     }
     values = {"row": rows, "of": of, **told}
     if id is not None:
-        names = np.array([*table.column("id", id)], object)
-        values |= {"id": names[rows], "of_id": names[of]}
+        ids = table.ids(id)
+        values |= {"id": ids[rows], "of_id": ids[of]}
     return table.page.frame(values)
 
 
-def clusters(**given: Unpack[Columns]) -> Any:
+def clusters(*, id: Any = None, **given: Unpack[Columns]) -> Any:
     """For each row, the number of the first row that belongs with it, or its own number if none does.
+
+    With the column ``id``, it is the id of that row.
 
     Rows belong together that are candidates and resemble each other enough, as `dedup.Detector.compare` finds, and, chain
     by chain, all that belong with these.  So a cluster may have several rows that are kept: resemblance is not
@@ -114,8 +117,11 @@ def clusters(**given: Unpack[Columns]) -> Any:
     >>> story = "the keeper lights the lamp at dusk and the ships far out turn away from the rocks in time " * 3
     >>> clusters(text=[story, "Not found", None, story.upper()])
     array([0, 1, 2, 0])
+    >>> clusters(text=[story, "Not found", None, story.upper()], id=["a", "b", "c", "d"])
+    array(['a', 'b', 'c', 'a'], dtype=object)
     """
     table = _Table(given)
+    ids = None if id is None else table.ids(id)
     with table.opened() as pages:
         prints = [made for _, made in table.prints(pages)]
         order = np.array(table.turns(prints), np.int64)
@@ -123,11 +129,13 @@ def clusters(**given: Unpack[Columns]) -> Any:
         lowest = _joined(pages.detector, [prints[n] for n in judged.tolist()])
     found = np.arange(len(prints))
     found[judged] = judged[lowest]
-    return table.page.like(found)
+    return table.page.like(found if ids is None else ids[found])
 
 
 def _joined(detector: Detector, prints: Sequence[Fingerprint]) -> Numbers:
     """For each page, the first one that belongs with it; copies are compared once."""
+    if not prints:
+        return np.arange(0)
     _, first, copies = np.unique([made.digest for made in prints], return_index=True, return_inverse=True)
     contents = [prints[n] for n in first]
     words = detector.sketcher.words(made.sketch for made in contents)
@@ -174,25 +182,25 @@ class _Column:
         return len(self._values)
 
     def __iter__(self) -> Iterator[Any]:
-        """The values, None where there is none."""
+        """Yields the values, None where there is none."""
         nulls = repeat(False) if self._is_plain else self._values.is_null()
         for value, is_null in zip(self._values, nulls, strict=False):
-            is_nan = isinstance(value, float) and isnan(value)
-            yield None if is_null or is_nan else value
+            yield None if is_null or is_missing(value) else value
 
     def like(self, values: Any) -> Any:
-        """A column of the same kind, with the same index if it has one, of other values."""
+        """Returns a column of the same kind, with the same index if it has one, of other values."""
         if self._is_plain:
             return values
         import narwhals.stable.v2 as nw
 
+        values = values.tolist() if values.dtype == object else values
         made = nw.new_series(self._values.name, values, backend=self._values.implementation)
         index = nw.maybe_get_index(self._values)
         found = (made if index is None else nw.maybe_set_index(made, index=index)).to_native()
         return found.combine_chunks() if self._is_array else found
 
     def frame(self, values: dict[str, Any]) -> Any:
-        """A frame of the same library, of other columns."""
+        """Returns a frame of the same library, of other columns."""
         if self._is_plain:
             return values
         import narwhals.stable.v2 as nw
@@ -226,12 +234,16 @@ class _Table:
             raise TypeError(f"{self._kind} has {len(self.page)} rows, and {name} has {len(found)}")
         return found
 
+    def ids(self, given: Any) -> Any:
+        """Returns what the rows are called: an array of objects, shape (n,)."""
+        return np.fromiter(self.column("id", given), object, len(self.page))
+
     def opened(self) -> Pages:
-        """A new index of pages."""
+        """Returns a new index of pages."""
         return open(**self._settings)
 
     def prints(self, pages: Pages) -> Iterator[tuple[str, Fingerprint | None]]:
-        """The URL and the fingerprint of each row; None for one without a value."""
+        """Yields the URL and the fingerprint of each row; None for one without a value."""
         urls = repeat(None) if self._url is None else self._url
         for row, (value, url) in enumerate(zip(self.page, urls, strict=False)):
             try:
@@ -241,11 +253,11 @@ class _Table:
             yield url or "", made
 
     def turns(self, prints: Sequence[Fingerprint | None]) -> list[int]:
-        """The rows in the order in which they are judged."""
+        """Returns the rows in the order in which they are judged."""
         return turns(prints, self._keep, self._fetched)
 
     def verdicts(self) -> Iterator[tuple[int, Verdict]]:
-        """The rows that have a value, in the order in which they are judged."""
+        """Yields the rows that have a value, in the order in which they are judged."""
         with self.opened() as pages:
             prints = self.prints(pages)
             rows: Any = enumerate(prints)

@@ -8,16 +8,15 @@ from typing import NamedTuple, Unpack
 from dedup.batch.own import Tables, describe, describe_own, evidence, objection
 from dedup.batch.pages import Settings, open
 from dedup.fingerprint.chrome import KNOWN, Chrome
-from dedup.fingerprint.detector import Comparison, Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.evidence import Evidence
+from dedup.fingerprint.fingerprint import Comparison, Fingerprint
 from dedup.fingerprint.shingles import containment, resemblance
 from dedup.page.charset import decode
 from dedup.page.data import is_digest
 from dedup.page.html import Page
 from dedup.printing import many, printable
 from dedup.settings import IndexSettings
-
-__all__ = ["Explanation", "Side", "compared", "explain"]
 
 #: At most this many of the tokens that only one page has are shown.
 SHOWN = 20
@@ -59,7 +58,7 @@ def explain(
     urls: tuple[str, str] = ("", ""),
     **settings: Unpack[Settings],
 ) -> Explanation:
-    """Why two texts, or two pages of ``html``, are near-duplicates or are not, for whoever knows nothing of their host.
+    """Returns why two texts, or two pages of ``html``, are near-duplicates or are not, for whoever knows nothing of their host.
 
     Pages with ``urls`` have to match in what is their own; without, they are compared as a whole, as `dedup.Pages.add`
     does.  The keywords are those of `dedup.open`.
@@ -94,7 +93,7 @@ def compared(
     known: Tables | None = None,
     nothing: str = "nothing is known of the host",
 ) -> Explanation:
-    """The same of pages that were read; ``known`` is what an index knows of their hosts, and ``nothing`` says that none was asked."""
+    """Returns the same of pages that were read; ``known`` is what an index knows of their hosts, and ``nothing`` says that none was asked."""
     a, b = prints = [side.fingerprint for side in pages]
     found = detector.compare(a, b)
     sets = [detector.shingles(side.page) for side in pages]
@@ -150,7 +149,7 @@ def _evidence(detector: Detector, pages: Sequence[Side], known: Tables | None) -
 def _judged(
     pages: Sequence[Side], found: Evidence | None, known: Tables | None, least: float, compared: Comparison
 ) -> tuple[str, Comparison]:
-    """Why the pages are different, or "", and whether they are near-duplicates by what is their own."""
+    """Returns why the pages are different, or "", and whether they are near-duplicates by what is their own."""
     a, b = (side.fingerprint for side in pages)
     judged = a.reason is None and b.reason is None
     if found is None:
@@ -166,7 +165,7 @@ def _judged(
 def _verdict(
     detector: Detector, fingerprints: Sequence[Fingerprint], compared: Comparison, against: str | None
 ) -> tuple[bool, str]:
-    """Whether the pages are near-duplicates, and the rule that decides, in words; ``against``: what speaks against it."""
+    """Returns whether the pages are near-duplicates, and the rule that decides, in words; ``against``: what speaks against it."""
     a, b = fingerprints
     if against is None or compared.resemblance is None:
         return compared.duplicate, _rule(detector, fingerprints, compared)
@@ -182,7 +181,7 @@ def _verdict(
 
 
 def _rule(detector: Detector, fingerprints: Sequence[Fingerprint], compared: Comparison) -> str:
-    """The rule that decides, in words."""
+    """Returns the rule that decides, in words."""
     if compared.duplicate:
         return f"{detector.finder.found_by} and resemblance both say so"
     if compared.resemblance is None:
@@ -206,7 +205,7 @@ def _distance(
 
 
 def _only(tokens: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The tokens that only one of two has, the most frequent first."""
+    """Returns the tokens that only one of two has, the most frequent first."""
     a, b = map(Counter, tokens)
     first, second = (tuple(token for token, _ in only.most_common()) for only in (a - b, b - a))
     return first, second
@@ -220,7 +219,7 @@ def _shown(only: Sequence[Sequence[str]], heading: str) -> Iterator[tuple[str, s
 
 
 def _data(pages: Sequence[Side]) -> Iterator[tuple[str, str]]:
-    """How much data is in the pages' scripts and attributes, and what only one of them has."""
+    """Yields how much data is in the pages' scripts and attributes, and what only one of them has."""
     if not any(side.page.data for side in pages):
         return
     words = [[token for token in side.page.data if not is_digest(token)] for side in pages]

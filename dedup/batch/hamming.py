@@ -23,8 +23,6 @@ from dedup.fingerprint.plans import Plan, Table, possible_plans
 from dedup.fingerprint.shingles import Hashes
 from dedup.settings import SETTINGS
 
-__all__ = ["MEMORY", "clusters", "near_pairs", "query"]
-
 #: Bytes that may be used beside the arguments, unless told otherwise, and the least that makes sense.
 MEMORY, LEAST = 1 << 30, 1 << 28
 #: Bytes of a query beside its entries in tables, of an entry, and of a pair of the answer while it is put in order.
@@ -37,7 +35,7 @@ SORT, ASK, GO_ON, COMPARE, PASS = 60.0, 8.0, 50.0, 20.0, 5.0
 
 
 def query(queries: Any, stored: Any, max_distance: int, *, memory: int = MEMORY) -> Pairs:
-    """All pairs of a query and a stored fingerprint that differ in at most ``max_distance`` (0 to 7) of 64 bits.
+    """Returns all pairs of a query and a stored fingerprint that differ in at most ``max_distance`` (0 to 7) of 64 bits.
 
     ``memory`` bounds the bytes that are used beside the arguments and the answer: queries that need more are asked in
     parts, and what is stored is read once for each part; a `PackedTable` is unpacked chunk by chunk, and its rows are
@@ -67,7 +65,7 @@ def query(queries: Any, stored: Any, max_distance: int, *, memory: int = MEMORY)
 
 
 def near_pairs(simhashes: Any, max_distance: int, *, memory: int = MEMORY) -> Pairs:
-    """All pairs of fingerprints that differ in at most ``max_distance`` (0 to 7) of 64 bits, each once: left < right.
+    """Returns all pairs of fingerprints that differ in at most ``max_distance`` (0 to 7) of 64 bits, each once: left < right.
 
     Uses 100 bytes for each fingerprint.  Raises `DedupError` if the answer needs more than ``memory`` bytes: n equal
     fingerprints make n (n - 1) / 2 pairs.  `clusters` says without pairs what belongs together.
@@ -119,7 +117,7 @@ def _near(values: Hashes, max_distance: int) -> Iterator[tuple[Hashes, Hashes]]:
 
 
 def tables_of_pairs(rows: int, max_distance: int) -> tuple[Table, ...]:
-    """The cheapest tables that find all pairs among ``rows`` different fingerprints; no tables if only equal ones are near."""
+    """Returns the cheapest tables that find all pairs among ``rows`` different fingerprints; no tables if only equal ones are near."""
     return _cheapest(max_distance, lambda plan: _cost_of_pairs(plan, rows)).tables if max_distance else ()
 
 
@@ -142,15 +140,15 @@ class _Groups:
         self.values: Hashes = values[self.starts]
 
     def sizes(self, values: Hashes) -> Numbers:
-        """How many rows there are of each."""
+        """Returns how many rows there are of each."""
         return self.counts[self.values.searchsorted(values)]
 
     def first(self, values: Hashes) -> Numbers:
-        """The first row of each."""
+        """Returns the first row of each."""
         return self.order[self.starts[self.values.searchsorted(values)]]
 
     def rows(self, values: Hashes) -> tuple[Numbers, Numbers]:
-        """All rows of all of these: the place of its value among them, and the row."""
+        """Returns all rows of all of these: the place of its value among them, and the row."""
         groups = self.values.searchsorted(values)
         counts = self.counts[groups]
         which = np.repeat(np.arange(len(values)), counts)
@@ -191,7 +189,7 @@ class _Answer:
 
 
 def _fingerprints(name: str, given: Any) -> Hashes:
-    """An array of uint64 that shares the memory of what is given, if that has an array of 64 bits."""
+    """Returns an array of uint64 that shares the memory of what is given, if that has an array of 64 bits."""
     allowed = "uint64 or int64, shape (n,), or a list of such numbers"
     if isinstance(given, list | tuple):
         for number in given:
@@ -205,7 +203,7 @@ def _fingerprints(name: str, given: Any) -> Hashes:
 
 
 def _plans(max_distance: int) -> list[Plan]:
-    """Those with blocks of four bits or more, as the map of a table needs them."""
+    """Returns those with blocks of four bits or more, as the map of a table needs them."""
     return [plan for plan in possible_plans(max_distance) if max(plan.levels) <= 16]
 
 

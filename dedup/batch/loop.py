@@ -6,8 +6,6 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["AtOnce", "Loop"]
-
 T = TypeVar("T")
 
 
@@ -33,7 +31,7 @@ class Loop:
             self._loop.close()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine returns, or raises.  50 us more than awaiting it, and more if the processor is busy."""
+        """Returns what a coroutine returns, or raises.  50 us more than awaiting it, and more if the processor is busy."""
         if self._process != os.getpid() or self._loop.is_closed():
             coroutine.close()
             forked = self._process != os.getpid()
@@ -77,7 +75,7 @@ class AtOnce:
         self._closed = False
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine returns, or raises."""
+        """Returns what a coroutine returns, or raises."""
         if self._closed:
             coroutine.close()
             raise RuntimeError("this index is closed")

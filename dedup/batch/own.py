@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dedup.fingerprint.chrome import Chrome
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.evidence import (
     LEAST_MATCHING,
     LEAST_PROBED,
@@ -17,14 +17,13 @@ from dedup.fingerprint.evidence import (
     is_other_name,
     is_same_name,
 )
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index.hosts import Hosts
 from dedup.page.html import Page
 from dedup.page.urls import host
 from dedup.printing import many, printable
 
-__all__ = ["Tables", "describe", "describe_own", "evidence", "objection"]
-
-#: How many characters of a heading, a name or a place are shown.
+#: No more characters of a heading, a name or a place are shown than this.
 SHOWN = 80
 
 
@@ -35,13 +34,13 @@ class Tables(NamedTuple):
     where: str  #: the index
 
     def chrome(self, *urls: str) -> Chrome | None:
-        """What is known of the host that decides; None if too little is."""
+        """Returns what is known of the host that decides; None if too little is."""
         tables = (self.hosts.table(host(url)) for url in urls)
         table = max(tables, key=lambda table: table.pages)
         return table if table.is_known else None
 
     def describe(self, *urls: str) -> str:
-        """How much is known: the host that decides is the one of which more pages are known."""
+        """Returns how much is known: the host with more known pages decides."""
         names = {host(url): None for url in urls}
         pages, name = max((self.hosts.table(name).pages, name) for name in names)
         if not pages:
@@ -53,7 +52,7 @@ class Tables(NamedTuple):
 
 
 def describe(name: str, page: Page) -> Iterator[tuple[str, str]]:
-    """The lines on one page: what is marked as chrome, and what it is called."""
+    """Yields the lines on one page: what is marked as chrome, and what it is called."""
     marked = sum(end - start for start, end in page.chrome)
     yield (
         f"chrome {name}",
@@ -70,7 +69,7 @@ def describe(name: str, page: Page) -> Iterator[tuple[str, str]]:
 def evidence(
     detector: Detector, kept: Fingerprint, kept_url: str, page: Fingerprint, url: str, chrome: Chrome
 ) -> Evidence:
-    """What a crawl would make of a page beside a kept one, of a host of which so much is known."""
+    """Returns what a crawl would make of a page beside a kept one, by what is known of their host."""
     assert kept.own is not None
     sketcher = detector.sketcher
     part = Part(sketcher, page, chrome)
@@ -80,14 +79,14 @@ def evidence(
 
 
 def describe_own(found: Evidence) -> Iterator[str]:
-    """How much of what is own to each page is on the other, in words."""
+    """Yields how much of what is own to each page is on the other, in words."""
     for name, other, alone in (("B", "A", found.new), ("A", "B", found.gone)):
         own, matching = many(round(found.matching + alone), "shingle"), round(found.matching)
         yield f"{matching:,} of the {own} that are {name}'s own are on {other}, too"
 
 
 def objection(found: Evidence, least: float) -> str:
-    """Why the own content of two pages says that they are different; "" if it doesn't."""
+    """Returns why the own content of two pages says that they are different; "" if it doesn't."""
     if found.other_name:
         return "each is called, by heading and address, what the other is not"
     if found.siblings:

@@ -17,8 +17,6 @@ from dedup.fingerprint.plans import EXACT, Table
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.simhash import distances
 
-__all__ = ["PackedTable"]
-
 #: The place of the first row is noted once for each block of this many upper parts.
 STEP = 128
 #: Upper parts have at least this many bits, so that a lower part and up to 7 bits before it fit in 64.
@@ -77,7 +75,7 @@ class PackedTable:
         return self._table.restore(self._read(first, end, parts[first - start : end - start]))
 
     def near(self, fingerprint: int, radius: int) -> Hashes:
-        """All within ``radius`` bits of a fingerprint that share its prefix in the table: uint64, shape (m,)."""
+        """Returns all within ``radius`` bits of a fingerprint that share its prefix in the table: uint64, shape (m,)."""
         permuted = self._table.permute(fingerprint)
         low, high = self._table.prefix_range(permuted)
         least, greatest = low >> self._width, high >> self._width
@@ -100,7 +98,7 @@ class PackedTable:
         return self._table.restore(found) if len(found) else found
 
     def _places(self, block: int, end: int) -> tuple[int, npt.NDArray[np.int64]]:
-        """The first row of some blocks of upper parts, and where each of these parts ends, in bits from there."""
+        """Returns the first row of some blocks of upper parts, and where each of these parts ends, in bits from there."""
         first = int(self._starts[block])
         at, to = first + block * STEP, int(self._starts[end]) + end * STEP
         bits = np.unpackbits(self._ends[at >> 3 : (to + 7) >> 3])
@@ -120,7 +118,7 @@ class PackedTable:
 
 
 def _pack(values: Hashes, width: int) -> npt.NDArray[np.uint8]:
-    """Numbers of ``width`` bits, the lowest bits first, one after the other, and 8 bytes more.
+    """Returns the numbers of ``width`` bits, the lowest bits first, one after the other, and 8 bytes more.
 
     Eight numbers take ``width`` bytes, so each eighth begins at the same bit of a byte.
 

@@ -10,12 +10,12 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack
 from dedup.batch.loop import AtOnce, Loop
 from dedup.batch.turns import Keep, turns
 from dedup.errors import DedupError
-from dedup.fingerprint.detector import Detector, Features, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.features import Features
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Entry, Index, Verdict, open_index
 from dedup.index.entry import original_id
 from dedup.settings import IndexSettings
-
-__all__ = ["Pages", "Settings", "open", "unique"]
 
 T = TypeVar("T")
 
@@ -114,8 +114,8 @@ class Pages:
     ) -> Verdict:
         """Judges a page and keeps it, unless it is a near-duplicate of a kept one.
 
-        The page is given as ``html``, of which ``encoding`` is the character set if it is known; as ``text``, plain or
-        Markdown, of which nothing is taken for markup; as ``tokens``, words in their order; or as the ``fingerprint``
+        The page is given as ``html``, whose character set is ``encoding`` if that is known; as ``text``, plain or
+        Markdown, in which nothing is taken for markup; as ``tokens``, words in their order; or as the ``fingerprint``
         that `fingerprint` made of it, maybe in another process.  Its links are resolved
         against its ``url``.  Pages of one host have to match in what is their own, beside its menus; pages without a
         URL are compared as a whole.
@@ -145,7 +145,7 @@ class Pages:
         url: str = "",
         encoding: str | None = None,
     ) -> Fingerprint:
-        """The fingerprint of a page, which is not added."""
+        """Returns the fingerprint of a page, which is not added."""
         given = [each is not None for each in (html, text, tokens)]
         if sum(given) != 1:
             raise TypeError(f"of html, text and tokens, {sum(given) or 'none'} are given; give one")
@@ -169,18 +169,18 @@ class Pages:
         return self._loop.run(claim())
 
     def forget(self, *page_ids: str) -> int:
-        """Takes pages out, so that they can be added anew, with other content; how many were kept here."""
+        """Takes pages out, so that they can be added anew, with other content, and returns how many were kept here."""
         return self._loop.run(self._index.forget(page_ids))
 
     def __len__(self) -> int:
-        """How many pages are kept here, without those that can't be judged."""
+        """Returns how many pages are kept here, without those that can't be judged."""
         return self._loop.run(self._index.count())
 
     def __contains__(self, page_id: str) -> bool:
         return self._loop.run(self._index.find(page_id)) is not None
 
     def __iter__(self) -> Iterator[str]:
-        """The ids of these pages, in the order of their filing; of what is in Redis, without the last half second."""
+        """Yields the ids of these pages, in the order of their filing; of what is in Redis, without the last half second."""
         entries = self._index.entries()
 
         async def step() -> Entry | None:
@@ -218,12 +218,12 @@ def unique(
     keep: Keep | Callable[[T], Any] = "first",
     **settings: Unpack[Settings],
 ) -> Iterator[T]:
-    """The items that are no near-duplicates of one that is kept, in their order.
+    """Yields the items that are no near-duplicates of one that is kept, in their order.
 
     Functions say what of an item is its HTML, its text, its tokens, and its URL; without any, an item is text.  What
     can't be judged, such as short texts, is kept.  Takes about 1 kB for each item that is kept.
 
-    Of items that are alike, the first is kept, and each is told as soon as it is known.  `dedup.batch.turns` says what
+    The first of items that are alike is kept, and each is yielded as soon as that is known.  `dedup.batch.turns` says what
     else ``keep`` may be, which needs all items, and 1 kB for each, before the first is told: a function gives a key, such
     as a score, and of those alike the item of the greatest is kept.
 
@@ -235,6 +235,12 @@ def unique(
     >>> [row["n"] for row in unique(rows, html=itemgetter("body"), min_tokens=100)]
     [0, 1, 2]
     """
+    functions = {"html": html, "text": text, "tokens": tokens, "url": url, "fetched": fetched}
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise TypeError(
+                f"{name} is {function!r}; it has to be a function of an item, such as operator.itemgetter({function!r})"
+            )
     if html is None and tokens is None and text is None:
         text = _itself
     pages = open(**settings)

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from dedup.batch.pairs import Clusters, Numbers
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["Groups", "parts"]
-
 Bools = npt.NDArray[np.bool_]
 
 
@@ -63,7 +61,7 @@ class Groups:
 
 
 def parts(groups: Numbers, ties: Iterable[tuple[Numbers, Hashes]]) -> tuple[Numbers, Hashes, Numbers]:
-    """What is judged together, given the hosts that groups have pages on, as arrays of pairs.
+    """Returns what is judged together, given the hosts that groups have pages on, as arrays of pairs.
 
     Of each row its part; and the hosts, each once, with theirs.
 

@@ -13,8 +13,6 @@ from dedup.batch.pairs import Numbers
 from dedup.fingerprint.plans import Table
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["Chunk", "Probe", "prefix_mask", "ranges", "within"]
-
 #: The map of prefixes has 2 to the power of this bits, at most: 2 MB.
 MAP_BITS = 24
 #: Pairs that are looked up and compared in one go.
@@ -34,7 +32,7 @@ class Chunk:
         self._parts: dict[Run, tuple[Numbers, Octets]] = {}
 
     def spots(self, runs: Sequence[Run]) -> tuple[Numbers, Octets]:
-        """Where the map of a table has its bit for each fingerprint: in which byte, and that bit."""
+        """Returns where the map of a table has its bit for each fingerprint: in which byte, and that bit."""
         at, bit = self._part(runs[-1])
         for run in runs[:-1]:
             at = at | self._part(run)[0]
@@ -103,7 +101,7 @@ def within(
 
 
 def _candidates(filed: Hashes, ends: Numbers, radius: int) -> Iterator[tuple[Numbers, Numbers]]:
-    """Places of pairs within ``radius`` bits: all of those with one prefix, and some others.
+    """Yields the places of pairs within ``radius`` bits: all of those with one prefix, and some others.
 
     Whole stretches are compared with those a few places on, which takes a tenth of looking up each pair; who shares
     its prefix with more is looked up.
@@ -125,7 +123,7 @@ def _candidates(filed: Hashes, ends: Numbers, radius: int) -> Iterator[tuple[Num
 
 
 def ranges(starts: Numbers, ends: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-    """All numbers of many ranges: of each, which range it is of, and the number; `COMPARED` at once, or one range.
+    """Yields all numbers of many ranges: of each, which range it is of, and the number; `COMPARED` at once, or one range.
 
     >>> [(which.tolist(), where.tolist()) for which, where in ranges(np.array([5, 0, 8]), np.array([7, 0, 9]))]
     [([0, 0, 2], [5, 6, 8])]
@@ -143,7 +141,7 @@ def ranges(starts: Numbers, ends: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
 
 
 def prefix_mask(table: Table) -> int:
-    """The bits of a fingerprint that make its prefix in a table.
+    """Returns the bits of a fingerprint that make its prefix in a table.
 
     >>> hex(prefix_mask(Table(((0, 0xFF, 56), (8, (1 << 56) - 1, 0)), prefix=4, bits=64)))
     '0xf0'
@@ -161,7 +159,7 @@ def _sorted(table: Table, values: Hashes) -> Hashes:
 
 
 def _told(differences: Hashes, mask: int, *earlier: int) -> npt.NDArray[np.bool_]:
-    """Which pairs have prefixes that agree in this table, and in none before it."""
+    """Returns which pairs have prefixes that agree in this table, and in none before it."""
     told: npt.NDArray[np.bool_] = differences & mask == 0
     for other in earlier:
         told &= differences & other != 0
@@ -169,7 +167,7 @@ def _told(differences: Hashes, mask: int, *earlier: int) -> npt.NDArray[np.bool_
 
 
 def _runs(table: Table, bits: int) -> tuple[Run, ...]:
-    """The runs that make an index of the first ``bits`` bits of a permuted fingerprint.
+    """Returns the runs that make an index of the first ``bits`` bits of a permuted fingerprint.
 
     The last has three bits or more, which tell a bit of a byte: a shorter one is left out.
     """

@@ -9,13 +9,24 @@
 """
 
 from collections.abc import Iterable, Sequence
+from math import isnan
 from typing import Any, Literal, get_args
 
-from dedup.fingerprint.detector import Fingerprint
-
-__all__ = ["Keep", "turns"]
+from dedup.fingerprint.fingerprint import Fingerprint
 
 Keep = Literal["first", "longest", "newest"]
+
+#: What pandas has in the place of a value that is missing, by the names of their types.
+_MISSING = ("NAType", "NaTType")
+
+
+def is_missing(value: object) -> bool:
+    """Returns whether a value stands for none: None, NaN, and what pandas has.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing(""), is_missing(0)
+    (True, True, False, False)
+    """
+    return value is None or (isinstance(value, float) and isnan(value)) or type(value).__name__ in _MISSING
 
 
 def turns(
@@ -23,11 +34,11 @@ def turns(
     keep: str | Iterable[Any] = "first",
     fetched: Iterable[Any] | None = None,
 ) -> list[int]:
-    """The places of pages in the order in which they are judged; those of equal rank stay in their order.
+    """Returns the places of pages in the order in which they are judged, and returns those of equal rank stay in their order.
 
     ``keep`` says which of those alike comes first: the "first", that was ``fetched`` first if that is known; the
     "longest", of most words; the "newest", that was fetched last; or that of the greatest of some keys, one for each
-    page.  Pages without a time or a key come last.  Raises `ValueError` for another word, and if nobody knows which
+    page.  Pages without a time or a key, or whose key is NaN, come last.  Raises `ValueError` for another word, and if nobody knows which
     is the newest.
     """
     if isinstance(keep, str) and keep not in get_args(Keep):
@@ -39,7 +50,7 @@ def turns(
         keys = [page and page.tokens for page in prints]
     if keys is None:
         return list(range(len(prints)))
-    known = [(key, place) for place, key in enumerate(keys) if key is not None]
+    known = [(key, place) for place, key in enumerate(keys) if not is_missing(key)]
     last = set(range(len(prints))) - {place for _, place in known}
     known.sort(key=lambda each: each[0], reverse=keep != "first")  # which is stable, also in reverse
     return [place for _, place in known] + sorted(last)

@@ -19,19 +19,6 @@ from typing import Any, NamedTuple
 
 from dedup.files import make_private
 
-__all__ = [
-    "SUFFIX",
-    "Course",
-    "Loss",
-    "Step",
-    "Thresholds",
-    "pause",
-    "read_missed",
-    "read_steps",
-    "read_thresholds",
-    "width",
-]
-
 logger = logging.getLogger(__name__)
 
 SUFFIX = ".crawl"

@@ -1,6 +1,5 @@
 """Drops in a temporary database on disk, which gives their sums and groups, however many there are."""
 
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -8,9 +7,8 @@ from typing import Any, NamedTuple, Self, cast
 
 from dedup.droplog.record import FIELDS, Record
 from dedup.errors import DedupError
-from dedup.page.urls import ORIGIN, host
-
-__all__ = ["Cluster", "Drops", "Host", "Place", "Totals", "pattern"]
+from dedup.page.patterns import pattern
+from dedup.page.urls import host
 
 _SCHEMA = f"""
 PRAGMA journal_mode = OFF;
@@ -56,9 +54,12 @@ SELECT duplicate_of, count(*), sum(links), min(time), max(time), count(DISTINCT 
 FROM drops GROUP BY duplicate_of ORDER BY 2 DESC, 1
 """
 
+_MEMBERS = """
+SELECT duplicate_of, url, canonical, new, gone FROM drops WHERE rule != 'soft_404' ORDER BY duplicate_of, time, url
+"""
 _GRID = f"""
 SELECT distance, {_SHARE} / 100 AS hundredths, count(*), sum(links),
-    CASE WHEN rule IN ('exact', 'view', 'probe') THEN 2 WHEN rule = 'rare' THEN 1 ELSE 0 END AS free
+    CASE WHEN rule IN ('exact', 'view', 'probe', 'no_vary_search', 'soft_404') THEN 2 WHEN rule = 'rare' THEN 1 ELSE 0 END AS free
 FROM drops GROUP BY 1, 2, 5 ORDER BY 1, 2, 5
 """
 _TIMES = """
@@ -127,6 +128,16 @@ class Cluster(NamedTuple):
     last: str
     hosts: int
     new: int | None  # the most new shingles that one of them has; None if no record tells it
+
+
+class Member(NamedTuple):
+    """A near-duplicate of a kept page."""
+
+    kept: str
+    url: str
+    canonical: str | None
+    new: int | None  # shingles that are its own, and not on the kept page
+    gone: int | None  # shingles that are the kept page's own, and not on it
 
 
 class Place(NamedTuple):
@@ -210,6 +221,10 @@ class Drops:
         """All clusters, the largest first."""
         return (Cluster(*row) for row in self._rows(_CLUSTERS))
 
+    def members(self) -> Iterator[Member]:
+        """All drops but soft 404s, by their kept pages."""
+        return (Member(*row) for row in self._rows(_MEMBERS))
+
     def grid(self) -> Iterator[tuple[int, int, int, int, int]]:
         """Rows of distance, what is in common in hundredths (rounded down), number of drops, number of their links, and
         which thresholds don't bear on them: 0 none, 1 that of the distance, 2 both.
@@ -253,34 +268,3 @@ class Drops:
 
 def _escaped(value: object) -> object:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
-
-
-_PARTS = re.compile(r"%[0-9a-f]{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-z]+", re.IGNORECASE)
-_HEX = re.compile(r"[0-9a-f]{8,}", re.IGNORECASE)
-_DIGITS = re.compile(r"[0-9]+")
-
-
-def pattern(url: str) -> str:
-    """A URL with ``*`` for what varies among URLs of its kind.
-
-    What varies are the values of parameters, numbers, and ids (from 8 hexadecimal digits, or from 16 letters and
-    digits).
-
-    >>> pattern("http://a1.org/news/2026-11/id17;jsessionid=1F?page=2&back=/x/y#top")
-    'http://a1.org/news/*-*/id*;jsessionid=*?page=*&back=*'
-    >>> pattern("http://a.org/3f2a77b0/deadline/a%20b?7"), pattern("http://[")
-    ('http://a.org/*/deadline/a%20b?*', 'http://[')
-    """
-    origin = ORIGIN.match(url)
-    start = origin.end() if origin else 0
-    path, mark, query = url[start:].partition("#")[0].partition("?")
-    general = re.sub(r"=[^/;]*", "=*", path) + mark + re.sub(r"=[^&;]*", "=*", query)
-    return url[:start] + _PARTS.sub(lambda part: _general(part[0]), general)
-
-
-def _general(part: str) -> str:
-    if part[0] == "%":  # an escape, as in %20
-        return part
-    if "-" in part or (_DIGITS.search(part) and (_HEX.fullmatch(part) or len(part) >= 16)):
-        return "*"
-    return _DIGITS.sub("*", part)

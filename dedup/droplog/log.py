@@ -13,8 +13,6 @@ from dedup.errors import SettingsError
 from dedup.files import make_private
 from dedup.settings import SETTINGS
 
-__all__ = ["DropLog", "as_line", "fill"]
-
 #: Strangers choose the texts, so they are cut to this many characters: a line stays one small write.
 MAX_TEXT = 2_000
 

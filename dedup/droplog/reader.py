@@ -20,8 +20,6 @@ from dedup.droplog.record import Record, parse
 from dedup.errors import SettingsError
 from dedup.history import texts
 
-__all__ = ["Reader", "find_beside", "find_logs"]
-
 #: Finds the logs that there are by now.
 Find = Callable[[], Iterable[Path]]
 

@@ -4,8 +4,6 @@ from dedup.droplog.record import Record
 from dedup.fingerprint.evidence import in_words
 from dedup.printing import inert
 
-__all__ = ["reason"]
-
 
 def reason(record: Record) -> str:
     """A clause about the dropped page, which goes on from its URL.
@@ -16,6 +14,10 @@ def reason(record: Record) -> str:
     rule, own, new = record["rule"], record.get("own"), record.get("new")
     if rule == "exact":
         return "it is equal to the kept page"
+    if rule == "no_vary_search":
+        return "its site says that its URL is another one of the kept page's (No-Vary-Search), so it was not fetched"
+    if rule == "soft_404":
+        return "its host shows the same at an address that can't exist"
     shared = None if own is None or new is None else in_words(own, new, record.get("gone") or 0)
     if rule == "view":
         return f"its main view is that of the kept page{f'; {shared}' if shared else ''}"

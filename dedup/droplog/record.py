@@ -31,8 +31,6 @@ from dedup.page.urls import host
 from dedup.settings import Action
 from dedup.values import Number, check
 
-__all__ = ["FIELDS", "OPTIONAL", "Field", "Filter", "Record", "make", "moment", "parse"]
-
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 #: A time as records have it, if its numbers are those of a time.
 _WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?!24)[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}\+00:00")
@@ -51,7 +49,13 @@ class Record(TypedDict):
     url: Annotated[
         str, _says("the page's URL, without user and password; of a row without one, its name", is_url=True)
     ]
-    duplicate_of: Annotated[str, _says("the URL of the kept page that it is like", is_url=True)]
+    duplicate_of: Annotated[
+        str,
+        _says(
+            'the URL of the kept page that it is like; with the rule "soft_404", an address that can\'t exist and shows the same',
+            is_url=True,
+        ),
+    ]
     distance: Annotated[
         int, Meta(ge=0, le=64), _says("in how many of 64 bits the simhashes of both pages differ")
     ]
@@ -85,7 +89,8 @@ class Record(TypedDict):
         str,
         _says(
             'how the page was found: "exact" (equal tokens), "view" (equal main views), "rare" (by a rare shingle), "probe" '
-            "(all that differs was seen to be noise), or the method"
+            '(all that differs was seen to be noise), "no_vary_search" (by the word of its site: it was not fetched, and the '
+            'figures are those of the kept page), "soft_404" (its host shows the same where nothing is), or the method'
         ),
     ]
     noise: NotRequired[

@@ -17,8 +17,6 @@ from dedup.page.ids import strip_ids, strip_session
 from dedup.page.urls import ORIGIN, host
 from dedup.printing import inert
 
-__all__ = ["Alarm"]
-
 logger = logging.getLogger(__name__)
 
 #: Paths of one name count as well, such as /1/reviews, /2/reviews, and queries of one path: as many as this for each
@@ -49,7 +47,7 @@ class Alarm:
         """
         if not self._limit or not host(url):  # a row without a URL has a name of its own
             return False
-        if asked and _path(url) == _path(of) and _name(_path(asked)) != _name(_path(url)):
+        if asked and _path(url) == _path(of) and name_of(asked) != name_of(url):
             return True
         key, path = (of, host(url)), _path(url)
         if path == _path(of):
@@ -58,7 +56,7 @@ class Alarm:
         if self._is_wall(names, paths):
             return True
         paths.add(path)
-        if (name := _name(path)) != _name(_path(of)):
+        if (name := _name(path)) != name_of(of):
             names.add(name)
         if not self._is_wall(names, paths):
             return False
@@ -88,6 +86,15 @@ class Alarm:
 
     def _is_wall(self, names: set[str], paths: set[str]) -> bool:
         return len(names) > self._limit or len(paths) > PATHS * self._limit
+
+
+def name_of(url: str) -> str:
+    """Returns what a page is called: the last part of its path, but for versions, session ids and the name of an index.
+
+    >>> name_of("http://example.org/docs/News.html?page=2"), name_of("http://example.org/docs/2.0.1/index.html")
+    ('news.html', '*')
+    """
+    return _name(_path(url))
 
 
 def _path(url: str) -> str:

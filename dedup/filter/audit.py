@@ -1,8 +1,10 @@
 """The audit: how often a drop is wrong, measured in the crawl itself.
 
 A seeded sample of the drops is checked again: the kept page is fetched once more, and the full sets of
-shingles of both pages are compared, where the verdict had only their sketches.  A drop is wrong when their
-exact resemblance is below ``min_resemblance``, or below one half where ``min_resemblance`` is less than that.
+shingles of both pages are compared, where the verdict had only their sketches.  A drop is right when the pages are equal,
+or what is own to each of them contains that of the other, by as much as the verdict has asked.  Where a verdict goes by the
+whole pages, or by their being equal, and a counter has changed since, it is wrong when their exact resemblance is below
+``min_resemblance``, or below one half where ``min_resemblance`` is less than that.
 """
 
 import hashlib
@@ -10,17 +12,20 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from dedup.filter.stats import Stats, count
-from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.shingles import Hashes, resemblance
+from dedup.fingerprint.evidence import LEAST_PROBED, Shares
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.fingerprint.shingles import resemblance
+from dedup.index import Index
 from dedup.intervals import wilson
 from dedup.page.html import Page
-
-__all__ = ["Audit"]
+from dedup.page.urls import host
 
 logger = logging.getLogger(__name__)
 
 #: Pages that share less than this are not the same, whatever the settings allow.
 LEAST = 0.5
+#: Rules by which all but noise, and what a page says of its own address, is equal.
+EQUAL = ("exact", "view", "soft_404", "probe")
 #: What `Page.reason` may be where the page was read: its shingles can be compared.
 READ = (None, "empty", "truncated")
 
@@ -29,28 +34,29 @@ class Audit:
     """Checks a share of the drops, and counts those that are wrong."""
 
     def __init__(
-        self, detector: Detector, share: float, stats: Stats, fetch: Callable[[str], Awaitable[Page | None]]
+        self, index: Index, share: float, stats: Stats, fetch: Callable[[str], Awaitable[Page | None]]
     ) -> None:
         """``fetch`` gives the page at a URL as it is now, or None; whatever it raises counts as None."""
-        self._detector = detector
+        self._index = index
+        self._detector = index.detector
         self.share = share
         self._stats = stats
         self._fetch = fetch
 
     def picks(self, url: str) -> bool:
-        """Whether the drop of a URL is in the sample: the same URLs in every run.
+        """Returns whether the drop of a URL is in the sample: the same URLs in every run.
 
-        >>> from dedup import Detector
+        >>> from dedup import Detector, open_index
         >>> from dedup.filter import Counts
-        >>> audit = Audit(Detector(), 0.25, Counts(), fetch=None)
+        >>> audit = Audit(open_index("memory:", Detector()), 0.25, Counts(), fetch=None)
         >>> sum(audit.picks(f"http://example.org/{page}") for page in range(1000))
         258
         """
         digest = hashlib.blake2b(url.encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") < self.share * 2**64
 
-    async def check(self, url: str, shingles: Hashes, of: str) -> None:
-        """Compares the shingles of a dropped page with those of the kept one as it is now."""
+    async def check(self, url: str, page: Page, of: str, rule: str | None) -> None:
+        """Compares a page that a rule has dropped with the kept one as it is now."""
         try:
             kept = await self._fetch(of)
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware)
@@ -59,11 +65,33 @@ class Audit:
         if kept is None or kept.reason not in READ:
             count(self._stats, "audit/failed")
             return
-        exact = resemblance(shingles, self._detector.shingles(kept))
         count(self._stats, "audit/checked")
-        if exact < max(self._detector.min_resemblance, LEAST):
+        if (share := self._wrong(url, page, of, kept, rule)) is not None:
             count(self._stats, "audit/wrong")
-            logger.warning("Audit: the drop of %s was wrong, its resemblance with %s is %.3f", url, of, exact)
+            logger.warning("Audit: the drop of %s was wrong, it shares %.3f with %s", url, share, of)
+
+    def _wrong(self, url: str, page: Page, of: str, kept: Page, rule: str | None) -> float | None:
+        """Returns how much two pages share if that is less than a rule asks for."""
+        one, other = (self._detector.fingerprint_page(each) for each in (page, kept))
+        if one.simhash is not None and (one.digest == other.digest or one.view == other.view):
+            return None
+        own = self._own(one, url, other, of)
+        if own is not None and own.contains(
+            LEAST_PROBED if rule == "probe" else self._index.settings.min_containment
+        ):
+            return None
+        if own is not None and rule not in EQUAL:
+            return own.share
+        whole = resemblance(self._detector.shingles(page), self._detector.shingles(kept))
+        return whole if whole < max(self._detector.min_resemblance, LEAST) else None
+
+    def _own(self, page: Fingerprint, url: str, kept: Fingerprint, of: str) -> Shares | None:
+        """Returns what is own to two pages; None where that can't be told."""
+        hosts = self._index.hosts
+        name = hosts.judge(host(url), host(of)) if hosts is not None else None
+        if hosts is None or name is None or page.own is None or kept.own is None:
+            return None
+        return hosts.part(page, name).beside(hosts.part(kept, name))
 
     def close(self) -> None:
         """Puts the share of wrong drops and its 95 % interval into the stats."""

@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 from xxhash import xxh3_128
 
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.latest import Latest
 from dedup.page.heading import address_words, place, shared
 from dedup.page.html import Page
 from dedup.page.urls import folder, usable_base
-
-__all__ = ["Bodies", "Body", "Content"]
 
 #: How many bodies are remembered, in about 2 kB each beside what the detector remembers of most of them anyway.
 REMEMBERED = 1024

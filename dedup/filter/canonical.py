@@ -8,10 +8,7 @@ is decided by it: templates often name a wrong page.
 import hashlib
 
 from dedup.latest import Latest
-from dedup.page.ids import strip_session
-from dedup.page.urls import strip_user
-
-__all__ = ["Canonicals"]
+from dedup.page.preference import plain
 
 #: Kept pages whose canonical URLs are remembered, which are other than their own (about 150 bytes each).
 MAX_KEPT = 100_000
@@ -29,7 +26,7 @@ class Canonicals:
             self._kept[of] = named
 
     def agrees(self, url: str, canonical: str, of: str) -> bool | None:
-        """Whether a near-duplicate's canonical URL is that of the kept page; False if it is its own.
+        """Returns whether a near-duplicate's canonical URL is that of the kept page; False if it is its own.
 
         None: it has none, or it names a third page, which says nothing of these two.
 
@@ -48,7 +45,5 @@ class Canonicals:
 
 
 def _key(url: str) -> bytes:
-    """Returns a digest of a URL without what doesn't tell pages apart: scheme, user, session, fragment, a slash at the end."""
-    host, slash, rest = strip_session(strip_user(url)).partition("://")[2].partition("/")
-    plain = f"{host.lower()}{slash}{rest}".rstrip("/")
-    return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).digest()
+    """Returns a digest of a URL without what doesn't tell pages apart."""
+    return hashlib.blake2b(plain(url).encode("utf-8", "replace"), digest_size=8).digest()

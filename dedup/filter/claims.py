@@ -13,12 +13,10 @@ from itertools import islice, takewhile
 from dedup.errors import DedupError, IndexUnavailableError
 from dedup.filter.responses import RESPONSES, Failure, Response
 from dedup.filter.stats import Stats, count, spend
-from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
 from dedup.index.batching import end
 from dedup.printing import inert
-
-__all__ = ["Claimant"]
 
 logger = logging.getLogger(__name__)
 

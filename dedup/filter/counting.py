@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 from dedup.droplog.record import Record
 
-__all__ = ["LINKS", "counts_of"]
-
 #: The stats of what is done with a near-duplicate, and of the links on it.
 DONE = {"drop": "dropped", "nofollow": "not_followed", "mark": "marked"}
 LINKS = {"drop": "links_not_followed", "nofollow": "links_not_followed", "mark": "links_marked"}
@@ -14,6 +12,8 @@ LINKS = {"drop": "links_not_followed", "nofollow": "links_not_followed", "mark":
 def counts_of(record: Record) -> Iterator[str]:
     """Yields the names of the stats that count this near-duplicate, beside those that count every page."""
     yield DONE[record["action"]]
+    if record["rule"] == "soft_404":
+        yield "soft_404"
     if record["canonical"] is not None:
         yield "canonical"
         agrees = record["agrees"]

@@ -6,8 +6,6 @@ copy that is nearer to the start: its links may be followed further.
 
 from dedup.filter.stats import Stats, count
 
-__all__ = ["Depths"]
-
 #: Of how many kept pages the depth is remembered, about 150 bytes each.
 MAX_KEPT = 1 << 16
 
@@ -34,7 +32,7 @@ class Depths:
             self._kept[page_id] = min(depth, self._kept.get(page_id, depth))
 
     def leads_further(self, depth: int, of_id: str) -> bool:
-        """Whether the links of a copy lead further than those of the kept page, as far as is known."""
+        """Returns whether the links of a copy lead further than those of the kept page, as far as is known."""
         further = depth < min(self._limit, self._kept.get(of_id, self._limit))
         if further:
             count(self._stats, "depth/led_on")

@@ -5,28 +5,26 @@ die, and then it was kept nowhere.  Of a page that another crawler has done, all
 had died before the drop, of which nothing is known until its lease ends; so the drop is certain only when that crawler
 has renewed its lease after it, or has finished.  Even then the page may turn out to be no page, but a wall.  What was
 dropped for it is then fetched again.  And so it is if nobody says in time what became of that page: its claim is annulled, so
-that the first copy that is fetched again takes its place.  If the index is out of reach, or the crawl is stopped, what is
-fetched again is not judged any more.  So no doubt ends in a loss.
+that the first copy that is fetched again takes its place.  If the index is out of reach, what is
+fetched again is not judged any more; if the crawl is stopped, whoever goes on with it judges it.  So no doubt ends in a loss.
 """
 
 import asyncio
 import logging
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from dedup.errors import DedupError
 from dedup.filter.stats import Stats, count
+from dedup.filter.visit import Crawl
 from dedup.fingerprint.simhash import distance
 from dedup.index import Index
 from dedup.index.batching import end
 from dedup.latest import Latest
 from dedup.printing import inert
-
-__all__ = ["Drop", "Watch"]
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +35,8 @@ PATIENCE = 20.0
 #: ... and that many times as long if the page is done, and its run is silent: by then the lease of a run that has died has
 #: ended, and what was dropped for the page is judged when it is fetched again.
 SILENCE = 3.5
+#: At each of so many looks it is asked anew who has filed the pages that are done: another run may have met one again.
+ASKED_ANEW = 10
 #: So often a page is fetched again because a crawler died, or was silent for too long, until it is kept in any case.
 MAX_AGAIN = 5
 #: How many uncertain drops are remembered at most, and how many of those that seem to be certain.
@@ -50,7 +50,7 @@ class Drop(NamedTuple):
 
     page_id: str
     url: str
-    origin: Any  #: what `Crawl.fetch_again` takes
+    origin: Any  #: what `Crawl` takes
     of_simhash: int | None = None  #: simhash of the kept page
     links: int = 0  #: that were not followed
     line: bytes = b""  #: what the drop log says of it
@@ -65,26 +65,30 @@ class Watch:
         self,
         index: Index,
         stats: Stats,
-        fetch_again: Callable[..., None],
+        crawl: Crawl,
         undone: Callable[[bytes, str], None] = lambda line, why: None,
     ) -> None:
-        """``fetch_again`` is `Crawl.fetch_again`: it is called with the origin of a drop that is not right.
+        """``crawl`` fetches pages again, and holds them as long as that may happen.
 
-        ``undone`` is told of its line in the drop log, and why that is so.
+        ``undone`` is told of the line in the drop log of a drop that is not right, and why that is so.
         """
         self._index = index
         self._stats = stats
-        self._fetch_again = fetch_again
+        self._crawl = crawl
         self._undone = undone
         self._waiting: dict[str, list[Drop]] = {}  # by the page id of the kept page
         self._count = 0
         # Of those that are done: their runs, which are to give a sign of life.
         self._runs: dict[str, str] = {}
-        self._silent: set[str] = set()  # runs that gave none for too long
-        self._since = Latest[str, float](MAX_DOUBTS)  # when that page was first waited for
+        # Runs that gave none for too long, and when their leases were to end as it was first seen after that.
+        self._silent: dict[str, float] = {}
+        # Since when that page, or a sign of its run, is waited for.
+        self._since = Latest[str, float](MAX_DOUBTS)
+        self._looks = 0
+        self._looked = -math.inf  # when the last look that has come to its end began
         self._certain: dict[str, list[Drop]] = {}  # likewise, where nothing is waited for
         self._certain_count = 0
-        self._again: Counter[str] = Counter()  # how often page ids were fetched again
+        self._again = Latest[str, int](MAX_DOUBTS)  # how often page ids were fetched again
         self._processed = Latest[str, None](MAX_DOUBTS)  # page ids that `settle` has told of last
         # Simhashes that pages had when they were met again, by page id.
         self._shown = Latest[str, int](MAX_DOUBTS)
@@ -97,7 +101,7 @@ class Watch:
         ``of_run`` is the run of the kept page; it must not be one from which nothing was heard for too long.
         """
         is_heard = of_run not in self._silent
-        return is_heard and self._again[page_id] < MAX_AGAIN and self._count < MAX_DOUBTS
+        return is_heard and self._again.get(page_id, 0) < MAX_AGAIN and self._count < MAX_DOUBTS
 
     def __len__(self) -> int:
         """Returns how many drops are uncertain."""
@@ -109,6 +113,7 @@ class Watch:
 
     def add(self, of_id: str, drop: Drop, *, certain: bool) -> None:
         """Remembers a drop, and whether the kept page was done, by a run that lives for ``certain``."""
+        self._crawl.hold(drop.origin)
         # The answer was on its way, or the index is told a second later.
         if certain or of_id in self._processed:
             self._add_certain(of_id, [drop])
@@ -125,43 +130,69 @@ class Watch:
         self._certain.setdefault(of_id, []).extend(drops)
         self._certain_count += len(drops)
         while self._certain_count > MAX_DOUBTS:
-            self._certain_count -= len(self._certain.pop(next(iter(self._certain))))
+            forgotten = self._certain.pop(next(iter(self._certain)))
+            self._certain_count -= len(forgotten)
+            for drop in forgotten:
+                self._crawl.let_go(drop.origin)
 
     async def _look(self) -> None:
-        while self._waiting:
+        while self._waiting or self._silent:
             await asyncio.sleep(INTERVAL)
-            page_ids = list(self._waiting)
+            began = time.monotonic()
+            self._looks += 1
             with suppress(DedupError):  # the index is out of reach: it is asked again
-                for page_id, state in zip(page_ids, await self._index.states(page_ids), strict=True):
-                    if not (state.is_pending or (state.is_done and await self._is_as_it_was(page_id))):
-                        self.settle(page_id, processed=False, elsewhere=True)
-                runs = {*self._runs.values()}
-                leases = dict(zip(runs, await self._index.leases([*runs]), strict=True))
-                for page_id, run in list(self._runs.items()):
-                    if run in leases:
-                        self._hear(page_id, leases[run])
+                await self._ask_for_pages()
+                await self._ask_for_runs()
+            self._looked = began
+
+    async def _ask_for_pages(self) -> None:
+        page_ids = list(self._waiting)
+        states = await self._index.states(page_ids)
+        done = [page_id for page_id, state in zip(page_ids, states, strict=True) if state.is_done]
+        as_they_were = dict(zip(done, await asyncio.gather(*map(self._is_as_it_was, done)), strict=True))
+        for page_id, state in zip(page_ids, states, strict=True):
+            if not (state.is_pending or as_they_were.get(page_id)):
+                self.settle(page_id, processed=False, elsewhere=True)
 
     async def _is_as_it_was(self, of_id: str) -> bool:
         """Whether a page is filed with what others were dropped for: it may have failed, and been claimed anew."""
-        if of_id in self._runs:
+        before = self._runs.get(of_id)
+        if before and self._looks % ASKED_ANEW:
             return True
         filed = await self._index.find(of_id)
         drops = self._waiting.get(of_id, [])
         if filed is None or not all(drop.of_simhash in (None, filed.simhash) for drop in drops):
             return False
-        if drops:
+        if drops and filed.run != before:
+            if before:  # what was seen of its lease says nothing of the other run's
+                self._waiting[of_id] = [drop._replace(lease=math.inf) for drop in drops]
             self._runs[of_id] = filed.run
+            self._since[of_id] = time.monotonic()
         return True
+
+    async def _ask_for_runs(self) -> None:
+        runs = {*self._runs.values(), *self._silent}
+        leases = dict(zip(runs, await self._index.leases([*runs]), strict=True))
+        for page_id, run in list(self._runs.items()):
+            if run in leases:
+                self._hear(page_id, leases[run])
+        for run, before in list(self._silent.items()):
+            if _is_alive(leases.get(run, 0.0), before):
+                del self._silent[run]
+            else:
+                self._silent[run] = min(before, leases.get(run, before))
 
     def _hear(self, of_id: str, lease: float) -> None:
         """Makes drops certain: those that happened before the run of the kept page last gave a sign of life."""
         certain, waiting = list[Drop](), list[Drop]()
         for drop in self._waiting.get(of_id, []):
-            is_alive = lease == math.inf or lease > drop.lease
-            (certain if is_alive else waiting).append(drop._replace(lease=min(drop.lease, lease)))
+            is_certain = _is_alive(lease, drop.lease)
+            (certain if is_certain else waiting).append(drop._replace(lease=min(drop.lease, lease)))
         if waiting:
             self._waiting[of_id] = waiting
             self._count -= len(certain)
+            if certain:  # else a page that is met over and over would seem to be waited for all the time
+                self._since[of_id] = time.monotonic()
         else:
             self._forget(of_id)
         self._add_certain(of_id, certain)
@@ -209,24 +240,28 @@ class Watch:
 
     def _undo(self, drops: list[Drop], why: str, *, judged: bool = True, times: int = MAX_AGAIN) -> None:
         for drop in drops:
-            self._again[drop.page_id] += times
+            self._again[drop.page_id] = self._again.get(drop.page_id, 0) + times
             logger.info("Fetched again: %s, as %s", inert(drop.url), why)
             count(self._stats, "fetched_again")
             if drop.links:
                 self._stats.inc_value("dedup/links_not_followed", -drop.links)
             if drop.line:
                 self._undone(drop.line, why)
-            self._fetch_again(drop.origin, judged=judged)
+            self._crawl.fetch_again(drop.origin, judged=judged)
+            self._crawl.let_go(drop.origin)
 
     def is_waiting(self) -> bool:
-        """Whether a crawl with nothing else to do should go on; what has been uncertain for too long is given up."""
+        """Whether a crawl with nothing else to do should go on; what has been uncertain for too long is given up.
+
+        What counts is how long it was when somebody last looked: on a busy machine this crawl may itself have been silent.
+        """
         if not self._waiting:
             return False
-        now, longest = time.monotonic(), dict.fromkeys(self._runs, SILENCE * PATIENCE)
+        longest = dict.fromkeys(self._runs, SILENCE * PATIENCE)
         late = [
             of_id
             for of_id in self._waiting
-            if self._since.get(of_id, 0.0) <= now - longest.get(of_id, PATIENCE)
+            if self._since.get(of_id, 0.0) <= self._looked - longest.get(of_id, PATIENCE)
         ]
         if late and (self._annulling is None or self._annulling.done()):
             self._annulling = asyncio.create_task(self._annul(late))
@@ -238,9 +273,10 @@ class Watch:
         A page that is done can't be taken back: what was dropped for it is kept if its run is silent.
         """
         for of_id in of_ids:
-            if of_id in self._runs:
-                self._silent.add(self._runs[of_id])
+            if run := self._runs.get(of_id):
+                self._silent.setdefault(run, math.inf)
                 self.give_up([of_id])
+                self._since.pop(of_id, None)  # if its run is heard of again, that counts anew
                 continue
             try:
                 is_annulled = await self._index.annul(of_id)
@@ -253,17 +289,22 @@ class Watch:
                     self._stats.inc_value("dedup/uncertain", len(drops))
                     self._undo(drops, NOT_SAID, times=1)
 
-    def give_up(self, of_ids: Iterable[str] | None = None) -> None:
-        """Fetches again, unjudged, what was dropped for these pages, or for any page that is not done."""
+    def give_up(self, of_ids: Iterable[str] | None = None, *, judged: bool = False) -> None:
+        """Fetches again, unjudged or not, what was dropped for these pages, or for any page that is not done."""
         for of_id in list(self._waiting) if of_ids is None else of_ids:
             since = self._since.get(of_id, 0.0)
             drops = self._forget(of_id)
             self._since[of_id] = since  # whatever is dropped for that page later has been waited for already
             self._stats.inc_value("dedup/uncertain", len(drops))
-            self._undo(drops, NOT_SAID, judged=False)
+            self._undo(drops, NOT_SAID, judged=judged)
 
     async def close(self) -> None:
         """Stops looking, and gives up what is still uncertain."""
         await end(self._task)
         await end(self._annulling)
         self.give_up()
+
+
+def _is_alive(lease: float, before: float) -> bool:
+    """Whether a run has given a sign of life since its lease was first seen, or has finished."""
+    return lease == math.inf or lease > before

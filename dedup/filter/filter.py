@@ -4,50 +4,39 @@ The law: when not certain, keep.  A page is dropped only with a verdict, and onl
 drop log.
 """
 
-import asyncio
 import json
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from dedup.droplog.log import DropLog, as_line
+from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record
-from dedup.filter.alarm import Alarm
-from dedup.filter.audit import Audit
-from dedup.filter.bodies import Content
-from dedup.filter.canonical import Canonicals
 from dedup.filter.changes import Changes
 from dedup.filter.claims import Claimant
-from dedup.filter.counting import LINKS, counts_of
-from dedup.filter.depths import Depths
-from dedup.filter.doubts import Drop, Watch
-from dedup.filter.pairs import Pairs
+from dedup.filter.copies import Copies
+from dedup.filter.counting import counts_of
+from dedup.filter.doubts import Watch
+from dedup.filter.ending import Ending
 from dedup.filter.probe import Probe
 from dedup.filter.reading import Reading
-from dedup.filter.recording import make_record, now
+from dedup.filter.recording import now
 from dedup.filter.retries import Retries
+from dedup.filter.soft_404 import Soft404s
 from dedup.filter.stats import Counts, Stats, count, spend
 from dedup.filter.traps import Traps
 from dedup.filter.unreached import Unreached
-from dedup.filter.visit import Change, Crawl, Outcome, Visit
+from dedup.filter.variants import Variants
+from dedup.filter.visit import Crawl, Outcome, Visit
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.history.file import History
 from dedup.index import Index, Verdict
-from dedup.index.batching import end
 from dedup.index.entry import scope_mask
 from dedup.latest import Latest
 from dedup.page.html import Page
-from dedup.printing import inert
 from dedup.settings import Action, FilterSettings
 
-__all__ = ["Change", "Crawl", "Filter", "Outcome", "Visit"]
-
-logger = logging.getLogger(__name__)
-
-#: Seconds between two looks whether a crawl that is done is still needed.
-PAUSE = 0.2
 #: How many contents are remembered, to tell which pages are kept only for what their requests carried.
 REMEMBERED = 10_000
 
@@ -75,27 +64,32 @@ class Filter:
         self.index = index
         self.log = log
         self.stats = stats if stats is not None else Counts()
-        self._crawl = crawl = crawl or Crawl()
-        self._alarm = Alarm(own.max_cluster, self.stats)
-        self._pairs = Pairs(self.stats)
-        self._depths = Depths(self.stats, crawl.depth_limit)
+        self.history = history
+        self.crawl = crawl = crawl or Crawl()
         self._traps = Traps(self.stats)
-        self._canonicals = Canonicals()
-        self._audit = Audit(index.detector, own.audit, self.stats, crawl.fetch)
         self._probe = Probe(index, self.stats, crawl, fetches=own.probe and crawl.fetches)
-        self._changes = (
-            Changes(history, index, self._probe, self.stats, crawl.ask, crawl.tell) if history else None
-        )
-        self._looking: asyncio.Task[None] | None = None
+        self._changes = Changes(history, index, self._probe, crawl, self.stats) if history else None
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
-        self._watch = Watch(index, self.stats, crawl.fetch_again, self._tell_undone)
+        self._watch = Watch(index, self.stats, crawl, self._tell_undone)
+        #: URLs that need not be fetched.
+        self.variants = Variants(index, log, self._watch, self.stats)
+        self._soft_404s = Soft404s(
+            index,
+            self._probe,
+            self.stats,
+            crawl,
+            self._watch.undo,
+            fetches=own.probe and crawl.fetches,
+        )
+        #: What only near-duplicates link to; it is told what the crawl asks for.
+        self.unreached = Unreached(self.stats)
+        self._copies = Copies(index, log, self.stats, own, crawl, self._claimant, self._watch, self.unreached)
         self._retries = Retries(index.detector.max_distance)
         self._reading = Reading(index.detector, self.stats)
         self._carried = Latest[int, int](REMEMBERED)  # by content, what the first page's request carried
-        self._checks: set[asyncio.Task[None]] = set()
-        #: What only near-duplicates link to; it is told what the crawl asks for.
-        self.unreached = Unreached(self.stats)
-        self._sampling: asyncio.Task[None] | None = None
+        self._ending = Ending(
+            index, self._watch, self._changes, self.unreached, self._copies.audit, self.stats, crawl
+        )
         #: True if another worker has taken over this worker's shard, and crawls all of it again.
         self.has_heir = False
 
@@ -103,7 +97,7 @@ class Filter:
         """Judges a page, and returns what becomes of it.  Whatever fails, the page is kept."""
         started = time.perf_counter()
         self.unreached.visit(visit.url)
-        self._pairs.visit(visit.url)
+        self._copies.visit(visit.url)
         page, fingerprint, known, is_read = await self._reading.read(visit)
         read = time.perf_counter()
         self._watch.met(visit.page_id, fingerprint.simhash, self.index.detector.max_distance)
@@ -115,61 +109,80 @@ class Filter:
             self._watch.met_again(visit.page_id, fingerprint.simhash)
         spend(self.stats, "fingerprint", read - started)
         spend(self.stats, "claim", time.perf_counter() - read)
-        if verdict.status == "new" and not self._crawl.is_closing():
-            found = await self._probe.check(visit, page, fingerprint, verdict)
-            if found.status == "duplicate":  # what was dropped for it meanwhile is fetched again
-                await self.failed(visit.page_id)
-            is_apart = found.status == "new" and self._is_apart(visit, fingerprint.digest)
-            verdict = replace(found, reason="carries") if is_apart else found
+        if (
+            not self.crawl.is_closing()
+            and await self._soft_404s.ask(visit, page, verdict)
+            and not verdict.kept
+        ):
+            verdict = await self._claimant.claim(visit.page_id, visit.url, fingerprint, visit.carried)
+        claimed = verdict
+        if not self.crawl.is_closing():
+            verdict = await self._told_apart(visit, page, fingerprint, claimed)
+        if verdict.status == "new":
+            verdict = (
+                replace(verdict, reason="carries") if self._is_apart(visit, fingerprint.digest) else verdict
+            )
+        elif claimed.status == "new":  # what was dropped for it meanwhile is fetched again
+            await self.failed(visit.page_id)
         elif verdict.status == "same":
             self._probe.keep(visit, page, fingerprint)
         unchanged = bool(self.settings.incremental) and verdict.known
         outcome = Outcome("keep", verdict, fingerprint, page if is_read else None, None, unchanged=unchanged)
         if verdict.status == "duplicate":
-            outcome = self._record(visit, outcome, page.canonical)
+            outcome = self._copies.record(visit, outcome, page.canonical, self.action_for(visit))
+            if outcome.verdict.reason == "alarm":
+                self._soft_404s.give_up(visit.url)
         if self._changes is not None:
-            whole = page if is_read else None
-            outcome = await self._compared(self._changes, visit, outcome, whole)
+            outcome = await self._compared(self._changes, visit, outcome)
         count(self.stats, "pages")
-        count(
-            self.stats,
-            "unjudged" if outcome.verdict.reason else outcome.verdict.status,
-            outcome.verdict.reason,
-        )
+        reason = outcome.verdict.reason
+        count(self.stats, "unjudged" if reason else outcome.verdict.status, reason)
         if outcome.unchanged:
             count(self.stats, "unchanged")
         if verdict.crowded:
-            self._tell_crowded(visit)
+            self._traps.crowd(visit.url)
         if verdict.near is not None:
             self._traps.add(visit.url, verdict.near)
         elif verdict.reason == "short":
             self._traps.short(visit.url, page.tokens)
         if outcome.record is None:
-            self._depths.keep(visit.page_id, visit.depth)
-            self._canonicals.keep(visit.url, page.canonical)
+            self._copies.keep(visit, page.canonical)
             if verdict.status == "new" and self.unreached.reads():
                 for url in visit.links():
                     self.unreached.ask(url)
+            self._copies.note_link(visit.referer, leads_to_page=verdict.reason not in {"short", "empty"})
         else:
-            self._follow_up(visit, outcome, outcome.record, known)
-        if outcome.record is None:
-            self._note_link(visit.referer, leads_to_page=verdict.reason not in {"short", "empty"})
-        elif verdict.of == visit.referer:
-            self._note_link(visit.referer, leads_to_page=False)
+            self._copies.follow_up(visit, outcome, outcome.record, known)
+            if verdict.of == visit.referer:
+                self._copies.note_link(visit.referer, leads_to_page=False)
         return outcome
 
-    async def _compared(self, changes: Changes, visit: Visit, outcome: Outcome, page: Page | None) -> Outcome:
-        """The same with what has become of the page since earlier crawls."""
-        change, is_handed = await changes.see(
-            visit, lambda: page or visit.read(), outcome.fingerprint, outcome.verdict
+    async def _told_apart(
+        self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict
+    ) -> Verdict:
+        """The verdict on a page by what its host shows at addresses that lead nowhere, or when a kept page is fetched again."""
+        verdict = await self._soft_404s.check(visit, page, fingerprint, verdict)
+        return (
+            await self._probe.check(visit, page, fingerprint, verdict) if verdict.status == "new" else verdict
         )
-        if change is not None:
-            count(self.stats, f"changes/{change.word}")
+
+    async def _compared(self, changes: Changes, visit: Visit, outcome: Outcome) -> Outcome:
+        """Returns the same with what has become of the page since earlier crawls."""
+        page, fingerprint, verdict = outcome.page, outcome.fingerprint, outcome.verdict
+        change, is_handed = await changes.see(visit, lambda: page or visit.read(), fingerprint, verdict)
         is_same = self.settings.incremental is True and is_handed
         return replace(outcome, change=change, unchanged=outcome.unchanged or is_same)
 
+    async def spare(self, visit: Visit) -> Record | None:
+        """Returns the record of a page that need not be fetched, since its site says that it is a kept one; None for all others."""
+        may_drop = self.action_for(visit) == "drop" and not self.crawl.depth_limit
+        record = await self.variants.drop(visit) if may_drop else None
+        if record is not None and self._changes is not None:
+            self._changes.spare(visit.url)
+        return record
+
     def _is_apart(self, visit: Visit, digest: int) -> bool:
-        """Whether a page is equal to a kept one, and is kept all the same since its request has carried other data."""
+        """Returns whether a page is equal to a kept one, and is kept all the same since its request has carried other data."""
         key = digest ^ scope_mask(self.index.settings.scope, visit.url)
         carried = self._carried.get(key, visit.carried)
         self._carried[key] = carried
@@ -177,61 +190,7 @@ class Filter:
 
     def link_failed(self, found_on: str | None) -> None:
         """Notes that a link on the page at this URL led to no page."""
-        self._note_link(found_on, leads_to_page=False)
-
-    def _note_link(self, found_on: str | None, *, leads_to_page: bool) -> None:
-        if of_id := self._pairs.follow(found_on, leads_to_page=leads_to_page):
-            self._watch.undo(of_id, "most links on the page that it duplicates lead to nothing")
-
-    def _tell_crowded(self, visit: Visit) -> None:
-        if not self.stats.get_value("dedup/crowded"):
-            logger.warning(
-                "Kept %s without comparing it with all pages like it, which are too many: it may be a "
-                "near-duplicate.  They may share one large frame.  If somebody forges them, give the setting "
-                "hash_key a secret, and start a new index.  Further such pages are only counted, in dedup/crowded",
-                inert(visit.url),
-            )
-        count(self.stats, "crowded")
-
-    def _record(self, visit: Visit, found: Outcome, canonical: str) -> Outcome:
-        """Returns what becomes of a near-duplicate.  It is kept unless its record has been written to the log."""
-        verdict, action = found.verdict, self.action_for(visit)
-        of = verdict.of_id or "", verdict.of_simhash or 0
-        if self._watch.is_outdated(*of, self.index.detector.max_distance):
-            return replace(found, verdict=Verdict("unjudged", reason="outdated"))
-        if self._alarm.rings(visit.url, verdict.of or "", visit.asked):
-            self._watch.undo(verdict.of_id or "", "what it duplicates looks like a wall")
-            return replace(found, verdict=Verdict("unjudged", reason="alarm"))
-        may_drop = self._is_certain(verdict) or self._watch.may_doubt(visit.page_id, verdict.of_run)
-        if action != "mark" and not may_drop:
-            return replace(found, verdict=Verdict("unjudged", reason="uncertain"))
-        try:
-            agrees = self._canonicals.agrees(visit.url, canonical, verdict.of or "")
-            record = make_record(visit, found, action, canonical, agrees)
-            self.log.write(record)
-        except (OSError, ValueError) as error:
-            if not self.stats.get_value("dedup/unjudged/log"):
-                logger.error(
-                    "Kept %s: the drop log can't be written: %s.  Further such pages are only counted, in "
-                    "dedup/unjudged/log",
-                    inert(visit.url),
-                    error,
-                )
-            return replace(found, verdict=Verdict("unjudged", reason="log"))
-        leads_on = action != "mark" and (
-            self._pairs.drop(visit.url, record["duplicate_of"], of[0])
-            or self._depths.leads_further(visit.depth, of[0])
-        )
-        return replace(found, action=action, record=record, leads_on=leads_on)
-
-    def _is_certain(self, verdict: Verdict) -> bool:
-        """Whether a kept page is done, and its run lives."""
-        return verdict.done and (not self.index.is_shared or verdict.of_run == self.index.run)
-
-    def _is_own(self, verdict: Verdict) -> bool:
-        """Whether this crawl has kept the page that a verdict names."""
-        of = verdict.of_id or ""
-        return verdict.of_run == self.index.run or self.is_open(of) or self._watch.has_processed(of)
+        self._copies.note_link(found_on, leads_to_page=False)
 
     def action_for(self, visit: Visit) -> Action:
         """Returns what is done with a page if it is a near-duplicate."""
@@ -239,48 +198,19 @@ class Filter:
             return visit.action
         return "mark" if visit.is_seed or visit.depth < self.settings.min_depth else self.settings.action
 
-    def _follow_up(self, visit: Visit, outcome: Outcome, record: Record, known: Content | None) -> None:
-        """Counts a near-duplicate; if it is dropped, sees to the page that it was dropped for."""
-        for name in counts_of(record):
-            count(self.stats, name)
-        if outcome.leads_on:
-            count(self.stats, "links/harvested")
-        else:
-            self.stats.inc_value(f"dedup/{LINKS[record['action']]}", outcome.fingerprint.links)
-        if outcome.action == "mark":
-            return
-        verdict, of = outcome.verdict, record["duplicate_of"]
-        if verdict.of_id and visit.origin is not None:
-            saved = 0 if outcome.leads_on else outcome.fingerprint.links
-            drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, saved, as_line(record))
-            self._watch.add(verdict.of_id, drop, certain=self._is_certain(verdict))
-        if outcome.action == "nofollow":
-            return
-        if not self._is_own(verdict):
-            count(self.stats, "dropped/elsewhere")
-        if not (outcome.leads_on or (known and known.are_links_left)):
-            self.unreached.leave(visit.links())
-            if known is not None:
-                known.are_links_left = True
-        if self._audit.picks(record["url"]):
-            shingles = self.index.detector.shingles(outcome.page or visit.read())
-            check = asyncio.create_task(self._audit.check(inert(record["url"]), shingles, of))
-            self._checks.add(check)
-            check.add_done_callback(self._checks.discard)
-
     def keep_pair(self, record: Record, page: Page) -> None:
         """Stores the words of a near-duplicate, for the report."""
         if self._changes is not None:
             self._changes.keep_pair(record, page)
 
-    def _tell_undone(self, line: bytes, why: str) -> None:
-        with suppress(OSError):  # it was logged that the log can't be written, and Scrapy's log tells it, too
-            self.log.write(json.loads(line) | {"time": now(), "undone": why})
-
     def take_back(self, record: Record) -> None:
         """Takes a near-duplicate out of the stats: its record was wrong, and the page is judged again."""
         for name in ("pages", "duplicate", *counts_of(record)):
             self.stats.inc_value(f"dedup/{name}", -1)
+
+    def _tell_undone(self, line: bytes, why: str) -> None:
+        with suppress(OSError):  # it was logged that the log can't be written, and Scrapy's log tells it, too
+            self.log.write(json.loads(line) | {"time": now(), "undone": why})
 
     async def handed_over(self, page_id: str) -> None:
         """Confirms a page: the crawler has processed all of its output, items included."""
@@ -322,32 +252,25 @@ class Filter:
         self._watch.undo(page_id, "the spider has asked for the page that it duplicates once more")
 
     def is_open(self, page_id: str) -> bool:
-        """Whether a page was kept of which it is not yet said whether it was handed over or failed."""
-        return self._claimant.is_open(page_id)
+        """Returns whether a page was kept of which it is not yet said whether it was handed over or failed."""
+        is_met = self._changes is not None and self._changes.is_open(page_id)  # one that can't be judged, too
+        return is_met or self._claimant.is_open(page_id)
 
     def is_busy(self) -> bool:
-        """Whether a crawl that has nothing else to do should go on: a drop is uncertain, or the audit still fetches.
+        """Returns whether a crawl that has nothing else to do should go on: a drop is uncertain, or the audit still fetches.
 
         What has been uncertain for too long is fetched again.
         """
-        return self._watch.is_waiting() or self._is_sampling() or self._is_looking()
+        return self._ending.is_busy()
 
-    def _is_looking(self) -> bool:
-        """Whether pages are asked for that earlier crawls have met and this one has not, which begins now."""
-        if self._looking is None and self._changes is not None:
-            look = self._changes.look_for_missing(
-                self._crawl.is_closing, may_hide=not (self._crawl.depth_limit or self.unreached.count())
-            )
-            self._looking = asyncio.create_task(look)
-            self._looking.add_done_callback(lambda _: self._crawl.wake())
-        return self._looking is not None and not self._looking.done()
+    def looks_for_missing(self) -> bool:
+        """Returns whether pages are asked for that earlier crawls have met and this one has not, which begins if it has ended."""
+        return self._ending.looks_for_missing()
 
-    def _is_sampling(self) -> bool:
-        """Whether the audit fetches what was not reached, which it begins with now."""
-        if self._sampling is None and self._audit.share and self.unreached.count():
-            sample = self.unreached.sample(self.index, self._audit.share, self._crawl.fetch)
-            self._sampling = asyncio.create_task(sample)
-        return self._sampling is not None and not self._sampling.done()
+    @property
+    def is_looking(self) -> bool:
+        """Whether such pages are being asked for."""
+        return self._ending.is_looking
 
     @property
     def doubts(self) -> int:
@@ -355,8 +278,11 @@ class Filter:
         return len(self._watch)
 
     def end_doubts(self) -> None:
-        """Has all pages fetched again whose drops are still uncertain: later the crawl takes no request.  `close` does it, too."""
-        self._watch.give_up()
+        """Has all pages fetched again whose drops are still uncertain, by whoever goes on with the crawl: he judges them anew.
+
+        Later the crawl takes no request.  What is left by then, `close` has fetched again unjudged.
+        """
+        self._watch.give_up(judged=True)
 
     async def finish(self, idle: Callable[[], Awaitable[object]]) -> None:
         """Ends a crawl that is not cut short, once it has nothing left to do, and closes the filter.
@@ -364,14 +290,7 @@ class Filter:
         ``idle`` returns when all pages that the crawl was asked for are fetched and processed, and may be called again: as
         `asyncio.Queue.join`.  The filter may ask for more until it is certain of every drop.
         """
-        is_done = False
-        while not is_done:
-            asked = self.stats.get_value("dedup/fetched_again")
-            await idle()
-            # What was asked for while that returned is not yet fetched.
-            is_done = not self.is_busy() and self.stats.get_value("dedup/fetched_again") == asked
-            if not is_done:
-                await asyncio.sleep(PAUSE)
+        await self._ending.come(idle)
         await self.close()
 
     async def close(self, *, finished: bool = True) -> None:
@@ -380,13 +299,11 @@ class Filter:
         A crawl that has not ``finished`` has lost what its pages link to: until they are met again, they
         shadow no other page.  It has not if it `has_heir`.
         """
-        self._audit.close()
-        await end(self._sampling)
-        await end(self._looking)
+        self._copies.close()
+        await self._ending.close()
         if self._changes is not None:
             self._changes.close()
         self.unreached.close()
-        self._pairs.close()
         await self._watch.close()
         await self._claimant.close(finished=finished or self.has_heir)
         self.log.close()

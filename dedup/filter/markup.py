@@ -10,8 +10,6 @@ from dedup.page.charset import charset, decode
 from dedup.page.html import Page, parse
 from dedup.page.links import addresses
 
-__all__ = ["Markup"]
-
 
 class Markup:
     """A page that a crawler without Scrapy has fetched.

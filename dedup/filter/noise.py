@@ -22,8 +22,6 @@ from urllib.parse import urlsplit
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
 
-__all__ = ["MAX_KNOWN", "Noise", "kind_of"]
-
 #: Tokens on either side by which a place is known; all of one side, and the nearest of the other, have to be there.
 AROUND = 2
 #: Tokens that have to be equal between two differences, or else they are one: words of an advert agree by chance.
@@ -90,8 +88,7 @@ class Noise:
 
     def is_known(self, url: str) -> bool:
         """Whether enough pages of this kind were fetched again."""
-        kind = self._kinds.get(kind_of(url))
-        return kind is not None and kind.probed >= MAX_KNOWN
+        return self.probed(url) >= MAX_KNOWN
 
     def is_tried(self, url: str) -> bool:
         """Whether any page of this kind was fetched again."""
@@ -101,6 +98,11 @@ class Noise:
         """Whether there is any noise on pages of this kind."""
         kind = self._kinds.get(kind_of(url))
         return kind is not None and bool(kind.places)
+
+    def probed(self, url: str) -> int:
+        """How many pages of this kind were fetched again."""
+        kind = self._kinds.get(kind_of(url))
+        return 0 if kind is None else kind.probed
 
     def learn(self, url: str, a: Sequence[str], b: Sequence[str]) -> bool:
         """Takes what differs between the tokens of two answers to one request for noise.
@@ -127,16 +129,20 @@ class Noise:
         kind = self._kinds.get(kind_of(url))
         if kind is None or not kind.places:
             return list(tokens)
+        begins = {before[0] for before in kind.places if before}
+        first = [0] if () in kind.places else []
         left: list[str] = []
         ends = _Ends(tokens)
         at = 0
-        while at <= len(tokens):
-            if places := kind.places.get(tuple(tokens[max(0, at - 1) : at])):
-                found = (ends.end(at, place, most) for place, most in places.items())
-                at = min((end for end in found if end > at), default=at)
-            left += tokens[at : at + 1]
-            at += 1
-        return left
+        for begin in first + [number for number, token in enumerate(tokens, 1) if token in begins]:
+            if begin < at:
+                continue  # it is within what was left out, or right behind that
+            places = kind.places[tuple(tokens[max(0, begin - 1) : begin])]
+            found = (ends.end(begin, place, most) for place, most in places.items())
+            end = min((end for end in found if end > begin), default=begin)
+            left += [*tokens[at:begin], *tokens[end : end + 1]]
+            at = end + 1
+        return [*left, *tokens[at:]]
 
 
 class _Ends:

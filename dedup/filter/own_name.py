@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 
 from dedup.page.ids import strip_session
 
-__all__ = ["without_own_name"]
-
 _NUMBER = re.compile(r"\d+")
 #: The number of each month, by its English names.
 _MONTHS = {

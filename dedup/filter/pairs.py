@@ -13,13 +13,11 @@ from dedup.latest import Latest
 from dedup.page.urls import host, strip_user
 from dedup.printing import inert, many
 
-__all__ = ["Pairs"]
-
 logger = logging.getLogger(__name__)
 
-#: From so many links on that led to nothing, if those that led to a page are no more, the links of a page fail.
+#: The links of a page fail when this many of them have led to nothing, and no more than these to a page.
 FAILED = 3
-#: From so many pages on that were dropped for one other host, if they are more than half of a host, somebody is told.
+#: A warning is logged when this many pages of a host, and more than half of them, were dropped for one other host.
 MANY = 20
 #: How many hosts, pairs of hosts, and pages with links are counted; further ones are not.
 MAX_COUNTED = 10_000

@@ -10,7 +10,6 @@ noise there, by a digest.  The kept page has to show what it showed when it was 
 noise.  It is asked for as it was, with the same headers, cookies, proxy or browser.
 """
 
-import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,12 +17,13 @@ from typing import Any, NamedTuple
 
 from xxhash import xxh3_128_intdigest
 
+from dedup.filter.again import MAX_HOSTS, Again
 from dedup.filter.noise import MAX_KINDS, Noise, kind_of
 from dedup.filter.own_name import without_own_name
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
-from dedup.fingerprint.detector import Fingerprint
 from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
 from dedup.index.entry import original_id
@@ -33,8 +33,6 @@ from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.page.urls import host
 from dedup.printing import inert
-
-__all__ = ["Probe"]
 
 logger = logging.getLogger(__name__)
 
@@ -50,8 +48,6 @@ MAX_MANNERS = 30_000
 MAX_USUAL = 1_000
 #: Pages of a host that were fetched twice more without any noise, before no others are; noise on one outweighs so many.
 QUIET, LOUD = 5, 1_000
-#: Hosts of which that is remembered.
-MAX_HOSTS = 10_000
 
 
 class _Kept(NamedTuple):
@@ -73,6 +69,7 @@ class Probe:
         self._detector = index.detector
         self._stats = stats
         self._crawl = crawl
+        self._again = Again(crawl, stats)
         self._fetches = fetches
         self._noise = Noise()
         self._kept: OrderedDict[tuple[int, int], _Kept] = OrderedDict()  # by digest, and by what was carried
@@ -80,7 +77,6 @@ class Probe:
         self._digested = set[str]()  # page ids of these
         self._manners = Latest[str, Any](MAX_MANNERS)  # of kept pages, by page id
         self._usual = Latest[str, Any](MAX_USUAL)  # that of the page that was kept last, by host
-        self._lock = asyncio.Lock()
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched twice more without any noise, by host
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
@@ -121,9 +117,9 @@ class Probe:
     async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> _Kept | None:
         """The kept page that differs from the one here in noise alone, if that is known or can be learned."""
         of = self._known(visit, page)
-        if of is not None or self._asked_for(visit, near) is None:
+        if of is not None or (kept := self._asked_for(visit, near)) is None:
             return of
-        async with self._lock:  # others may be learning what this one would ask for
+        async with self._again.turn(kept.url):
             of = self._known(visit, page)
             kept = None if of else self._asked_for(visit, near)
             return of if kept is None else await self._ask(visit, page, kept)
@@ -133,8 +129,10 @@ class Probe:
 
         It is one that is near; or, once a kind of page has become a section, the last one of that kind.
         """
-        if not self._may_fetch():
-            return None
+        kept = self._to_be_asked(visit, near) if self.may_fetch() else None
+        return kept if kept and self._again.may_ask(kept.url) else None
+
+    def _to_be_asked(self, visit: Visit, near: Near | None) -> _Kept | None:
         evidence = near and near.evidence
         if near and evidence and not evidence.other_name and evidence.share >= LEAST_PROBED:
             is_known, is_met = self._noise.is_known(near.url), self._noise.is_met(near.url)
@@ -143,9 +141,10 @@ class Probe:
         alike, last = self._kinds.get(kind_of(visit.url), (0, None))
         return last if alike >= SECTION and not self._noise.is_tried(visit.url) else None
 
-    def _may_fetch(self) -> bool:
+    def may_fetch(self, hosts: int = 1) -> bool:
+        """Whether a page may be fetched: it may, for a share of the pages of a crawl of so many hosts."""
         pages, fetched = (self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes"))
-        return self._fetches and fetched < FIRST + SHARE * pages
+        return self._fetches and fetched < FIRST * hosts + SHARE * pages
 
     def left(self, url: str, tokens: Sequence[str]) -> list[str]:
         """The tokens of a page without what is known to be noise on pages like it."""
@@ -155,48 +154,42 @@ class Probe:
         """Whether any noise is known on pages like this one."""
         return self._noise.is_met(url)
 
-    def is_known(self, url: str) -> bool:
-        """Whether enough pages like this one were fetched again to know their noise."""
-        return self._noise.is_known(url)
+    def probed(self, url: str) -> int:
+        """How many pages like this one were fetched again: what is known of their noise has changed if that has."""
+        return self._noise.probed(url)
 
-    async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> bool:
-        """Fetches a page twice more, if the noise on such pages is not known, unless its host seems to have none; whether
-        any is known then.
+    def may_learn(self, url: str) -> bool:
+        """Whether pages like this one are fetched again, since their noise is not known, and their host may have some."""
+        is_quiet = self._quiet.get(host(url), 0) >= QUIET
+        may_fetch = self.may_fetch(max(1, len(self._usual))) and self._again.may_ask(url)
+        return not self._noise.is_known(url) and not is_quiet and may_fetch
+
+    async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> None:
+        """Fetches a page twice more, if it `may_learn` from that.
 
         ``origin`` is that of a page of its host, in whose manner it is asked for.  ``is_same`` tells whether an answer shows
         that page.
         """
         try:
-            async with self._lock:
-                may_ask = (
-                    not self._noise.is_known(url)
-                    and self._quiet.get(host(url), 0) < QUIET
-                    and self._may_fetch()
-                )
-                manner = self._crawl.manner(origin) if may_ask else None
-                answers = [] if manner is None else await self._answers(manner, url, origin, is_same, 2)
-                if answers and self._noise.learn(url, *map(_text, answers)):
+            async with self._again.turn(url):
+                manner = self._crawl.manner(origin) if self.may_learn(url) else None
+                answers = [] if manner is None else await self._again.answers(manner, url, origin, is_same, 2)
+                if answers and self._noise.learn(url, *map(text_of, answers)):
                     step = -LOUD if self._noise.is_met(url) else 1
                     self._quiet[host(url)] = self._quiet.get(host(url), 0) + step
         except Exception as error:  # noqa: BLE001 (as in `check`)
             logger.debug("No noise is known of %s: %s", inert(url), error)
             count(self._stats, "probe/failed")
-        return self._noise.is_met(url)
 
-    async def _answers(
-        self, manner: Any, url: str, origin: Any, is_same: Callable[[Page], bool], times: int
-    ) -> list[Page]:
-        """What a page shows when it is fetched so many times more; [] if one of the answers is not the same page."""
-        answers: list[Page] = []
-        for _ in range(times):
-            count(self._stats, "probes")
-            answer = await self._crawl.fetch_in(manner, url, origin)
-            # What it shows by now may be a wall, or another page.
-            if answer is None or answer.reason is not None or not is_same(answer):
-                count(self._stats, "probe/failed")
-                return []
-            answers.append(answer)
-        return answers
+    async def again(self, page_id: str, visit: Visit) -> Page | None:
+        """A kept page as it is now, asked for beside a visit of its host; None if it shows something else than it did."""
+        filed = await self._index.find(page_id)
+        if filed is None or (manner := self._manner_of(filed, visit)) is None:
+            return None
+        answers = await self._again.answers(
+            manner, filed.url, visit.origin, lambda answer: self._is_as_filed(answer, filed), 1
+        )
+        return answers[0] if answers else None
 
     async def _ask(self, visit: Visit, page: Page, kept: _Kept) -> _Kept | None:
         """Fetches a kept page twice more, and learns from that; that page if the one here is equal but for noise.
@@ -207,7 +200,7 @@ class Probe:
         if filed is None or filed.digest != kept.digest or (manner := self._manner_of(filed, visit)) is None:
             return None
         is_known = self._noise.is_known(kept.url)
-        answers = await self._answers(
+        answers = await self._again.answers(
             manner,
             kept.url,
             visit.origin,
@@ -216,7 +209,7 @@ class Probe:
         )
         if not answers:
             return None
-        if not is_known and not self._noise.learn(kept.url, *map(_text, answers)):
+        if not is_known and not self._noise.learn(kept.url, *map(text_of, answers)):
             return None
         digests = {digest for answer in answers for digest in self._digests(kept.url, answer, kept.url)}
         self._remember(digests, kept)
@@ -299,13 +292,13 @@ class Probe:
 
         ``like`` is an address of the kind whose noise it is.
         """
-        left = self._noise.left(like, _text(page))
+        left = self._noise.left(like, text_of(page))
         named = ["", *without_own_name(left, url)]
         return _digest(left), _digest(named)
 
     def _noisy(self, visit: Visit, page: Page) -> Iterator[str]:
         """The tokens at places of noise, and those of the page's name."""
-        tokens = _text(_read(visit, page))
+        tokens = text_of(_read(visit, page))
         left = iter(without_own_name(self._noise.left(visit.url, tokens), visit.url))
         stays = next(left, None)
         for token in tokens:
@@ -319,7 +312,7 @@ def _digest(tokens: Sequence[str]) -> int:
     return xxh3_128_intdigest("\0".join(tokens).encode("utf-8", "surrogatepass"))
 
 
-def _text(page: Page) -> list[str]:
+def text_of(page: Page) -> list[str]:
     """All tokens of a page, those of data in its scripts behind the others."""
     return [*page.tokens, "", *page.data]
 

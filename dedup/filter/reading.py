@@ -6,11 +6,10 @@ import logging
 from dedup.filter.bodies import Bodies, Content
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Visit
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.page.html import Page
 from dedup.printing import inert
-
-__all__ = ["Reading"]
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,6 @@ from dedup.filter.visit import Outcome, Visit
 from dedup.page.urls import strip_user
 from dedup.settings import Action
 
-__all__ = ["make_record", "now"]
-
 
 def now() -> str:
     """The time as records have it."""

@@ -2,8 +2,6 @@
 
 from enum import Enum, auto
 
-__all__ = ["RESPONSES", "Failure", "Response"]
-
 
 class Failure(Enum):
     """What can be wrong when a claim fails."""

@@ -6,8 +6,6 @@ A callback may give up at last.  What it got then is the same as before, and is 
 from dedup.fingerprint.simhash import distance
 from dedup.latest import Latest
 
-__all__ = ["Retries"]
-
 #: How many pages are remembered at most.
 MAX_ASKED = 10_000
 

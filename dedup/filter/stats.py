@@ -5,8 +5,6 @@ Every name begins with ``dedup/``.
 
 from typing import Any, Protocol
 
-__all__ = ["Counts", "Stats", "count", "spend"]
-
 
 class Stats(Protocol):
     """Keeps values by name; Scrapy's StatsCollector does."""

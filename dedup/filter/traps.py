@@ -12,13 +12,11 @@ from collections.abc import Sequence
 
 from xxhash import xxh3_64_intdigest
 
-from dedup.droplog.drops import pattern
 from dedup.filter.stats import Stats, count
 from dedup.index.verdict import Near
+from dedup.page.patterns import pattern
 from dedup.page.urls import ORIGIN
 from dedup.printing import inert
-
-__all__ = ["LEAST", "Traps"]
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +53,17 @@ class Traps:
             self._most = pages
             told = f"{inert(name)}: {pages:,} pages that differ in about {round(new / pages):,} shingles each"
             self._stats.set_value("dedup/trap", told)
+
+    def crowd(self, url: str) -> None:
+        """Counts a page that was kept though not all pages like it were looked at, and warns at the first."""
+        if not self._stats.get_value("dedup/crowded"):
+            logger.warning(
+                "Kept %s without comparing it with all pages like it, which are too many: it may be a "
+                "near-duplicate.  They may share one large frame.  If somebody forges them, give the setting "
+                "hash_key a secret, and start a new index.  Further such pages are only counted, in dedup/crowded",
+                inert(url),
+            )
+        count(self._stats, "crowded")
 
     def short(self, url: str, words: Sequence[str]) -> None:
         """Counts a page that is too short to be judged.  Warns of a folder in which most are word for word alike."""

@@ -15,12 +15,11 @@ from dedup.errors import DedupError
 from dedup.filter.stats import Stats, count
 from dedup.index import Index
 from dedup.intervals import wilson
+from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.page.ids import strip_session
 from dedup.page.urls import host
 from dedup.printing import inert
-
-__all__ = ["MAX_ADDRESSES", "MAX_SAMPLED", "Unreached"]
 
 logger = logging.getLogger(__name__)
 
@@ -46,14 +45,14 @@ class Unreached:
     """
 
     def __init__(self, stats: Stats, most: int = MAX_ADDRESSES) -> None:
-        """Remembers at most ``most`` addresses."""
+        """Remembers at most ``most`` addresses, and as many hosts."""
         self._stats = stats
         self._most = most
         # By their digests: the URL of an address that was never asked for, or None.  Only digests that are 0
         # modulo 2^bits are remembered (Broder, On the resemblance and containment of documents, section 4).
         self._met: dict[int, str | None] = {}
         self._bits = 0
-        self._hosts: set[str] = set()
+        self._hosts = Latest[str, None](most)
         self._kept = 0
 
     def ask(self, url: str) -> None:
@@ -64,7 +63,7 @@ class Unreached:
 
     def visit(self, url: str) -> None:
         """Notes that the crawl has got a page from a URL."""
-        self._hosts.add(host(url))
+        self._hosts[host(url)] = None
         self.ask(url)
 
     def reads(self) -> bool:
@@ -88,7 +87,7 @@ class Unreached:
             self._met = {digest: url for digest, url in self._met.items() if not digest & mask}
 
     def urls(self) -> list[str]:
-        """Addresses that were never asked for, on hosts that the crawl has visited, in an order that means nothing."""
+        """Addresses that were never asked for, on hosts that the crawl has visited of late, in an order that means nothing."""
         return [url for _, url in sorted(self._met.items()) if url is not None and host(url) in self._hosts]
 
     def count(self) -> int:

@@ -8,13 +8,12 @@ from dedup.droplog.record import Record
 from dedup.errors import DedupError
 from dedup.filter.bodies import Body
 from dedup.filter.markup import Markup
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.history.changes import Change
 from dedup.index import Verdict
 from dedup.page.html import Page
 from dedup.settings import Action
-
-__all__ = ["Answer", "Change", "Crawl", "Outcome", "Visit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +98,7 @@ class Answer(NamedTuple):
     status: int
     url: str  #: where redirects have led
     page: Page | None  #: None: it is no page that is judged
+    may_be_shell: bool = False  #: scripts may fill the page
 
 
 class Crawl:
@@ -142,11 +142,25 @@ class Crawl:
         asked.  It raises nothing."""
         return None
 
+    def has_ended(self) -> bool:
+        """Whether no other worker of the crawl has anything left to do, asked when this one has not."""
+        return True
+
+    def is_own(self, url: str) -> bool:
+        """Whether this worker of the crawl is the one that asks the host of a page."""
+        return True
+
     def wake(self) -> None:
         """What the filter was busy with at the end of the crawl is done."""
 
     def tell(self, change: Change) -> None:
         """A page that the crawl has not met has moved, or is hidden, or gone."""
+
+    def hold(self, origin: Any) -> None:
+        """A page may have to be fetched once more, given `Visit.origin`, until `let_go` is called with it."""
+
+    def let_go(self, origin: Any) -> None:
+        """It need not."""
 
     def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
         """A page was dropped for another that failed, or is a wall: it is to be fetched once more.

@@ -16,22 +16,22 @@ from xxhash import xxh3_64_intdigest
 from dedup.compiled import fast
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["KNOWN", "Chrome"]
-
 #: Cells of a table that count, of one byte each, and bits that mark.  A shingle has two of both.
 CELLS, BITS = 1 << 16, 1 << 18
-#: When so many shingles were marked, all counts are halved, and the marks are cleared.
+#: When this many shingles were marked, all counts are halved, and the marks are cleared.
 MARKED = 3 << 14
-#: Of a page, so many shingles are counted at most.
+#: No more shingles of one page are counted than this.
 MOST_OF_A_PAGE = 1 << 13
 #: A shingle is chrome if this share of the kept pages has it, but at least and at most this many of them.
 SHARE, LEAST, MOST = 0.05, 2.0, 8.0
 #: Kept pages from which on the chrome of a host is known.
 KNOWN = 8
 
-#: So many pages in one folder have to be like those of the same names in another, or else all of these are other pages.
+#: At least this many pages in one folder have to be like those of the same names in another; else all of these are other pages.
 COPIES = 3
-#: What is no shingle is counted in so many places, so that it is not taken for what others count.
+#: Then that counts as if it had been seen so often: it is forgotten when no such page was met while the counts were halved four times.
+LEARNED = 8 * COPIES
+#: A mark that is no shingle is counted in this many places, so that it is not taken for a shingle of another page.
 NOTED = 4
 
 Counts = npt.NDArray[np.uint8]
@@ -50,8 +50,13 @@ class Chrome:
 
     @property
     def is_known(self) -> bool:
-        """Whether enough pages were kept to tell chrome from content."""
+        """True if enough pages were kept to tell chrome from content."""
         return self.pages >= KNOWN
+
+    @property
+    def has_forgotten(self) -> bool:
+        """True if counts were halved."""
+        return self.pages > self._remembered
 
     @property
     def few(self) -> float:
@@ -86,9 +91,12 @@ class Chrome:
         place = _keys(*parts, where)
         if not self.counts(place).min():
             self._count(np.concatenate([place, _keys(*parts)]))
+            if self.has_copies(parts):
+                for cells in _places(_keys(*parts), CELLS):
+                    np.maximum.at(self._cells, cells, np.uint8(LEARNED))
 
     def has_copies(self, parts: tuple[str, str]) -> bool:
-        """Whether so many pages are like others whose addresses differ in these parts that they are copies, as for print."""
+        """Returns True if many pages are like others whose addresses differ in these parts: then such pages are copies, as for print."""
         return int(self.counts(_keys(*parts)).min()) >= COPIES
 
     def counts(self, main: Hashes) -> Counts:
@@ -98,7 +106,7 @@ class Chrome:
         return self.counts_in_numpy(main)
 
     def counts_in_numpy(self, main: Hashes) -> Counts:
-        """The same."""
+        """Returns the same."""
         first, second = _places(main, CELLS)
         counts = np.minimum(self._cells[first], self._cells[second])
         return counts + (self._are_marked(main) & (counts < 255))
@@ -122,13 +130,13 @@ class Chrome:
         self._marks |= other._marks
 
     def to_bytes(self) -> bytes:
-        """The table, to be stored."""
+        """Returns the table, to be stored."""
         head = _HEAD.pack(self.pages, self._marked, self._remembered)
         return head + self._cells.tobytes() + self._marks.tobytes()
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> Self:
-        """The table that was stored.  Raises ValueError if it is not one."""
+        """Returns the table that was stored.  Raises ValueError if it is not one."""
         if len(octets) != _HEAD.size + CELLS + BITS // 8:
             raise ValueError(f"a table has {_HEAD.size + CELLS + BITS // 8} bytes, not {len(octets)}")
         chrome = cls()
@@ -145,5 +153,5 @@ def _keys(*texts: str) -> Hashes:
 
 
 def _places(main: Hashes, size: int) -> list[npt.NDArray[np.int64]]:
-    """The two places of each shingle; the slots of sketches go by the highest bits."""
+    """Returns the two places of each shingle, and returns the slots of sketches go by the highest bits."""
     return [(main >> np.uint64(shift) & np.uint64(size - 1)).astype(np.int64) for shift in (0, 20)]

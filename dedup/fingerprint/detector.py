@@ -35,8 +35,6 @@ from dedup.page.read import read, read_text, tokens_as_page
 from dedup.page.tokens import join, without
 from dedup.settings import DetectorSettings
 
-__all__ = ["Comparison", "Detector", "Features", "Fingerprint"]
-
 #: Changes whenever the same page would get another fingerprint; stored with every index.
 SCHEME = 5
 #: Words outside marked chrome that make a main view of a page.
@@ -74,7 +72,7 @@ class Detector(DetectorSettings):
         _ = self.finder, self.ignored  # which raise if they can't be made from these settings
 
     def __getstate__(self) -> dict[str, Any]:
-        """The settings alone: all else is made again, where it is unpickled."""
+        """Returns the settings alone: all else is made again, where it is unpickled."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
@@ -94,7 +92,7 @@ class Detector(DetectorSettings):
         return Sketcher(self.features.slots, self.features.bits, self._secrets["sketch"])
 
     def plan(self, expected_pages: int, tables: int | None = None, *, in_memory: bool = False) -> Plan:
-        """The tables in which a page is filed, ``tables`` of them if that is asked for.
+        """Returns the tables in which a page is filed, ``tables`` of them if that is asked for.
 
         ``in_memory``: for a store whose look-ups may read many prefixes.  Raises `SettingsError` for a number of
         tables that is not possible.
@@ -141,7 +139,7 @@ class Detector(DetectorSettings):
         return {name: str(value) for name, value in values.items()}
 
     def read(self, text: str, url: str = "", tree: Callable[[str], etree._Element] = parse) -> Page:
-        """The tokens of a page's decoded text, as `dedup.page.read.read` gives them, without what doesn't count.
+        """Returns the tokens of a page's decoded text, as `dedup.page.read.read` gives them, without what doesn't count.
 
         >>> Detector(ignore=(".cookies",)).read("<p>A story<p class=cookies>We like cookies").tokens
         ['a', 'story']
@@ -149,16 +147,16 @@ class Detector(DetectorSettings):
         return read(text, url, self.keep_urls, tree, self.ignored)
 
     def read_text(self, text: str, url: str = "", *, is_json: bool = False) -> Page:
-        """The tokens of plain text or JSON, likewise."""
+        """Returns the tokens of plain text or JSON, likewise."""
         return read_text(text, url, is_json=is_json, ignore=self.ignored)
 
     def fingerprint(self, html: bytes | str, url: str = "", encoding: str | None = None) -> Fingerprint:
-        """The fingerprint of a page's HTML; ``encoding`` is what its server said of it."""
+        """Returns the fingerprint of a page's HTML; ``encoding`` is what its server said of it."""
         _check("html", html, (bytes, str), "bytes or str")
         return self.fingerprint_page(self.read(decode(html, encoding), url))
 
     def fingerprint_text(self, text: str, url: str = "") -> Fingerprint:
-        """The fingerprint of plain text or Markdown, of which nothing is taken for markup.
+        """Returns the fingerprint of plain text or Markdown: nothing in it is taken for markup.
 
         >>> Detector().fingerprint_text("a <b> c").tokens
         3
@@ -167,7 +165,7 @@ class Detector(DetectorSettings):
         return self.fingerprint_page(self.read_text(decode(text), url))
 
     def fingerprint_tokens(self, tokens: Iterable[str]) -> Fingerprint:
-        """The fingerprint of words in their order, which are taken as they are; one that begins with "/" is a URL.
+        """Returns the fingerprint of words in their order, which are taken as they are; one that begins with "/" is a URL.
 
         >>> Detector(min_tokens=2).fingerprint_tokens(["two", "words", "/docs/"]).reason
         """
@@ -179,7 +177,7 @@ class Detector(DetectorSettings):
         return self.fingerprint_page(tokens_as_page([decode(word) for word in words]))
 
     def fingerprint_page(self, page: Page) -> Fingerprint:
-        """The fingerprint of a page's tokens; of a page equal to one seen before, nothing is computed."""
+        """Returns the fingerprint of a page's tokens; of a page equal to one seen before, nothing is computed."""
         if page.reason is not None:
             return Fingerprint.unjudged(page.reason, len(page.tokens), page.links)
         secret = self._secrets["digest"].to_bytes(8, "big")
@@ -197,7 +195,7 @@ class Detector(DetectorSettings):
         return found
 
     def elsewhere(self, found: Fingerprint, page: Page) -> Fingerprint:
-        """The fingerprint of a page that differs only in its address from one that was judged; its tokens may be missing."""
+        """Returns the fingerprint of a page that differs only in its address from one that was judged, and returns its tokens may be missing."""
         called, said = self._called(found.called.heading, page)
         return replace(found, called=called, said=said)
 
@@ -237,11 +235,11 @@ class Detector(DetectorSettings):
         return Maker(self.features, self.sketcher, self.keep_urls, self.shingle_size, self.min_tokens, seed)
 
     def shingles(self, page: Page) -> Hashes:
-        """The shingles that a sketch samples, all of them: uint64, shape (n,)."""
+        """Returns the shingles that a sketch samples, all of them: uint64, shape (n,)."""
         return np.concatenate([self._maker.shingles(tokens) for tokens in (page.tokens, page.data)])
 
     def _of_body(self, body: bytes, digest: int) -> Fingerprint:
-        """The fingerprint of a page that is no text, given a digest of it: near nothing but what is equal."""
+        """Returns the fingerprint of a page that is no text, given a digest of it: near nothing but what is equal."""
         hashes = hash_tokens(
             [f"{body.hex()}{number}" for number in range(BODY_TOKENS)], self._secrets["tokens"]
         )
@@ -256,7 +254,7 @@ class Detector(DetectorSettings):
         )
 
     def compare(self, a: Fingerprint, b: Fingerprint) -> Comparison:
-        """How near two pages are; pages that can't be judged are never duplicates."""
+        """Returns how near two pages are; pages that can't be judged are never duplicates."""
         if a.simhash is None or b.simhash is None:
             return Comparison(None, None, False)
         resemblance = self.sketcher.resemblance(a.sketch, b.sketch)
@@ -265,11 +263,11 @@ class Detector(DetectorSettings):
         return Comparison(distance(a.simhash, b.simhash), resemblance, judged and near)
 
     def is_candidate(self, a: Fingerprint, b: Fingerprint) -> bool:
-        """Whether the method finds one page when it looks for the other; both have a simhash."""
+        """Returns whether the method finds one page when it looks for the other; both have a simhash."""
         return self.distance(a, b) <= self.radius
 
     def distance(self, a: Fingerprint, b: Fingerprint) -> int:
-        """How far the keys of two pages are from each other, in bits; both have a simhash."""
+        """Returns how far the keys of two pages are from each other, in bits; both have a simhash."""
         filed, own = np.array([a.keys, b.keys], np.uint64)
         return int(self.finder.distances(filed[np.newaxis], own)[0])
 

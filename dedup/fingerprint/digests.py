@@ -4,8 +4,6 @@ import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["bloom", "digest_of", "with_data"]
-
 #: Characters of the longest words whose bits are remembered.
 LONGEST = 48
 
@@ -16,12 +14,12 @@ def digest_of(octets: bytes, key: bytes) -> int:
 
 
 def with_data(tokens: bytes, data: tuple[str, ...]) -> bytes:
-    """What stands for a page in a digest: its tokens, joined by NULs, and its data."""
+    """Returns what stands for a page in a digest: its tokens, joined by NULs, and its data."""
     return b"\0".join((tokens, b"", "\0".join(data).encode())) if data else tokens
 
 
 def bloom(words: Iterable[str], key: bytes) -> int:
-    """A Bloom filter of 64 bits, four for each word: a set that can be asked, by bits alone, what another lacks.
+    """Returns a Bloom filter of 64 bits, four for each word: a set that can be asked, by bits alone, what another lacks.
 
     Of ten words, it holds another one by chance in 5 % of cases, of three in .1 %.
     """

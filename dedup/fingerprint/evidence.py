@@ -26,31 +26,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dedup.fingerprint.chrome import Chrome
+from dedup.fingerprint.chrome import LEAST, Chrome
 from dedup.fingerprint.fingerprint import RARE, Called, Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 from dedup.page.siblings import apart
 from dedup.printing import many
 
-__all__ = [
-    "FEW_SHOWN",
-    "LEAST_MATCHING",
-    "LEAST_PROBED",
-    "Evidence",
-    "Part",
-    "Shares",
-    "contain",
-    "in_words",
-    "is_other_name",
-    "is_same_name",
-]
-
-#: So many shingles have to match.
+#: At least this many shingles have to match.
 LEAST_MATCHING = 8.0
 #: At least this share of what is a page's own has to be on a kept page, or else a crawl doesn't look whether the rest is noise.
 LEAST_PROBED = 0.5
-#: And so many have to be in a main view that says that it is the same page.
+#: A main view shows that two pages are one only if it has at least this many.
 FEW_SHOWN = 2
 #: A sketch holds what was not common when its page was filed, and nobody knows any more what that was.  So it is
 #: compared with the page at several levels: without what is on this many times as many pages as make chrome.
@@ -77,7 +64,7 @@ class Shares(NamedTuple):
         return self.matching / max(1.0, self.matching + self.new + self.gone)
 
     def contains(self, least: float) -> bool:
-        """Whether each part contains the other, but for a share."""
+        """Returns whether each part contains the other, but for a share."""
         return self.matching >= LEAST_MATCHING and self.share >= least
 
 
@@ -104,7 +91,7 @@ class Evidence(NamedTuple):
 
     @property
     def is_told_apart(self) -> bool:
-        """Whether the site says that the two are different pages: then only equal pages are duplicates."""
+        """True if the site says that the two are different pages: then only equal pages are duplicates."""
         return self.other_name or self.siblings
 
     @property
@@ -113,16 +100,16 @@ class Evidence(NamedTuple):
         return Shares(self.matching, self.new, self.gone).resemblance
 
     def contains(self, least: float) -> bool:
-        """Whether each part contains the other, but for a share."""
+        """Returns whether each part contains the other, but for a share."""
         return Shares(self.matching, self.new, self.gone).contains(least)
 
     def suffices(self, least: float) -> bool:
-        """Whether it is a near-duplicate; ``least`` is the share of each part that the other has to contain."""
+        """Returns whether it is a near-duplicate; ``least`` is the share of each part that the other has to contain."""
         return not self.is_told_apart and self.contains(least)
 
     @property
     def shows_same(self) -> bool:
-        """Whether it is a near-duplicate, if the main views of both pages are equal.
+        """True if it is a near-duplicate, if the main views of both pages are equal.
 
         Something in there has to be own: where chrome is marked wrongly, a cookie banner may be all of the view.
         """
@@ -155,7 +142,7 @@ class Part:
     def keys(self) -> tuple[int, ...]:
         """By what it is found: the least of its rare shingles in each of four parts of their range; 0 without any.
 
-        Of a host of which little is known none is given, or else one menu would be the key of many pages.
+        None is given for a page of a host that is hardly known: one menu would be the key of many pages.
         """
         if not self._is_known:
             return (0,) * RARE
@@ -166,35 +153,43 @@ class Part:
         return tuple(int(own[at]) if at < end else 0 for at, end in zip(first, ends, strict=True))
 
     def are_siblings(self, url: str, other: str) -> bool:
-        """Whether the addresses of the page and of a kept one name two pages, and no copies, as far as the host is known."""
+        """Returns whether the addresses of the page and of a kept one name two pages, and no copies, as far as the host is known."""
         found = apart(url, other)
-        return found is not None and not (found.parts and self._chrome.has_copies(found.parts))
+        return found is not None and not (found.parts and all(map(self._chrome.has_copies, found.parts)))
 
     @property
     def shows_own(self) -> bool:
-        """Whether enough of its main view is its own to say that it is the same page."""
+        """True if enough of its main view is its own to say that it is the same page."""
         return len(self.rare) >= FEW_SHOWN
 
     @cached_property
     def _levels(self) -> "_Levels":
         found = dict[int, tuple[Hashes, Hashes, int]]()
-        for factor in LEVELS:
-            count = int(np.count_nonzero(self._counts < factor * self._few + 1))
+        # What was common when the kept page was filed may have half as many since the counts were halved, and no mark.
+        halved = max(LEAST, (self._few - 1) // 2) if self._chrome.has_forgotten else self._few
+        for most in (halved, *(factor * self._few for factor in LEVELS)):
+            count = int(np.count_nonzero(self._counts < most + 1))
             if count not in found:
-                alone = int(np.count_nonzero(self._counts < factor * self._few))
-                words, rare = self._sketcher.select(
-                    self._main, self._counts, factor * self._few + 1, self._few + 1
-                )
+                alone = int(np.count_nonzero(self._counts < most))
+                words, rare = self._sketcher.select(self._main, self._counts, most + 1, self._few + 1)
                 found[count] = words, rare, alone
         sketches, slots, others = zip(*found.values(), strict=True)
         return _Levels(np.array(sketches), np.array(slots), np.array(others)[:, None])
 
+    def beside(self, other: "Part") -> Shares:
+        """Returns the same of it and of a page of which all shingles are known: exactly."""
+        both = np.isin(self._main, other._main, assume_unique=True)
+        theirs = np.isin(other._main, self._main, assume_unique=True)
+        matching, new = both & (self._counts < self._few + 1), ~both & (self._counts < self._few)
+        gone = ~theirs & (other._counts < other._few)
+        return Shares(float(matching.sum()), float(new.sum()), float(gone.sum()))
+
     def weigh(self, stored: Hashes) -> list[Shares]:
-        """How much of it and of each of n kept pages' parts match: see `measure`."""
+        """Returns how much of it and of each of n kept pages' parts match: see `measure`."""
         return [Shares(*row) for row in self.measure(stored).T.tolist()]
 
     def measure(self, stored: Hashes) -> Floats:
-        """The `Shares` of it and of n kept pages' parts, at the level where most matches: float64, shape (3, n).
+        """Returns the `Shares` of it and of n kept pages' parts, at the level where most matches: float64, shape (3, n).
 
         By their sketches, of shape (n, w).
         """
@@ -226,7 +221,7 @@ class _Levels(NamedTuple):
 
 
 def contain(found: Floats, least: float) -> npt.NDArray[np.bool_]:
-    """Of which of n `Shares`, of shape (3, n), each part contains the other, but for a share."""
+    """Returns for each of n `Shares`, shape (3, n), whether each part contains the other, but for a share."""
     is_like: npt.NDArray[np.bool_] = (found[0] >= LEAST_MATCHING) & (_shares(found) >= least)
     return is_like
 
@@ -239,7 +234,7 @@ def _shares(found: Floats) -> Floats:
 
 
 def in_words(own: float, new: float, gone: float) -> str:
-    """How much of a page's own shingles a kept page has, and how many others that has.
+    """Returns how much of a page's own shingles a kept page has, and how many others that has.
 
     >>> in_words(412, 3, 0), in_words(1, 0, 2)
     ('all of its own 412 shingles but 3 are on the kept page', 'its own shingle is on the kept page, which has 2 more')
@@ -252,13 +247,13 @@ def in_words(own: float, new: float, gone: float) -> str:
 
 
 def is_same_name(page: Fingerprint, kept: Called) -> bool:
-    """Whether two pages are called the same by heading and address, or have the same place in their sites."""
+    """Returns whether two pages are called the same by heading and address, or have the same place in their sites."""
     own = page.called
     return bool((kept.names and kept.names == own.names) or (kept.place and kept.place == own.place))
 
 
 def is_other_name(page: Fingerprint, kept: Called) -> bool:
-    """Whether a page is called by a name that the kept one doesn't say, and the other way round.
+    """Returns whether a page is called by a name that the kept one doesn't say, and the other way round.
 
     One of the two may have no name by which both its heading and its address call it.
     """

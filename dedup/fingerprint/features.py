@@ -10,8 +10,6 @@ from dedup.fingerprint.simhash import simhash
 from dedup.fingerprint.sketch import WIDTHS
 from dedup.values import Choice, check
 
-__all__ = ["Features"]
-
 Bools = npt.NDArray[np.bool_]
 #: What indexes name, too, and the evaluation alone varies (benchmarks/quality/features.py).
 FIXED = {"simhash_size": 1, "simhash_urls": False, "weights": "count", "sketch_urls": True}
@@ -29,15 +27,15 @@ class Features:
         check("features.bits", self.bits, Choice(WIDTHS))
 
     def simhash(self, hashes: Hashes, words: Hashes) -> int | None:
-        """The simhash of a page, of the hashes of all its tokens and of the words among them; None without any."""
+        """Returns the simhash of a page, of the hashes of all its tokens and of the words among them; None without any."""
         return simhash(shingle_hashes(words, 1))
 
     def shingles(self, hashes: Hashes, words: Hashes, size: int) -> Hashes:
-        """The shingles that are sketched, of ``size`` tokens each: uint64, shape (n,)."""
+        """Returns the shingles that are sketched, of ``size`` tokens each: uint64, shape (n,)."""
         return shingle_hashes(hashes, size)
 
     def within(self, some: Bools, is_word: Bools, size: int) -> Bools:
-        """Which of the `shingles` consist of some tokens only, of which both arguments tell: shape (n,)."""
+        """Returns which of the `shingles` consist only of the tokens that both arguments mark: shape (n,)."""
         count = max(1, len(some) - size + 1)
         whole = some[:count].copy()
         for offset in range(1, min(size, len(some))):

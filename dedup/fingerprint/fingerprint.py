@@ -5,8 +5,6 @@ from typing import NamedTuple, Self
 
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["RARE", "UNCALLED", "Called", "Comparison", "Fingerprint", "Own"]
-
 
 class Called(NamedTuple):
     """What a page is called, in 24 bytes."""
@@ -16,12 +14,12 @@ class Called(NamedTuple):
     place: int = 0  #: 64 bits of BLAKE2b of its path, which mirrors and other versions share; 0: unknown
 
     def to_bytes(self) -> bytes:
-        """The three numbers, big-endian."""
+        """Returns the three numbers, big-endian."""
         return b"".join(number.to_bytes(8, "big") for number in self)
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> Self:
-        """What `to_bytes` gave."""
+        """Returns what `to_bytes` gave."""
         return cls(*(int.from_bytes(octets[at : at + 8], "big") for at in (0, 8, 16)))
 
 
@@ -29,7 +27,7 @@ class Called(NamedTuple):
 UNCALLED = Called()
 
 
-#: How many of its rare shingles a page is filed under.
+#: A page is filed under this many of its rare shingles.
 RARE = 4
 
 
@@ -64,7 +62,7 @@ class Fingerprint:
 
     @classmethod
     def unjudged(cls, reason: str, tokens: int = 0, links: int = 0) -> "Fingerprint":
-        """The fingerprint of a page of which nothing could be made.
+        """Returns the fingerprint of a page that can't be compared.
 
         >>> Fingerprint.unjudged("binary")
         Fingerprint(simhash=None, tokens=0, links=0, reason='binary')

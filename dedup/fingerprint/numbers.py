@@ -17,8 +17,6 @@ from dedup.fingerprint.sketch import Sketcher
 from dedup.page.tokens import Ranges, Tokens, each_of, join
 from dedup.page.words import is_url
 
-__all__ = ["Maker", "Numbers"]
-
 Bools = npt.NDArray[np.bool_]
 
 
@@ -43,7 +41,7 @@ class Maker(NamedTuple):
     seed: int  #: of the hashes of tokens
 
     def make(self, tokens: Sequence[str], data: Sequence[str], chrome: Ranges) -> Numbers:
-        """The numbers of tokens, of which some are in marked chrome, and of data.  O(n log n)."""
+        """Returns the numbers of tokens, some of them in marked chrome, and of data.  O(n log n)."""
         if fast and type(self.features) is Features:
             octets, more = join(tokens), join(data)
             if _can_split(octets, tokens) and _can_split(more, data):
@@ -51,7 +49,7 @@ class Maker(NamedTuple):
         return self.make_in_numpy(tokens, data, chrome)
 
     def make_fast(self, octets: bytes, count: int, data: bytes, more: int, chrome: Ranges) -> Numbers:
-        """The same, compiled, for the features of a crawl, of tokens that are joined by NULs.  O(n)."""
+        """Returns the same, compiled, for the features of a crawl, of tokens that are joined by NULs.  O(n)."""
         assert fast
         words, left, simhash, values, shown = fast.numbers(
             *(octets, count, data, more, chrome, self.keep_urls, self.size),
@@ -61,7 +59,7 @@ class Maker(NamedTuple):
         return self._numbers(words, left, simhash if words else None, every, outside)
 
     def make_in_numpy(self, tokens: Sequence[str], data: Sequence[str], chrome: Ranges) -> Numbers:
-        """The same, for all features."""
+        """Returns the same, for all features."""
         hashes, is_word = self.hash(tokens)
         words = hashes[is_word]
         outside = np.ones(len(tokens), np.bool_)
@@ -80,7 +78,7 @@ class Maker(NamedTuple):
         return Numbers(words, left, simhash, every, main)
 
     def shingles(self, tokens: Sequence[str]) -> Hashes:
-        """The shingles of tokens that are sketched: uint64, shape (n,)."""
+        """Returns the shingles of tokens that are sketched: uint64, shape (n,)."""
         if not tokens:
             return np.empty(0, np.uint64)
         hashes, is_word = self.hash(tokens)
@@ -100,5 +98,5 @@ class Maker(NamedTuple):
 
 
 def _can_split(octets: bytes, tokens: Sequence[str]) -> bool:
-    """Whether tokens that were joined by NULs can be told apart: none of them has a NUL in it."""
+    """Returns whether tokens that were joined by NULs can be told apart: none of them has a NUL in it."""
     return isinstance(tokens, Tokens) or octets.count(0) == max(0, len(tokens) - 1)

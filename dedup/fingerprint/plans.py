@@ -33,8 +33,6 @@ from dedup.fingerprint.fingerprint import RARE
 from dedup.fingerprint.shingles import Hashes
 from dedup.settings import SETTINGS
 
-__all__ = ["EXACT", "Plan", "Table", "block_plan", "exact_plan", "plan", "plan_for", "possible_plans"]
-
 #: Prefixes are at least this long: a Redis Cluster keeps the bits below the first 11 as an exact double.
 MIN_PREFIX = 11
 #: More tables than this are not offered: each costs a probe and an entry per page.
@@ -64,7 +62,7 @@ class Table(NamedTuple):
     column: int = 6  #: which of a page's keys it holds; those before are held by the `EXACT` tables
 
     def permute(self, fingerprint: _T) -> _T:
-        """The permuted fingerprint, of an int or of each of uint64, shape (n,).  O(blocks) each.
+        """Returns the permuted fingerprint, of an int or of each of uint64, shape (n,).  O(blocks) each.
 
         >>> hex(plan_for(4, max_distance=3).tables[1].permute(0x1111222233334444))
         '0x2222111133334444'
@@ -75,7 +73,7 @@ class Table(NamedTuple):
         return permuted  # type: ignore[no-any-return]
 
     def restore(self, permuted: _T) -> _T:
-        """The fingerprint that was permuted, or each of some.
+        """Returns the fingerprint that was permuted, or each of some.
 
         >>> table = plan_for(4, max_distance=3).tables[1]
         >>> hex(table.restore(table.permute(0x1111222233334444)))
@@ -87,12 +85,12 @@ class Table(NamedTuple):
         return fingerprint  # type: ignore[no-any-return]
 
     def prefix_of(self, fingerprint: _T) -> _T:
-        """The prefix of a fingerprint that is not permuted, or of each of some."""
+        """Returns the prefix of a fingerprint that is not permuted, or of each of some."""
         prefix: Any = self.permute(fingerprint) >> (self.bits - self.prefix)
         return prefix  # type: ignore[no-any-return]
 
     def prefix_range(self, permuted: int) -> tuple[int, int]:
-        """The first and last value that share the prefix of a permuted fingerprint."""
+        """Returns the first and last value that share the prefix of a permuted fingerprint."""
         rest = (1 << (self.bits - self.prefix)) - 1
         return permuted & ~rest, permuted | rest
 
@@ -150,7 +148,7 @@ class Plan:
 
     @property
     def is_of_buckets(self) -> bool:
-        """Whether an index in memory holds it in buckets."""
+        """True if an index in memory holds it in buckets."""
         return self.columns == 1 and {table.prefix for table in self.tables} == {BUCKET_BITS}
 
     @property
@@ -159,7 +157,7 @@ class Plan:
         return self.size * (BUCKET_BYTES if self.is_of_buckets else LOCAL_BYTES)
 
     def candidates(self, pages: float) -> float:
-        """How many unrelated fingerprints a query is expected to meet among ``pages`` of them."""
+        """Returns how many unrelated fingerprints a query is expected to meet among ``pages`` of them."""
         return float(sum(pages * len(self.masks) / 2.0**table.prefix for table in self.tables))
 
     def describe(self, pages: int) -> str:
@@ -181,7 +179,7 @@ class Plan:
         )
 
     def __str__(self) -> str:
-        """What an index calls its plan: the blocks at each level, and how many bits of a prefix may differ."""
+        """Returns what an index calls its plan: the blocks at each level, and how many bits of a prefix may differ."""
         return ".".join(map(str, self.levels)) + (f"+{self.flips}" if self.flips else "")
 
 
@@ -195,7 +193,7 @@ def _cut(order: tuple[int, ...], blocks: int) -> list[tuple[int, ...]]:
 def _orders(
     order: tuple[int, ...], left_out: int, levels: tuple[int, ...]
 ) -> Iterable[tuple[tuple[int, ...], int]]:
-    """The bit positions from the top, and the prefix length, of each table."""
+    """Returns the bit positions from the top, and the prefix length, of each table."""
     if not levels:
         yield order, 0
         return
@@ -223,7 +221,7 @@ def exact_plan(columns: int) -> Plan:
 
 
 def block_plan(max_distance: int) -> Plan:
-    """The fewest tables: k + 1 blocks up to k = 3, then four whose prefixes may differ in one bit.
+    """Returns the fewest tables: k + 1 blocks up to k = 3, then four whose prefixes may differ in one bit.
 
     They are the same for any number of pages, of which a query meets a thousandth: 1,038 of 1,000,000 where k > 3.
 
@@ -240,7 +238,7 @@ def block_plan(max_distance: int) -> Plan:
 
 @cache
 def possible_plans(max_distance: int) -> tuple[Plan, ...]:
-    """Every plan for 64 bits of one or two levels worth having, fewest tables first, longest prefix first.
+    """Returns every plan for 64 bits of one or two levels worth having, fewest tables first, longest prefix first.
 
     >>> [plan.size for plan in possible_plans(3)][:6]
     [4, 10, 16, 20, 35, 40]
@@ -261,7 +259,7 @@ def possible_plans(max_distance: int) -> tuple[Plan, ...]:
 
 
 def plan_for(tables: int, max_distance: int) -> Plan:
-    """The plan of a given number of tables, as the setting ``tables`` asks for.
+    """Returns the plan of a given number of tables, as the setting ``tables`` asks for.
 
     Raises `SettingsError` where no cutting into blocks gives that number.
     """
@@ -275,7 +273,7 @@ def plan_for(tables: int, max_distance: int) -> Plan:
 
 
 def plan(max_distance: int, expected_pages: int) -> Plan:
-    """The fewest tables that keep the candidates of a query within bounds at ``expected_pages``.
+    """Returns the fewest tables that keep the candidates of a query within bounds at ``expected_pages``.
 
     A wrong guess costs speed or memory, never a match.
 

@@ -13,17 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-__all__ = [
-    "Hashes",
-    "ascending",
-    "containment",
-    "hash_octets",
-    "hash_tokens",
-    "mix",
-    "resemblance",
-    "shingle_hashes",
-]
-
 Hashes = npt.NDArray[np.uint64]
 
 #: The multiplier of the polynomial over a shingle's tokens (2^64 / golden ratio; odd, so invertible).
@@ -49,7 +38,7 @@ def hash_tokens(tokens: Sequence[str], seed: int = 0) -> Hashes:
 
 
 def hash_octets(tokens: Sequence[bytes], seed: int) -> Hashes:
-    """The same of tokens in UTF-8."""
+    """Returns the same of tokens in UTF-8."""
     return np.frombuffer(b"".join(map(_memory_of(seed).__getitem__, tokens)), np.uint64)
 
 
@@ -136,7 +125,7 @@ def _sizes(a: Hashes, b: Hashes) -> tuple[int, int, int]:
 
 
 def ascending(hashes: Hashes) -> Hashes:
-    """The different ones, in ascending order.  O(n log n).
+    """Returns the different ones, in ascending order.  O(n log n).
 
     >>> ascending(np.array([3, 1, 3], np.uint64)).tolist()
     [1, 3]

@@ -13,13 +13,11 @@ import xxhash
 
 from dedup.fingerprint.shingles import Hashes, mix
 
-__all__ = ["Signature", "hash_groups", "signature"]
-
 Signature = npt.NDArray[np.uint32]
 
 
 def signature(shingles: Hashes, selectors: int, key: int = 0) -> Signature:
-    """What each of r selectors picks from a set of shingle hashes: uint32, shape (r,).  O(n * r).
+    """Returns what each of r selectors picks from a set of shingle hashes: uint32, shape (r,).  O(n * r).
 
     Selector i picks the least of a_i x mod 2^32, where a_i is odd and x is the mixed hash, cut to 32 bits and
     made odd.  Odd times odd permutes the odd numbers, so no shingle is always the least, as 0 would be.  The
@@ -52,6 +50,6 @@ def _factors(count: int, key: int) -> npt.NDArray[np.uint32]:
 
 
 def hash_groups(signature: Signature, groups: int) -> list[int]:
-    """A 64-bit hash (xxh3) of each of equally many consecutive min-hashes, alike on every machine."""
+    """Returns a 64-bit hash (xxh3) of each of equally many consecutive min-hashes, alike on every machine."""
     rows = signature.astype("<u4").reshape(groups, -1)
     return [xxhash.xxh3_64_intdigest(row.tobytes()) for row in rows]

@@ -10,14 +10,12 @@ import numpy.typing as npt
 
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["BITS", "distance", "distances", "simhash"]
-
 #: Width of a fingerprint.
 BITS = 64
 
 
 def simhash(hashes: Hashes) -> int | None:
-    """The fingerprint of features given by their hashes, shape (n,), of weight 1 each.
+    """Returns the fingerprint of features given by their hashes, shape (n,), of weight 1 each.
 
     A feature that is repeated counts each time.  None for no features.  O(64 n).
 
@@ -33,7 +31,7 @@ def simhash(hashes: Hashes) -> int | None:
 
 
 def _bit_counts(hashes: Hashes) -> npt.NDArray[np.int64]:
-    """How many hashes have each bit, the lowest first: int64, shape (64,).
+    """Returns how many hashes have each bit, the lowest first: int64, shape (64,).
 
     They are laid out in 255 rows, whose sums fit into the octets that they are made of.
     """

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from dedup.compiled import fast
 from dedup.fingerprint.shingles import Hashes, ascending, mix
 
-__all__ = ["EMPTY", "WIDTHS", "Sketcher"]
-
 #: Widths of a slot that fit a 64-bit word and leave a value for "empty".
 WIDTHS = (2, 4, 8)
 #: The least value of a slot that no shingle fell into.
@@ -54,11 +52,11 @@ class Sketcher:
         return (1 << self.bits) - 1
 
     def values(self, shingles: Hashes) -> Hashes:
-        """What of each shingle hash a slot is chosen by, and which of a slot is the least: uint64, shape (n,)."""
+        """Returns what of each shingle hash a slot is chosen by, and which of a slot is the least: uint64, shape (n,)."""
         return mix(shingles ^ np.uint64(self.key))
 
     def make(self, shingles: Hashes) -> bytes:
-        """The sketch of a set of shingle hashes, of shape (n,).  O(n log n).
+        """Returns the sketch of a set of shingle hashes, of shape (n,).  O(n log n).
 
         >>> few = np.arange(1, 4, dtype=np.uint64)
         >>> sum(octet != 0 for octet in Sketcher(slots=64, bits=8).make(few)[:64])
@@ -67,25 +65,29 @@ class Sketcher:
         return self.pack(ascending(self.values(shingles)))
 
     def pack(self, values: Hashes) -> bytes:
-        """The sketch of a set by its `values`, ascending."""
-        least = self.least(values)
+        """Returns the sketch of a set by its `values`, ascending."""
+        return self._pack(self.least(values), len(values))
+
+    def _pack(self, least: Hashes, count: int) -> bytes:
         # The low bits of the smallest value are independent of its being the smallest.
         stored = (least & np.uint64(0xFFFFFFFF)) % np.uint64(self.kinds) + np.uint64(1)
         packed = self._packed(stored.astype(np.uint8) * (least != EMPTY))
-        return packed + len(values).to_bytes(8, "little")
+        return packed + count.to_bytes(8, "little")
 
     def least(self, values: Hashes) -> Hashes:
-        """The least value of each slot, or `EMPTY`: uint64, shape (slots,)."""
+        """Returns the least value of each slot, or `EMPTY`: uint64, shape (slots,)."""
         least = np.full(self.slots, EMPTY, np.uint64)
-        shift = np.uint64(64 - (self.slots.bit_length() - 1))
         descending = values[::-1]
-        least[(descending >> shift).view(np.int64)] = descending  # of values for one slot, the last one stays
+        least[self._slots_of(descending)] = descending  # of values for one slot, the last one stays
         return least
+
+    def _slots_of(self, values: Hashes) -> npt.NDArray[np.int64]:
+        return (values >> np.uint64(64 - (self.slots.bit_length() - 1))).view(np.int64)
 
     def select(
         self, values: Hashes, counts: npt.NDArray[np.uint8], most: float, rare: float = 0
     ) -> tuple[Hashes, Hashes]:
-        """The sketch of those `values`, ascending, whose counts are less than ``most``: uint64, shape (w,).
+        """Returns the sketch of those `values`, ascending, whose counts are less than ``most``: uint64, shape (w,).
 
         And the slots in which there is one whose count is less than ``rare``, as `lanes` marks them: shape (w - 1,).
         """
@@ -98,14 +100,15 @@ class Sketcher:
     def select_in_numpy(
         self, values: Hashes, counts: npt.NDArray[np.uint8], most: float, rare: float = 0
     ) -> tuple[Hashes, Hashes]:
-        """The same."""
-        chosen = values[counts < most]
-        least = self.least(chosen)
-        filled = least != EMPTY
+        """Returns the same."""
+        chosen = (counts < most).nonzero()[0][::-1]
+        descending, least = values[chosen], np.full(self.slots, EMPTY, np.uint64)
+        slots = self._slots_of(descending)
+        least[slots] = descending
         bits = np.zeros((self.slots, self.bits), np.bool_)
-        bits[filled, 0] = counts[values.searchsorted(least[filled])] < rare
+        bits[slots, 0] = counts[chosen] < rare
         mask = np.packbits(bits.ravel(), bitorder="little").view(np.uint64)
-        return self.words([self.pack(chosen)])[0], mask
+        return self.words([self._pack(least, len(chosen))])[0], mask
 
     def _packed(self, values: npt.NDArray[np.uint8]) -> bytes:
         lanes = 8 // self.bits
@@ -118,7 +121,7 @@ class Sketcher:
         return np.frombuffer(b"".join(sketches), np.uint64).reshape(-1, self.size // 8)
 
     def match_counts(self, stored: Hashes, query: Hashes) -> Counts:
-        """How the slots of n sketches, of shape (n, w), compare with those of one, of shape (w,), or with n others.
+        """Returns how the slots of n sketches, of shape (n, w), compare with those of one, of shape (w,), or with n others.
 
         int64, shape (3, n): slots filled on either side, filled on both, and filled on both and equal.
         """
@@ -128,7 +131,7 @@ class Sketcher:
         return _bits(a | b, both, both & ~differ)
 
     def matches(self, stored: Hashes, queries: Hashes, among: Hashes) -> Counts:
-        """How the slots of n sketches, of shape (n, w), compare with those of m, of shape (m, w).
+        """Returns how the slots of n sketches, of shape (n, w), compare with those of m, of shape (m, w).
 
         int64, shape (5, m, n): slots filled on either side, filled on both, and equal; and of the choice ``among`` them, of
         shape (m, w - 1) (see `select`), those filled on both sides, and equal.
@@ -140,7 +143,7 @@ class Sketcher:
         return self.matches_in_numpy(stored, queries, among)
 
     def matches_in_numpy(self, stored: Hashes, queries: Hashes, among: Hashes) -> Counts:
-        """The same."""
+        """Returns the same."""
         counts = np.empty((5, len(queries), len(stored)), np.int64)
         stored, lanes = stored[:, :-1], self.lanes(stored[:, :-1])
         # In the processor's caches.
@@ -159,7 +162,7 @@ class Sketcher:
         return words & np.uint64(0xFFFFFFFFFFFFFFFF // self.kinds)
 
     def estimate(self, either: int, both: int, equal: int) -> float:
-        """The resemblance that three slot counts speak for; unbiased, except that it is kept within 0..1.
+        """Returns the resemblance that three slot counts speak for; unbiased, except that it is kept within 0..1.
 
         Filled slots of different shingles are equal by chance once in c = 2^bits - 1; without those,
         equal slots out of non-empty ones estimate the resemblance (Li, Owen, Zhang 2012).  Its standard

@@ -9,8 +9,6 @@ from dedup.errors import DedupError
 from dedup.index.batching import end
 from dedup.index.redis.client import DEADLINE, Server, deadline
 
-__all__ = ["Delay"]
-
 #: Seconds for which a host waits for a worker that died with its lease.
 HOLD = 20.0
 #: Says for how long a key is kept, if it is still ours: nothing is changed that has become another's.

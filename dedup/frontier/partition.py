@@ -8,8 +8,6 @@ import xxhash
 
 from dedup.settings import SETTINGS
 
-__all__ = ["MAX_SHARDS", "Shard", "owner"]
-
 #: How many shards a crawl may have: each link is weighed with every one, and each beat looks at all.
 MAX_SHARDS = 100
 

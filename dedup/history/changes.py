@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from dedup.history.file import Crawl, History, Said, Version
 
-__all__ = ["WORDS", "Change", "changes", "unseen"]
-
 #: What can be said of a page, in the order in which it is shown.
 WORDS = ("new", "changed", "moved", "hidden", "gone")
 
@@ -19,12 +17,12 @@ class Change(NamedTuple):
     url: str
     edits: Sequence[Said] = ()  #: of a changed page: the old words and the new ones, place by place
     other: str = ""  #: where it was before it moved
-    is_redirected: bool = False  #: whether it moved, and its old address leads to the new one
+    is_redirected: bool = False  #: true if it moved, and its old address leads to the new one
     crawl: int = 0  #: the number of the crawl that has found it; 0: the one under way
 
 
 def changes(history: History, since: int) -> Iterator[Change]:
-    """What differs between the site as the crawl of a number left it and as it was found last.  O(versions since).
+    """Yields what differs between the site as the crawl of a number left it and as it was found last.  O(versions since).
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -46,7 +44,7 @@ def changes(history: History, since: int) -> Iterator[Change]:
 
 
 def _new(after: Sequence[Version]) -> Iterator[Change]:
-    """Of a page that was not there; what moved to it is said of where it was."""
+    """Yields the change of a page that was not there, and returns what moved to it is said of where it was."""
     last = after[-1]
     if last.is_here and "moved" not in {version.word for version in after}:
         yield Change("new", last.url, crawl=after[0].first)
@@ -74,5 +72,5 @@ def _changed(history: History, after: Sequence[Version]) -> Iterator[Change]:
 
 
 def unseen(history: History, latest: Crawl) -> Iterator[str]:
-    """The pages of which nothing is known: the last crawl has not met them, and nothing says that they are gone."""
+    """Yields the pages that may still be there: the last crawl has not met them, and nothing says that they are gone."""
     return (version.url for version in history.lasting() if version.last < latest.number)

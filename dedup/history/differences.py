@@ -5,14 +5,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-__all__ = ["MAX_CELLS", "Edit", "edits", "small_edits"]
-
 #: A common subsequence is looked for if the numbers of differing tokens of both pages, multiplied, are at most
 #: this, which takes 50 MB and a tenth of a second.  Beyond it, all differing tokens are one edit.
 MAX_CELLS = 400_000_000
 #: Two edits with at most this many common tokens between them are made one, as these are not worth reading.
 CHAFF = 1
-#: Two sequences that differ are the same again where so many tokens are, if that is not so many farther on.
+#: Two sequences that differ agree again where this many tokens are equal, if that is not more than this many tokens farther on.
 ANCHOR, STEP = 6, 64
 
 
@@ -25,7 +23,7 @@ class Edit(NamedTuple):
 
 
 def edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
-    """The edits that turn the old sequence into the new one, in order.
+    """Returns the edits that turn the old sequence into the new one, in order.
 
     Takes O(n m / 64) time, for the n and m tokens that are left without the common start and the common end
     (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004).
@@ -76,7 +74,7 @@ def small_edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
 
 
 def _meet_again(a: Sequence[str], b: Sequence[str]) -> tuple[int, int] | None:
-    """The nearest places from which on the same `ANCHOR` tokens stand; None if there are none."""
+    """Returns the nearest places from which on the same `ANCHOR` tokens stand; None if there are none."""
     places: dict[tuple[str, ...], int] = {}
     for at in range(len(a) - ANCHOR, -1, -1):
         places[tuple(a[at : at + ANCHOR])] = at
@@ -89,7 +87,7 @@ def _meet_again(a: Sequence[str], b: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """The positions, in both sequences, of the tokens of a longest common subsequence."""
+    """Returns the positions, in both sequences, of the tokens of a longest common subsequence."""
     positions: dict[str, int] = defaultdict(int)  # for each token, a bit for each of its places in a
     for at, token in enumerate(a):
         positions[token] |= 1 << at

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from dedup.files import make_private
-from dedup.history.texts import SCHEMA, Text, Texts, name_of
+from dedup.history import validators
+from dedup.history.texts import SCHEMA, Text, Texts
 
-__all__ = ["AWAY", "MAX_FILE", "Crawl", "History", "Said", "Version", "name_of", "signed"]
-
-#: How many bytes a file may have, about, and how many pages are written at once.
+#: The first digits of a run are those of its crawl, all of whose workers have them.
+CRAWL = 16
+#: A file may have about this many bytes, and this many pages are written at once.
 MAX_FILE, BATCH = 1_000_000_000, 64
-#: How many edits of a page are written, and how many characters of each text in them.
+#: No more edits of a page are written, and no more characters of each text in them.
 MAX_EDITS, MAX_WORDS = 50, 1_000
 #: What can be said of a version of a page: that the page is there...
 HERE = ("new", "changed", "moved", "hidden", "back")
@@ -32,29 +33,35 @@ AWAY = ("left", "redirected", "gone")
 
 _TABLES = f"""
 PRAGMA synchronous = OFF;
-{SCHEMA}
+{SCHEMA}{validators.SCHEMA}
 CREATE TABLE IF NOT EXISTS crawls (
     number INTEGER PRIMARY KEY, run TEXT UNIQUE, began REAL NOT NULL, ended REAL, whole INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS pages (number INTEGER PRIMARY KEY, url TEXT UNIQUE NOT NULL);
 CREATE TABLE IF NOT EXISTS versions (
     page INTEGER, first INTEGER, last INTEGER NOT NULL, handed INTEGER, word TEXT NOT NULL, digest INTEGER, text INTEGER,
-    other TEXT, edits BLOB, PRIMARY KEY (page, first)
+    other TEXT, edits BLOB, carried INTEGER, PRIMARY KEY (page, first)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS version_by_first ON versions (first);
 """
 _LAST = """
-SELECT url, page, first, last, word, digest, text, other, edits, EXISTS (
+SELECT url, page, first, last, word, digest, text, other, edits, carried, EXISTS (
     SELECT 1 FROM crawls WHERE crawls.number = handed AND ended IS NOT NULL)
 FROM pages JOIN versions ON page = number
 """
 _WRITE = """
-INSERT INTO versions SELECT number, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE url = ? ON CONFLICT DO UPDATE SET
+INSERT INTO versions SELECT number, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE url = ? ON CONFLICT DO UPDATE SET
     last = excluded.last, handed = excluded.handed, digest = excluded.digest, text = excluded.text, other = excluded.other,
-    edits = excluded.edits,
+    edits = excluded.edits, carried = excluded.carried,
     word = CASE WHEN word = 'new' AND excluded.word = 'changed' THEN word ELSE excluded.word END
 """
-_MEET = "UPDATE versions SET last = ?, handed = coalesce(?, handed) WHERE page = ? AND first = ?"
+# Of a crawl by several workers each has a run.  One that was stopped doesn't count if another has begun after it.
+_CRAWLS = """
+SELECT min(number), min(run), min(began), max(ended), coalesce(min(whole) FILTER (WHERE ended IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM crawls AS next WHERE substr(next.run, 1, ?1) = substr(crawls.run, 1, ?1) AND next.began > crawls.ended)), 0)
+FROM crawls GROUP BY substr(run, 1, ?1) ORDER BY 1
+"""
+_MEET = "UPDATE versions SET last = ?, handed = coalesce(?, handed), carried = coalesce(?, carried) WHERE page = ? AND first = ?"
 
 
 class Said(NamedTuple):
@@ -78,11 +85,12 @@ class Version(NamedTuple):
     text: int | None  #: the number of its text
     other: str | None  #: the URL from which it has moved, or to which
     packed: bytes | None  #: its `edits`
+    carried: int | None  #: what its request carried when it was last handed over; None if that is not known
     is_handed: int  #: 1 if a crawl that has ended as it should has handed it over
 
     @property
     def is_here(self) -> bool:
-        """Whether the page was there."""
+        """True if the page was there."""
         return self.word not in AWAY
 
     @property
@@ -95,7 +103,7 @@ class Crawl(NamedTuple):
     """A crawl that has written here."""
 
     number: int
-    run: str
+    run: str  #: the first of its runs, by name
     began: float  #: seconds since 1970
     ended: float | None  #: None: it still runs, or was killed
     is_whole: int  #: 1 if it was not stopped, and has looked for what it had not met
@@ -106,9 +114,10 @@ class History:
 
     def __init__(self, path: Path, max_file: int = MAX_FILE) -> None:
         self.crawl = 0  #: the number of the crawl that writes
+        self._run = 0  #: that of its run, one of several if it has several workers
         self._max_file = max_file
         self._written: dict[str, tuple[tuple[object, ...], tuple[str, Text] | None]] = {}  # versions, by URL
-        self._met: dict[str, tuple[int | None, Version]] = {}
+        self._met: dict[str, tuple[int | None, int | None, Version]] = {}
         self._renewed: dict[str, tuple[Version, int, str, Text]] = {}
         self._pairs: list[tuple[str, str, Text | None]] = []
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,8 +125,11 @@ class History:
             make_private(path)  # SQLite gives the files beside it the same mode
         self._database = sqlite3.connect(path, check_same_thread=False)
         self.texts = Texts(self._database)
+        self.validators = validators.Validators(self._database)
         try:
             self._database.executescript(_TABLES)
+            if "carried" not in {row[1] for row in self._database.execute("PRAGMA table_info(versions)")}:
+                self._database.execute("ALTER TABLE versions ADD carried INTEGER")  # of a file of before
         except BaseException:
             self._database.close()
             raise
@@ -129,35 +141,35 @@ class History:
         self.close()
 
     def begin(self, run: str) -> None:
-        """A crawl begins, or goes on."""
+        """A run begins, or goes on.  It is the first of its crawl, or one more worker joins that."""
         with self._database as database:
             database.execute(
                 "INSERT INTO crawls (run, began) VALUES (?, ?) ON CONFLICT DO UPDATE SET ended = NULL, whole = 0",
                 (run, time.time()),
             )
-            (self.crawl,) = database.execute("SELECT number FROM crawls WHERE run = ?", (run,)).fetchone()
+            query = "SELECT max(number) FILTER (WHERE run = ?), min(number) FROM crawls WHERE substr(run, 1, ?) = ?"
+            self._run, self.crawl = database.execute(query, (run, CRAWL, run[:CRAWL])).fetchone()
 
     def last(self, url: str) -> Version | None:
-        """The last version of a page; None if it was never met."""
+        """Returns the last version of a page; None if it was never met."""
         found = self._database.execute(
             f"{_LAST} WHERE url = ? ORDER BY first DESC LIMIT 1", (url,)
         ).fetchone()
         return found and Version._make(found)
 
     def versions(self, condition: str, *values: object) -> Iterator[Version]:
-        """The versions of which a condition in SQL is true."""
+        """Yields the versions that fulfil a condition in SQL."""
         for row in self._database.execute(f"{_LAST} WHERE {condition}", values):
             yield Version._make(row)
 
     def lasting(self) -> Iterator[Version]:
-        """The last version of each page that is there."""
+        """Yields the last version of each page that is there."""
         newest = "first = (SELECT max(first) FROM versions AS one WHERE one.page = versions.page)"
         yield from self.versions(f"{newest} AND word IN {HERE}")
 
     def crawls(self) -> list[Crawl]:
-        """All crawls, the first first."""
-        query = "SELECT number, run, began, ended, whole FROM crawls ORDER BY number"
-        return [Crawl._make(row) for row in self._database.execute(query)]
+        """Returns all crawls, the first first."""
+        return [Crawl._make(row) for row in self._database.execute(_CRAWLS, (CRAWL,))]
 
     def write(
         self,
@@ -170,9 +182,10 @@ class History:
         *,
         same_text: int | None = None,
         edits: Sequence[Said] = (),
+        carried: int | None = None,
     ) -> None:
         """A version of a page begins, which this crawl has handed over."""
-        row = word, digest, same_text, other, _packed(edits)
+        row = word, digest, same_text, other, _packed(edits), carried
         self._written[url] = row, None if text is None else (simhash, text)
         if len(self._written) >= BATCH:
             self.flush()
@@ -184,25 +197,25 @@ class History:
             query = f"UPDATE versions SET edits = ? WHERE first = ? AND page = ({number})"
             database.execute(query, (_packed(edits), self.crawl, url))
 
-    def meet(self, version: Version, *, handed: bool) -> None:
+    def meet(self, version: Version, *, handed: bool, carried: int | None = None) -> None:
         """A page is met that is what it was."""
-        self._met[version.url] = self.crawl if handed else None, version
+        self._met[version.url] = self._run if handed else None, carried, version
         if len(self._met) >= BATCH:
             self.flush()
 
-    def renew(self, version: Version, digest: int, simhash: str, text: Text) -> None:
+    def renew(
+        self, version: Version, digest: int, simhash: str, text: Text, carried: int | None = None
+    ) -> None:
         """The same, of a page whose words are others, but none of its own."""
         self._renewed[version.url] = version, digest, simhash, text
-        self.meet(version, handed=True)
+        self.meet(version, handed=True, carried=carried)
 
     def take_back(self, before: Version, now: Version) -> None:
         """What this crawl has taken for another version of a page is the one before."""
         self.forget(now.url)
         with self._database as database:
-            query = (
-                "UPDATE versions SET last = ?, handed = ?, digest = ?, text = ? WHERE page = ? AND first = ?"
-            )
-            values = self.crawl, self.crawl, now.digest, now.text, before.page, before.first
+            query = "UPDATE versions SET last = ?, handed = ?, carried = ?, digest = ?, text = ? WHERE page = ? AND first = ?"
+            values = self.crawl, self._run, now.carried, now.digest, now.text, before.page, before.first
             database.execute(query, values)
 
     def pair(self, url: str, simhash: str, text: Text | None) -> None:
@@ -226,8 +239,8 @@ class History:
             for url, ((word, digest, number, *others), said) in self._written.items():
                 stored = number if said is None else self.texts.add(url, *said)
                 database.execute("INSERT OR IGNORE INTO pages (url) VALUES (?)", (url,))
-                database.execute(_WRITE, (now, now, now, word, digest, stored, *others, url))
-            met = [(now, handed, seen.page, seen.first) for handed, seen in self._met.values()]
+                database.execute(_WRITE, (now, now, self._run, word, digest, stored, *others, url))
+            met = [(now, *values, seen.page, seen.first) for *values, seen in self._met.values()]
             database.executemany(_MEET, met)
             for version, digest, simhash, renewed_text in self._renewed.values():
                 renewed = "UPDATE versions SET digest = ?, text = ? WHERE page = ? AND first = ?"
@@ -236,8 +249,10 @@ class History:
             for url, simhash, text in self._pairs:
                 if not self.texts.pair(url, simhash) and text is not None:
                     self.texts.add(url, simhash, text, paired=True)
-            if self._written or self._renewed or self._pairs:
-                self.texts.make_room(self._max_file)
+            self.validators.flush()
+            more = self._written or self._renewed or self._pairs
+            if more and self.texts.make_room(self._max_file):
+                self.validators.forget_textless()
         self._written.clear()
         self._met.clear()
         self._renewed.clear()
@@ -247,11 +262,11 @@ class History:
         """The crawl has ended as it should, or was stopped."""
         self.flush()
         with self._database as database:
-            values = time.time(), is_whole, self.crawl
+            values = time.time(), is_whole, self._run
             database.execute("UPDATE crawls SET ended = ?, whole = ? WHERE number = ?", values)
 
     def prune(self, keep: int) -> int:
-        """Deletes all versions of each page but the last few; how many it deleted."""
+        """Deletes all versions of each page but the last few, and returns how many it deleted."""
         older = "(SELECT count(*) FROM versions AS one WHERE one.page = versions.page AND one.first > versions.first) >= ?"
         with self._database as database:
             deleted = database.execute(f"DELETE FROM versions WHERE {older}", (keep,)).rowcount
@@ -271,7 +286,7 @@ class History:
 
 
 def signed(digest: int) -> int:
-    """A number of 64 bits as SQLite holds it.
+    """Returns a number of 64 bits as SQLite holds it.
 
     >>> signed((1 << 64) - 1)
     -1

@@ -20,8 +20,6 @@ from dedup.page.ids import strip_session
 from dedup.page.tokens import join
 from dedup.page.urls import strip_user
 
-__all__ = ["MAX_TEXT", "MAX_URL", "SCHEMA", "SUFFIX", "Find", "Runs", "Text", "Texts", "name_of", "stored"]
-
 #: Runs of tokens, from ... to before ..., in order.
 Runs = Sequence[tuple[int, int]]
 
@@ -39,11 +37,11 @@ Find = Callable[[str, str], Text | None]
 
 #: How the names of files end that lie beside a drop log, since no index does.
 SUFFIX = ".texts"
-#: How many characters a text may have; longer pages are not stored.
+#: No text has more characters than this: longer pages are not stored.
 MAX_TEXT = 1_000_000
-#: How many texts are deleted at once.
+#: This many texts are deleted at once.
 BATCH = 64
-#: How many characters of a URL count: as many as a drop log has of it.
+#: No more characters of a URL count than a drop log has of it.
 MAX_URL = 2_000
 #: How hard zlib tries: a page has to be written each time that the date around all of them is another.
 LEVEL = 1
@@ -81,7 +79,7 @@ class Texts:
         self._base = lru_cache(maxsize=64)(self._read_base)
 
     def add(self, url: str, simhash: str, page: Text, *, paired: bool = False) -> int | None:
-        """Stores a page; its number, or None if it is too long."""
+        """Stores a page, and returns its number, or None if it is too long."""
         text = _written(page)
         if len(text) > MAX_TEXT:
             return None
@@ -96,26 +94,26 @@ class Texts:
         return added.lastrowid
 
     def replace(self, number: int | None, url: str, simhash: str, page: Text) -> int | None:
-        """The number under which another text takes the place of one, in which no other is based on it."""
+        """Returns the number under which another text takes the place of one, in which no other is based on it."""
         self._database.execute("DELETE FROM texts WHERE number = ? AND base IS NOT NULL", (number,))
         return self.add(url, simhash, page)
 
     def pair(self, url: str, simhash: str) -> bool:
-        """Says that a page has a near-duplicate; whether its text is stored."""
+        """Says that a page has a near-duplicate, and returns whether its text is stored."""
         found = self._database.execute(_FIND, (name_of(url), simhash)).fetchone()
         if found:
             self._database.execute("UPDATE texts SET paired = 1 WHERE number = ?", found)
         return bool(found)
 
     def read(self, number: int) -> Text | None:
-        """A text by its number; None if it was deleted, or can't be read."""
+        """Returns a text by its number; None if it was deleted, or can't be read."""
         with suppress(zlib.error, ValueError, TypeError):
             if (octets := self._octets(number)) is not None:
                 return _read(octets.decode())
         return None
 
     def find(self, url: str, simhash: str) -> Text | None:
-        """The text of a page by URL and simhash, the last if there are several."""
+        """Returns the text of a page by URL and simhash, the last if there are several."""
         found = self._database.execute(_FIND, (name_of(url), simhash)).fetchone()
         return self.read(found[0]) if found else None
 
@@ -132,11 +130,14 @@ class Texts:
     def _read_base(self, number: int) -> bytes:
         return (self._octets(number) or b"")[-WINDOW:]
 
-    def make_room(self, most: int) -> None:
-        """Deletes texts until the file has no more bytes: first those of which there are later ones."""
+    def make_room(self, most: int) -> bool:
+        """Deletes texts until the file is no larger than that, first those that have later versions; returns whether it did."""
+        deleted = False
         while self._database.execute(_SIZE).fetchone()[0] > most:
             if not self._database.execute(_MAKE_ROOM, (BATCH,)).rowcount:
                 break
+            deleted = True
+        return deleted
 
 
 def name_of(url: str) -> str:
@@ -149,7 +150,7 @@ def name_of(url: str) -> str:
 
 
 def _section(url: str) -> str:
-    """The part of a site whose pages share a dictionary.
+    """Returns the part of a site whose pages share a dictionary.
 
     >>> _section("http://a.org/news/2026/1.html"), _section("http://a.org/about?x=/y/")
     ('http://a.org/news/', 'http://a.org/')
@@ -159,7 +160,7 @@ def _section(url: str) -> str:
 
 
 def _written(page: Text) -> bytes:
-    """A page as it is stored.
+    """Returns a page as it is stored.
 
     >>> _written(Text(["a", "b", "c", "d"], [(1, 3)], ["lamp", "12"]))
     b'a b c d\\n1 2\\nlamp 12'
@@ -172,7 +173,7 @@ def _written(page: Text) -> bytes:
 
 
 def _read(text: str) -> Text:
-    """The page of a text.  May raise ValueError."""
+    """Returns the page of a text.  May raise ValueError."""
     tokens, counts, data = text.split("\n")
     bounds = accumulate(map(int, counts.split()))
     return Text(tokens.split(" "), [*zip(bounds, bounds, strict=True)], data.split())

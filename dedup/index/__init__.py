@@ -33,7 +33,7 @@ STORES = {
 
 
 def open_index(address: str, detector: Detector, *, namespace: str = "dedup", **options: Any) -> Index:
-    """The index at an address; ``namespace`` tells several in one Redis apart.
+    """Returns the index at an address; ``namespace`` tells several in one Redis apart.
 
     ``memory:``, ``file:PATH``, ``redis://[user:password@]host[:port][/db]``, ``rediss://...`` (TLS),
     ``unix:///path/to/socket``, or, of a Redis Cluster, some of its nodes:

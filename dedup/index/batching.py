@@ -7,8 +7,6 @@ from typing import Generic, TypeVar
 
 from dedup.errors import DedupError
 
-__all__ = ["Confirmations", "end"]
-
 logger = logging.getLogger(__name__)
 
 #: How long the first of a batch waits for others, in seconds.
@@ -31,7 +29,7 @@ class Confirmations(Generic[T]):
         self._told = ""
 
     def __contains__(self, page_id: str) -> bool:
-        """Whether the claim of a page is not yet written."""
+        """Returns whether the claim of a page is not yet written."""
         return page_id in self._waiting or page_id in self._writing
 
     def add(self, page_id: str, claim: T) -> None:

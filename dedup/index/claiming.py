@@ -16,15 +16,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
 from dedup.index.verdict import Verdict
 from dedup.index.weighing import Order, Weighing
-
-__all__ = ["Answer", "Candidates", "Store", "claim", "settle"]
 
 #: Candidates that are weighed at once, at least: numpy takes as long for one.  Each batch has twice as many as the last.
 BATCH = 64
@@ -41,11 +40,11 @@ class Candidates(NamedTuple):
     own: State = State.ABSENT  #: what the page id itself is
     equal: Sequence[int] = ()  #: pages of the same digest
     views: Sequence[int] = ()  #: pages with the same digest of the main view
-    rare: Sequence[int] = ()  #: pages that share a rare shingle, as often as they do
+    rare: Sequence[Sequence[int]] = ()  #: pages that share a rare shingle, by shingle
     near: Iterable[Sequence[int]] = ()  #: pages at the same distance each, the nearest first
-    is_crowded: bool = False  #: whether there are more
+    is_crowded: bool = False  #: true if there are more
     done: Mapping[int, bool | None] = {}  #: whether some of them are done; None: it casts no shadow
-    is_filed: bool = False  #: whether the page was filed at once, since nothing is like it
+    is_filed: bool = False  #: true if the page was filed at once, since nothing is like it
 
 
 class Answer(NamedTuple, Generic[K]):
@@ -53,8 +52,8 @@ class Answer(NamedTuple, Generic[K]):
 
     word: str  #: "same", "duplicate", "new", "later" (see `later`), or "undecided": more has to be weighed
     of: K | None = None  #: the page that it duplicates
-    done: bool = False  #: whether that one is done
-    known: bool = False  #: whether an earlier run, which was closed, has handed over this content
+    done: bool = False  #: true if that one is done
+    known: bool = False  #: true if an earlier run, which was closed, has handed over this content
     replaced: K | None = None  #: the page of an earlier run whose place it takes
     near: K | None = None  #: the first of the nearest that casts a shadow
     later: Sequence[K] = ()  #: pages like it that were filed since the look
@@ -68,13 +67,13 @@ class Store(Protocol):
     hosts: Hosts | None
 
     async def look(self, entry: Entry) -> Candidates:
-        """What is like a page.  A store may file the page in the same step if nothing is; it changes nothing else."""
+        """Returns what is like a page.  A store may file the page in the same step if nothing is; it changes nothing else."""
 
     async def read(self, numbers: Collection[int]) -> dict[int, Entry]:
-        """The pages with these numbers, in their order, without those that were taken out."""
+        """Returns the pages with these numbers, in their order, without those that were taken out."""
 
     async def sketches(self, numbers: Sequence[int]) -> tuple[list[int], Hashes]:
-        """Those numbers that were not taken out, and their sketches: uint64, shape (n, w)."""
+        """Returns those numbers that were not taken out, and their sketches: uint64, shape (n, w)."""
 
     async def file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
         """Files a page, unless it is filed already or lies in a shadow: atomic.
@@ -93,7 +92,8 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
         weighing.see_equal(await store.read(looked.equal))
         if verdict := _seen_at_once(weighing, weighing.order(), looked):
             return verdict
-    shared = {number: None for number, _ in Counter(looked.rare).most_common()}
+    rarest: list[Sequence[int]] = sorted(looked.rare, key=len)
+    shared = {number: None for number, _ in Counter(chain.from_iterable(rarest)).most_common()}
     others = ([number for number in group if number not in shared] for group in looked.near)
     batches, seen, rounds = _batches(chain(([*shared],), others)), looked.seen, 0
     if looked.own.casts_shadow:  # then that may be all there is to say
@@ -122,7 +122,7 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
 
 
 def _seen_at_once(weighing: Weighing[int], order: Order[int], looked: Candidates) -> Verdict | None:
-    """The verdict if the look alone has shown that the page is a duplicate: then nothing has to be filed."""
+    """Returns the verdict if the look alone has shown that the page is a duplicate: then nothing has to be filed."""
     if looked.own is not State.ABSENT:
         return None
     for number in chain(order.equal, order.like):
@@ -136,7 +136,7 @@ def _seen_at_once(weighing: Weighing[int], order: Order[int], looked: Candidates
 async def _weigh_on(
     store: Store, weighing: Weighing[int], batches: Iterator[Sequence[int]], views: Sequence[int]
 ) -> Order[int]:
-    """The order after the next batch that may decide, or at last the whole order."""
+    """Returns the order after the next batch that may decide, or at last the whole order."""
     for batch in batches:
         if await _weigh(store, weighing, batch):
             return weighing.order(is_all=False)
@@ -148,12 +148,12 @@ async def _weigh_on(
 
 
 async def _weigh(store: Store, weighing: Weighing[int], batch: Collection[int]) -> bool:
-    """Weighs candidates, by number; whether one of them makes the page a duplicate."""
+    """Weighs candidates, by number, and returns whether one of them makes the page a duplicate."""
     found, left = list[int](), [*batch]
+    weighing.met += len(left)
     while left and weighing.room:  # some may have been taken out
         some, left = left[: weighing.room], left[weighing.room :]
         found += weighing.see_near(*await store.sketches(some))
-    weighing.is_crowded = weighing.is_crowded or bool(left)
     return bool(found) and weighing.weigh(await _brought(store, weighing, found))
 
 
@@ -169,7 +169,7 @@ async def _weigh_later(store: Store, weighing: Weighing[int], numbers: Sequence[
 
 
 async def _brought(store: Store, weighing: Weighing[int], numbers: Collection[int]) -> dict[int, Entry]:
-    """Some pages, when what is known of their hosts is at hand."""
+    """Returns some pages, when what is known of their hosts is at hand."""
     others = await store.read(numbers)
     if weighing.hosts is not None and others:
         await weighing.hosts.bring(chain((weighing.entry.url,), (other.url for other in others.values())))
@@ -177,7 +177,7 @@ async def _brought(store: Store, weighing: Weighing[int], numbers: Collection[in
 
 
 def settle(order: Order[K], state: Callable[[K], State], is_known: Callable[[K], bool]) -> Answer[K]:
-    """What becomes of a page, by the states of those that were weighed; lua/file.lua does the same in Redis.
+    """Returns what becomes of a page, by the states of those that were weighed; lua/file.lua does the same in Redis.
 
     ``is_known`` tells whether the run that has handed over a page was closed.
     """

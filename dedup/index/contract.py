@@ -22,7 +22,8 @@ from uuid import uuid4
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.chrome import Chrome
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.plans import Plan
 from dedup.index.entry import NONE_RARE, Entry, rare_keys, scope_mask, storable, storable_id, storable_url
 from dedup.index.hosts import Hosts
@@ -32,8 +33,6 @@ from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
 from dedup.page.urls import host
 from dedup.settings import IndexSettings
-
-__all__ = ["Index"]
 
 
 class Index(ABC):
@@ -45,13 +44,13 @@ class Index(ABC):
     ``survey``: it is open when they are called, and gets page ids and URLs that UTF-8 can hold.
     """
 
-    #: Whether what is filed outlives the run.
+    #: True if what is filed outlives the run.
     persistent = True
-    #: Whether other processes file pages there, which may die unnoticed.
+    #: True if other processes file pages there, which may die unnoticed.
     is_shared = False
-    #: Whether its tables are made in memory when it is opened; then any plan goes with what is stored.
+    #: True if its tables are made in memory when it is opened; then any plan goes with what is stored.
     in_memory = False
-    #: Whether a look-up may read many prefixes of a table; then four tables are enough.
+    #: True if a look-up may read many prefixes of a table; then four tables are enough.
     reads_many = False
     #: Changes whenever what is stored would be read differently.
     format = FORMAT
@@ -88,7 +87,7 @@ class Index(ABC):
         return self.parameters.plan
 
     def describe(self) -> str:
-        """How pages are found here, in one line."""
+        """Returns how pages are found here, in one line."""
         return self.parameters.describe(self.settings.expected_pages)
 
     @property
@@ -170,7 +169,7 @@ class Index(ABC):
         await self._release(storable_id(page_id))
 
     async def annul(self, page_id: str) -> bool:
-        """Takes a claim back whose run says neither, whichever run that is; whether there was one.
+        """Takes a claim back whose run says neither, whichever run that is, and returns whether there was one.
 
         What that run says of it later is not heard; but over a cluster, where nobody can tell this claim from one that
         was lost, a page that it confirms is filed once more, unless that page was claimed anew.
@@ -179,30 +178,30 @@ class Index(ABC):
         return await self._annul(storable_id(page_id))
 
     async def find(self, page_id: str) -> Entry | None:
-        """A page as it is filed, whatever its state; None if it is absent."""
+        """Returns a page as it is filed, whatever its state; None if it is absent."""
         await self.open()
         return await self._find(storable_id(page_id))
 
     async def states(self, page_ids: Sequence[str]) -> list[State]:
-        """The state of each page."""
+        """Returns the state of each page."""
         await self.open()
         return await self._states([*map(storable_id, page_ids)])
 
     async def leases(self, runs: Sequence[str]) -> list[float]:
-        """When the lease of each run ends: a number that is greater each time the run has given a sign of life.
+        """Returns when the lease of each run ends: a number that is greater each time the run has given a sign of life.
 
-        Infinity for a run that has finished, and for one that can't die unnoticed; 0 for one of which nothing is known.
+        Infinity for a run that has finished, and for one that can't die unnoticed; 0 for one that is not known.
         """
         await self.open()
         return await self._leases(runs)
 
     async def count(self) -> int:
-        """How many pages are filed, whatever their state."""
+        """Returns how many pages are filed, whatever their state."""
         await self.open()
         return await self._count()
 
     async def entries(self) -> AsyncIterator[Entry]:
-        """The pages that are filed and written, in the order of their filing, but for those of runs that have died."""
+        """Yields the pages that are filed and written, in the order of their filing, but for those of runs that have died."""
         survey = await self.survey()
         if survey is not None:
             try:
@@ -213,7 +212,7 @@ class Index(ABC):
                 await survey.close()
 
     async def add(self, entries: Sequence[Entry]) -> int:
-        """Files pages as they are, as done, without judging them; how many were not filed before."""
+        """Files pages as they are, as done, without judging them, and returns how many were not filed before."""
         await self.open()
         return await self._add([*map(storable, entries)])
 
@@ -236,7 +235,7 @@ class Index(ABC):
 
     @abstractmethod
     async def survey(self) -> Survey | None:
-        """What is stored, to be looked at without opening the index; None if nothing has been filed there yet.
+        """Returns what is stored, to be looked at without opening the index; None if nothing has been filed there yet.
 
         Raises `IndexMismatchError` if it was built with other parameters.
         """
@@ -281,11 +280,11 @@ class Index(ABC):
         return Hosts(self.detector.sketcher, self.settings, self._load_host if self.persistent else None)
 
     def _load_host(self, name: str) -> bytes | None:
-        """The saved table of a host; None if there is none, or if it is got in another way."""
+        """Returns the saved table of a host; None if there is none, or if it is got in another way."""
         return None
 
     def _adopt(self, stored: Mapping[str, str]) -> Parameters:
-        """The parameters of an existing index, which are those wanted here; raises if they are not."""
+        """Returns the parameters of an existing index, which are those wanted here; raises if they are not."""
         any_plan = self.in_memory or self.settings.tables is None
         adopted = self.parameters.adopt(self.where, stored, any_plan=any_plan)
         return self.parameters if self.in_memory else adopted

@@ -12,23 +12,12 @@ from dedup.page.urls import strip_user
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-__all__ = [
-    "NONE_RARE",
-    "Entry",
-    "original_id",
-    "rare_keys",
-    "scope_mask",
-    "storable",
-    "storable_id",
-    "storable_url",
-]
-
 #: Begins every page id that is escaped.  Unicode keeps this character out of texts.
 ESCAPED = "\uffff"
 _ESCAPES = re.compile(r"\\(?:\\|u(d[89a-f][0-9a-f]{2}))")
 
 
-#: Of a page that was made by hand.
+#: The rare shingles of a page that was made by hand: none.
 NONE_RARE = (0,) * RARE
 
 
@@ -58,7 +47,7 @@ class Entry(NamedTuple):
         """What the tables hold, by column.  With the scope mixed in, pages of one scope keep their
         distances, and pages of different scopes are as far apart as unrelated ones."""
         keys = self.digest, self.view, *self.rare, *(self.bands or (self.simhash,))
-        return tuple(key ^ self.scope for key in keys)
+        return tuple([key ^ self.scope for key in keys]) if self.scope else keys
 
     def apart(self, other: "Entry") -> int:
         """In how many bits the keys of two pages differ, those that differ least."""
@@ -66,12 +55,12 @@ class Entry(NamedTuple):
         return min((one ^ two).bit_count() for one, two in zip(own, others, strict=True))
 
     def shares(self, other: "Entry") -> int:
-        """How many of the rare shingles by which they are found two pages share."""
+        """Returns how many of the rare shingles by which they are found two pages share."""
         return sum(one == two for one, two in zip(self.rare, other.rare, strict=True))
 
 
 def rare_keys(least: tuple[int, ...], digest: int) -> tuple[int, ...]:
-    """The keys of rare shingles: where there is none, 0, a key that only pages of the same content have.
+    """Returns the keys of rare shingles: where there is none, 0, a key that only pages of the same content have.
 
     >>> rare_keys((7, 0, 9, 0), digest=64)
     (7, 66, 9, 68)
@@ -81,7 +70,7 @@ def rare_keys(least: tuple[int, ...], digest: int) -> tuple[int, ...]:
 
 @cache
 def _splitter() -> "TLDExtract":
-    """The snapshot that tldextract ships: it looks nothing up, and every crawler gets the same answer."""
+    """Returns the snapshot that tldextract ships: it looks nothing up, and every crawler gets the same answer."""
     import tldextract  # brings `requests` with it, and only the scope "site" needs it
 
     return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
@@ -93,7 +82,7 @@ def _mask_of(name: str) -> int:
 
 
 def scope_mask(scope: str, url: str) -> int:
-    """A 64-bit number that pages share exactly when they are compared with each other.
+    """Returns a 64-bit number that pages share exactly when they are compared with each other.
 
     ``url`` is one that can be stored (see `storable_url`).
 
@@ -115,7 +104,7 @@ def scope_mask(scope: str, url: str) -> int:
 
 
 def storable_id(page_id: str) -> str:
-    r"""A page id as it is filed: the same one, unless it has lone surrogates, which UTF-8 lacks, or looks escaped.
+    r"""Returns a page id as it is filed: the same one, unless it has lone surrogates, which UTF-8 lacks, or looks escaped.
 
     Different page ids stay different.  An index does this once, before a store sees the page id.
 
@@ -128,7 +117,7 @@ def storable_id(page_id: str) -> str:
 
 
 def original_id(filed: str) -> str:
-    r"""The page id that is filed so.
+    r"""Returns the page id that is filed so.
 
     >>> original_id("0a1b"), original_id(storable_id("a\\\ud800")) == "a\\\ud800"
     ('0a1b', True)
@@ -148,7 +137,7 @@ def _is_text(page_id: str) -> bool:
 
 
 def storable_url(url: str) -> str:
-    r"""A URL as it is filed: without user and password, and with a question mark for each lone surrogate.
+    r"""Returns a URL as it is filed: without user and password, and with a question mark for each lone surrogate.
 
     >>> storable_url("http://me:secret@example.org/\ud800")
     'http://example.org/?'
@@ -157,7 +146,7 @@ def storable_url(url: str) -> str:
 
 
 def storable(entry: Entry) -> Entry:
-    """A page with a page id and a URL that can be stored."""
+    """Returns a page with a page id and a URL that can be stored."""
     page_id, url = storable_id(original_id(entry.page_id)), storable_url(entry.url)
     if page_id == entry.page_id and url == entry.url:
         return entry

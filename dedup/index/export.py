@@ -18,8 +18,6 @@ from dedup.index.hosts import packed, unpacked
 from dedup.index.parameters import FORMAT as PAGE_FORMAT
 from dedup.index.parameters import check_parameters
 
-__all__ = ["header_line", "host_line", "page_line", "read_header", "read_line"]
-
 #: Changes whenever lines would be read differently.
 FORMAT = 3
 _NUMBERS = {count: struct.Struct(f">{count}Q") for count in (1, 2, 3, RARE)}
@@ -31,12 +29,12 @@ def _parameters(index: Index) -> dict[str, str]:
 
 
 def header_line(index: Index) -> str:
-    """The first line."""
+    """Returns the first line."""
     return json.dumps({"shingleback_index": FORMAT, "parameters": _parameters(index)})
 
 
 def page_line(entry: Entry) -> str:
-    """The line of a page."""
+    """Returns the line of a page."""
     found: dict[str, Any] = dict(zip(Entry._fields, entry, strict=True))
     for name in KEYS:
         found[name] = _hex(found[name])
@@ -46,7 +44,7 @@ def page_line(entry: Entry) -> str:
 
 
 def host_line(name: str, table: Chrome) -> str:
-    """The line of a host."""
+    """Returns the line of a host."""
     return json.dumps({"host": name, "chrome": _base64(packed(table.to_bytes()))})
 
 
@@ -60,12 +58,15 @@ def read_header(line: bytes, index: Index, what: str) -> None:
     if type(found) is not int or not isinstance(parameters, dict):
         raise ValueError("it is not the header of an export")
     if found != FORMAT:
-        raise ValueError(f"it is the header of an export of format {found}, and this version reads {FORMAT}")
+        raise ValueError(
+            f"it is the header of an export of format {found}, and this version reads {FORMAT}; go on with the "
+            "version that wrote it, or start anew with another index"
+        )
     check_parameters(what, parameters, _parameters(index))
 
 
 def read_line(line: bytes, index: Index) -> Entry | tuple[str, Chrome]:
-    """The page of a line, in the scope that its URL has; or the name of a host, and its table.
+    """Returns the page of a line, in the scope that its URL has; or the name of a host, and its table.
 
     Raises ValueError: one line that says which field is wrong, and what is allowed.
     """

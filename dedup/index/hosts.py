@@ -9,7 +9,6 @@ stored with it, or before it.  A table that counts more pages than are filed onl
 """
 
 import zlib
-from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TypeVar
@@ -18,17 +17,16 @@ from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.evidence import Evidence, Part
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
+from dedup.latest import Latest
 from dedup.page.siblings import apart
 from dedup.page.urls import host
 from dedup.settings import IndexSettings
 
-__all__ = ["MAX_HOSTS", "Hosts", "packed", "unpacked"]
-
 #: What a store calls a page: its number, or that and a name.
 K = TypeVar("K", int, tuple[int, bytes])
-#: How many tables are held in memory, of 96 kB each.
+#: No more tables are held in memory than this, of 96 kB each.
 MAX_HOSTS = 1000
-#: Of how many kept pages it is known what was learned for them; then the first of them is forgotten.
+#: It is remembered for this many kept pages what was learned for them; then the first of them is forgotten.
 MAX_LEARNED = 10_000
 #: A drop with more new shingles is doubtful.  Some of them are learned for each kept page, as if they had been kept:
 #: so the chrome of a section is met, although all pages but its first are dropped.
@@ -38,20 +36,22 @@ MAX_TABLE = 1 << 20
 
 
 def packed(table: bytes) -> bytes:
-    """The bytes of a table, compressed: 2 kB for a host of one page, 17 kB for one of many."""
+    """Returns the bytes of a table, compressed: 2 kB for a host of one page, 17 kB for one of many."""
     return zlib.compress(table, 1)
 
 
 def unpacked(octets: bytes) -> bytes:
-    """What was `packed`.  Raises ValueError if nothing was.
+    """Returns what was `packed`.  Raises ValueError for other bytes.
 
     >>> unpacked(packed(b"table"))
     b'table'
     """
-    try:
-        return zlib.decompressobj().decompress(octets, MAX_TABLE)
-    except zlib.error:
-        raise ValueError("a table is not as it was written") from None
+    unpacker = zlib.decompressobj()
+    with suppress(zlib.error):
+        table = unpacker.decompress(octets, MAX_TABLE)
+        if unpacker.eof and not unpacker.unused_data:
+            return table
+    raise ValueError("a table is not as it was written")
 
 
 class Hosts:
@@ -64,15 +64,15 @@ class Hosts:
         self._sketcher = sketcher
         self.settings = settings
         self.load = load
-        self._tables: OrderedDict[str, Chrome] = OrderedDict()
+        self._tables = Latest[str, Chrome](MAX_HOSTS)
         self._changed: dict[str, Chrome] = {}
         self._saving: dict[str, Chrome] = {}
-        self._learned: Counter[str] = Counter()  # by the page id of the kept page
-        self._contents: dict[tuple[str, int], None] = {}  # that were learned last, by host and digest
-        self._copies: Counter[str] = Counter()  # that were not learned, by host
+        self._learned = Latest[str, int](MAX_LEARNED)  # how many, by the page id of the kept page
+        self._contents = Latest[tuple[str, int], None](MAX_LEARNED)  # learned last, by host and digest
+        self._copies = Latest[str, int](MAX_LEARNED)  # that were not learned, by host
 
     def table(self, name: str) -> Chrome:
-        """The table of a host; an empty one if nothing was kept there, or if what is saved is damaged."""
+        """Returns the table of a host; an empty one if nothing was kept there, or if what is saved is damaged."""
         table = self._tables.pop(name, None) or self._changed.get(name) or self._saving.get(name)
         if table is None:
             table = Chrome()
@@ -80,18 +80,16 @@ class Hosts:
                 with suppress(ValueError):
                     table = Chrome.from_bytes(octets)
         self._tables[name] = table  # now the last to be forgotten
-        if len(self._tables) > MAX_HOSTS:
-            self._tables.popitem(last=False)
         return table
 
     def part(self, page: Fingerprint, name: str) -> Part:
-        """What of a page is its own, by the table of a host."""
+        """Returns what of a page is its own, by the table of a host."""
         return Part(self._sketcher, page, self.table(name))
 
     def judge(self, own: str, other: str) -> str | None:
-        """The host, of those of a page and of a candidate, whose table tells what is their own; None if neither is known.
+        """Returns the host, of those of a page and of a candidate, whose table tells what is their own; None if neither is known.
 
-        It is the one of which more pages are known: else a mirror of which little is known would be a loophole.
+        The host with more known pages decides: else a mirror that is hardly known would be a loophole.
         """
         name = max((own, other), key=lambda name: self.table(name).pages)
         return name if self.table(name).is_known else None
@@ -110,10 +108,8 @@ class Hosts:
         if (content := (name, page.digest)) in self._contents:
             return
         self._contents[content] = None
-        if len(self._contents) > MAX_LEARNED:
-            del self._contents[next(iter(self._contents))]
-        if is_copy and self._copies[name] < KNOWN:
-            self._copies[name] += 1
+        if is_copy and (copies := self._copies.get(name, 0)) < KNOWN:
+            self._copies[name] = copies + 1
             return
         self._learn(page, name, kept=True)
 
@@ -127,13 +123,11 @@ class Hosts:
         not a section: what they share would be chrome after the second one.
         """
         name = host(url)
-        table = self.table(name)
+        table, learned = self.table(name), self._learned.get(of_id, 0)
         if evidence is None:
             self._learn(page, name, kept=not table.is_known)
-        elif evidence.new > DOUBTFUL and not evidence.same_name and self._learned[of_id] < 2 * table.few:
-            self._learned[of_id] += 1
-            if len(self._learned) > MAX_LEARNED:
-                del self._learned[next(iter(self._learned))]
+        elif evidence.new > DOUBTFUL and not evidence.same_name and learned < 2 * table.few:
+            self._learned[of_id] = learned + 1
             self._learn(page, name, kept=False)
 
     def learn_near(self, url: str, other: str, evidence: Evidence) -> None:
@@ -144,7 +138,8 @@ class Hosts:
         name = self.judge(host(url), host(other))
         found = apart(url, other)
         if name and found and found.parts and evidence.contains(self.settings.min_containment):
-            self.table(name).note_copies(found.parts, found.where)
+            for parts in found.parts:
+                self.table(name).note_copies(parts, found.where)
             self._mark(name)
 
     def merge(self, tables: Mapping[str, Chrome]) -> None:

@@ -18,7 +18,8 @@ The words:
 * What a page is, is said as one run sees it, the one that asks.
 
 The law behind the table: a page casts a shadow as long as somebody answers for it, and for what it links to: a run
-that lives, or that has finished while the one that asks was there.  Whatever is left of earlier runs may have changed,
+that lives, or that has finished while the one that asks was there, or in its crawl: what a worker leaves when it is
+stopped, the next one crawls.  Whatever is left of earlier runs may have changed,
 moved or vanished since.  So it casts no shadow until the run that asks has met it, and each crawl finds every
 content of the site, as if it were the first.
 """
@@ -26,7 +27,7 @@ content of the site, as if it were the first.
 from enum import StrEnum
 from typing import Protocol
 
-__all__ = ["Leases", "State", "state_of"]
+from dedup.history.file import CRAWL
 
 
 class State(StrEnum):
@@ -35,24 +36,24 @@ class State(StrEnum):
     ABSENT = "absent"  #: It is not filed.
     PENDING = "pending"  #: A run that lives has claimed it, and has neither confirmed nor released it.
     DONE = "done"  #: It was confirmed by a run that still lives.
-    SAFE = "safe"  #: It is done, and its run has finished since the one that asks began.
+    SAFE = "safe"  #: It is done, and its run has finished since the one that asks began, or is of its crawl and has finished.
     DEAD = "dead"  #: It was pending when its run died.  Only Redis remembers such pages.
     EARLIER = "earlier"  #: It was done by a run that had ended before the one that asks began, or that died.
     RECLAIMED = "reclaimed"  #: It was earlier, and is pending once more: a run has met it again.
 
     @property
     def is_pending(self) -> bool:
-        """Whether a run may yet release it."""
+        """True if a run may yet release it."""
         return self in (State.PENDING, State.RECLAIMED)
 
     @property
     def is_done(self) -> bool:
-        """Whether it was confirmed, and somebody answers for it."""
+        """True if it was confirmed, and somebody answers for it."""
         return self in (State.DONE, State.SAFE)
 
     @property
     def casts_shadow(self) -> bool:
-        """Whether near-duplicates of it are duplicates."""
+        """True if near-duplicates of it are duplicates."""
         return self.is_pending or self.is_done
 
 
@@ -60,14 +61,23 @@ class Leases(Protocol):
     """What the run that asks knows of runs."""
 
     def are_alive(self, run: str) -> bool:
-        """Whether a run lives; the one that asks does."""
+        """Returns whether a run lives, and returns the one that asks does."""
 
     def have_finished(self, run: str) -> bool:
-        """Whether a run has finished since the one that asks began."""
+        """Returns whether a run has finished since the one that asks began; if both are `of_one_crawl`, whether it has at all."""
+
+
+def of_one_crawl(a: str, b: str) -> bool:
+    """Returns whether two runs are of the same crawl: those of two workers, or of one that was stopped and its heir.
+
+    >>> of_one_crawl("9b1deb4d3b7d4bad" + 16 * "1", "9b1deb4d3b7d4bad" + 16 * "2"), of_one_crawl(32 * "1", 32 * "2")
+    (True, False)
+    """
+    return a[:CRAWL] == b[:CRAWL]
 
 
 def state_of(done_by: str | None, claimed_by: str | None, leases: Leases) -> State:
-    """What a page is, by the run that has confirmed it last, and the run whose claim of it is not confirmed.
+    """Returns what a page is, by the run that has confirmed it last, and the run whose claim of it is not confirmed.
 
     Either is None if there is none.
     """

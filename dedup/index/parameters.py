@@ -10,8 +10,6 @@ from dedup.fingerprint.plans import Plan, block_plan, possible_plans
 from dedup.index.entry import Entry
 from dedup.settings import SETTINGS
 
-__all__ = ["FORMAT", "Parameters", "check_format", "check_parameters"]
-
 #: Changes whenever pages that are stored or exported would be read differently.
 FORMAT = 5
 
@@ -36,7 +34,7 @@ class Parameters:
         return own | self.detector.parameters
 
     def adopt(self, where: str, stored: Mapping[str, str], *, any_plan: bool) -> "Parameters":
-        """These parameters with the table plan of an existing index, if everything else is alike.
+        """Returns these parameters with the table plan of an existing index, if everything else is alike.
 
         ``any_plan``: the plan may differ from the one here.  Raises `IndexMismatchError` that names the first
         field that differs, and both values.
@@ -53,11 +51,11 @@ class Parameters:
         raise IndexCorruptError(f"the index {where} is damaged: its table plan is {wanted['tables']!r}")
 
     def describe(self, expected_pages: int) -> str:
-        """How pages are found in the index, in one line."""
+        """Returns how pages are found in the index, in one line."""
         return self.detector.finder.describe(self.plan, expected_pages, self.detector.min_resemblance)
 
     def flaw(self, entry: Entry) -> str | None:
-        """Why no claim can be compared with a page; None if every claim can."""
+        """Returns why no claim can be compared with a page; None if every claim can."""
         octets = self.detector.sketcher.size
         bands = self.detector.finder.own_keys
         if len(entry.sketch) != octets:
@@ -75,8 +73,8 @@ def check_format(where: str, stored: object, wanted: int = FORMAT, what: str = "
     """Raises `IndexMismatchError` if what is stored there is of another format, or ``what`` else a store has of the kind."""
     _check_age(
         f"the index {where}", what, str(stored), wanted,
-        "start anew with another index, or bring its pages into another index: 'scrapy index export FILE' with that version, "
-        "then 'scrapy index import FILE' with this one",
+        "start anew with another index; pages get there by 'scrapy index export FILE' with that version and 'scrapy index "
+        "import FILE' with this one, which refuses them if the two read pages differently",
     )  # fmt: skip
 
 

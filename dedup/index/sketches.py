@@ -5,11 +5,9 @@ import numpy.typing as npt
 
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["Sketches"]
-
 Numbers = npt.NDArray[np.uint32]
 
-#: How many are held: 8 MB of sketches of 128 bytes; memory is taken only for those that are used.
+#: No more are held than this: 8 MB of sketches of 128 bytes; memory is taken only for those that are used.
 PLACES = 1 << 16
 
 
@@ -22,7 +20,7 @@ class Sketches:
         self._words = np.zeros((PLACES, size // 8), np.uint64)
 
     def get(self, numbers: Numbers) -> tuple[Hashes, npt.NDArray[np.int64]]:
-        """The sketches of some pages, as they are compared, and which of those are not held; number 0 never is."""
+        """Returns the sketches of some pages, as they are compared, and which of those are not held; number 0 never is."""
         places = numbers % PLACES
         unheld = ((self._numbers[places] != numbers) | (numbers == 0)).nonzero()[0]
         return self._words[places], unheld

@@ -15,18 +15,6 @@ from dedup.index.entry import Entry
 from dedup.index.lifecycle import State, state_of
 from dedup.index.parameters import Parameters
 
-__all__ = [
-    "BATCH",
-    "REBUILD",
-    "Finding",
-    "KnownHost",
-    "StoredPage",
-    "Survey",
-    "damaged_host",
-    "state_outside",
-    "unsound",
-]
-
 #: Pages that are read at once.
 BATCH = 500
 #: How to repair an index that stores something twice, in ways that contradict each other.
@@ -42,7 +30,7 @@ class StoredPage(NamedTuple):
 
 
 def state_outside(done_by: str | None, claimed_by: str | None, alive: Container[str]) -> State:
-    """What a page is to who asks from outside, by the runs that live (see `lifecycle.state_of`)."""
+    """Returns what a page is to who asks from outside, by the runs that live (see `lifecycle.state_of`)."""
     state = state_of(done_by, claimed_by, _Outside(alive))
     return State.PENDING if state.is_pending else State.DEAD if state is State.DEAD else State.DONE
 
@@ -85,10 +73,10 @@ class Survey(ABC):
 
     @abstractmethod
     async def count(self) -> int:
-        """How many pages are filed, readable or not; a guess where the index is damaged."""
+        """Returns how many pages are filed, readable or not; a guess where the index is damaged."""
 
     async def pages(self, *, run: str = "", before: float = math.inf) -> AsyncIterator[StoredPage]:
-        """Every page, in the order of their filing; or those of a run, or filed ``before`` a time.
+        """Yields every page, in the order of their filing; or those of a run, or filed ``before`` a time.
 
         The time is in seconds since 1970.  A page that can't be read may be one of these, and is told, if it is met.
         """
@@ -103,34 +91,34 @@ class Survey(ABC):
 
     @abstractmethod
     def hosts(self) -> AsyncIterator[KnownHost]:
-        """The table of every host that is stored, in no certain order."""
+        """Yields the table of every host that is stored, in no certain order."""
 
     @abstractmethod
     def findings(self) -> AsyncIterator[Finding]:
-        """What is damaged; nothing if every invariant holds."""
+        """Yields what is damaged; nothing if every invariant holds."""
 
     @abstractmethod
     async def stored(self) -> tuple[int | None, str]:
-        """How many bytes the index takes, None if that can't be told; and how they were measured."""
+        """Returns how many bytes the index takes, None if that can't be told; and how they were measured."""
 
     @abstractmethod
     async def close(self) -> None:
         """Lets go of the store."""
 
     def readable(self, entry: Entry | None, state: State) -> StoredPage:
-        """A page as it was found; without its entry if no claim could be compared with it."""
+        """Returns a page as it was found; without its entry if no claim could be compared with it."""
         return StoredPage(None if entry is None or self.parameters.flaw(entry) else entry, state)
 
 
 def unsound(parameters: Parameters, name: str, entry: Entry) -> Finding | None:
-    """What is wrong with a page that can be read."""
+    """Returns what is wrong with a page that can be read."""
     if wrong := parameters.flaw(entry):
         return Finding("unreadable pages", f"{name}: {wrong}")
     return None
 
 
 def damaged_host(name: str) -> Finding:
-    """The finding of a table that can't be read."""
+    """Returns the finding of a table that can't be read."""
     return Finding(
         "damaged tables of hosts",
         f"{name}: its table is not as it was written",

@@ -7,8 +7,6 @@ from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.simhash import distance
 from dedup.index.entry import Entry, original_id
 
-__all__ = ["Near", "Status", "Verdict"]
-
 Status = Literal["new", "same", "duplicate", "unjudged"]
 
 
@@ -36,37 +34,37 @@ class Verdict:
     rule: str | None = None  #: what found it: "exact" (equal tokens), the detector's method, or "view"
     of_id: str | None = field(default=None, compare=False)  #: page id of the kept page
     of_run: str | None = field(default=None, compare=False)  #: the run that has filed the kept page
-    #: Whether the kept page has been processed; if not, it may yet be released.
+    #: True if the kept page has been processed; if not, it may yet be released.
     done: bool = field(default=True, compare=False)
     #: How its own shingles match; None where it is an exact one, or nothing is known of its host.
     evidence: Evidence | None = field(default=None, compare=False)
     #: What of the page was seen to be noise, or is its name; None unless that decides.
     noise: str | None = field(default=None, compare=False)
-    #: Of a new page, the first of its `MAX_NEAR` nearest candidates that it resembles enough.
+    #: If the page is new, the first of its `MAX_NEAR` nearest candidates that it resembles enough.
     near: Near | None = field(default=None, compare=False)
-    #: Of a page that is kept, whether an earlier run, which did not die, has handed over this very content.
+    #: True if the page is kept, and an earlier run, which did not die, has handed over this very content.
     known: bool = field(default=False, compare=False)
-    #: Of a page that is kept, whether more are like it than a claim looks at: it may be a near-duplicate of another.
+    #: True if the page is kept, and more pages are like it than a claim looks at: it may be a near-duplicate of one of them.
     crowded: bool = field(default=False, compare=False)
 
     @property
     def kept(self) -> bool:
-        """Whether the page is kept: it is, unless it is a duplicate."""
+        """True if the page is kept: it is, unless it is a duplicate."""
         return self.status != "duplicate"
 
     @classmethod
     def new(cls, near: Near | None = None, *, known: bool = False, crowded: bool = False) -> "Verdict":
-        """No kept page is near enough: this one is kept, and filed."""
+        """Says that no kept page is near enough: this one is kept, and filed."""
         return cls("new", near=near, known=known, crowded=crowded)
 
     @classmethod
     def same(cls, *, known: bool = False, crowded: bool = False) -> "Verdict":
-        """The page itself was claimed before: it is kept."""
+        """Says that the page itself was claimed before: it is kept."""
         return cls("same", known=known, crowded=crowded)
 
     @classmethod
     def unjudged(cls, reason: str | None) -> "Verdict":
-        """The page can't be judged: it is kept, but not filed."""
+        """Says that the page can't be judged: it is kept, but not filed."""
         return cls("unjudged", reason=reason)
 
     @classmethod
@@ -80,7 +78,7 @@ class Verdict:
         done: bool,
         evidence: Evidence | None = None,
     ) -> "Verdict":
-        """The page is a near-duplicate of a kept one, by ``rule`` unless they are equal."""
+        """Says that the page is a near-duplicate of a kept one, by ``rule`` unless they are equal."""
         equal = of.content == page.content
         return cls(
             "duplicate",

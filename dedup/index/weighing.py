@@ -13,30 +13,31 @@ from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from dedup.errors import IndexCorruptError
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.evidence import Evidence, Part, Shares, contain, is_other_name, is_same_name
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry, original_id
 from dedup.index.hosts import Hosts
 from dedup.index.verdict import Near, Verdict
 from dedup.page.urls import host
 
-__all__ = ["MAX_COMPARED", "MAX_EQUAL", "MAX_LOOKED", "MAX_NEAR", "MAX_RARE", "Order", "Weighing"]
-
 #: A claim looks at no more candidates than this.  It looks at the nearest first, if the store can tell which they are.
 #: This bounds the cost of a flood of pages alike; a page that is kept among more of them is `Verdict.crowded`.
 MAX_LOOKED = 1000
-#: Of these, how many candidates' sketches are compared, the nearest first.
+#: Of these, it compares the sketches of no more than this, the nearest first.
 MAX_COMPARED = 500
+#: ... of a page that is found by its rare shingles, too: those that share the rarest first, and then the nearest.
+MAX_BESIDE_RARE = 100
 #: How many pages are looked at that share one rare shingle; more have it only if it was forgotten that many have it.
 MAX_RARE = 64
-#: How many pages of one digest are looked at: only crashes and forgers leave more than one.
+#: No more pages of one digest are looked at than this: only crashes and forgers leave more than one.
 MAX_EQUAL = 16
 #: The verdict on a new page names the first of this many nearest candidates that resembles it enough.
 MAX_NEAR = 10
-#: A candidate is told if this share of what is own matches.
+#: The verdict names a candidate only if this share of what is own matches.
 NEAR_SHARE = 0.5
-#: Of a host that is not known, so many candidates are weighed, since their hosts may be known.
+#: For a page of a host that is not known, this many candidates are weighed, since their hosts may be known.
 MAX_UNKNOWN = 64
 
 #: What a store calls a page: its number, or that and a name.
@@ -50,9 +51,7 @@ class Order(NamedTuple, Generic[K]):
     like: Sequence[K] = ()  #: near-duplicates, the nearest first
     shown: Sequence[K] = ()  #: whose main views are the same, and own
     nearest: Sequence[K] = ()  #: of the `MAX_NEAR` nearest, those that resemble the page enough
-    is_all: bool = (
-        True  #: whether all candidates were weighed; if not, no verdict but "duplicate" can be given yet
-    )
+    is_all: bool = True  #: true if all candidates were weighed; else no verdict but "duplicate" can be given
 
 
 class Weighing(Generic[K]):
@@ -61,10 +60,12 @@ class Weighing(Generic[K]):
     def __init__(self, detector: Detector, hosts: Hosts | None, entry: Entry, page: Fingerprint) -> None:
         self.entry = entry
         self.hosts = hosts
-        self.is_crowded = False  #: whether more pages are like it than are compared
+        self.met = 0  #: how many candidates there are, as far as is known
         self._detector = detector
         self._page = page
         self._home = host(entry.url)
+        is_known = hosts is not None and page.own is not None and hosts.table(self._home).is_known
+        self._most = MAX_BESIDE_RARE if is_known else MAX_COMPARED
         self._parts: dict[str, Part] = {}  # by the host whose table says what is own
         self._compared = 0
         self._entries: dict[K, Entry] = {}
@@ -76,7 +77,7 @@ class Weighing(Generic[K]):
         self._nearest: list[K] = []
 
     def order(self, *, is_all: bool = True) -> Order[K]:
-        """The candidates that were weighed so far, as they are asked whether they cast a shadow."""
+        """Returns the candidates that were weighed so far, as they are asked whether they cast a shadow."""
         like = [page for _, _, page in sorted(self._like)]
         nearest = [page for page in self._nearest if page in self._entries]
         return Order(sorted(self._equal), like, sorted(self._shown), nearest, is_all)
@@ -84,10 +85,15 @@ class Weighing(Generic[K]):
     @property
     def room(self) -> int:
         """How many more candidates' sketches are compared."""
-        return MAX_COMPARED - self._compared
+        return self._most - self._compared
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether a copy may be missed, since more pages are like it than are compared."""
+        return self.met > MAX_COMPARED
 
     def has_met(self, page: K) -> bool:
-        """Whether a page was weighed already."""
+        """Returns whether a page was weighed already."""
         return page in self._entries
 
     def see_equal(self, others: Mapping[K, Entry]) -> None:
@@ -96,12 +102,11 @@ class Weighing(Generic[K]):
         self._equal += (page for page, other in self._beside(others).items() if other.content == content)
 
     def see_near(self, numbers: Sequence[K], sketches: Hashes) -> list[K]:
-        """Compares the next candidates, the nearest first, by sketches of shape (n, w); those that resemble the page.
+        """Compares the next candidates, the nearest first, by sketches of shape (n, w), and returns those that resemble the page.
 
         They are to be weighed next.
         """
         room = self.room
-        self.is_crowded = self.is_crowded or len(numbers) > room
         numbers = numbers[:room]
         if not numbers:
             return []
@@ -128,7 +133,7 @@ class Weighing(Generic[K]):
         return [numbers[at] for at in enough]
 
     def weigh(self, others: Mapping[K, Entry]) -> bool:
-        """Weighs pages that may be like the one here; whether one of them makes it a duplicate."""
+        """Weighs pages that may be like the one here, and returns whether one of them makes it a duplicate."""
         like = [page for page in self._weigh(self._beside(others)) if self._suffices(page)]
         self._like += [
             (self.entry.apart(self._entries[page]), -self._resemblances[page], page) for page in like
@@ -143,7 +148,7 @@ class Weighing(Generic[K]):
                 self._shown.append(page)
 
     def duplicate(self, of: K, *, done: bool) -> Verdict:
-        """The verdict if this page is the first that casts a shadow."""
+        """Returns the verdict if this page is the first that casts a shadow."""
         other = self._entries[of]
         if of in self._equal:
             return Verdict.duplicate(self.entry, other, 1.0, rule=self._detector.method, done=done)
@@ -159,7 +164,7 @@ class Weighing(Generic[K]):
         )
 
     def near(self, page: K | None) -> Near | None:
-        """What the verdict on a new page says of a candidate that is near."""
+        """Returns what the verdict on a new page says of a candidate that is near."""
         if page is None:
             return None
         other = self._entries[page]
@@ -173,11 +178,11 @@ class Weighing(Generic[K]):
         )
 
     def page_id(self, page: K | None) -> str | None:
-        """The page id of a candidate."""
+        """Returns the page id of a candidate."""
         return None if page is None else self._entries[page].page_id
 
     def _beside(self, others: Mapping[K, Entry]) -> dict[K, Entry]:
-        """The other pages in the scope of this one."""
+        """Returns the other pages in the scope of this one."""
         entry = self.entry
         if any(len(other.sketch) != len(entry.sketch) for other in others.values()):
             raise IndexCorruptError("the index is damaged: a sketch has a wrong length")
@@ -221,7 +226,7 @@ class Weighing(Generic[K]):
         return evidence is not None and evidence.suffices(self.hosts.settings.min_containment)
 
     def _part(self, name: str) -> Part:
-        """What of the page is its own, by the table of a host."""
+        """Returns what of the page is its own, by the table of a host."""
         if name not in self._parts:
             assert self.hosts is not None
             self._parts[name] = self.hosts.part(self._page, name)

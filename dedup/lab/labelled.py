@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from dedup.errors import SettingsError
 
-__all__ = ["Pair", "read_page", "read_pairs"]
-
 #: What a label may be, in lower case, and whether it says that the pages are near-duplicates.
 _LABELS = {
     **dict.fromkeys(("1", "true", "yes", "duplicate", "near-duplicate", "near"), True),

@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.methods.base import APART
-
-__all__ = ["Pairs", "Scores", "score_pairs"]
 
 
 class Scores(NamedTuple):

@@ -8,8 +8,6 @@ import numpy as np
 from dedup.fingerprint.plans import EXACT, Plan
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["Skew", "skew"]
-
 
 class Skew(NamedTuple):
     """How unequally one table's prefixes are shared: pages that share one are looked at together."""

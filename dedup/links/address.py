@@ -8,8 +8,6 @@ from xxhash import xxh3_64_intdigest
 
 from dedup.page.ids import MAX_URL, is_opaque
 
-__all__ = ["ID", "Address", "address", "digest"]
-
 #: How many folders of a path make groups, how many parameters, and how many of its last segments make tails.
 MAX_FOLDERS, MAX_PARAMETERS, MAX_TAIL = 8, 12, 3
 #: What a parameter is called that has no name, since it is a part of the path.

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 
 from dedup.latest import Latest
 
-__all__ = ["Memory"]
-
 #: How many digests are remembered, about 190 bytes each; most pages have three.  The least recently met one goes.
 MAX_MET = 200_000
 
@@ -13,8 +11,8 @@ MAX_MET = 200_000
 class Memory(Latest[int, list[float] | None]):
     """Digests, and for some of them how many of their repeats were judged, and how many of those were new."""
 
-    def __init__(self, most: int = MAX_MET) -> None:
-        super().__init__(most)
+    def __init__(self) -> None:
+        super().__init__(MAX_MET)
 
     def add(self, digests: Iterable[int]) -> None:
         """Notes that these were met."""

@@ -9,8 +9,6 @@ from typing import Any
 
 from dedup.links.address import Address, address, digest
 
-__all__ = ["Link", "Lot", "Parking"]
-
 #: At most this many links wait.  Beyond that, those that have waited longest are in the log only.
 MAX_PARKED = 50_000
 #: One link of each lot is taken as a sample, then at first one or two in this many, and fewer of large lots.
@@ -56,9 +54,8 @@ class Lot:
 class Parking:
     """The lots, each in its place: the folder or the two folders at the top of its path."""
 
-    def __init__(self, explore: float, most: int = MAX_PARKED) -> None:
+    def __init__(self, explore: float) -> None:
         self._explore = explore
-        self._most = most
         self._lots: dict[str, Lot] = {}
         self._places: dict[str, dict[str, None]] = {}
         self._where: dict[int, str] = {}  # the lot of each link that waits, by the digest of its URL
@@ -104,7 +101,7 @@ class Parking:
         self.remove(link.url)
         lot.links[key] = link
         self._where[key] = name
-        if len(self._where) > self._most:
+        if len(self._where) > MAX_PARKED:
             self._leave_out()
 
     def remove(self, url: str) -> None:

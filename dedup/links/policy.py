@@ -20,8 +20,6 @@ from dedup.links.rates import logit
 from dedup.links.yields import Yields, lot_of, name_of, names_of, names_of_parameter, repeats_of
 from dedup.settings import LinkSettings
 
-__all__ = ["Doubt", "Links"]
-
 #: A link on a kept page whose name was met in another folder, and nothing else of it, needs no higher yield than this.
 LEAST_OF_NAMES = 0.02
 #: New content credits the near-duplicate that linked to it in full, and the one that linked to that with this share.

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from dedup.latest import Latest
 
-__all__ = ["Count", "Rates", "logit", "sigmoid"]
-
 #: Groups that are remembered: about 200 bytes each; the least recently used one goes.
 MAX_GROUPS = 20_000
 #: What is expected where nothing was judged, and how many pages that expectation counts for.
@@ -44,8 +42,8 @@ class Count:
 class Rates(Latest[str, Count]):
     """Counts by the names of groups."""
 
-    def __init__(self, most: int = MAX_GROUPS) -> None:
-        super().__init__(most)
+    def __init__(self) -> None:
+        super().__init__(MAX_GROUPS)
 
     def add(self, names: Iterable[str], new: bool) -> None:
         """Counts a judged page in these groups."""

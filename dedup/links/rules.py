@@ -8,8 +8,6 @@ from dedup.links.address import ID
 from dedup.links.policy import Links
 from dedup.links.rates import Count
 
-__all__ = ["LEAST", "Rule", "learnt", "url_discarder"]
-
 #: A rule is learnt from this many pages or more.
 LEAST = 20
 
@@ -26,7 +24,7 @@ class Rule(NamedTuple):
     high: float  #: the upper end of the 95 % interval of the share of new ones
 
 
-def learnt(links: Links, least: int = LEAST) -> list[Rule]:
+def learnt(links: Links) -> list[Rule]:
     """Returns rules: where no page was new, or where surely fewer than the least yield were.  Those of most pages come first.
 
     A group is left out if it is a part of one that is a rule as well.
@@ -47,7 +45,7 @@ def learnt(links: Links, least: int = LEAST) -> list[Rule]:
     rules = [
         rule
         for rule in rules
-        if rule.judged >= least and (not rule.new or rule.high < links.settings.min_yield)
+        if rule.judged >= LEAST and (not rule.new or rule.high < links.settings.min_yield)
     ]
     named = {rule.where for rule in rules if rule.kind == "group"}
     kept = [

@@ -12,8 +12,6 @@ from dedup.files import make_private
 from dedup.links.policy import Links
 from dedup.links.rates import Count
 
-__all__ = ["FORMAT", "read_state", "write_state"]
-
 FORMAT = 1
 
 

@@ -4,8 +4,6 @@ from dedup.links.address import Address, address
 from dedup.links.memory import Memory
 from dedup.links.rates import Count, Rates, logit, sigmoid
 
-__all__ = ["Yields", "lot_of", "name_of", "names_of", "names_of_parameter", "repeats_of"]
-
 #: What the host's repeats have taught counts as this many repeats of the link's own.
 REPEATS = 2.0
 

@@ -3,8 +3,6 @@
 import codecs
 from contextlib import suppress
 
-__all__ = ["charset", "decode"]
-
 #: Codecs of Python that no page is encoded in; punycode takes quadratic time.
 NOT_CHARSETS = {"punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"}
 #: Encodings that a page can't have if its declaration of them can be read as ASCII.
@@ -14,7 +12,7 @@ HEAD = 65_536
 
 
 def decode(html: bytes | str, encoding: str | None = None) -> str:
-    """The text of a page.  A BOM wins, then ``encoding``, then UTF-8 if the page is valid UTF-8, then what the
+    """Returns the text of a page.  A BOM wins, then ``encoding``, then UTF-8 if the page is valid UTF-8, then what the
     page declares, then detection.
 
     It never raises: an encoding that is no character set is ignored, and undecodable bytes become U+FFFD.
@@ -46,7 +44,7 @@ def decode(html: bytes | str, encoding: str | None = None) -> str:
 
 
 def charset(label: str) -> str | None:
-    """The Python codec of a character set's label; None if the label names no character set of pages.
+    """Returns the Python codec of a character set's label; None if the label names no character set of pages.
 
     >>> charset("UTF-8"), charset("zlib")
     ('utf_8', None)

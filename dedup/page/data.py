@@ -30,8 +30,6 @@ from dedup.page.literals import UNWRITTEN, read_literals
 from dedup.page.nonces import MAX_NONCE, Looks, is_nonce, nonces_of, without_nonces
 from dedup.page.words import split_tokens
 
-__all__ = ["MAX_DATA", "is_digest", "read_data", "read_json"]
-
 #: Tokens of data that are looked at one by one, in document order; the rest are in the digest.
 MAX_DATA = 4_000
 #: Characters of a script, and of all scripts of a page, that are looked at: a million take up to 1 s.
@@ -68,11 +66,11 @@ class Data(NamedTuple):
     """What was read of the data of a page."""
 
     tokens: tuple[str, ...]  #: the last is a digest of the rest, if there is any
-    is_state: bool  #: whether some of them are the state of an application, from which scripts draw the page
+    is_state: bool  #: true if some of them are the state of an application, from which scripts draw the page
 
 
 def read_data(pieces: Iterable[tuple[str, str]], url_token: Token = lambda url: None) -> Data:
-    """The tokens of a page's data.
+    """Returns the tokens of a page's data.
 
     Each piece has a kind and a text: of a script its type, of an element STYLE "style", of an attribute its name after an
     "@".  ``url_token`` says which token stands for a string that is a URL; None: it is left out.
@@ -93,7 +91,7 @@ def read_data(pieces: Iterable[tuple[str, str]], url_token: Token = lambda url: 
 
 
 def read_json(text: str, most: int) -> tuple[list[str], tuple[str, ...]] | None:
-    """The tokens of a JSON document, more than ``most`` if it has more than that, and a digest of the rest; None if it is
+    """Returns the tokens of a JSON document, more than ``most`` if it has more than that, and a digest of the rest; None if it is
     not one.
 
     >>> read_json('{"lamp": ["Brass", 12], "session": 3}', 10)[0], read_json("{lamp}", 10)
@@ -111,7 +109,7 @@ def read_json(text: str, most: int) -> tuple[list[str], tuple[str, ...]] | None:
 
 
 def is_digest(token: str) -> bool:
-    """Whether a token stands for what can't be read.
+    """Returns whether a token stands for what can't be read.
 
     >>> [is_digest(token) for token in read_data([("", "draw()")]).tokens]
     [True]
@@ -134,7 +132,7 @@ class _Data:
         self._rest.update(text.encode("utf-8", "replace") + b"\0")
 
     def settle(self) -> list[str]:
-        """All tokens."""
+        """Returns all tokens."""
         if len(self._tokens) > self._most:
             self.rest(" ".join(self._tokens[self._most :]))
         return self._tokens[: self._most] + [_MARK + self._rest.hexdigest()] * self._has_rest
@@ -183,7 +181,7 @@ class _Data:
         self._tokens += split_tokens(" ".join(plain).replace("/", " "))
 
     def add(self, data: Any) -> bool:
-        """The tokens of a value of JSON, in document order; False, and nothing, if it is nested too deeply."""
+        """Returns the tokens of a value of JSON, in document order; False, and nothing, if it is nested too deeply."""
         before, names = len(self._tokens), list[str]()
         rest: list[tuple[Any, Looks, int]] = [(data, None, 0)]
         while rest:
@@ -224,7 +222,7 @@ class _Data:
         self._tokens += split_tokens(self._readable(value).replace("/", " "))
 
     def _readable(self, text: str) -> str:
-        """What of a text is read word by word."""
+        """Returns what of a text is read word by word."""
         if len(text) <= MAX_NONCE:
             return text
         most = 0 if text.isascii() and len(text.split(None, 1)) == 1 else MAX_STRING  # packed
@@ -234,7 +232,7 @@ class _Data:
 
 
 def _read_program(text: str) -> tuple[tuple[Any, ...], str]:
-    """The values that are written in a program, and what is left of it without nonces."""
+    """Returns the values that are written in a program, and what is left of it without nonces."""
     values, rest, end = [], [], 0
     for start, after, value in read_literals(text, _DECODER):
         values.append(value)
@@ -248,6 +246,6 @@ _short, _long = (lru_cache(maxsize=count)(_read_program) for _, count in (SHORT,
 
 
 def _read_again(text: str) -> tuple[tuple[Any, ...], str]:
-    """The same, once for all pages that have the program."""
+    """Returns the same, once for all pages that have the program."""
     read = _short if len(text) <= SHORT[0] else _long if len(text) <= LONG[0] else _read_program
     return read(text)

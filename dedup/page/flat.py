@@ -15,20 +15,6 @@ from typing import cast
 
 from lxml import etree
 
-__all__ = [
-    "ATTRIBUTES",
-    "CHROME",
-    "CHROME_ROLES",
-    "CODE",
-    "CONTENT",
-    "HEADING",
-    "IGNORED",
-    "MARGINS",
-    "TITLE",
-    "is_chrome_role",
-    "read_flat",
-]
-
 #: Elements, and ARIA roles, that mark the chrome of a site: what is around a page, and on many pages alike.
 CHROME = frozenset({"nav", "aside", "form", "menu"})
 CHROME_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "form", "menu"})
@@ -40,12 +26,13 @@ TITLE, HEADING = "title", "h1"
 
 #: Elements whose text is data, not words.
 CODE = frozenset({"script", "style"})
-#: An element of which nothing is read.  No page has it: the names that a parser finds are in lower case.
+#: An element that is not read.  No page has it: the names that a parser finds are in lower case.
 IGNORED = "IGNORED"
 #: Attributes that count, each with its mark: "w" for words that are shown or read out; "i" for the URL of what is shown, and
-#: "t" for several URLs, the first of which counts; "h" for that of a link; "v" for a value, "c" for the content of a
-#: description, "o" for the data of an object, "y" for a style that shows an image; "l" for a title (titles of links are data,
-#: since they mostly repeat the links); "d" for other data, such as every ``data-*``.
+#: "t" for several URLs, the first of which counts; "h" for that of a link; "v" for a value, "c" for a content (of a meta
+#: element that has a name, that of a description), "o" for the data of an object, "y" for a style, of which an image is
+#: read; "l" for a title (titles of links are data, since they mostly repeat the links); "d" for other data, such as every
+#: ``data-*``; "u" for what is no words, such as the line of a chart.
 ATTRIBUTES = {
     **dict.fromkeys(["alt", "alttext", "aria-label", "label", "placeholder", "srcdoc", "summary"], "w"),
     **dict.fromkeys(["src", "poster", "data-src", "data-original", "data-lazy", "data-lazy-src"], "i"),
@@ -56,7 +43,8 @@ ATTRIBUTES = {
     "data": "o",
     "style": "y",
     "title": "l",
-    "onclick": "d",
+    **dict.fromkeys(["onclick", "datetime"], "d"),
+    **dict.fromkeys(["points", "d"], "u"),
 }
 
 #: What stands on both sides of a mark.  No page can have it, since nobody can guess it.
@@ -73,12 +61,12 @@ def _template(match: str, content: str, priority: int) -> str:
 
 
 def _line(value: str) -> str:
-    """A value as a line of its own."""
+    """Returns a value as a line of its own."""
     return f"<xsl:value-of select=\"translate({value}, '&#10;', ' ')\"/><xsl:text>&#10;</xsl:text>"
 
 
 def _plain(mark: str) -> str:
-    """The attributes that have a mark wherever they are."""
+    """Returns the attributes that have a mark wherever they are."""
     names = " | ".join(f"@{name}" for name, its in sorted(ATTRIBUTES.items()) if its == mark)
     return _template(names, _marked(mark), 2)
 
@@ -97,7 +85,9 @@ _STYLESHEET = f"""
     _template("@class | @id | @name | @rel | @role | @type", "", 3)
 }<!-- so that nobody asks whether they are data-* -->
   {_plain("w")}{_plain("i")}{_plain("t")}{_plain("d").replace(_marked("d"), _DATUM)}
+  {_plain("u").replace(_marked("u"), _marked("l"))}{_template("@style", _marked("l"), 0)}
   {_template("@*[starts-with(name(), 'data-')] | @style[contains(., 'url(')]", _DATUM, 1)}
+  {_template("@content[not(parent::meta[@name or @http-equiv])]", _DATUM, 2)}
   {_template("@href", _marked("i"), 2)}{_template("a/@href | area/@href", _marked("h"), 3)}
   {_template("@title", _marked("w"), 2)}{_template("a/@title | area/@title", _marked("l"), 3)}
   {_template("link/@href | link/@title", "", 3)}{_template("object/@data", _marked("i"), 2)}
@@ -132,7 +122,7 @@ _STYLESHEET = f"""
 _FIND_ROLES = cast(
     Callable[[etree._Element], list[etree._Element]], etree.XPath("descendant-or-self::*[@role]")
 )
-#: Of how many kinds such elements are, at most; of more, or of one with a strange name, each element is asked for its role,
+#: Such elements are of this many kinds at most; if there are more, or of one with a strange name, each element is asked for its role,
 #: which takes twice the time.
 MAX_KINDS = 6
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9]*").fullmatch
@@ -143,7 +133,7 @@ def read_flat(root: etree._Element) -> Iterator[tuple[str, str, str]]:
 
     The first mark is empty.  "p" is for a part, with its tag and its role, and "/" for its end; "b" for a base; "s" for a
     script or a style, with its tag, its type and its text, each of the first two on a line; and others for attributes, as
-    `ATTRIBUTES` has them: "l" only of links, "d" with its name on a line before its value, "v" with the tag, the type and the name of the input.
+    `ATTRIBUTES` has them: "l" only of links, and for what is no words, "d" with its name on a line before its value, "v" with the tag, the type and the name of the input.
 
     >>> list(read_flat(etree.HTML("<h1>One <b>story</b></h1><a href=/b title=more>next</a><p data-x=1>")))
     [('', '', ''), ('p', 'h1 ', '\\nOne \\nstory'), ('/', '', ''), ('h', '/b', ''), ('l', 'more', '\\nnext'), ('d', 'data-x\\n1', '')]
@@ -165,5 +155,5 @@ def _transform(*kinds: str) -> etree.XSLT:
 
 
 def is_chrome_role(role: str) -> bool:
-    """Whether an element of this role is chrome."""
+    """Returns whether an element of this role is chrome."""
     return role.strip().lower() in CHROME_ROLES

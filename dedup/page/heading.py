@@ -7,8 +7,6 @@ from urllib.parse import unquote, urlsplit
 
 from dedup.page.words import SIGNS
 
-__all__ = ["address_words", "place", "shared"]
-
 _WORD = re.compile(r"[^\W_]{3,}|\d+")
 #: A part of a path that names a version.
 _VERSION = re.compile(
@@ -21,7 +19,7 @@ MAX_WORDS = 32
 
 @lru_cache(maxsize=16)
 def address_words(url: str) -> tuple[str, ...]:
-    """The words and numbers of the last part of a URL's path; folders are shared by many pages.
+    """Returns the words and numbers of the last part of a URL's path; folders are shared by many pages.
 
     >>> address_words("http://example.org/39/Mock-Source.html"), address_words("http://example.org/2026/3/")
     (('mock', 'source'), ('3',))
@@ -34,7 +32,7 @@ def address_words(url: str) -> tuple[str, ...]:
 
 
 def shared(address: Iterable[str], heading: Sequence[str]) -> tuple[str, ...]:
-    """The words of an address that the page's heading says, too, however it spaces them, and the numbers.
+    """Returns the words of an address that the page's heading says, too, however it spaces them, and the numbers.
 
     By these, the page and its site call it the same.
 
@@ -49,7 +47,7 @@ def shared(address: Iterable[str], heading: Sequence[str]) -> tuple[str, ...]:
 
 
 def place(url: str) -> str:
-    """The path of a URL, which a mirror on another host has, too, and with any version in it another version.
+    """Returns the path of a URL, which a mirror on another host has, too, and with any version in it another version.
 
     It is "" for a path that is common to many pages: one with a query, or one that ends without a word.
 

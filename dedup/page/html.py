@@ -48,8 +48,6 @@ from dedup.page.shell import is_shell
 from dedup.page.urls import folder, join, source_tokens, usable_base
 from dedup.page.walk import Contents, walk
 
-__all__ = ["Page", "extract", "parse", "parse_whole"]
-
 #: libxml2's XML_ERR_RESOURCE_LIMIT, for which older versions of lxml have no name.
 RESOURCE_LIMIT = 114
 #: Characters that html.parser is given at most, since it takes quadratic time on broken tags.
@@ -85,7 +83,7 @@ class Page(NamedTuple):
 
 
 def parse(text: str) -> etree._Element:
-    """The lxml tree of a page, parsed as Scrapy's selectors do.
+    """Returns the lxml tree of a page, parsed as Scrapy's selectors do.
 
     Where lxml finds no body in a page that has some text (an unclosed comment or title swallows it),
     html.parser gives a second opinion on its first 4,096 characters.
@@ -106,7 +104,7 @@ def parse(text: str) -> etree._Element:
 
 
 def parse_whole(text: str, parse: Callable[[str], etree._Element]) -> etree._Element:
-    """The tree that ``parse`` makes of a page; `extract` knows it if the parser has stopped before its end.
+    """Returns the tree that ``parse`` makes of a page; `extract` knows it if the parser has stopped before its end.
 
     A parser stops where it lacks memory, at its greatest depth, and within a tag that never ends, and need not say so.
     """
@@ -125,7 +123,7 @@ def parse_whole(text: str, parse: Callable[[str], etree._Element]) -> etree._Ele
 
 
 def _last(root: etree._Element) -> tuple[etree._Element, str]:
-    """The last node of a tree, and the text with which it ends."""
+    """Returns the last node of a tree, and the text with which it ends."""
     last = root
     while (after := last.getnext()) is not None:
         last = after
@@ -145,7 +143,7 @@ def _parse(text: str) -> etree._Element:
 
 
 def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore: Ignore = NOTHING) -> Page:
-    """The tokens of a parsed page, whose tree is left as it is.  O(size of the tree).
+    """Returns the tokens of a parsed page, and does not change its tree.  O(size of the tree).
 
     ``url`` is the page's own address, against which its links are resolved; ``ignore`` finds what doesn't count.
 
@@ -171,7 +169,7 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore:
 
 
 def _page(found: Contents, url: str, truncated: bool) -> Page:
-    """The page that was found."""
+    """Returns the page that was found."""
     tokens, links = found.tokens, found.links
     if len(tokens) > MAX_TOKENS:
         return Page(tokens[: MAX_TOKENS + 1], links, "truncated")
@@ -190,7 +188,7 @@ def _page(found: Contents, url: str, truncated: bool) -> Page:
 
 
 def _canonical(related: Iterable[tuple[str, str]], base: str) -> str:
-    """The canonical URL that a page names, the first if there are several; "" without one."""
+    """Returns the canonical URL that a page names, the first if there are several; "" without one."""
     for rel, href in related:
         if "canonical" in rel.lower().split():
             named = join(base, href.strip())

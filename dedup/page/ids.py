@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["MAX_URL", "has_session", "is_opaque", "strip_ids", "strip_named", "strip_session"]
-
 #: Longer URLs are dropped; browsers and servers have refused them since MSIE (2,083).
 MAX_URL = 2_000
 _BEFORE = r"(?:;|(?<=[?&]))(?=[acfgjmopsuz])"  # a glance at the first letter, for values full of semicolons
@@ -13,7 +11,7 @@ _SESSION = re.compile(
     r"cftoken|zenid|oscsid|utm_\w+|gclid|fbclid|msclkid)=[^&;?#]*&?",
     re.IGNORECASE,
 )
-#: Whether a part of a URL has one of those.
+#: Finds one of those in a part of a URL.
 has_session = _SESSION.search
 #: Parameters that may name a story: they go if their values look like ids, short ones included.
 _MAYBE_SESSION = re.compile(
@@ -38,7 +36,7 @@ _NOTHING_MORE = re.compile(r"[^?;&#]*").fullmatch
 
 
 def strip_session(url: str) -> str:
-    """A URL without session ids, campaign parameters and fragment.
+    """Returns a URL without session ids, campaign parameters and fragment.
 
     >>> strip_session("http://example.org/a;jsessionid=1F?sid=9f86d081&page=3#top")
     'http://example.org/a?page=3'
@@ -51,12 +49,12 @@ def strip_session(url: str) -> str:
 
 
 def strip_named(url: str) -> str:
-    """A URL without fragment, and without the parameters that go whatever their value."""
+    """Returns a URL without fragment, and without the parameters that go whatever their value."""
     return _SESSION.sub("", url.partition("#")[0]).rstrip("?&")
 
 
 def is_opaque(value: str) -> bool:
-    """Whether a value looks like nothing but an id, such as that of a session.
+    """Returns whether a value looks like nothing but an id, such as that of a session.
 
     >>> ids = "9f86d081884c7d65", "1763767000123", "9f86d081-884c-7d65-9a2f-eaa0c55ad015", "aGVsbG8gd29ybGQ-x_4kQ"
     >>> [is_opaque(value) for value in ids]
@@ -70,7 +68,7 @@ def is_opaque(value: str) -> bool:
 
 
 def strip_ids(token: str) -> str:
-    """A URL token without what looks like an id: parameters are left out, a part of its path becomes a star.
+    """Returns a URL token without what looks like an id: parameters are left out, a part of its path becomes a star.
 
     >>> strip_ids("/s/9f86d081884c7d65/a.html?tok=4c7d659a2feaa0c5&page=2"), strip_ids("/b.html?id=17")
     ('/s/*/a.html?page=2', '/b.html?id=17')
@@ -86,7 +84,7 @@ def strip_ids(token: str) -> str:
 
 
 def _strip_part(part: str) -> str:
-    """A part of a path and its parameters, which semicolons divide."""
+    """Returns a part of a path and its parameters, which semicolons divide."""
     if len(part) < SHORTEST_ID:
         return part
     name, *parameters = part.split(";")

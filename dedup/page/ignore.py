@@ -18,8 +18,6 @@ from lxml import etree
 from dedup.page.flat import CODE, IGNORED
 from dedup.settings import SETTINGS
 
-__all__ = ["NOTHING", "Ignore"]
-
 #: Characters that a regular expression is given at a time, and of a page; what is beyond counts as it is.
 SEGMENT, MAX_TEXT = 1_000, 200_000
 
@@ -46,16 +44,16 @@ class Ignore:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything counts."""
+        """True if everything counts."""
         return not self._selectors and not self._patterns
 
     @property
     def has_patterns(self) -> bool:
-        """Whether some text doesn't count."""
+        """True if some text doesn't count."""
         return bool(self._patterns)
 
     def applied(self, root: etree._Element) -> etree._Element:
-        """A copy of a tree in which what doesn't count is not shown; the tree itself if everything counts."""
+        """Returns a copy of a tree in which what doesn't count is not shown, and returns the tree itself if everything counts."""
         if self.is_empty:
             return root
         root = deepcopy(root)
@@ -85,7 +83,7 @@ class Ignore:
         return inner & below
 
     def reader(self) -> Callable[[str], str]:
-        """A function that gives the texts of one page without what doesn't count."""
+        """Returns a function that gives the texts of one page without what doesn't count."""
         left = MAX_TEXT
 
         def read(text: str) -> str:
@@ -102,7 +100,7 @@ class Ignore:
 
 
 def _parsed(selector: str) -> list[Tree]:
-    """The selectors of a group."""
+    """Returns the selectors of a group."""
     try:
         trees = [each.parsed_tree for each in parse_selectors(selector) if each.pseudo_element is None]
     except SelectorError as error:
@@ -113,7 +111,7 @@ def _parsed(selector: str) -> list[Tree]:
 
 
 def _is_cheap(tree: Tree) -> bool:
-    """Whether it takes linear time to find what a selector means."""
+    """Returns whether it takes linear time to find what a selector means."""
     if isinstance(tree, CombinedSelector) and tree.combinator not in {" ", ">"}:
         return False
     if isinstance(tree, CombinedSelector | Negation):
@@ -125,7 +123,7 @@ def _is_cheap(tree: Tree) -> bool:
 
 
 def _parts(tree: Tree) -> Iterator[Tree]:
-    """The parts of a selector between which there are combinators."""
+    """Yields the parts of a selector between which there are combinators."""
     if isinstance(tree, CombinedSelector):
         yield from _parts(tree.selector)
         yield tree.subselector

@@ -11,8 +11,6 @@ from lxml import etree
 
 from dedup.compiled import fast
 
-__all__ = ["MAX_CHARACTERS", "MAX_TAGS", "MAX_TOKENS", "UNPARSABLE", "UNREADABLE", "no_text", "unreadable"]
-
 # On a core that judges 12 MB of ordinary pages a second, the worst page within all these limits takes 2 s and 200 MB.
 #: Characters of a page, markup included.  War and Peace has three million.
 MAX_CHARACTERS = 4_000_000
@@ -38,7 +36,7 @@ _CONTROL = [chr(code) for code in range(32) if chr(code) not in "\t\n\v\f\r\x1b"
 
 
 def unreadable(text: str) -> str | None:
-    """Why decoded text is not judged, or None.  O(characters).
+    """Returns why decoded text is not judged, or None.  O(characters).
 
     * "large": more characters or tags than `MAX_CHARACTERS`, `MAX_TAGS`;
     * "hostile": a tag of more attributes than `MAX_ATTRIBUTES` allows;
@@ -62,7 +60,7 @@ def unreadable(text: str) -> str | None:
 
 
 def no_text(text: str) -> str | None:
-    """The same of a text without markup: "large", "binary", "undecodable", or None.  O(characters)."""
+    """Returns the same of a text without markup: "large", "binary", "undecodable", or None.  O(characters)."""
     if len(text) > MAX_CHARACTERS:
         return "large"
     _, _, controls, replaced = _survey(text, HEAD)
@@ -102,7 +100,7 @@ def _is_hostile(text: str) -> bool:
 
 
 def _has_long_tag(text: str, most: int) -> bool:
-    """Whether a tag may have more attributes than this.  O(characters).
+    """Returns whether a tag may have more attributes than this.  O(characters).
 
     Where a tag begins depends on everything before it.  But wherever it begins, it ends at the first ">" that
     is not in a quoted value.  So such a ">" is looked for from place to place, so far apart that as many attributes

@@ -8,8 +8,6 @@ from lxml import etree
 from dedup.page.ids import MAX_URL
 from dedup.page.urls import base_of, join, usable_base
 
-__all__ = ["MAX_LINKS", "addresses", "targets"]
-
 #: More links of one page are not read: to resolve one takes 10 us.
 MAX_LINKS = 2000
 _BASE = etree.XPath("string((//base/@href)[1])", smart_strings=False)
@@ -21,7 +19,7 @@ _TARGETS = etree.XPath(
 
 
 def addresses(root: etree._Element, url: str) -> list[str]:
-    """The http(s) URLs in a parsed page's A and AREA elements, without fragments, each once, in document order.
+    """Returns the http(s) URLs in a parsed page's A and AREA elements, without fragments, each once, in document order.
 
     ``url`` is the page's own address.  Only the first `MAX_LINKS` links are read.
 
@@ -34,7 +32,7 @@ def addresses(root: etree._Element, url: str) -> list[str]:
 
 
 def targets(root: etree._Element, url: str) -> list[str] | None:
-    """The same of all elements by which a spider may get on: LINK, frames and forms, too.
+    """Returns the same of all elements by which a spider may get on: LINK, frames and forms, too.
 
     None if they can't all be told: there are more than `MAX_LINKS`, or the page's own address is no base for them.
 
@@ -47,7 +45,7 @@ def targets(root: etree._Element, url: str) -> list[str] | None:
 
 
 def _base(root: etree._Element, url: str) -> str:
-    """The address against which a page's links are resolved; "" if only whole ones can be."""
+    """Returns the address against which a page's links are resolved; "" if only whole ones can be."""
     return base_of(usable_base(url), _BASE(root))
 
 

@@ -1,6 +1,6 @@
 """Programs of JavaScript -> the values that are written in them: objects, lists, and strings that hold JSON or markup.
 
-Only values are read of which all is written out.  What has a name, a call or an operator in it is a part of the program.
+Only values that are written out as a whole are read.  What has a name, a call or an operator in it is a part of the program.
 
 >>> program = "var shop = {name: 'Brass lamp', sizes: [1, 2.5,], /* no */ sold: !0}; draw(shop, [f()])"
 >>> [value for _, _, value in read_literals(program)]
@@ -13,8 +13,6 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any
-
-__all__ = ["UNWRITTEN", "read_literals"]
 
 #: What stands where a value is left out or undefined.
 UNWRITTEN = object()
@@ -48,7 +46,7 @@ _JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, str
 
 
 def read_literals(text: str, decoder: json.JSONDecoder = _JSON) -> Iterator[tuple[int, int, Any]]:
-    """Where each value begins and ends, and what it is, as JSON has it, its numbers as they are written.
+    """Yields where each value begins and ends, and what it is, as JSON has it, its numbers as they are written.
 
     What turns out to be no value is read in vain; once that is four times as much as there is, no more is looked for.
     """
@@ -74,7 +72,7 @@ class _NoValueError(Exception):
 
 
 def _text(text: str, start: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
-    """The value that a string holds."""
+    """Returns the value that a string holds."""
     if not (found := _ONE_STRING.match(text, start)):
         raise _NoValueError(_read_in_vain(text, start))
     said = _unescaped(found[0])
@@ -87,7 +85,7 @@ def _text(text: str, start: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
 
 
 def _value(text: str, start: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
-    """The value that is written from here on."""
+    """Returns the value that is written from here on."""
     spent = 0
     if _MAY_BE_JSON(text, start):
         try:
@@ -143,7 +141,7 @@ def _leaf(found: re.Match[str], kind: str | None, at: int) -> Any:
 
 
 def _unescaped(string: str) -> str:
-    """What a string with its quotes says."""
+    """Returns what a string with its quotes says."""
     return _ESCAPE.sub(_character, string[1:-1]) if "\\" in string else string[1:-1]
 
 

@@ -10,8 +10,6 @@ from functools import lru_cache
 
 from dedup.page.ids import is_opaque
 
-__all__ = ["MAX_NONCE", "Looks", "is_nonce", "nonces_of", "without_nonces"]
-
 #: Characters of the longest nonce whose key says nothing of it; longer ones are data that is packed, such as an image.
 MAX_NONCE = 160
 
@@ -38,7 +36,7 @@ _ID = re.compile(r"[\w+-]{10,}={0,2}", re.ASCII)
 
 
 def is_nonce(value: str, looks: Looks) -> bool:
-    """Whether a value looks like a nonce, whatever its key, or by what `nonces_of` says of its key."""
+    """Returns whether a value looks like a nonce, whatever its key, or by what `nonces_of` says of its key."""
     return _is_id(value) or (looks is not None and looks(value) is not None)
 
 
@@ -47,7 +45,7 @@ def _is_id(value: str) -> bool:
 
 
 def nonces_of(key: str) -> Looks:
-    """What tells nonces among the values of a key.
+    """Returns what tells nonces among the values of a key.
 
     >>> [key for key in ("csrfToken", "build_id", "updatedAt", "candidate", "hashtags", "title") if nonces_of(key)]
     ['csrfToken', 'build_id', 'updatedAt']
@@ -62,7 +60,7 @@ def _nonces_of(key: str) -> Looks:
 
 
 def without_nonces(program: str) -> str:
-    """A program without nonces, and with no more than one space between two words.
+    """Returns a program without nonces, and with no more than one space between two words.
 
     >>> without_nonces("load('/x.js?v=9f86d081884c7d659a2f',  {time: 17, size: 9})")
     "load('/x.js?v=', {time, size: 9})"

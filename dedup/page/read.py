@@ -19,8 +19,6 @@ from dedup.page.limits import MAX_TOKENS, no_text, unreadable
 from dedup.page.tokens import Tokens
 from dedup.page.words import fold_text
 
-__all__ = ["read", "read_body", "read_text", "tokens_as_page"]
-
 logger = logging.getLogger(__name__)
 
 
@@ -31,7 +29,7 @@ def read(
     tree: Callable[[str], etree._Element] = parse,
     ignore: Ignore = NOTHING,
 ) -> Page:
-    """The tokens of a page's decoded text, or the reason why there are none.  O(characters).
+    """Returns the tokens of a page's decoded text, or the reason why there are none.  O(characters).
 
     ``url`` is the page's own address, against which its links are resolved.  ``tree`` parses the text: a
     caller that has a tree already, as Scrapy does, hands it over and saves that work.  It is not called for a
@@ -53,7 +51,7 @@ def read(
 
 
 def read_text(text: str, url: str = "", *, is_json: bool = False, ignore: Ignore = NOTHING) -> Page:
-    """The tokens of plain text, Markdown or JSON, or the reason why there are none.  O(characters).
+    """Returns the tokens of plain text, Markdown or JSON, or the reason why there are none.  O(characters).
 
     Nothing is taken for markup.  Of JSON, its strings and numbers are read as those of `dedup.page.data`; JSON that
     can't be parsed is text.  Only text is given to ``ignore``.
@@ -75,7 +73,7 @@ def read_text(text: str, url: str = "", *, is_json: bool = False, ignore: Ignore
 
 
 def _whatever_happens(find: Callable[[], Page], url: str) -> Page:
-    """What ``find`` gives, or a page that is not judged."""
+    """Returns what ``find`` gives, or a page that is not judged."""
     try:
         return find()
     except Exception:
@@ -91,13 +89,13 @@ def _read_words(text: str, ignore: Ignore) -> Sequence[str]:
 
 
 def read_body(body: bytes) -> Page:
-    """A page that is no text, such as a PDF or an image: it is judged only by whether another is equal."""
+    """Returns a page that is no text, such as a PDF or an image: it is judged only by whether another is equal."""
     if not body:
         return Page([], 0, "empty")
     return Page([], 0, body=hashlib.blake2b(body, digest_size=32).digest())
 
 
 def tokens_as_page(tokens: Sequence[str], url: str = "") -> Page:
-    """The page that tokens make."""
+    """Returns the page that tokens make."""
     reason = "truncated" if len(tokens) > MAX_TOKENS else None if tokens else "empty"
     return Page(tokens, 0, reason, address=address_words(url), place=place(url))

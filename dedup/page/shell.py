@@ -8,8 +8,6 @@ from lxml import etree
 
 from dedup.page.words import split_tokens
 
-__all__ = ["DROPPED", "SHELL_WITH_MOUNT", "is_shell"]
-
 #: Elements whose content is not visible text.
 DROPPED = frozenset({"script", "style", "noscript", "template"})
 #: Elements into which scripts draw a page, by their ids; one that shows more words than this is not empty.
@@ -32,22 +30,33 @@ _MOUNTS = cast(
 
 
 def is_shell(words: int, root: etree._Element) -> bool:
-    """Whether a page with scripts shows little but what is around the place that they fill.
+    """Returns whether a page with scripts shows little but what is around the place that they fill.
 
     ``words`` is how many of its words are outside marked chrome.
     """
-    if words >= SHELL_WITH_MOUNT:
-        return False
-    if any(_shows_nothing(node) for node in _MOUNTS(root)):
-        return True
+    return words < SHELL_WITH_MOUNT and (_has_mount(root) or (words < SHELL and _asks_for_scripts(root)))
+
+
+def may_be_shell(root: etree._Element) -> bool:
+    """Returns whether a page with scripts has a place that they fill, or asks for them, whatever it shows besides.
+
+    >>> [may_be_shell(etree.HTML(f"{page}<script src=x></script>")) for page in ("<p>Shop<div id=root></div>", "<p>Gone")]
+    [True, False]
+    """
+    return next(root.iter("script"), None) is not None and (_has_mount(root) or _asks_for_scripts(root))
+
+
+def _has_mount(root: etree._Element) -> bool:
+    return any(_shows_nothing(node) for node in _MOUNTS(root))
+
+
+def _asks_for_scripts(root: etree._Element) -> bool:
     notices = islice(root.iter("noscript"), 4)
-    return words < SHELL and any(
-        "javascript" in "".join(islice(node.itertext(), 20)).lower() for node in notices
-    )
+    return any("javascript" in "".join(islice(node.itertext(), 20)).lower() for node in notices)
 
 
 def _shows_nothing(node: etree._Element) -> bool:
-    """Whether an element has hardly a word, such as one that says that the page is loading."""
+    """Returns whether an element has hardly a word, such as one that says that the page is loading."""
     words = 0
     for one in node.iter():
         texts = (

@@ -1,7 +1,8 @@
 """Siblings: pages that a site itself tells apart by their addresses, as the entries of a register or the items of a shop.
 
-Whatever two addresses differ in names a page: a parameter, the last part of a path, a folder.  But folders, and whole kinds
-of address, can be those of copies, as of versions for print: then not one pair of such pages is near each other, but many.
+Whatever two addresses differ in names a page: a parameter, the last part of a path, a folder, the host.  But a folder or a
+host can be called a version of another, as one for print, or a mirror: then not one pair of such pages is near each other,
+but many.
 """
 
 import re
@@ -9,19 +10,32 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from dedup.page.ids import MAX_URL, strip_session
+from dedup.page.ids import MAX_URL, is_opaque, strip_session
+from dedup.page.urls import host
 
-__all__ = ["Apart", "apart"]
-
-#: A folder that names a version.
-_VERSION = re.compile(r"v?\d+\.[\dx][\w.-]*|current|latest|stable|master|main|dev|nightly")
-#: A language or a country, with which a path begins.
-_TONGUE = re.compile(r"[a-z]{2}(?:[-_][a-z]{2,4})?")
+#: A folder that names a version, and no month or day, as 2024.11 and 24.12.2024 do.
+_VERSION = re.compile(
+    r"(?!(?:\d+\.\d+\.)?(?:19|20)\d\d(?:\.(?:0\d|1[0-2])(?:\.\d+)?)?$)v?\d+\.[\dx][\w.-]*"
+    r"|current|latest|stable|master|main|dev|nightly"
+)
+#: What a folder is called that has versions of other pages, for print or for small screens, or a mirror of them.
+_COPIES = (
+    r"print(?:able|view|ed|-?version|-?friendly)?|printer-?friendly|druck(?:en|version|ansicht)?|imprim(?:er|ir|able)"
+    r"|stampa|amp|wap|pda|mirrors?\d*|\*"
+)
+#: A host may be called so, too, or by a short name, which as a folder may name what pages are of, such as men's shirts.
+_COPY_FOLDER, _COPY_HOST = re.compile(_COPIES), re.compile(rf"{_COPIES}|m|mobile|ww+\d+|cdn\d*")
+#: A parameter that only says from where a page was asked for, or how it is to be shown.
+_PASSING = re.compile(r"ref\w*|source|src|from|via|print\w*|amp|share\w*|highlight|theme")
+#: Numbers of two releases, such as 38 and 39, or 9 and 10.  What is beside 1 in 2 may be its other part, or room; longer
+#: numbers name what a folder is of, and years; 07 is a month.
+_RELEASES = re.compile(r"[1-9]/[1-9]\d|[1-9]\d/[1-9]\d?")
 #: Parameters of an address that are looked at, at most.
 MAX_PARAMETERS = 32
 
 
 class _Address(NamedTuple):
+    host: str
     path: tuple[str, ...]  #: its parts
     parameters: dict[str, str]
 
@@ -31,52 +45,82 @@ class _Address(NamedTuple):
         path = self.path if self.parameters else self.path[:-1]
         return "/".join(path) + "?" + "&".join(sorted(self.parameters))
 
+    def says_more_than(self, other: "_Address") -> bool:
+        """Whether it has a parameter that the other has not, and that may say what is shown."""
+        more = self.parameters.keys() - other.parameters.keys()
+        return any(not _PASSING.fullmatch(name) and not is_opaque(self.parameters[name]) for name in more)
+
 
 class Apart(NamedTuple):
     """In what two addresses differ."""
 
-    #: What only one of them has, of either, in the order of the alphabet; None if that can't be copies.
-    parts: tuple[str, str] | None
+    #: The hosts, and the folders, that only one of the two has, of either, in the order of the alphabet; none if they can't be
+    #: those of copies.
+    parts: tuple[tuple[str, str], ...]
     where: str  #: what both have besides, or what names either page
 
 
 def apart(a: str, b: str) -> Apart | None:
-    """In what two addresses differ that name different pages; None if they don't, but for hosts, versions and sessions.
+    """In what two addresses differ that name different pages; None if they don't, but for versions and sessions.
 
     >>> [apart("http://example.org/view?id=7", f"http://example.org/{other}") is not None
-    ...  for other in ("view?id=8", "view?id=7&print=1", "view?id=7;jsessionid=1F", "story", "1.0/view?id=7")]
-    [True, False, False, True, True]
-    >>> apart("http://a.org/docs/1.0/set/operator*", "http://a.org/docs/2.0/set/operator*")
-    >>> [apart("http://a.org/docs/set", f"http://a.org/{other}").parts for other in ("docs/map", "print/docs/set")]
-    [None, ('', 'print')]
-    >>> [apart("http://a.org/en/p/7", f"http://a.org/{other}").parts for other in ("de-at/p/7", "p/7")]
-    [None, None]
-    >>> apart("http://a.org/hilton/room", "http://a.org/ritz/room")
-    Apart(parts=('hilton', 'ritz'), where='/room')
+    ...  for other in ("view?id=8", "view?id=7&room=2", "view?id=7&print=1", "view?id=7;jsessionid=1F", "story")]
+    [True, True, False, False, True]
+    >>> apart("http://a.org/docs/1.0/set/operator*", "https://www.a.org/docs/2.0/set/operator*")
+    >>> [apart("http://a.org/p/7", url).parts for url in ("http://a.org/ritz/p/7", "http://b.org/p/7", "http://a.org/p/8")]
+    [(), (), ()]
+    >>> apart("http://a.org/p/7", "http://mirror.net/print/p/7")
+    Apart(parts=(('a.org', 'mirror.net'), ('', 'print')), where='/p/7')
+    >>> apart("http://a.org/p/7", "http://m.a.org/p/7").parts, apart("http://a.org/m/7", "http://a.org/w/7").parts
+    ((('a.org', 'm.a.org'),), ())
     >>> apart("http://a.org/view?id=7", "http://a.org/print/lamp").parts
-    ('print?', 'view?id')
+    (('print?', 'view?id'),)
     """
     one, other = _parse(a), _parse(b)
     if one is None or other is None:
         return None
     both = one.parameters.keys() & other.parameters.keys()
     if any(one.parameters[name] != other.parameters[name] for name in both):
-        return Apart(None, "")
+        return Apart((), "")
+    parts, where = list[tuple[str, str]](), "/".join(("", *one.path))
+    if one.host != other.host:
+        if not any(map(_COPY_HOST.fullmatch, f"{one.host}.{other.host}".split("."))):
+            return Apart((), "")
+        parts.append(_sorted(one.host, other.host))
     first, second = one.path, other.path
-    if first == second:
-        return None
     shorter = min(len(first), len(second))
     start = next((at for at in range(shorter) if first[at] != second[at]), shorter)
     end = next((at for at in range(shorter - start) if first[-1 - at] != second[-1 - at]), shorter - start)
-    if start + end == shorter or end:  # one has more parts, or the last ones are the same
-        less, more = sorted("/".join(path[start : len(path) - end]) for path in (first, second))
-        if not start and _TONGUE.fullmatch(more) and (not less or _TONGUE.fullmatch(less)):
-            return Apart(None, "")  # a translation, of which a few labels may be all that differs
-        return Apart((less, more), "/".join((*first[:start], "", *first[len(first) - end :])))
-    if bool(one.parameters) == bool(other.parameters):
-        return Apart(None, "")
-    less, more = sorted((one.kind, other.kind))
-    return Apart((less, more), f"{first} {second} {one.parameters or other.parameters}")
+    if first == second or start + end == shorter or end:  # one has more parts, or the last ones are the same
+        if one.says_more_than(other) or other.says_more_than(one):
+            return Apart((), "")
+        if first == second:
+            return Apart(tuple(parts), where) if parts else None
+        folders = _sorted(*("/".join(path[start : len(path) - end]) for path in (first, second)))
+        where = "/".join((*first[:start], "", *first[len(first) - end :]))
+    elif bool(one.parameters) != bool(other.parameters):
+        folders = _sorted(one.kind, other.kind)
+        where = f"{first} {second} {one.parameters or other.parameters}"
+    else:
+        return Apart((), "")
+    return Apart((*parts, folders), where) if _are_versions(*folders, where) else Apart((), "")
+
+
+def _are_versions(one: str, other: str, where: str) -> bool:
+    """Whether one of two folders is called a version, or both are numbers of releases, and not of months or of days.
+
+    >>> [_are_versions(*pair, "docs//a.html") for pair in (("", "print"), ("38", "39"), ("1", "2"), ("2023", "2024"), ("m", "w"))]
+    [True, True, False, False, False]
+    >>> _are_versions("11", "12", "2024//paris")
+    False
+    """
+    if any(map(_COPY_FOLDER.fullmatch, re.split("[/?&]", f"{one}/{other}"))):
+        return True
+    return bool(_RELEASES.fullmatch(f"{one}/{other}")) and not any(map(str.isdigit, where.split("/")))
+
+
+def _sorted(one: str, other: str) -> tuple[str, str]:
+    return (one, other) if one < other else (other, one)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -88,4 +132,5 @@ def _parse(url: str) -> _Address | None:
         return None
     named = ["*" if _VERSION.fullmatch(folder) else folder for folder in path[:-1]] + path[-1:]
     pairs = (part.partition("=") for part in re.split("[&;]", parts.query)[:MAX_PARAMETERS])
-    return _Address(tuple(named), {name: value for name, _, value in pairs if value})
+    parameters = {name: value for name, _, value in pairs if value}
+    return _Address(host(url).removeprefix("www."), tuple(named), parameters)

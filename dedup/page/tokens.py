@@ -6,8 +6,6 @@ from typing import overload
 
 from dedup.compiled import fast
 
-__all__ = ["Tokens", "each_of", "join", "without"]
-
 Ranges = tuple[tuple[int, int], ...]
 
 
@@ -70,7 +68,7 @@ def each_of(tokens: Sequence[str]) -> list[bytes]:
 
 
 def without(tokens: Sequence[str], ranges: Ranges) -> bytes:
-    """The same without some ranges of the tokens.
+    """Returns the same without some ranges of the tokens.
 
     >>> without(["home", "news", "a", "story"], ((0, 2),))
     b'a\\x00story'

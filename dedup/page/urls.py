@@ -11,20 +11,6 @@ from urllib.parse import quote, urljoin
 
 from dedup.page.ids import MAX_URL, has_session, strip_ids, strip_named
 
-__all__ = [
-    "ORIGIN",
-    "base_of",
-    "folder",
-    "host",
-    "join",
-    "plain_folder",
-    "source_tokens",
-    "strip_user",
-    "url_token",
-    "url_tokens",
-    "usable_base",
-]
-
 #: An address in more folders than this is a trap.  Links are not resolved against it, since each link would
 #: take time for every folder.
 MAX_FOLDERS = 20
@@ -50,7 +36,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 def url_token(value: str, base: str) -> str | None:
-    """The URL token of an attribute's value on a page at ``base``; None if it is not kept.
+    """Returns the URL token of an attribute's value on a page at ``base``; None if it is not kept.
 
     >>> url_token("../b.html;jsessionid=1F?x=1#c", "http://Example.org/a/i.html")
     '/b.html?x=1'
@@ -67,7 +53,7 @@ def url_token(value: str, base: str) -> str | None:
 
 
 def url_tokens(value: str, base: str, folder: str) -> tuple[str, str] | None:
-    """The same token, and what `strip_ids` leaves of it; ``folder`` is that of the base."""
+    """Returns the same token, and what `strip_ids` leaves of it; ``folder`` is that of the base."""
     value = value.strip()
     if not value or value[0] == "#" or len(value) > MAX_URL:
         return None
@@ -76,7 +62,7 @@ def url_tokens(value: str, base: str, folder: str) -> tuple[str, str] | None:
 
 
 def source_tokens(value: str, base: str, folder: str) -> tuple[str, str] | None:
-    """The same of what a page shows, such as an image: ids go from its query alone, since its path may be nothing else.
+    """Returns the same of what a page shows, such as an image: ids go from its query alone, since its path may be nothing else.
 
     >>> source_tokens("/img/9f86d081884c7d65.png?tok=4c7d659a2feaa0c5", "", "")[1]
     '/img/9f86d081884c7d65.png'
@@ -89,7 +75,7 @@ def source_tokens(value: str, base: str, folder: str) -> tuple[str, str] | None:
 
 
 def folder(base: str) -> str:
-    """The address of a page without the last part of its path.
+    """Returns the address of a page without the last part of its path.
 
     >>> folder("http://example.org/a/b"), folder("http://example.org")
     ('http://example.org/a/', 'http://example.org')
@@ -108,7 +94,7 @@ def plain_folder(folder: str) -> tuple[bytes, bytes]:
 
 
 def strip_user(url: str) -> str:
-    """A URL without user and password.
+    """Returns a URL without user and password.
 
     >>> strip_user("http://me:secret@example.org/@a"), strip_user("mailto:me@example.org")
     ('http://example.org/@a', 'mailto:me@example.org')
@@ -117,7 +103,7 @@ def strip_user(url: str) -> str:
 
 
 def host(url: str) -> str:
-    """The host of a URL with its port, its ASCII letters in lower case; empty if it has none.
+    """Returns the host of a URL with its port, its ASCII letters in lower case; empty if it has none.
 
     >>> host("https://me@Example.org:8000/a"), host("/a")
     ('example.org:8000', '')
@@ -129,7 +115,7 @@ def host(url: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _resolve(value: str, base: str) -> tuple[str, str] | None:
-    """The token of a value that is no empty one, and what `strip_ids` leaves of it; None if it is not kept."""
+    """Returns the token of a value that is no empty one, and what `strip_ids` leaves of it; None if it is not kept."""
     if (token := _plain(value, base)) is None:
         if (found := _resolved(value, base)) is None:
             return None
@@ -140,7 +126,7 @@ def _resolve(value: str, base: str) -> tuple[str, str] | None:
 
 
 def _unshared(path: str, own: "_Own") -> str:
-    """A path without the folders that it shares with a page's own."""
+    """Returns a path without the folders that it shares with a page's own."""
     shared = 0
     folders = path.partition("?")[0].split("/")
     del folders[-1]
@@ -152,7 +138,7 @@ def _unshared(path: str, own: "_Own") -> str:
 
 
 def _plain(value: str, base: str) -> str | None:
-    """The token of a value that is easily resolved, as most are; None of any other."""
+    """Returns the token of a value that is easily resolved, as most are; None of any other."""
     own = _own(base)
     if not own.is_plain or not (parts := _PLAIN(value)):
         return None
@@ -192,7 +178,7 @@ class _Own(NamedTuple):
 
     host: str
     folders: list[str]
-    #: Whether it is one of HTTP, of which nothing is stripped or quoted, and ends with a slash.
+    #: True if it is an address of HTTP in which nothing is stripped or quoted, and ends with a slash.
     is_plain: bool
     first: str  #: a path that shares a folder with it begins with this
 
@@ -205,7 +191,7 @@ def _own(base: str) -> _Own:
 
 
 def _split(address: str) -> tuple[str, str]:
-    """Host, in lower case, and path of an address without scheme; the path starts with a slash."""
+    """Returns the host, in lower case, and the path of an address without scheme, and returns the path starts with a slash."""
     if not address.startswith("//"):
         return "", address if address.startswith("/") else "/" + address
     end = min((at for at in (address.find("/", 2), address.find("?", 2)) if at > 0), default=len(address))
@@ -214,7 +200,7 @@ def _split(address: str) -> tuple[str, str]:
 
 
 def usable_base(url: str) -> str:
-    """An address that links can be resolved against; "" for one that is too long or too deep.
+    """Returns an address that links can be resolved against; "" for one that is too long or too deep.
 
     >>> usable_base("http://example.org/a/"), usable_base("http://example.org/" + "a/" * 50)
     ('http://example.org/a/', '')
@@ -223,12 +209,12 @@ def usable_base(url: str) -> str:
 
 
 def base_of(url: str, value: str) -> str:
-    """The address against which the links of a page at ``url`` are resolved if its base element has this value."""
+    """Returns the address against which the links of a page at ``url`` are resolved if its base element has this value."""
     return usable_base(join(url, value)) or url
 
 
 def join(base: str, value: str) -> str:
-    """The URL that a value names on a page at ``base``; "" if it names none."""
+    """Returns the URL that a value names on a page at ``base``; "" if it names none."""
     try:
         return urljoin(base, value)
     except ValueError:  # such as http://[

@@ -30,8 +30,6 @@ from dedup.page.tokens import Ranges, Tokens
 from dedup.page.urls import base_of, folder, plain_folder, source_tokens, url_tokens
 from dedup.page.words import SIGNS, fold_each, fold_name, fold_text, is_url, remembered, separators
 
-__all__ = ["Contents", "walk"]
-
 #: Inputs whose values nobody sees.
 _UNSEEN = frozenset({"hidden", "checkbox", "radio", "password", "image"})
 
@@ -62,7 +60,7 @@ class Contents(NamedTuple):
 
 
 def datum_name(tag: str, kind: str, name: str) -> str | None:
-    """The name of a value that nobody sees, of an element, its type and its name; None if it is shown.
+    """Returns the name of a value that nobody sees, of an element, its type and its name; None if it is shown.
 
     >>> datum_name("input", "Hidden", "id"), datum_name("input", "submit", "go")
     ('@id', None)
@@ -88,7 +86,7 @@ _RULES = SimpleNamespace(
 
 
 def walk(root: etree._Element, url: str, keep_urls: bool) -> Contents:
-    """What is in a tree, which is left as it is.  O(size of the tree).
+    """Returns what is in a tree, and does not change it.  O(size of the tree).
 
     ``url`` is that against which links are resolved.
     """
@@ -224,7 +222,7 @@ class _Walk:
         self._parts.append((part, len(self._pieces)))
 
     def settle(self) -> tuple[bytes, Ranges, tuple[str, ...], int]:
-        """The tokens, each with a NUL behind it; the runs of chrome and the words of the heading; and how many words are
+        """Returns the tokens, each with a NUL behind it, and returns the runs of chrome and the words of the heading; and how many words are
         outside chrome."""
         if self._titles:
             self.data.append(("@links", "".join(self._titles)))

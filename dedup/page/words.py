@@ -8,17 +8,6 @@ from itertools import chain, islice, pairwise
 
 from dedup.page.limits import MAX_TOKENS
 
-__all__ = [
-    "SIGNS",
-    "fold_each",
-    "fold_name",
-    "fold_text",
-    "is_url",
-    "remembered",
-    "separators",
-    "split_tokens",
-]
-
 #: Unicode's stream-safe limit (UAX #15): longer runs of combining marks are cut, since normalising
 #: them takes quadratic time.
 MAX_MARKS = 30
@@ -40,7 +29,7 @@ _INVISIBLE = re.compile(
 
 
 def is_url(token: str) -> bool:
-    """Whether a token is a URL token.
+    """Returns whether a token is a URL token.
 
     >>> is_url("/docs/"), is_url("docs")
     (True, False)
@@ -71,7 +60,7 @@ def _unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[st
 
 
 def _normalise(text: str) -> str:
-    """The NFKC of a text whose runs of combining marks are cut to the limit."""
+    """Returns the NFKC of a text whose runs of combining marks are cut to the limit."""
     long_marks, beyond, _, _ = _unicode_patterns()
     text = long_marks.sub(_cut, text)
     if len(text.encode("utf-16-le", "replace")) > 2 * len(text):  # characters beyond the basic plane
@@ -133,7 +122,7 @@ remembered: dict[str, tuple[str, ...]] = {}
 
 
 def fold_text(text: str) -> bytes:
-    """The tokens of a text in which slashes only separate words: in UTF-8, a NUL after each; not many more than `MAX_TOKENS`.
+    """Returns the tokens of a text in which slashes only separate words: in UTF-8, a NUL after each; not many more than `MAX_TOKENS`.
 
     Most words are ASCII and are folded as octets.  Any other is looked up in a memory, or else goes through
     `split_tokens`, at most `BATCH` characters at a time.
@@ -155,7 +144,7 @@ def fold_text(text: str) -> bytes:
 
 
 def fold_name(text: str) -> bytes:
-    """The same of the name of a page, in which runs of `SIGNS` are tokens.
+    """Returns the same of the name of a page, in which runs of `SIGNS` are tokens.
 
     >>> fold_name("operator!= (C++)").decode().split("\\0")
     ['operator', '!=', '(', 'c', '++)', '']
@@ -182,7 +171,7 @@ def _fold_words(words: list[str]) -> list[str]:
 
 
 def fold_each(words: list[str]) -> list[tuple[str, ...]]:
-    """The tokens of words that are not ASCII, word by word; those after `MAX_TOKENS` are left out."""
+    """Returns the tokens of words that are not ASCII, word by word, and returns those after `MAX_TOKENS` are left out."""
     if any(len(word) > BATCH for word in words):
         cut = [_cut_up(word) if len(word) > BATCH else [word] for word in words]
         folded = iter(fold_each(list(chain.from_iterable(cut))))
@@ -201,7 +190,7 @@ def fold_each(words: list[str]) -> list[tuple[str, ...]]:
 
 
 def _cut_up(word: str) -> list[str]:
-    """The parts of a long word, which are the same whichever of its separators the caller knows."""
+    """Returns the parts of a long word, which are the same whichever of its separators the caller knows."""
     words = word.translate(dict.fromkeys(map(ord, separators()), " ")).split()
     return list(chain.from_iterable(map(_WORDS.findall, words)))
 
@@ -222,7 +211,7 @@ def _batches(words: Iterable[str]) -> Iterator[list[str]]:
 
 @cache
 def separators() -> str:
-    """Signs of which it is known that they only separate words."""
+    """Signs that are known to separate words only."""
     signs = [chr(code) for start, end in _SIGNS for code in range(start, end)]
     tokens = split_tokens(" / ".join(f"a{sign}b" for sign in signs))
     each = " ".join(tokens).split(" / ")
@@ -230,7 +219,7 @@ def separators() -> str:
 
 
 def _split_each(words: list[str]) -> list[tuple[str, ...]]:
-    """The tokens of each word."""
+    """Returns the tokens of each word."""
     tokens = split_tokens(" / ".join([*words, ""]))
     found, start = [], 0
     for word in words:

@@ -7,8 +7,6 @@ from dedup.history.changes import Change
 from dedup.history.file import Crawl
 from dedup.report.file import assembled
 
-__all__ = ["MAX_CHANGES", "changes_report"]
-
 #: The most changes of a word that are listed.
 MAX_CHANGES = 5_000
 
@@ -31,7 +29,6 @@ def changes_report(
         "latest": times[crawls[-1].number],
         "since": times.get(since, ""),
         "whole": bool(crawls[-1].is_whole),
-        "crawls": [times[crawl.number] for crawl in crawls],
         "counts": counts,
         "lists": lists,
     }

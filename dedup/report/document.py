@@ -21,8 +21,6 @@ from dedup.history.differences import edits
 from dedup.history.texts import Find, Runs
 from dedup.report.file import assembled
 
-__all__ = ["MAX_PAIRS", "MAX_WORDS", "Source", "doubt", "report"]
-
 #: The most pairs and hosts that are listed, and the most bytes of the pages' words.
 MAX_PAIRS, MAX_HOSTS, MAX_WORDS = 10_000, 1_000, 16_000_000
 
@@ -50,13 +48,12 @@ class Source:
     to_see_words: str = ""  #: a sentence: how to have the words of the pages in the report
 
 
-def report(drops: Drops, source: Source, now: datetime | None = None) -> str:
-    """The text of the HTML file, in ASCII.  It takes O(drops) time, and bounded memory."""
-    data = _data(drops, source, now or datetime.now(UTC))
-    return assembled("report.html", ["report.css"], _SCRIPTS, data)
+def report(drops: Drops, source: Source) -> str:
+    """Returns the text of the HTML file, in ASCII.  It takes O(drops) time, and bounded memory."""
+    return assembled("report.html", ["report.css"], _SCRIPTS, _data(drops, source))
 
 
-def _data(drops: Drops, source: Source, now: datetime) -> dict[str, Any]:
+def _data(drops: Drops, source: Source) -> dict[str, Any]:
     totals = drops.totals()
     urls = _Numbers()
     pairs = list(drops.pairs(MAX_PAIRS))
@@ -66,7 +63,7 @@ def _data(drops: Drops, source: Source, now: datetime) -> dict[str, Any]:
     steps = [] if source.chosen else source.courses
     missed = read_missed(steps)
     return {
-        "made": now.isoformat(timespec="seconds"),
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "logs": list(source.logs),
         "totals": totals._asdict(),
         "thresholds": [used._asdict() for used in islice(read_thresholds(source.courses), 10)],

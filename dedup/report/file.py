@@ -18,19 +18,21 @@ from string import Template
 
 from dedup.errors import SettingsError
 
-__all__ = ["MARK", "assembled", "check_target", "write_report"]
-
 #: A file in which this stands is a report, and may be replaced by another.
 MARK = '<meta name="generator" content="scrapy duplicates">'
 
 
 def assembled(page: str, styles: Iterable[str], scripts: Iterable[str], data: object) -> str:
-    """Returns the text of a file, in ASCII, made from the names of its templates and from its data."""
+    """Returns the text of a file, in ASCII, made from the names of its templates and from its data.
+
+    The template of a page begins behind what all have as their head.
+    """
     folder = files("dedup.report").joinpath("templates")
     style, script = (
         "\n".join(folder.joinpath(name).read_text("utf-8") for name in names) for names in (styles, scripts)
     )
-    return Template(folder.joinpath(page).read_text("utf-8")).substitute(
+    html = "".join(folder.joinpath(name).read_text("utf-8") for name in ("head.html", page))
+    return Template(html).substitute(
         mark=MARK,
         style=style,
         script=script,

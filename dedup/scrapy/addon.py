@@ -3,8 +3,6 @@
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
-__all__ = ["Addon"]
-
 #: The first comes before decompression (590), the second between that and meta refreshes (580), which read the
 #: text.
 WHOLENESS_ORDER = 595
@@ -18,6 +16,8 @@ LINKS_ORDER = -1
 SPIDER_ORDER = 10
 #: It is next to the spider: what gets there has been refused by no other middleware.
 ARRIVAL_ORDER = 1_000_000
+#: Next to that: what it notes of a callback's requests is what the callback gave.
+REVISIT_ORDER = 999_999
 #: Of the workers of a crawl: next to the engine, so that it sees the start requests that are to be scheduled, and next
 #: to the downloader, so that what it lets pass is sent.
 START_ORDER = 5
@@ -33,6 +33,7 @@ COMPONENTS = (
     ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.middleware.LinksMiddleware", LINKS_ORDER),
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ConfirmMiddleware", SPIDER_ORDER),
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ArrivalMiddleware", ARRIVAL_ORDER),
+    ("SPIDER_MIDDLEWARES", "dedup.scrapy.revisits.RevisitMiddleware", REVISIT_ORDER),
     ("EXTENSIONS", "dedup.scrapy.extensions.Timeline", 0),
     ("EXTENSIONS", "dedup.scrapy.extensions.KeepText", 0),
 )

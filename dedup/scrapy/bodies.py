@@ -9,8 +9,6 @@ from dedup.page.charset import charset
 from dedup.scrapy.component import Component
 from dedup.scrapy.streams import is_whole
 
-__all__ = ["CharsetMiddleware", "WholenessMiddleware"]
-
 
 class WholenessMiddleware(Component):
     """Gives compressed bodies that were cut off the flag "dataloss"; stands before decompression.

@@ -11,8 +11,6 @@ from typing import Any
 from scrapy import Request, Spider
 from scrapy.spiders import CrawlSpider
 
-__all__ = ["callback_of"]
-
 #: The callbacks that pages have by default.
 _DEFAULT = frozenset({"parse", "_parse"})
 

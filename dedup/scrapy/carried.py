@@ -23,8 +23,6 @@ from dedup.printing import inert
 from dedup.scrapy.callbacks import callback_of
 from dedup.scrapy.digests import digest
 
-__all__ = ["Carried"]
-
 #: Keys of meta that say how a page is fetched, and those that Scrapy, its plug-ins and this filter put there.
 _KNOWN = re.compile(
     r"""_(auth_proxy|callback|depth|dont_cache|scheme_proxy)$ | _(ban|retry|rotating_prox|scrapy_poet|splash|zyte)
@@ -63,6 +61,7 @@ class Carried:
         self._values = set[int]()
         self._by_key = defaultdict[str, set[int]](set)
         self._noted = WeakKeyDictionary[Request, list[str]]()
+        self._numbers = WeakKeyDictionary[Request, int]()
 
     def note(self, request: Request) -> None:
         """Notes what is carried by a request that leaves the scheduler."""
@@ -82,6 +81,11 @@ class Carried:
         It is 0 if they carry nothing to the default callback.  What can't be looked through, such as a response, or is
         very large, is equal to nothing.
         """
+        if (number := self._numbers.get(request)) is None:
+            number = self._numbers[request] = self._number(request)
+        return number
+
+    def _number(self, request: Request) -> int:
         callback, held = ("", []) if "callback" in self._ignored else callback_of(request)
         noted = self._noted.get(request)
         items = self._items(request)

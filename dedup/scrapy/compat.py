@@ -9,7 +9,7 @@ import inspect
 from collections.abc import AsyncIterator, Callable
 from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import scrapy
 from scrapy import Request
@@ -19,16 +19,7 @@ from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
-__all__ = [
-    "VERSION",
-    "accept_spider",
-    "close",
-    "crawler_process",
-    "download",
-    "is_asyncio_available",
-    "spider_loader",
-    "stop_at_start",
-]
+_T = TypeVar("_T")
 
 VERSION = scrapy.version_info[:2]
 #: Seconds between two looks whether a crawl that is to be stopped has begun.
@@ -44,13 +35,13 @@ def is_asyncio_available() -> bool:
     return available()
 
 
-def accept_spider(component: type) -> None:
-    """Lets the methods of a middleware be called as the installed Scrapy calls them."""
-    if VERSION >= (2, 14):
-        return
-    for name, method in list(vars(component).items()):
-        if name.startswith("process_") and "spider" not in inspect.signature(method).parameters:
-            setattr(component, name, _accepting(method))
+def accept_spider(component: type[_T]) -> type[_T]:
+    """Lets the methods of a middleware be called as the installed Scrapy calls them; returns the middleware."""
+    if VERSION < (2, 14):
+        for name, method in list(vars(component).items()):
+            if name.startswith("process_") and "spider" not in inspect.signature(method).parameters:
+                setattr(component, name, _accepting(method))
+    return component
 
 
 def _accepting(method: Callable[..., Any]) -> Callable[..., Any]:

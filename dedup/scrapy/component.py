@@ -12,8 +12,6 @@ from dedup.scrapy.compat import accept_spider
 from dedup.scrapy.settings import asks_for
 from dedup.scrapy.signals import filter_opened, near_duplicate
 
-__all__ = ["Component", "is_tried_out"]
-
 _OWN = {"filter_opened": filter_opened, "near_duplicate": near_duplicate}
 _SCRAPYS = (
     "item_error",

@@ -11,13 +11,11 @@ from scrapy.http import Response
 from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.scrapy.component import Component
-from dedup.scrapy.judgement import outcome_of
+from dedup.scrapy.judgement import hide, outcome_of, show
 from dedup.scrapy.links.middleware import LinksMiddleware
 from dedup.scrapy.settings import read_group
 from dedup.scrapy.visits import SEED, is_seed, page_id
 from dedup.settings import LinkSettings
-
-__all__ = ["ArrivalMiddleware", "ConfirmMiddleware"]
 
 _T = TypeVar("_T")
 
@@ -32,6 +30,14 @@ class ArrivalMiddleware(Component):
     def process_spider_input(self, response: Response) -> None:
         """The callback is next."""
         self._arrived.add(response)
+        show(response)
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[_T]) -> AsyncIterator[_T]:
+        """Passes the output on."""
+        async for output in result:
+            if isinstance(output, Request):
+                hide(output)
+            yield output
 
     def __contains__(self, response: Response) -> bool:
         return response in self._arrived

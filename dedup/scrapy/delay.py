@@ -18,8 +18,6 @@ from dedup.scrapy.settings import shared_address
 from dedup.scrapy.signals import logger_for
 from dedup.scrapy.slot import is_closing
 
-__all__ = ["SharedDelayMiddleware"]
-
 #: Seconds between two attempts while the server does not answer.
 PAUSE = 1.0
 

@@ -16,8 +16,6 @@ from uuid import UUID
 from itemadapter import ItemAdapter
 from scrapy import Spider
 
-__all__ = ["digest"]
-
 #: How deep values may lie in each other, how many there may be (15 us each at most), and how many bytes their texts.
 MAX_DEPTH, MAX_VALUES, MAX_BYTES = 50, 2_000, 1 << 20
 

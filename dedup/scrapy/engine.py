@@ -2,24 +2,30 @@
 
 import asyncio
 import logging
+from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.http import HtmlResponse
 
 from dedup.errors import DedupError
 from dedup.filter import Crawl
-from dedup.filter.visit import Answer, Change
+from dedup.filter.visit import Answer
 from dedup.fingerprint.detector import Detector
+from dedup.history.changes import Change
 from dedup.page.html import Page
+from dedup.page.shell import may_be_shell
 from dedup.printing import inert
 from dedup.scrapy import compat
+from dedup.scrapy.judgement import hide
 from dedup.scrapy.manner import Manner, asking, manner_of
 from dedup.scrapy.signals import change_found, filter_failed
 from dedup.scrapy.slot import is_closing
 from dedup.scrapy.visits import DROPPED, OWN, TAB, is_judged, read_response
 from dedup.settings import Types
 
-__all__ = ["Engine"]
+if TYPE_CHECKING:
+    from dedup.scrapy.workers.shards import ShardMiddleware  # which brings Redis
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +35,13 @@ class Engine(Crawl):
 
     fetches = True
 
-    def __init__(self, crawler: Crawler, detector: Detector, types: Types) -> None:
+    def __init__(
+        self, crawler: Crawler, detector: Detector, types: Types, shards: "ShardMiddleware | None" = None
+    ) -> None:
+        """``shards`` makes the crawl one of several workers."""
         self._crawler = crawler
+        self._shards = shards
+        self._journal = shards.journal if shards else None  # notes what is done
         self._detector = detector
         self._types = types
         self.depth_limit = crawler.settings.getint("DEPTH_LIMIT")
@@ -54,14 +65,18 @@ class Engine(Crawl):
         return manner_of(origin)
 
     async def fetch_in(self, manner: Manner, url: str, origin: Request) -> Page | None:
-        """Fetches a page past the filter, with these."""
-        return (await self._answer(asking(url, origin, manner))).page
+        """Fetches a page past the filter, with these; once, since others may wait for it."""
+        request = asking(url, origin, manner)
+        request.meta["dont_retry"] = True
+        return (await self._answer(request)).page
 
     async def _answer(self, request: Request) -> Answer:
         response = await compat.download(self._crawler, request)
         wanted = is_judged(response, self._types) and response.status == 200
         page = read_response(response, self._detector) if wanted else None
-        return Answer(response.status, response.url, page)
+        if page is None or page.reason is not None or not isinstance(response, HtmlResponse):
+            return Answer(response.status, response.url, page)
+        return Answer(response.status, response.url, page, may_be_shell(response.selector.root))
 
     async def ask(self, url: str, origin: Request) -> Answer | None:
         """Asks an address past the filter."""
@@ -71,6 +86,14 @@ class Engine(Crawl):
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware)
             logger.debug("No answer from %s: %s", inert(url), error)
             return None
+
+    def has_ended(self) -> bool:
+        """Whether no worker of the crawl has anything left to do."""
+        return self._shards is None or self._shards.has_ended
+
+    def is_own(self, url: str) -> bool:
+        """Whether this worker asks the host of a page."""
+        return self._shards is None or self._shards.is_own(url)
 
     def wake(self) -> None:
         """Has Scrapy look at once whether the crawl is done, and not five seconds later."""
@@ -83,9 +106,23 @@ class Engine(Crawl):
             change_found, change=change, response=None, spider=self._crawler.spider
         )
 
+    def hold(self, origin: Request) -> None:
+        """The request of a page is not done: the page may be fetched once more."""
+        if self._journal is not None:
+            self._journal.hold(origin)
+
+    def let_go(self, origin: Request) -> None:
+        """It will not be."""
+        if self._journal is not None:
+            self._journal.let_go(origin)
+
     def fetch_again(self, origin: Request, *, judged: bool = True) -> None:
         """Gives a request to the scheduler once more, without the traces of its drop."""
         meta = {key: value for key, value in origin.meta.items() if key not in {DROPPED, TAB}}
         if not judged:
             meta["dedup"] = False
-        self._crawler.engine.crawl(origin.replace(meta=meta, dont_filter=True))
+        again = origin.replace(meta=meta, dont_filter=True)
+        hide(again)
+        if self._journal is not None:
+            self._journal.found(again, origin)
+        self._crawler.engine.crawl(again)

@@ -18,8 +18,6 @@ from dedup.scrapy.settings import asks_for
 if TYPE_CHECKING:  # Scrapy loads extensions early (see `dedup.scrapy.addon.COMPONENTS`)
     from dedup.filter import Filter
 
-__all__ = ["KeepText", "Timeline"]
-
 
 class Timeline(Component):
     """A Scrapy extension: writes how many pages and near-duplicates there were as time went by."""

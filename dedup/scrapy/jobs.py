@@ -10,11 +10,9 @@ from uuid import uuid4
 
 from scrapy.settings import BaseSettings
 
-__all__ = ["CRAWL", "begin_run", "leave_run", "left_run", "new_run"]
+from dedup.history.file import CRAWL
 
 FILE = "dedup.run"
-#: So many digits of a run are those of its crawl.
-CRAWL = 16
 
 
 def left_run(settings: BaseSettings) -> str | None:

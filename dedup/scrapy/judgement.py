@@ -2,31 +2,22 @@
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 
 if TYPE_CHECKING:  # this module is imported at every command of Scrapy
     from dedup.filter import Outcome
-    from dedup.fingerprint.detector import Fingerprint
+    from dedup.fingerprint.fingerprint import Fingerprint
     from dedup.history.changes import Change
     from dedup.index import Index, Verdict
 
-__all__ = [
-    "FLAG",
-    "Judgement",
-    "NearDuplicate",
-    "change_of",
-    "judgement",
-    "lead_on",
-    "outcome_of",
-    "own_text",
-    "remember",
-]
-
 #: The flag of a response that is a near-duplicate and is not dropped.
 FLAG = "near-duplicate"
+#: Where a request says what is to be done with its page, and where its callback finds what was.
+META = "dedup"
 
 
 class NearDuplicate(IgnoreRequest):
@@ -84,13 +75,56 @@ def change_of(response: Response) -> "Change | None":
 
 def own_text(response: Response) -> str:
     """What a page says itself, without the chrome of its host as the crawl knows it by now: see `dedup.own_text`."""
-    from dedup.index.own_text import own_text
+    from dedup.batch.own_text import own_text
 
     return (
         own_text(response.text, response.url, _indexes.get(response))
         if isinstance(response, TextResponse)
         else ""
     )
+
+
+class Seen:
+    """What callbacks find in ``response.meta["dedup"]``: what the filter made of the page, worked out when it is asked for.
+
+    It is of one response, and counts for no other request: copied, stored or sent to another worker it is None.
+    """
+
+    def __init__(self, response: Response) -> None:
+        self._response = ref(response)  # whose request has this
+
+    @property
+    def own_text(self) -> str:
+        """What the page says itself: `own_text`; "" if the response is gone."""
+        response = self._response()
+        return "" if response is None else own_text(response)
+
+    @property
+    def change(self) -> "Change | None":
+        """What has become of the page: `change_of`."""
+        response = self._response()
+        return None if response is None else change_of(response)
+
+    @property
+    def judgement(self) -> Judgement | None:
+        """Fingerprint and verdict: `judgement`."""
+        response = self._response()
+        return None if response is None else judgement(response)
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return type(None), ()
+
+
+def show(response: Response) -> None:
+    """Puts that into the meta of a response, unless its request says there what is to be done with it."""
+    if response in _outcomes and response.meta.get(META) in (None, True):
+        response.meta[META] = Seen(response)
+
+
+def hide(request: Request) -> None:
+    """Takes it out of the meta of a request that a callback has made, which was copied from that of its page."""
+    if isinstance(request.meta.get(META), Seen):
+        del request.meta[META]
 
 
 def lead_on(response: Response) -> None:

@@ -12,8 +12,6 @@ from dedup.printing import inert
 from dedup.scrapy.settings import PREFIX
 from dedup.scrapy.signals import logger_for
 
-__all__ = ["LOGGER", "Lines"]
-
 LOGGER = "dedup.drops"
 #: How many near-duplicates have a line each.
 FIRST = 10

@@ -9,8 +9,6 @@ from scrapy.http.request import NO_CALLBACK
 from dedup.scrapy.carried import is_known
 from dedup.scrapy.visits import OWN, TAB
 
-__all__ = ["Manner", "asking", "manner_of"]
-
 #: Headers that ask for less than a page, or say where its URL was found.
 _NOT_ASKED = frozenset({b"If-Modified-Since", b"If-None-Match", b"Range", b"Referer"})
 #: Known keys of meta that say what has become of a request, or which is of no use to another one.
@@ -28,6 +26,9 @@ _STATES = frozenset(
         "rule",
     }
 )
+#: Seconds that the filter waits for an answer of its own, since pages may wait with it: at most that, or TIMES as long as the
+#: page took beside which it asks, and never longer than the crawl does.
+PATIENCE, TIMES = 10.0, 2
 _PREFIXES = ("_callback", "_retry", "dedup", "redirect_", "retry_")
 
 
@@ -59,10 +60,12 @@ def _how(items: Iterable[tuple[Any, Any]]) -> Iterable[tuple[str, Any]]:
 def asking(url: str, request: Request, manner: Manner) -> Request:
     """The filter's own request for a page, in a manner; what is the user's in ``meta`` is that of a request of his.
 
-    Its cookies are those that were sent, and neither it nor its answer changes the cookies of the crawl.
+    It is answered in due time, or not at all.  Its cookies are those that were sent, and neither it nor its answer
+    changes the cookies of the crawl.
     """
     own = {key: value for key, value in request.meta.items() if not is_known(key)}
     meta = own | dict(manner.meta) | {"dont_merge_cookies": True, "dedup": False, OWN: True}
+    meta["download_timeout"] = _patience(request, meta.get("download_timeout"))
     return request.replace(
         url=url,
         headers=dict(manner.headers),
@@ -73,3 +76,10 @@ def asking(url: str, request: Request, manner: Manner) -> Request:
         dont_filter=True,
         flags=[],
     )
+
+
+def _patience(request: Request, timeout: Any) -> float:
+    """The seconds for an answer; from its being sent on, so that neither queues nor delays count."""
+    took = request.meta.get("download_latency")
+    patience = max(PATIENCE, TIMES * took) if isinstance(took, int | float) else PATIENCE
+    return min(patience, timeout) if isinstance(timeout, int | float) and timeout > 0 else patience

@@ -29,14 +29,12 @@ if TYPE_CHECKING:
 
     from dedup.filter import Filter
 
-__all__ = ["Metrics"]
-
 #: Hosts that have a label of their own; the pages of all that come later are those of "other".
 HOSTS = 100
 #: Why a page is kept unjudged.
 REASONS = (
-    "alarm asked_again binary carries empty hostile index internal_error large log outdated partial scripted short truncated "
-    "uncertain undecodable"
+    "alarm asked_again binary carries empty hostile index internal_error large log outdated partial scripted short soft_404 "
+    "truncated uncertain undecodable"
 )
 #: Stats of one family, by what tells them apart.
 PARTED = {
@@ -51,18 +49,19 @@ COUNTED = (
     "alarms alarms/queries asked_again audit/checked audit/failed audit/wrong carries crowded depth/led_on dropped "
     "dropped/elsewhere duplicate equal_bodies fetched_again hosts/alarms hosts/dropped hosts/led_on "
     "items_left_out links/came_back links/harvested links/items_left_out links/parked links/parked/duplicate "
-    "links/parked/kept links/weighed links_marked marked new not_followed own_content own_content/host_unknown pages "
-    "probe/failed probed probes same shard/handed_over shard/not_handed_over shard/not_scheduled shard/taken "
-    "shard/unreadable uncertain unchanged"
+    "links/parked/kept links/weighed links_marked marked new no_vary_search not_followed not_modified not_modified_bytes own_content own_content/host_unknown pages "
+    "probe/failed probed probes same shard/handed_over shard/inherited shard/not_handed_over shard/not_noted shard/not_scheduled shard/taken "
+    "shard/unreadable soft_404 soft_404/hosts uncertain unchanged"
 )
 #: ... and those that are set anew, or may fall.
 MEASURED = (
-    "audit/wrong_rate audit/wrong_rate_high audit/wrong_rate_low carries/different links/waiting links_not_followed "
+    "audit/wrong_rate audit/wrong_rate_high audit/wrong_rate_low carries/different changes/not_seen links/waiting "
+    "links_not_followed "
     "unreached unreached/contents unreached/contents_high unreached/contents_low unreached/failed unreached/new "
     "unreached/sampled"
 )
 #: What finds near-duplicates, as the drop log has it.
-RULES = ("exact", "view", "rare", "probe")
+RULES = ("exact", "view", "rare", "probe", "no_vary_search", "soft_404")
 
 
 class Metrics(Component):

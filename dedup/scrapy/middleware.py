@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Container, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -12,33 +11,24 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 from scrapy.http import Response
-from scrapy.settings import BaseSettings
+from scrapy.http.request import NO_CALLBACK
 from twisted.python.failure import Failure
 
-from dedup.compiled import fast
-from dedup.droplog.log import DropLog
-from dedup.errors import DedupError, IndexInUseError, SettingsError
-from dedup.filter import Filter
+from dedup.errors import DedupError, SettingsError
+from dedup.filter import Filter, Visit
 from dedup.filter.stats import count
-from dedup.history.file import History
-from dedup.history.texts import SUFFIX
 from dedup.latest import Latest
 from dedup.printing import inert
 from dedup.scrapy.carried import Carried
 from dedup.scrapy.compat import is_asyncio_available
 from dedup.scrapy.component import Component, is_tried_out
 from dedup.scrapy.confirm import ConfirmMiddleware
-from dedup.scrapy.engine import Engine
-from dedup.scrapy.jobs import begin_run, leave_run, left_run, new_run
+from dedup.scrapy.jobs import begin_run, leave_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, outcome_of, remember
 from dedup.scrapy.lines import Lines
+from dedup.scrapy.opening import open_filter, shards_of
+from dedup.scrapy.revisits import RevisitMiddleware
 from dedup.scrapy.settings import (
-    Options,
-    check_for_crawl,
-    in_memory,
-    is_sharded,
-    read_settings,
-    spelled,
     unheard_shard,
 )
 from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
@@ -46,8 +36,6 @@ from dedup.scrapy.slot import Slot
 from dedup.scrapy.summary import summary
 from dedup.scrapy.visits import DROPPED, TAB, found_on, page_id, reason_to_skip, visit
 from dedup.settings import CrawlSettings
-
-__all__ = ["NearDuplicateMiddleware"]
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +56,7 @@ class NearDuplicateMiddleware(Component):
         self.filter: Filter | None = None  # while the spider is open
         self.settings = CrawlSettings()
         self._scheduled: Container[Request] = ()
+        self._revisits: RevisitMiddleware | None = None
         self._kept: dict[Request, str] = {}  # page ids of those that the engine is not yet done with
         self._dropped = Latest[str, None](MAX_DROPPED)  # page ids that an errback was told of
         self._logger = logger_for(crawler, __name__)
@@ -84,13 +73,17 @@ class NearDuplicateMiddleware(Component):
                 )
             if unheard := unheard_shard(spider, self.crawler.settings):
                 self._logger.warning("%s", unheard)
-            self.filter, options = await self._start(spider)
+            self.filter, options = await open_filter(self.crawler, spider, self._logger)
             begin_run(self.crawler.settings)
+            self._detector = self.filter.index.detector
             self.settings = options.crawl
             self._lines = Lines(self.crawler, self.settings.show_all)
             carried = self._carried = Carried(self.filter.stats, self.settings.ignore_carried)
             hear = self._leave, self.filter.end_doubts, carried.note, carried.hand_on
             self._scheduled = Slot(self.crawler, *hear)
+            self._revisits = self.crawler.get_spider_middleware(RevisitMiddleware)
+            if self._revisits:
+                self._revisits.begin(self.filter, carried)
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)
             if not isinstance(error, DedupError):
                 error = DedupError(f"the filter can't start: {type(error).__name__}: {inert(str(error))}")
@@ -98,75 +91,62 @@ class NearDuplicateMiddleware(Component):
             return
         self.crawler.signals.send_catch_log(filter_opened, filter=self.filter, options=options, spider=spider)
 
-    async def _start(self, spider: Spider) -> tuple[Filter, Options]:
-        settings: BaseSettings = self.crawler.settings
-        crawl = await self._crawl_of_workers() if is_sharded(settings) else ""
-        run = left_run(settings) or new_run(crawl)
-        options = read_settings(settings, spider.name, run)
-        check_for_crawl(options)
-        try:
-            return await self._open(options, DropLog(options.crawl.log, spider.name)), options
-        except IndexInUseError as error:
-            other = in_memory(settings)
-            if other is None:
-                raise
-            self._logger.warning(
-                "%s. Until then, this crawl judges its pages by an index in memory, and files nothing",
-                spelled(error),
+    async def process_request(self, request: Request) -> None:
+        """Raises `NearDuplicate` for a URL that is another one of a kept page's, by the word of its site."""
+        if self.filter is None or not self.filter.variants or not self._may_spare(request):
+            return
+        record = await self.filter.spare(self._visit(request, Response(request.url)))
+        if record is not None:
+            self._lines.add(record)
+            self._note_drop(request)
+            raise NearDuplicate(
+                record["url"], record["duplicate_of"], record["distance"], record["resemblance"]
             )
-            options = read_settings(other, spider.name)
-            return await self._open(options, DropLog(options.crawl.log, spider.name)), options
 
-    async def _crawl_of_workers(self) -> str:
-        from dedup.scrapy.workers.shards import ShardMiddleware  # not above: it brings Redis
+    def _may_spare(self, request: Request) -> bool:
+        """Whether a page goes to a callback that does not insist on it."""
+        is_page = request.method == "GET" and request.callback is not NO_CALLBACK
+        opted_out = request.meta.get("dedup") is False or request.dont_filter
+        return is_page and not opted_out and request in self._scheduled and not self._is_sent_again(request)
 
-        shards = self.crawler.get_downloader_middleware(ShardMiddleware)
-        return await shards.crawl_name() if shards else ""
-
-    async def _open(self, options: Options, log: DropLog) -> Filter:
-        index = options.index
-        try:
-            await index.open()
-            filed = await index.count()
-        except BaseException:
-            log.close()
-            with suppress(Exception):
-                await index.close()
-            raise
-        how = "compiled" if fast else "in Python"
-        facts = options.filter.action, log.path or "none", index.where, f"{filed:,}", index.describe(), how
-        self._logger.info("Near-duplicate filter: action %s, log %s, index %s with %s pages, %s, %s", *facts)
-        crawl = Engine(self.crawler, index.detector, options.crawl.types)
-        history = _history(options, log, index.run)
-        return Filter(
-            index, log, stats=self.crawler.stats, crawl=crawl, history=history, **vars(options.filter)
+    def _visit(self, request: Request, response: Response) -> Visit:
+        return visit(
+            self.crawler,
+            request,
+            response,
+            detector=self._detector,
+            keep_start=self.settings.keep_start,
+            keep_text=self.settings.keep_text,
+            carried=self._carried.number(request),
         )
 
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """Passes the page on, or raises `NearDuplicate`."""
+    async def process_response(self, request: Request, response: Response) -> Response | Request:
+        """Passes the page on, or raises `NearDuplicate`; if it was not sent, and is wanted, it asks for it once more."""
         if self.filter is None:
             return response
+        revisits = self._revisits
+        known = revisits.unmodified(request, response) if revisits else None
+        if known is not None:
+            response = known.response
         why = reason_to_skip(request, response, self.settings.types)
         if why is None and request not in self._scheduled:
             why = "inline"
         if why is None and self._is_sent_again(request):
             why = "sent_again"
+        if why is not None and revisits and known:
+            return revisits.whole(request)
         if why is not None:
             count(self.crawler.stats, "skipped", why)
             if why == "status":
                 self.filter.link_failed(found_on(request))
             return response
-        detector = self.filter.index.detector
-        page = visit(
-            self.crawler,
-            request,
-            response,
-            detector=detector,
-            keep_start=self.settings.keep_start,
-            keep_text=self.settings.keep_text,
-            carried=self._carried.number(request),
-        )
-        outcome = await self.filter.judge(page)
+        page = self._visit(request, response)
+        outcome = await self.filter.judge(page if known is None else known.seen(page))
+        if revisits and known and not revisits.suffices(request, outcome):
+            await self.filter.failed(page.page_id)
+            if outcome.record is not None:
+                self.filter.take_back(outcome.record)
+            return revisits.whole(request)
         remember(response, outcome, self.filter.index)
         if outcome.change is not None:
             self.crawler.signals.send_catch_log(
@@ -174,6 +154,8 @@ class NearDuplicateMiddleware(Component):
             )
         if (record := outcome.record) is None:
             self._kept[request] = page.page_id
+            if self.settings.no_vary_search and (header := response.headers.getlist("No-Vary-Search")):
+                self.filter.variants.keep(page, outcome, b",".join(header))
             return response
         found = record["url"], record["duplicate_of"], record["distance"], record["resemblance"]
         self._lines.add(record)
@@ -201,6 +183,8 @@ class NearDuplicateMiddleware(Component):
         output = self.crawler.get_spider_middleware(ConfirmMiddleware)
         is_handed_over = output is not None and output.take(page_id)
         if self.filter.is_open(page_id):
+            if is_handed_over and self._revisits:
+                self._revisits.keep(request)
             self._do(self.filter.handed_over(page_id) if is_handed_over else self.filter.failed(page_id))
 
     def _note_drop(self, request: Request) -> None:
@@ -238,13 +222,13 @@ class NearDuplicateMiddleware(Component):
         outcome = outcome_of(response) if isinstance(response, Response) else None
         if self.filter is None or response is None or response.request is None or outcome is None:
             return
-        if outcome.verdict.status in {"new", "same"} and response not in self._spoiled:
+        if outcome.verdict.status != "duplicate" and response not in self._spoiled:
             self._spoiled.add(response)
             self._do(self.filter.item_failed(page_id(self.crawler, response.request)))
 
     def spider_idle(self) -> None:
         """Nothing is left to be crawled, it seems."""
-        if self.filter is not None and self.filter.is_busy():
+        if self.filter is not None and (self.filter.is_busy() or self.filter.looks_for_missing()):
             raise DontCloseSpider
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
@@ -253,26 +237,14 @@ class NearDuplicateMiddleware(Component):
         if filter is not None:
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=PATIENCE)
-            # What is left to be crawled is in the JOBDIR, if there is one; else it is lost.
-            await filter.close(finished=reason == "finished" or bool(self.crawler.settings.get("JOBDIR")))
+            # What is left to be crawled is in the JOBDIR, or in Redis; else it is lost.
+            shards = shards_of(self.crawler)
+            is_left = bool(self.crawler.settings.get("JOBDIR") or (shards and shards.journal.is_kept))
+            await filter.close(finished=reason == "finished" or is_left)
             leave_run(self.crawler.settings, filter.index.run)
             self._carried.close()
             text = summary(self.crawler.stats.get_stats(), str(filter.log.path or ""))
             self._logger.info("Near-duplicate filter: %s", text)
-
-
-def _history(options: Options, log: DropLog, run: str) -> History | None:
-    """The history of the site; None if none is kept, or if it can't be opened."""
-    path = options.history or log.beside(SUFFIX)
-    if path is None or not (options.crawl.keep_text or options.filter.incremental is True):
-        return None
-    try:
-        history = History(path)
-        history.begin(run)
-    except (sqlite3.Error, OSError) as error:
-        logger.warning("Texts of pages are not kept: %s can't be used: %s", path, error)
-        return None
-    return history
 
 
 async def _close(page: Any) -> None:

@@ -2,8 +2,6 @@
 
 from spidermon import Monitor, monitors
 
-__all__ = ["NearDuplicateMonitor"]
-
 
 @monitors.name("Near-duplicates")
 class NearDuplicateMonitor(Monitor):  # type: ignore[misc] # spidermon has no types

@@ -10,17 +10,6 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import data_path
 
-__all__ = [
-    "HISTORY",
-    "default_namespace",
-    "file_of",
-    "histories",
-    "history_of",
-    "in_project",
-    "index_folder",
-    "state_of",
-]
-
 #: What a name keeps as a part of a namespace.
 _SAFE = "".join(map(chr, range(32, 127))).translate(str.maketrans("", "", "{}%/"))
 #: How the names of histories end.
@@ -66,12 +55,17 @@ def state_of(namespace: str) -> Path:
 def history_of(address: str, namespace: str) -> Path:
     """The history of a site: beside the file of its index, or in the project if that is not in a file.
 
-    >>> str(history_of("file:shop.sqlite", ""))
-    'shop.sqlite.history'
+    What was met with one index is not left out of a crawl with another, so each has its own; a password may change.
+
+    >>> history_of("file:shop.sqlite", "").name, history_of("redis://:secret@redis/0", "shop").name
+    ('shop.sqlite.history', 'shop.066a6ff3.history')
     """
     scheme, _, path = address.partition(":")
-    beside = Path(path).expanduser() if scheme == "file" else Path(index_folder(), file_of(namespace))
-    return Path(f"{beside}{HISTORY}")
+    if scheme == "file":
+        return Path(f"{Path(path).expanduser()}{HISTORY}")
+    where = re.sub("//[^/]*@", "//", address)
+    digest = hashlib.blake2b(where.encode(errors="surrogatepass"), digest_size=4).hexdigest()
+    return Path(index_folder(), file_of(namespace)).with_suffix(f".{digest}{HISTORY}")
 
 
 def histories(settings: BaseSettings) -> list[Path]:

@@ -17,8 +17,6 @@ from twisted.internet.defer import DeferredLock
 
 from dedup.scrapy.compat import VERSION
 
-__all__ = ["RobotsTxtMiddleware", "replace"]
-
 
 class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
     """One request to a host at a time asks what is allowed, so that no two wait for the same answer."""

@@ -14,8 +14,6 @@ from scrapy.http import Response
 
 from dedup.scrapy.compat import VERSION
 
-__all__ = ["at_sending", "give_back"]
-
 #: Gets a request, and what sends it.
 Around = Callable[[Request, Callable[[], Awaitable[Response]]], Awaitable[Response]]
 

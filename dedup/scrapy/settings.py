@@ -32,23 +32,6 @@ if TYPE_CHECKING:
     from dedup.frontier.partition import Shard
     from dedup.index import Index
 
-__all__ = [
-    "PREFIX",
-    "Options",
-    "asks_for",
-    "check_for_crawl",
-    "in_memory",
-    "is_sharded",
-    "namespace_of",
-    "read_group",
-    "read_settings",
-    "shard_options",
-    "shared_address",
-    "spelled",
-    "unheard_shard",
-    "weighs_links",
-]
-
 G = TypeVar("G", bound=Group)
 
 PREFIX = "DEDUP_"
@@ -204,9 +187,9 @@ def shared_address(settings: BaseSettings, shard: str | None = None) -> str:
     return address
 
 
-def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str, str, str] | None":
-    """The shard of a worker, where it meets the others, the index's Redis and its namespace, and the key with which it
-    signs what it hands over; None without a shard.
+def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str, str, str, bool] | None":
+    """The shard of a worker, where it meets the others, the index's Redis and its namespace, the key with which it signs
+    what it hands over, and whether whoever takes its place crawls only the rest; None without a shard.
 
     Raises `SettingsError`.
     """
@@ -224,7 +207,11 @@ def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str
                 name="shard", value=str(shard), others={"JOBDIR": settings["JOBDIR"]}, why=why
             )
         key: str = _read(settings, "hash_key")
-    return shard, address, namespace_of(settings, spider), key
+        leaves_rest = _read(settings, "heir") == "rest"
+        if leaves_rest and settings.get("JOBDIR"):
+            why = "but what is left is in Redis then, and a JOBDIR would hold it, too; leave one of them out"
+            raise SettingsError(name="heir", value="rest", others={"JOBDIR": settings["JOBDIR"]}, why=why)
+    return shard, address, namespace_of(settings, spider), key, leaves_rest
 
 
 def weighs_links(settings: BaseSettings) -> bool:

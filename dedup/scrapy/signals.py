@@ -8,8 +8,6 @@ from dedup.errors import DedupError
 from dedup.scrapy.compat import stop_at_start
 from dedup.scrapy.settings import spelled
 
-__all__ = ["change_found", "filter_failed", "filter_opened", "logger_for", "near_duplicate", "refuse"]
-
 #: The filter is ready for the first page.  Arguments: filter (a `dedup.filter.Filter`), options (the settings that
 #: it was made from), spider.
 filter_opened = object()

@@ -10,8 +10,6 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from twisted.internet.defer import Deferred
 
-__all__ = ["Slot", "is_closing"]
-
 logger = logging.getLogger(__name__)
 
 

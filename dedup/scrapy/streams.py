@@ -8,8 +8,6 @@ from typing import Any
 
 from dedup.page.limits import MAX_CHARACTERS
 
-__all__ = ["is_whole"]
-
 #: Bytes that one step may unpack.
 STEP = 1 << 20
 #: A longer page is not judged anyway, so that its end doesn't matter.

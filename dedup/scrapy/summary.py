@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dedup.history.changes import WORDS
 from dedup.printing import many
-
-__all__ = ["summary"]
+from dedup.scrapy.crowds import recall_among
 
 
 def summary(stats: Mapping[str, Any], log: str, scrapy: str = "scrapy", *, archived: bool = False) -> str:
@@ -52,6 +52,10 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
             f"  unchanged {count('unchanged'):,} of them were handed over by an earlier crawl: their "
             f"{count('items_left_out'):,} items were left out, and their links were followed"
         )
+    if count("not_modified"):
+        size = count("not_modified_bytes")
+        less = f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
+        yield f"  not sent  {count('not_modified'):,} of these, as their servers said that they had not changed: {less} less"
     if count("own_content"):
         unknown = count("own_content/host_unknown")
         yield (
@@ -68,17 +72,26 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
             + f". If a key doesn't matter: DEDUP_IGNORE_CARRIED = ({keys.partition(' (')[0]!r},)"
         )
     if count("crowded"):
-        share = count("crowded") / max(1, count("pages") - count("dropped"))
+        pages = count("pages") - count("dropped")
+        share, (size, recall) = count("crowded") / max(1, pages), recall_among(pages)
         yield (
             f"  crowded   {count('crowded'):,} of the kept pages ({share:.1%}) resemble more pages than could be compared: copies "
-            "among them may have been kept"
+            f"among them may have been kept; amid {size:,} pages that share one large frame, {1 - recall:.1%} of the copies were"
         )
     yield f"  dropped   {many(count('dropped'), 'near-duplicate')}"
+    if variants := count("no_vary_search"):
+        yield f"  not asked {many(variants, 'URL')} that differ only in what does not matter, as the site says (No-Vary-Search)"
     if elsewhere := count("dropped/elsewhere"):
         yield f"  doubtful  {elsewhere:,} rest on pages that another crawl has handed over"
     if count("probes"):
+        hosts = many(count("soft_404/hosts"), "host")
+        soft = (
+            f", and {count('soft_404'):,} are what {hosts} showed where nothing is"
+            if count("soft_404")
+            else ""
+        )
         yield (
-            f"  probed    {count('probed'):,} of these differ only in what changed when a kept page was fetched again: "
+            f"  probed    {count('probed'):,} of these differ only in what changed when a kept page was fetched again{soft}: "
             f"{many(count('probes'), 'request')} told that (DEDUP_PROBE)"
         )
     if harvested := count("links/harvested"):
@@ -87,7 +100,7 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         yield f"  saved     {_were(count('links_not_followed'), 'link')} not followed"
     if worst := stats.get("dedup/hosts/worst"):
         led = f"; the links of {count('hosts/led_on'):,} were followed" if count("hosts/led_on") else ""
-        yield f"  hosts     {many(count('hosts/dropped'), 'page')} were dropped for pages of other hosts: {worst}{led}"
+        yield f"  hosts     {many(count('hosts/dropped'), 'page')} {'was' if count('hosts/dropped') == 1 else 'were'} dropped for pages of other hosts: {worst}{led}"
     if count("links/parked"):
         yield (
             f"  parked    {many(count('links/waiting'), 'link')}, since pages like them brought too little new content; "
@@ -127,6 +140,11 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
     if trap := stats.get("dedup/trap"):
         yield f"  TRAP?     {trap}"
+    if since := stats.get("dedup/changes/since"):
+        told = ", ".join(f"{count(f'changes/{word}'):,} {word}" for word in WORDS)
+        unseen = f", {count('changes/not_seen'):,} not seen" if count("changes/not_seen") else ""
+        why = "" if stats.get("dedup/changes/whole") else "; what it has not met is not called hidden or gone"
+        yield f"  changes   {told}{unseen} since the crawl of {since}{why}: {scrapy} changes --html changes.html"
     yield f"  drop log  {log if log and count('duplicate') else 'none'}"
     if log and count("duplicate"):
         yield f"  to see    {scrapy} duplicates {shlex.quote(log)} --html report.html"

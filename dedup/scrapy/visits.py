@@ -22,21 +22,8 @@ from dedup.fingerprint.detector import Detector
 from dedup.page.html import Page, parse_whole
 from dedup.page.links import addresses
 from dedup.page.read import read_body
+from dedup.scrapy.judgement import META, Seen
 from dedup.settings import Action, Types
-
-__all__ = [
-    "DROPPED",
-    "SEED",
-    "TAB",
-    "asked",
-    "found_on",
-    "is_judged",
-    "is_seed",
-    "page_id",
-    "read_response",
-    "reason_to_skip",
-    "visit",
-]
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +44,7 @@ TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 
 def reason_to_skip(request: Request, response: Response, types: Types) -> str | None:
     """Why a response is not judged at all: it is not a page that a spider is to parse.  None if it is one."""
-    if request.meta.get("dedup") is False:
+    if request.meta.get(META) is False:
         return "by_the_filter" if OWN in request.meta else "opted_out"
     if request.callback is NO_CALLBACK:
         return "no_callback"
@@ -139,8 +126,8 @@ def linked(response: Response) -> Sequence[str]:
 
 def asked(request: Request) -> Action | None:
     """What a request wants to be done with its page if it is a near-duplicate; None if it doesn't say."""
-    wanted = request.meta.get("dedup")
-    if wanted is None or wanted is True:
+    wanted = request.meta.get(META)
+    if wanted is None or wanted is True or isinstance(wanted, Seen):
         return None
     if wanted in get_args(Action):
         return cast(Action, wanted)

@@ -11,17 +11,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, DoubleType, LongType, StringType, StructField, StructType
 
 from dedup.archive.capture import NEVER, fingerprint, payload_digest
+from dedup.archive.entries import storable
 from dedup.archive.inputs import open_input
-from dedup.archive.journal import storable
 from dedup.archive.rows import USUAL, Named
 from dedup.batch.pages import Settings
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.page.html import Page
 from dedup.settings import Types
 from dedup.spark.fingerprints import ARROW, NAMES, PRINT, arrays, printed
 from dedup.spark.pages import Options, task_of
-
-__all__ = ["ORDER", "Asked", "archives", "captures"]
 
 #: The turn of a page, and what decides between those that have one: as `Capture.turn` says.
 ORDER = [
@@ -98,7 +97,7 @@ def _read_one(number: int, asked: Asked) -> Iterator[pa.RecordBatch]:
         else:
             url, called, record = map(storable, (page.url, page.name, page.record_id))
             read, made = fingerprint(page, detector)
-            turn = page.turn(made.tokens, asked.keep), page.fetched, url, rank, number, items
+            turn = page.turn(made.tokens, asked.keep, read.canonical), page.fetched, url, rank, number, items
             known = called, record, len(page.body), payload_digest(page), None
             rows.append((turn, printed(read, made, url, asked.scope), known))
         items += 1

@@ -29,8 +29,6 @@ from dedup.spark.filtered import SAID, filtered
 from dedup.spark.session import session
 from dedup.spark.verdicts import placed_by
 
-__all__ = ["Spark"]
-
 #: Rows that go into the journal at once.
 ROWS = 10_000
 

@@ -7,8 +7,6 @@ from pyspark.sql import functions as sql
 
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["contents", "hashes", "kept_by_spark", "node"]
-
 
 def kept_by_spark(prints: DataFrame) -> DataFrame:
     """Returns the same fingerprints, which Spark then computes only once."""

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from pyspark.sql.types import StringType, StructField, StructType
 
-from dedup.archive.journal import Row
+from dedup.archive.entries import Row
 from dedup.archive.judging import judge_all
 from dedup.droplog.log import as_line
 from dedup.droplog.record import Record
@@ -22,8 +22,6 @@ from dedup.index import open_index
 from dedup.settings import FilterSettings, IndexSettings
 from dedup.spark.archives import ORDER
 from dedup.spark.fingerprints import ARROW
-
-__all__ = ["SAID", "filtered"]
 
 #: Rows for pages that are in the drop log, with the page for which each was dropped, if it was; and the counts of each task.
 SAID = StructType(

@@ -21,13 +21,12 @@ from pyspark.sql.types import (
 
 from dedup.archive.capture import Capture, fingerprint
 from dedup.archive.packing import pack
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index.entry import scope_mask, storable_url
 from dedup.page.html import Page
 from dedup.page.urls import host
 from dedup.spark.pages import Columns, Options, selected, task_of
-
-__all__ = ["NAMES", "PRINT", "arrays", "fingerprints", "printed", "prints_of"]
 
 #: What is made of a page; 64 bits are a long, whose sign means nothing.
 PRINT = [

@@ -23,8 +23,6 @@ from dedup.spark.contents import contents, hashes, kept_by_spark, node
 from dedup.spark.fingerprints import prints_of
 from dedup.spark.pages import Options, task_of
 
-__all__ = ["clusters", "links", "near_pairs"]
-
 
 def near_pairs(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     """Returns a row for each pair of pages that the method finds, such as all within ``max_distance`` bits.

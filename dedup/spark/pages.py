@@ -13,8 +13,6 @@ from dedup.batch.turns import Keep
 from dedup.fingerprint.detector import Detector
 from dedup.settings import IndexSettings
 
-__all__ = ["Columns", "Options", "Task", "selected", "task_of"]
-
 #: Of which types a column may be, and that in words.
 TYPES: dict[str, tuple[tuple[DataType, ...], str]] = {
     "html": ((StringType(), BinaryType()), "strings or binary"),

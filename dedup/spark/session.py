@@ -5,18 +5,22 @@ import shutil
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dedup.archive.workers import cores
 from dedup.errors import DedupError, SettingsError
 
-__all__ = ["session"]
+#: Java has 1 GB on one machine unless it is told otherwise.
+ENDED = (
+    "Spark could not finish: Java has ended, which may have had too little memory; on one machine it has more with "
+    "PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell'"
+)
 
 
 @contextmanager
@@ -29,11 +33,14 @@ def session(master: str) -> Iterator[SparkSession]:
     spark = _begin(master) if is_own else SparkSession.builder.getOrCreate()
     try:
         yield spark
+    except (Py4JNetworkError, ConnectionError):
+        raise DedupError(ENDED) from None
     except (PySparkException, Py4JError) as error:
         raise DedupError(f"Spark could not finish: {_reason(error)}") from None
     finally:
         if is_own:
-            spark.stop()
+            with suppress(Py4JError, ConnectionError):  # Java may have ended
+                spark.stop()
 
 
 def _begin(master: str) -> SparkSession:

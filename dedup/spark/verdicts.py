@@ -25,8 +25,6 @@ from dedup.spark.fingerprints import prints_of
 from dedup.spark.near import links
 from dedup.spark.pages import Options, task_of
 
-__all__ = ["duplicates", "placed_by", "unique", "verdicts"]
-
 #: What is said of a page.
 TYPES = {
     **dict.fromkeys(("id", "url", "status", "reason", "of", "of_id", "rule"), pa.string()),

@@ -22,8 +22,6 @@ from dedup.scrapy.workers import shards
 from tests.chaos.spec import Spec
 from tests.chaos.spiders import Refuses, Traveller, Writes
 
-__all__ = ["LEASE", "Process", "contents", "crawl", "settings"]
-
 #: Seconds that one crawl may take, on a machine however busy.
 LIMIT = 600
 #: Seconds after which what a silent crawler has claimed shadows nothing, and a shard is free.

@@ -21,8 +21,6 @@ from tests.support.cluster import Cluster, running_cluster
 from tests.support.redis import Server, running_server
 from tests.test_archive import record
 
-__all__ = ["PLANS", "Servers", "Trial"]
-
 #: Seconds for which a server is away.
 OUTAGE = 1.0
 
@@ -163,7 +161,8 @@ def shards(trial: Trial) -> set[str]:
     names = ["one", "other"]
 
     def start(number: int) -> Process:
-        return Process(trial.crawl(names[number], DEDUP_SHARD=f"{number + 1}/2", **trial.slowly()))
+        settings = {"DEDUP_SHARD": f"{number + 1}/2", "DEDUP_HEIR": trial.spec.heir}
+        return Process(trial.crawl(names[number], **settings, **trial.slowly()))
 
     workers = [start(0), start(1)]
     victim = trial.spec.seed % 2

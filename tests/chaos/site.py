@@ -1,18 +1,16 @@
 """The site of a trial: what it answers depends on its spec alone, and on how often a page was asked for."""
 
 import random
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import count
 from urllib.parse import parse_qsl, urlsplit
 from zlib import crc32
 
 from tests.chaos.spec import Spec
-
-__all__ = ["Site", "serve", "share"]
+from tests.support.serving import Answer, served
 
 BEFORE = {"print": "/print", "mirror": "/mirror", "query": ""}
 #: Of two shards, these are of the first, the second, the first and the second.
@@ -102,31 +100,9 @@ def serve(site: Site) -> Iterator[str]:
     """Serves a site on all of its hosts, and yields the address of its front page."""
     visits = count(1)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = 60  # seconds that a connection may be idle
-        wbufsize = -1  # head and body in one write
+    def answer(asked: BaseHTTPRequestHandler) -> Answer:
+        status, text = site.render(asked.path, next(visits))
+        return status, [("Content-Type", "text/html")], text.encode()
 
-        def do_GET(self) -> None:
-            status, text = site.render(self.path, next(visits))
-            body = text.encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Prints nothing."""
-
-    class Server(ThreadingHTTPServer):
-        request_queue_size = 128
-        daemon_threads = True
-
-    with Server(("0.0.0.0", 0), Handler) as server:
-        site.port = server.server_address[1]
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        try:
-            yield f"http://{HOSTS[0]}:{site.port}/"
-        finally:
-            server.shutdown()
+    with served(answer, "0.0.0.0") as site.port:
+        yield f"http://{HOSTS[0]}:{site.port}/"

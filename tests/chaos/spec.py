@@ -3,8 +3,6 @@
 import random
 from dataclasses import asdict, dataclass, fields, replace
 
-__all__ = ["Spec", "draw", "simpler"]
-
 #: What is done by several processes at once, or to a server: these need an index that they share.
 SHARED = {"together", "survive", "shards", "outage"}
 
@@ -47,6 +45,7 @@ class Spec:
     method: str = "simhash"
     scope: str = "all"
     whole: bool = False  #: whether whole pages are compared, chrome and all
+    heir: str = "all"  #: what a worker crawls that takes the shard of another
 
     def __str__(self) -> str:
         return ", ".join(
@@ -94,6 +93,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "method": ("simhash", "simhash", "minhash", "supershingle"),
     "scope": ("all", "all", "host"),
     "whole": (False, True),
+    "heir": ("all", "rest"),
 }
 
 

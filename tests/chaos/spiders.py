@@ -15,8 +15,6 @@ from scrapy.http import Response
 from tests.chaos.site import share
 from tests.chaos.spec import Spec
 
-__all__ = ["Refuses", "Traveller", "Writes"]
-
 #: How a callback hands a half-made item to the next one.
 HANDED = {"kwargs": "cb_kwargs", "meta": "meta", "chain": "meta"}
 

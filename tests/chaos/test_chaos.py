@@ -24,6 +24,11 @@ PLANNED = (
     for plan in PLANS
     if plan not in {"once", "kill"}
 )
+#: A worker is killed, and the one in its place crawls the rest.
+HEIR = Spec(5, plan="shards", copies=("print",), hosts=2, at_once=4, delay=0.05, heir="rest", contents=20)
+
+#: Items that several pages make, of which only the first one has changed: `tests/test_changes.py` has a shorter one.
+CARRIED = Spec(520026, changes=0.3, callback="chain", index="file", plan="again", incremental=True)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +37,17 @@ def servers(redis_socket: Path) -> Iterator[Servers]:
         yield servers
 
 
-@pytest.mark.parametrize("spec", [*FOUND, *PLANNED, pytest.param(draw(1), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *FOUND,
+        pytest.param(HEIR, marks=pytest.mark.slow),
+        pytest.param(CARRIED, marks=pytest.mark.slow),
+        *PLANNED,
+        pytest.param(draw(1), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
 def test_a_crawl_with_the_filter_hands_over_what_it_hands_over_without(spec: Spec, servers: Servers) -> None:
     outcome = run(spec, servers)
     assert outcome is not None

@@ -11,8 +11,6 @@ from tests.chaos.plans import PLANS, Servers, Trial
 from tests.chaos.site import Site, serve
 from tests.chaos.spec import Spec, simpler
 
-__all__ = ["Outcome", "run", "shrunk"]
-
 
 class Outcome(NamedTuple):
     """What came of a trial."""

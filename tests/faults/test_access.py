@@ -7,7 +7,9 @@ import re
 import socket
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from cryptography import x509
@@ -17,9 +19,10 @@ from cryptography.x509.oid import NameOID
 
 from dedup.errors import IndexUnavailableError
 from dedup.frontier.delay import Delay
-from dedup.frontier.handover import Handover, Link
+from dedup.frontier.handover import Handover, Link, Note
 from dedup.frontier.partition import Shard
 from dedup.index import open_index
+from dedup.index.batching import end
 from dedup.scrapy.delay import SharedDelayMiddleware
 from tests.support import ROOT
 from tests.support.cluster import free_ports, running_cluster
@@ -70,6 +73,9 @@ async def use_shards(address: str) -> None:
     handover = Handover(address, "test", Shard.read("1/1"), 60)
     try:
         await handover.beat([Link(0, b"a", b"a"), Link(0, b"b", b"b")])
+        await handover.beat(notes=[Note(0, b"a", b"a"), Note(0, b"b", b"", b"one of 16 bytes.")])
+        while await handover.inherit(0) is not None:
+            pass
         await handover.beat(idle=True)
         await handover.leave("finished")
     finally:
@@ -78,13 +84,17 @@ async def use_shards(address: str) -> None:
 
 async def use_delay(address: str) -> None:
     delay = Delay(address, 0.01)
+    host = f"{uuid4().hex}.example"  # one of which nothing is on its way from before
+    taking = None
     try:
-        lease = await delay.take("a.example")
-        taking = asyncio.create_task(delay.take("a.example"))
+        lease = await delay.take(host)
+        taking = asyncio.create_task(delay.take(host))
         await asyncio.sleep(0.05)
-        await delay.end("a.example", lease)
-        await delay.end("a.example", await taking)
+        await delay.end(host, lease)
+        await delay.end(host, await taking)
     finally:
+        with suppress(IndexUnavailableError):
+            await end(taking)  # else it connects once more
         await delay.close()
 
 
@@ -132,10 +142,12 @@ def test_a_crawl_needs_no_more_than_the_documented_rights(crawl: Run, server: Se
     assert denied(server) == []
 
 
-def test_workers_need_no_more_than_the_documented_rights(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("heir", ["all", "rest"])
+def test_workers_need_no_more_than_the_documented_rights(server: Server, tmp_path: Path, heir: str) -> None:
     address = let(server, "shingleback/site", *LINES[:2])
     with serve(Hosts(contents=8)) as site:
-        workers = [Worker(site, tmp_path, f"{number}/2", DEDUP_INDEX=address) for number in (1, 2)]
+        settings = {"DEDUP_INDEX": address, "DEDUP_HEIR": heir}
+        workers = [Worker(site, tmp_path, f"{number}/2", **settings) for number in (1, 2)]
         assert [worker.wait(LIMIT) for worker in workers] == [0, 0]
     assert set(kept(tmp_path)) == set(range(site.contents))
     assert denied(server) == []
@@ -226,9 +238,16 @@ def secured(folder: Path, served: str, port: int) -> list[str]:
 )
 @driven
 async def test_tls_is_checked(
-    folder: Path, redis_socket: Path, served: str, trusted: str, opens: bool, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    redis_socket: Path,
+    served: str,
+    trusted: str,
+    opens: bool,
+    patience: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
+    if not opens:
+        monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
     port = free_port()
     options = ["--port", str(port)] if served == "plain" else secured(folder, served, port)
     with running_server("--bind", "127.0.0.1", *options):
@@ -245,10 +264,9 @@ async def test_tls_is_checked(
 
 @driven
 async def test_tls_of_a_cluster_is_checked(
-    folder: Path, redis_socket: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, redis_socket: Path, patience: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The nodes tell those who ask over TLS the ports for TLS."""
-    monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
     (port,) = free_ports(1)
     with running_cluster(1, 0, "--tls-cluster", "yes", *secured(folder, "good", port)) as cluster:
         cluster.nodes[0].client.config_set("requirepass", "p@ss")
@@ -256,6 +274,7 @@ async def test_tls_of_a_cluster_is_checked(
         async with opened(f"{address}/authority.crt") as index:
             assert (await index.claim("a", "http://a/", fingerprint_of(1))).status == "new"
             assert (await index.claim("b", "http://b/", fingerprint_of(1))).of == "http://a/"
+        monkeypatch.setattr("dedup.index.redis.client.DEADLINE", 1.0)
         for refused in (f"{address}/stranger.crt", f"{address}/authority.crt".replace("p%40ss", "secret")):
             with pytest.raises(IndexUnavailableError) as error:
                 async with opened(refused):

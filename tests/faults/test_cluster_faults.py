@@ -17,7 +17,7 @@ import pytest
 from redis.crc import key_slot
 
 from dedup.errors import IndexMismatchError, IndexUnavailableError, SettingsError
-from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, open_index
 from dedup.index.redis.cluster.index import ClusterIndex
 from tests.faults.test_outages import CONTENTS, check, large_site, wait_for_the_late

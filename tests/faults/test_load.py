@@ -16,7 +16,7 @@ from dedup.filter import Counts, claims
 from dedup.filter.claims import Claimant
 from dedup.index import Index, Verdict, open_index
 from dedup.index.redis import client
-from dedup.index.redis.client import source
+from dedup.index.redis.scripts import source
 from tests.support.coroutines import driven
 from tests.support.crawls import Run as Crawl
 from tests.support.crawls import page

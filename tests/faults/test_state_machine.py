@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from dedup.fingerprint.detector import Fingerprint
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Entry, Index, Verdict, open_index
 from dedup.index.survey import Finding
 from tests.support.fingerprints import ALL_BITS, fingerprint_of

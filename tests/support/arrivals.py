@@ -19,8 +19,6 @@ from dedup.scrapy.middleware import NearDuplicateMiddleware
 from dedup.settings import SETTINGS, DetectorSettings, FilterSettings, IndexSettings
 from dedup.values import Choice, Group, LogPath, Number, Texts
 
-__all__ = ["OF_ARCHIVES", "VERDICT", "Seen", "arrives", "check", "other", "watch"]
-
 #: What every verdict depends on, wherever it is given.
 VERDICT = {**DetectorSettings.settings(), **IndexSettings.settings()}
 #: In an archive no page has a depth, and none can be fetched once more: a cleaning hands all others on to the filter.

@@ -49,6 +49,8 @@ class Shop(dict[str, Answer]):
 
     def get(self, path: str, default: Any = None) -> Any:
         self.asked += 1
+        if path == "/login":
+            return html(f"<title>Log in</title><p>{words('log in', 60)}")
         if self.instead is not None:
             return self.instead
         if path in self.moved:

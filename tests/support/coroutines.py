@@ -5,8 +5,6 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-__all__ = ["driven"]
-
 
 def driven(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     """Makes a test of a coroutine function: runs the coroutine to its end."""

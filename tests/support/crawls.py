@@ -7,11 +7,10 @@ import asyncio
 import json
 import logging
 import random
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from twisted.python.failure import Failure
 
 from dedup.scrapy import Judgement, NearDuplicate, judgement
 from dedup.scrapy.signals import near_duplicate
+from tests.support import serving
 
 ADDON = {"dedup.scrapy.Addon": 500}
 
@@ -65,40 +65,16 @@ def site() -> Iterator[Site]:
     """A site on loopback, still without pages."""
     site = Site()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = 30
-        wbufsize = -1  # head and body in one write
+    def answer(asked: BaseHTTPRequestHandler) -> serving.Answer:
+        site.requests.append(asked.path)
+        site.on_request(asked.path)
+        found = site.pages.get(asked.path, (404, html("")[1], b"There is nothing"))
+        status, headers, body = found(asked.headers) if callable(found) else found
+        return status, headers.items(), body
 
-        def do_GET(self) -> None:
-            site.requests.append(self.path)
-            site.on_request(self.path)
-            status, headers, body = site.pages.get(self.path, (404, html("")[1], b"There is nothing"))
-            self.send_response(status)
-            for name, value in ({"Content-Length": str(len(body))} | headers).items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-            self.close_connection = "Content-Length" in headers  # a false one: the body is cut short
-
-        def do_POST(self) -> None:
-            self.do_GET()
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Logs nothing."""
-
-    class Server(ThreadingHTTPServer):
-        request_queue_size = 64
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        try:
-            site.url = f"http://127.0.0.1:{server.server_address[1]}"
-            yield site
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving.served(answer) as port:
+        site.url = f"http://127.0.0.1:{port}"
+        yield site
 
 
 # --- A spider, and what came of its crawl -----------------------------------------------------------
@@ -200,6 +176,7 @@ def crawl(site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
             "DEDUP_CHROME": False,
             "DEDUP_LOG": str(log),
             "CONCURRENT_REQUESTS": 1,
+            "CONCURRENT_ITEMS": 4,  # for each page Scrapy begins as many tasks, by default 100: a quarter of the time
             "DEPTH_PRIORITY": 1,
             "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
         }

@@ -12,7 +12,8 @@ from dedup import index as indexes
 from dedup.droplog.log import DropLog
 from dedup.errors import DedupError
 from dedup.filter import Counts, Crawl, Filter, Visit
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
 from dedup.index.contract import State
 from dedup.index.local.index import LocalIndex

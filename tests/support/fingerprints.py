@@ -3,9 +3,7 @@
 import random
 from functools import cache
 
-from dedup.fingerprint.detector import Fingerprint
-
-__all__ = ["ALL_BITS", "Claim", "fingerprint_of", "flip", "sketch"]
+from dedup.fingerprint.fingerprint import Fingerprint
 
 ALL_BITS = 2**64 - 1
 

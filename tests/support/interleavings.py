@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from dedup.index.redis.cluster.protocol import Do, File, Look, Swap, Unfile, Wait
 from dedup.index.redis.cluster.record import Leases, Record
 
-__all__ = ["Ended", "Explorer", "World"]
-
 LEASE = 60
 Life = Callable[[], Generator[Do, Any, Any]]
 Bucket = frozenset[bytes]

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from dedup.index.lifecycle import State
 
-__all__ = ["ROWS", "TEXT", "Event", "Row", "after"]
-
 TEXT = (Path(__file__).parents[2] / "docs" / "lifecycle.md").read_text("utf-8")
 
 

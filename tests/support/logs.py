@@ -5,8 +5,6 @@ from typing import Any
 
 from dedup.droplog.record import FIELDS
 
-__all__ = ["HOSTILE", "lines", "record"]
-
 #: A text that could harm a terminal, a spreadsheet or the layout.
 HOSTILE = "\x1b[2J\x1b]0;pwned\x07[red]:bomb:\u202e\u2028\x9b\x7f\r\n\ud800" + "x" * 2_000
 

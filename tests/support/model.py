@@ -4,11 +4,10 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Verdict
 from tests.support.fingerprints import fingerprint_of, flip
-
-__all__ = ["GROUPS", "SITES", "Model", "crawl_of_verbs"]
 
 
 @dataclass

@@ -19,8 +19,6 @@ from dedup.errors import IndexCorruptError
 from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
 
-__all__ = ["CONTENTS", "Crawl", "Twins", "add_up", "check", "content", "missing", "until"]
-
 #: Contents of the site; content 0 is its front page.
 CONTENTS = 24
 SESSION = "77c1d05e"

@@ -7,8 +7,6 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 
-__all__ = ["PACK"]
-
 #: What packs a body, by its Content-Encoding: of the newer ones, those that the installed Scrapy reads.
 PACK: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
 with suppress(ImportError):

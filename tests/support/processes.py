@@ -19,12 +19,14 @@ from scrapy.cmdline import execute
 from tests.support import ROOT
 from tests.support.waiting import LIMIT
 
-__all__ = ["Forked", "Scrapy", "scrapy"]
-
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(["pytest", "tests.support.preloaded", "tests.support.stores"])
 # multiprocessing asks after all children whenever it starts one, and who asks first gets the answer.
 _lock = threading.Lock()
+
+
+#: What was started and is not known to have ended: `kill_left` sees to it.
+_left: list["Forked"] = []
 
 
 class Forked:
@@ -34,6 +36,7 @@ class Forked:
         with _lock:
             self._process = _server.Process(target=work, args=arguments)
             self._process.start()
+        _left.append(self)
 
     @property
     def status(self) -> int | None:
@@ -57,6 +60,21 @@ class Forked:
         """Kills it (-9); tells whether it was still running."""
         self.send(signal.SIGKILL)
         return self.wait(LIMIT) == -signal.SIGKILL
+
+
+def kill_left(of: int = 0) -> None:
+    """Kills (-9) what still runs of the processes that were started after the first ``of``: a test that fails leaves them.
+
+    Else they would go on, and the session would wait for them at its end.
+    """
+    for process in _left[of:]:
+        process.kill()
+    del _left[of:]
+
+
+def started() -> int:
+    """Returns how many processes were started, but for those that `kill_left` has seen to."""
+    return len(_left)
 
 
 def _execute(arguments: list[str], environment: dict[str, str], output: Path | None) -> None:

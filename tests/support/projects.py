@@ -19,8 +19,6 @@ from tests.support.crawls import Site
 from tests.support.waiting import LIMIT
 from tests.support.warm import python
 
-__all__ = ["Done", "Project", "documented", "project"]
-
 #: A spider that follows every link, and yields an item for each page; the test says where it begins.
 SPIDER = """
     import scrapy

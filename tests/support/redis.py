@@ -15,8 +15,6 @@ from redis import utils
 
 from tests.support.waiting import until, wait_until
 
-__all__ = ["PROGRAM", "Line", "Server", "running_server"]
-
 #: For each connection redis-py looks up its own version on the disk, which takes longer than all that most tests ask.
 utils.get_lib_version = cache(utils.get_lib_version)
 

@@ -13,8 +13,6 @@ from hashlib import md5
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
-__all__ = ["SCENES", "Scene", "ScenePage"]
-
 SECTIONS, ARTICLES, WIKI_ARTICLES = 8, 25, 12
 
 Anchor = tuple[str, str]  # the href, and the words of a link

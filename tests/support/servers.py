@@ -11,8 +11,6 @@ from pathlib import Path
 from tests.support import ROOT
 from tests.support.waiting import wait_until
 
-__all__ = ["answering", "free_port"]
-
 
 def free_port() -> int:
     """A port that nobody listens on."""

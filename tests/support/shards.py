@@ -4,13 +4,12 @@ import json
 import os
 import random
 import re
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import pairwise
+from http.server import BaseHTTPRequestHandler
+from itertools import count, pairwise
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -21,8 +20,8 @@ from dedup.scrapy.workers import shards
 from tests.support import ROOT
 from tests.support.processes import Forked
 from tests.support.redis import Server
-
-__all__ = ["Asked", "Files", "Hosts", "Worker", "a_minute_later", "kept", "serve"]
+from tests.support.serving import Answer, served
+from tests.support.waiting import wait_until
 
 
 class Asked(NamedTuple):
@@ -45,6 +44,10 @@ class Hosts:
         self.contents = contents
         self.asked: list[Asked] = []
         self.port = 0
+        self.headers = {"Content-Type": "text/html; charset=utf-8"}
+        #: So many requests of a worker, by its number, are answered, and the next ones when this is raised.
+        self.most: dict[int, int] = {}
+        self._turns: dict[int, Iterator[int]] = {}
         self._wait = wait
 
     @property
@@ -69,9 +72,15 @@ class Hosts:
         rng = random.Random(content)
         text = " ".join("".join(rng.choices("abcdefghijklmnop", k=6)) for _ in range(200))
         near = {2 * content + 1, 2 * content + 2, self.contents - 1 - content} - {0}
+        near.add(content + len(self.names))  # of the same host, so that no worker needs another one to go on
         links = [self.url(other, copy) for other in sorted(near) if other < self.contents for copy in (0, 1)]
         anchors = " ".join(f'<a href="{link}">more</a>' for link in links)
         return f"<title>{content}</title><p>{text}{' once more' if found[2] else ''}</p>{anchors}"
+
+    def turn(self, worker: int) -> None:
+        """Waits until one more request of a worker may be answered."""
+        turn = next(self._turns.setdefault(worker, count(1)))
+        wait_until(lambda: turn <= self.most.get(worker, turn))
 
     def gaps(self) -> dict[str, list[float]]:
         """The seconds between the requests to each host."""
@@ -81,41 +90,36 @@ class Hosts:
         return {name: [b - a for a, b in pairwise(whens)] for name, whens in times.items()}
 
 
+class Single(Hosts):
+    """Each content is at one host only, so that all are kept."""
+
+    def page(self, host: str, path: str) -> str | None:
+        """Without the copies, and the links to them."""
+        page = super().page(host, path)
+        if page is None or path.endswith("/copy"):
+            return None
+        return "</a>".join(part for part in page.split("</a>") if '/copy"' not in part)
+
+
 @contextmanager
 def serve(site: Hosts) -> Iterator[Hosts]:
     """Serves a site on all of its hosts."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(asked: BaseHTTPRequestHandler) -> Answer:
+        host = asked.headers["Host"].partition(":")[0]
+        by = asked.headers["User-Agent"]
+        if by.isdecimal():
+            site.turn(int(by))
+        site.asked.append(Asked(time.monotonic(), host, asked.path, by))
+        time.sleep(site._wait)
+        page = site.page(host, asked.path)
+        return 404 if page is None else 200, site.headers.items(), (page or "").encode()
 
-        def do_GET(self) -> None:
-            host = self.headers["Host"].partition(":")[0]
-            site.asked.append(Asked(time.monotonic(), host, self.path, self.headers["User-Agent"]))
-            time.sleep(site._wait)
-            page = site.page(host, self.path)
-            body = (page or "").encode()
-            self.send_response(404 if page is None else 200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Logs nothing."""
-
-    class Listener(ThreadingHTTPServer):
-        request_queue_size = 64
-        daemon_threads = True
-
-    with Listener(("0.0.0.0", 0), Handler) as server:
-        site.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with served(answer, "0.0.0.0") as site.port:
         try:
             yield site
         finally:
-            server.shutdown()
-            thread.join()
+            site.most.clear()
 
 
 def _work(arguments: list[str], lease: float) -> None:
@@ -129,7 +133,7 @@ class Files:
 
     def __init__(self, site: Hosts, folder: Path, shard: str | None, **settings: object) -> None:
         number = len(list(folder.glob("log-*")))
-        self.log, self.items = folder / f"log-{number}", folder / f"items-{number}.jsonl"
+        self.log, self.items = folder / f"log-{number}", folder / f"items-{number}-%(time)s.jsonl"
         self.log.touch()
         starts = ",".join(settings.pop("starts", site.starts))  # type: ignore[arg-type]
         values: dict[str, object] = {

@@ -8,8 +8,6 @@ from typing import Literal, Protocol
 
 from dedup.links import Link, Links
 
-__all__ = ["Order", "Page", "Result", "Site", "Status", "by_truth", "simulate"]
-
 #: "repeat": it can't be judged, but is word for word what was met before.
 Status = Literal["new", "duplicate", "unjudged", "repeat"]
 Order = Literal["depth first", "breadth first"]

@@ -19,26 +19,6 @@ from dedup.index import Index, open_index
 from tests.support.fingerprints import Claim, fingerprint_of
 from tests.support.waiting import until
 
-__all__ = [
-    "DETECTOR",
-    "ODD_IDS",
-    "PERSISTENT",
-    "RUN",
-    "change",
-    "end_lease",
-    "fill",
-    "in_file",
-    "index_in",
-    "open_and_close",
-    "opened",
-    "opened_at",
-    "pages",
-    "try_to_open",
-    "twin_of",
-    "until_done",
-    "until_written",
-]
-
 DETECTOR = Detector(max_distance=3, min_resemblance=0.7)
 #: The name of a run that goes on whenever an index is opened by it.
 RUN = "0a1b" * 8

@@ -6,13 +6,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Entry, Index, open_index
 from dedup.index.entry import NONE_RARE, rare_keys
 from dedup.index.survey import Finding, StoredPage
 from tests.support.stores import DETECTOR, opened_at
-
-__all__ = ["NAMESPACE", "PREFIX", "RUN", "TYPES", "claim_of", "entry", "restored", "surveyed", "unopened"]
 
 RUN = "0f" * 16
 NAMESPACE = "test"

@@ -5,8 +5,6 @@ import time
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 
-__all__ = ["LIMIT", "until", "wait_until"]
-
 #: Seconds after which a test gives up waiting.  It never waits this long when all is well.
 LIMIT = 300
 

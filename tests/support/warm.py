@@ -26,8 +26,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
-__all__ = ["programs", "python"]
-
 #: What takes the place of a program, and starts fast, since it imports next to nothing.
 PROGRAM = """#!{python} -IS
 import marshal, os, signal, socket, sys

@@ -13,8 +13,6 @@ from dedup.settings import SETTINGS, DetectorSettings, IndexSettings
 from dedup.values import Choice, Group, Setting
 from tests.support import ROOT
 
-__all__ = ["WRITTEN", "sections"]
-
 #: A section of the reference: its setting, the facts, and what was written by hand.
 _SECTION = re.compile(
     r"^### `DEDUP_(\w+)`\n(.*?^- Allowed: .*?\n)((?:^- .*?)?)\n*(?=^##)", re.MULTILINE | re.DOTALL

@@ -11,8 +11,6 @@ from dedup.fingerprint.plans import Plan, exact_plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.signatures import Signature, signature
 
-__all__ = ["APART", "Method", "SharedKeys"]
-
 #: The distance of two keys that are not near at all: more than 64 bits can differ in.
 APART = 65
 
@@ -44,30 +42,30 @@ class Method(ABC):
 
     @abstractmethod
     def bands(self, shingles: Hashes, secret: int) -> tuple[int, ...]:
-        """The method's own keys of a page, 64 bits each, given its shingles: `own_keys` of them."""
+        """Returns the method's own keys of a page, 64 bits each, given its shingles: `own_keys` of them."""
 
     @abstractmethod
     def distances(self, filed: Hashes, own: Hashes) -> npt.NDArray[np.uint8]:
-        """How far the keys of n pages, shape (n, c), are from those of one, shape (c,): uint8, shape (n,).
+        """Returns how far the keys of n pages, shape (n, c), are from those of one, shape (c,): uint8, shape (n,).
 
         Pages are candidates if that is at most `radius`.
         """
 
     @abstractmethod
     def plan(self, expected_pages: int, tables: int | None = None, *, in_memory: bool = False) -> Plan:
-        """The tables in which a page is filed, ``tables`` of them if that is asked for.
+        """Returns the tables in which a page is filed, ``tables`` of them if that is asked for.
 
         ``in_memory``: a look-up may read many prefixes of a table, which costs next to nothing there.  Raises
         `SettingsError` for a number of tables that is not possible.
         """
 
     def probability(self, resemblance: float) -> float | None:
-        """The chance that a page of this resemblance is found; None if resemblance does not determine it."""
+        """Returns the chance that a page of this resemblance is found; None if resemblance does not determine it."""
         return None
 
     @abstractmethod
     def describe(self, plan: Plan, expected_pages: int, min_resemblance: float) -> str:
-        """How pages are found with a plan, in one line for people."""
+        """Returns how pages are found with a plan, in one line for people."""
 
 
 class SharedKeys(Method):
@@ -82,11 +80,11 @@ class SharedKeys(Method):
 
     @abstractmethod
     def keys(self, signature: Signature) -> tuple[int, ...]:
-        """The keys of a signature of shape (selectors,), 64 bits each."""
+        """Returns the keys of a signature of shape (selectors,), 64 bits each."""
 
     @abstractmethod
     def probability(self, resemblance: float) -> float:
-        """The chance that two pages of this resemblance share a key."""
+        """Returns the chance that two pages of this resemblance share a key."""
 
     @property
     def parameters(self) -> dict[str, str]:

@@ -11,9 +11,7 @@ from dedup.errors import SettingsError
 from dedup.fingerprint.methods.base import SharedKeys
 from dedup.fingerprint.signatures import Signature, hash_groups
 
-__all__ = ["Bands", "plan_bands"]
-
-#: At most so many bands are planned, as many as the blog has; each costs a probe and an entry per page.
+#: No more bands are planned than this, as many as the blog has; each costs a probe and an entry per page.
 MAX_BANDS = 20
 
 
@@ -46,7 +44,7 @@ class Bands(SharedKeys):
 
 
 def plan_bands(resemblance: float, recall: float) -> Bands:
-    """The bands that share a key with a probability of ``recall`` at a resemblance, and least often below it.
+    """Returns the bands that share a key with a probability of ``recall`` at a resemblance, and least often below it.
 
     These have the most rows for which `MAX_BANDS` are enough, and as many bands as they then need.
     Raises `SettingsError` where no bands are enough.

@@ -14,8 +14,6 @@ from dedup.fingerprint.plans import Plan, block_plan, plan, plan_for
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.simhash import distances
 
-__all__ = ["Simhash"]
-
 
 @dataclass(frozen=True, slots=True)
 class Simhash(Method):

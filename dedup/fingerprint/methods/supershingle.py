@@ -14,8 +14,6 @@ import xxhash
 from dedup.fingerprint.methods.base import SharedKeys
 from dedup.fingerprint.signatures import Signature, hash_groups
 
-__all__ = ["SUPERSHINGLES", "Megashingles"]
-
 #: Supershingles of a page.
 SUPERSHINGLES = 6
 
@@ -39,7 +37,7 @@ class Megashingles(SharedKeys):
         return SUPERSHINGLES * self.size
 
     def keys(self, signature: Signature) -> tuple[int, ...]:
-        """The megashingles of a signature: equal at one place exactly if m of the supershingles are.
+        """Returns the megashingles of a signature: equal at one place exactly if m of the supershingles are.
 
         >>> import numpy as np
         >>> signature = np.arange(84, dtype=np.uint32)
@@ -54,7 +52,7 @@ class Megashingles(SharedKeys):
         return tuple(map(xxhash.xxh3_64_intdigest, packed))
 
     def probability(self, resemblance: float) -> float:
-        """The chance that m or more of six supershingles are equal, each with a probability of R^k."""
+        """Returns the chance that m or more of six supershingles are equal, each with a probability of R^k."""
         equal = resemblance**self.size
         return sum(
             math.comb(SUPERSHINGLES, some) * equal**some * (1 - equal) ** (SUPERSHINGLES - some)

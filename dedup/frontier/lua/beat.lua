@@ -1,4 +1,5 @@
--- beat(KEYS = {state, seen}, ARGV = {ask, (shard, member, link)...}) -> {word, ...}: see dedup/frontier/handover.py
+-- beat(KEYS = {state, seen}, ARGV = {ask, (shard, member, link)..., (shard, ticket, request, key)...}) -> {word, ...}:
+-- see dedup/frontier/handover.py
 local state, seen = KEYS[1], KEYS[2]
 local ask = cjson.decode(ARGV[1])
 local clock = redis.call('TIME')
@@ -7,8 +8,11 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local function get(name) return redis.call('HGET', state, name) or nil end
 local function set(name, value) redis.call('HSET', state, name, value) end
 local function drop(name) redis.call('HDEL', state, name) end
-local function log(shard) return ask.logs .. shard end
+local function log(shard) return ask.prefix .. 'log:' .. shard end
+local function rest(shard) return ask.prefix .. 'rest:' .. shard end
+local function past(shard) return ask.prefix .. 'past:' .. shard end
 local function length(shard) return redis.call('LLEN', log(shard)) end
+local function waiting(shard) return length(shard) - (get('done:' .. shard) or 0) + redis.call('HLEN', rest(shard)) end
 
 -- A lease that would last for longer than any is of a time before the clock was set back, and has run out.
 local function holder(shard)
@@ -22,7 +26,7 @@ local function hold(shard) set('lease:' .. shard, ask.me .. ' ' .. string.format
 -- Whether all that was handed to a shard was crawled, and all that this led to.
 local function is_done(shard)
   local done = get('done:' .. shard)
-  if not done and not holder(shard) then done = 0 end
+  if not done and not holder(shard) and redis.call('HLEN', rest(shard)) == 0 then done = 0 end
   return tonumber(done) == length(shard)
 end
 
@@ -34,7 +38,7 @@ local function every(test)
 end
 
 local function forget()
-  for shard = 0, tonumber(get('shards')) - 1 do redis.call('DEL', log(shard)) end
+  for shard = 0, tonumber(get('shards')) - 1 do redis.call('DEL', log(shard), rest(shard), past(shard)) end
   redis.call('DEL', state, seen)
 end
 
@@ -54,11 +58,12 @@ if ask.leave then
   return {'left'}
 end
 
--- Which crawl it is.  A new one takes the place of one that nobody is in any more, unless jobs are to go on with it.
+-- Which crawl it is.  A new one takes the place of one that nobody is in any more, unless jobs are to go on with it, or
+-- what its workers have left is to be crawled.
 if ask.crawl == '' and get('crawl') then
   if not nobody() then
     if get('ended') then return {'ending'} end
-  elseif every(function(shard) return get('left:' .. shard) ~= 'job' end) then
+  elseif every(function(shard) return get('left:' .. shard) ~= 'job' end) and (not ask.journal or every(is_done)) then
     forget()
   else
     drop('ended')
@@ -74,7 +79,8 @@ if tonumber(get('shards')) ~= ask.shards then return {'other', get('shards')} en
 
 -- Links that no worker has handed over yet are put at the ends of the logs.
 local new = 0
-for at = 2, #ARGV, 3 do
+local notes = 2 + 3 * ask.found
+for at = 2, notes - 1, 3 do
   if redis.call('SADD', seen, ARGV[at + 1]) == 1 then
     redis.call('RPUSH', log(ARGV[at]), ARGV[at + 2])
     redis.call('HINCRBY', state, 'links', 1)
@@ -89,7 +95,7 @@ local function take(shard, cursor)
   hold(shard)
   drop('left:' .. shard)
   drop('ended')
-  held[#held + 1] = {shard, cursor or tonumber(get('done:' .. shard) or 0)}
+  held[#held + 1] = {shard, cursor or tonumber(get('done:' .. shard) or 0), ask.journal and 0 or nil}
 end
 
 for _, each in ipairs(ask.held) do
@@ -98,9 +104,18 @@ for _, each in ipairs(ask.held) do
   hold(each[1])
   held[#held + 1] = each
 end
+
+-- The shards are this worker's own: what it has scheduled, and what is done, is noted in the order in which it happened.
+for at = notes, #ARGV, 4 do
+  local shard, ticket, request, key = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  if request ~= '' then redis.call('HSET', rest(shard), ticket, request) else redis.call('HDEL', rest(shard), ticket) end
+  if key ~= '' then redis.call('APPEND', past(shard), key) end
+end
+redis.call('HINCRBY', state, 'links', (#ARGV + 1 - notes) / 4)
+
 local function is_read()
   for _, each in ipairs(held) do
-    if each[2] < length(each[1]) then return false end
+    if each[3] or each[2] < length(each[1]) then return false end
   end
   return true
 end
@@ -122,12 +137,13 @@ elseif ask.any and ask.idle and is_read() and now > get('began') + ask.lease the
   take_first(function(shard) return not is_done(shard) end) -- others have had the time to start, or have died
 end
 
--- What was handed to them is read, as far as they have not.
+-- What was handed to them is read, as far as they have not; what was noted of a shard that was just taken comes first.
 local idle = ask.idle and is_read()
 local logs = {}
 for _, each in ipairs(held) do
   local shard, cursor = each[1], each[2]
-  logs[#logs + 1] = {shard, cursor, ask.most > 0 and redis.call('LRANGE', log(shard), cursor, cursor + ask.most - 1) or {}}
+  local most = each[3] or ask.most
+  logs[#logs + 1] = {shard, cursor, most > 0 and redis.call('LRANGE', log(shard), cursor, cursor + most - 1) or {}}
   if idle then set('done:' .. shard, cursor) else drop('done:' .. shard) end
 end
 
@@ -144,9 +160,8 @@ local rows = {}
 for shard = 0, ask.survey and ask.shards - 1 or -1 do
   local who = holder(shard)
   local lease = who and tonumber(string.match(get('lease:' .. shard), '%d+$')) - now or 0
-  rows[#rows + 1] = {lease, who and 0 or length(shard) - (get('done:' .. shard) or 0)}
+  rows[#rows + 1] = {lease, who and 0 or waiting(shard)}
 end
 
 local links = tonumber(get('links') or 0)
-local waiting = missing < 0 and 0 or length(missing)
-return {'ok', get('crawl'), get('ended') and 1 or 0, links, new, missing, waiting, logs, rows}
+return {'ok', get('crawl'), get('ended') and 1 or 0, links, new, missing, missing < 0 and 0 or waiting(missing), logs, rows}

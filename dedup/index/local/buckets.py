@@ -15,14 +15,12 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.local.growing import Growing
 from dedup.index.local.table import SLICE, Numbers, weave
 
-__all__ = ["Buckets"]
-
 #: The lower half of a key.
 LOW = (1 << 32) - 1
 
 
 def fold(keys: Hashes) -> npt.NDArray[np.uint32]:
-    """The two halves of each key, XOR each other."""
+    """Returns the two halves of each key, XOR each other."""
     return (keys ^ keys >> np.uint64(32)).astype(np.uint32)
 
 
@@ -44,11 +42,8 @@ class Buckets:
         self._masks = np.array(plan.masks, np.int64)
         self._first = [place << self._width for place in range(plan.size)]
         below = 64 - self._width
-        moves = ([move for move in table.moves if move[1] << move[2] >> below] for table in plan.tables)
-        self._prefixes = [
-            (first, table._replace(moves=tuple(those)).prefix_of)  # without the moves of other bits
-            for first, table, those in zip(self._first, plan.tables, moves, strict=True)
-        ]
+        moves = [(place, *move) for place, table in enumerate(plan.tables) for move in table.moves]
+        self._moves = np.array([move for move in moves if move[2] << move[3] >> below], np.uint64)
 
     @property
     def covered(self) -> int:
@@ -56,12 +51,14 @@ class Buckets:
         return self._rows // len(self._tables)
 
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> Numbers | None:
-        """Numbers of all pages with a key within ``radius`` bits, and of some others; some of them more than once.
+        """Returns the numbers of all pages with a key within ``radius`` bits, and of some others; some of them more than once.
 
         None if the tables hold more than ``most`` candidates; then none is looked at.
         """
         key = keys[self._column]
-        buckets = (np.array(self._own(key))[:, None] ^ self._masks).ravel()
+        each = zip(self._first, self._tables, strict=True)
+        own = np.array([first + table.prefix_of(key) for first, table in each])
+        buckets = (own[:, None] ^ self._masks).ravel()
         ends = self._ends[buckets]
         lengths = ends - self._starts[buckets]
         met = lengths.cumsum()
@@ -74,17 +71,13 @@ class Buckets:
 
     def near(
         self, keys: Hashes, covered: int, size: int, key: int, radius: int, most: int, most_met: int
-    ) -> tuple[list[list[int]], int] | None:
-        """The same in compiled code, looked up and put in order: see `SortedTables.within`."""
-        found: tuple[list[list[int]], int] | None = fast.within(  # type: ignore[union-attr]
-            self._starts, self._ends, self._folds.rows, self._numbers.rows, self._own(key), self._masks,
-            keys, covered, size, key, radius, most, most_met,
+    ) -> tuple[list[list[int]], bool]:
+        """Returns the same in compiled code, looked up and put in order: see `SortedTables.within`."""
+        found: tuple[list[list[int]], bool] = fast.within(  # type: ignore[union-attr]
+            self._starts, self._ends, self._folds.rows, self._numbers.rows, self._moves, len(self._tables), self._width,
+            self._masks, keys, covered, size, key, radius, most, most_met,
         )  # fmt: skip
         return found
-
-    def _own(self, key: int) -> tuple[int, ...]:
-        """The buckets of a key, in each table."""
-        return tuple([first + prefix_of(key) for first, prefix_of in self._prefixes])
 
     def merge(self, columns: list[Hashes], size: int) -> Iterator[None]:
         """Files the keys of the next pages, up to a number, and stops after each slice.
@@ -140,11 +133,11 @@ class Buckets:
             self._starts[buckets], self._ends[buckets] = ends - lengths, ends
 
     def _each(self, keys: Hashes) -> Iterator[npt.NDArray[np.uint16]]:
-        """The prefixes of keys, table by table."""
+        """Returns the prefixes of keys, table by table."""
         return (table.prefix_of(keys).astype(np.uint16) for table in self._tables)
 
     def _sort(self, keys: Hashes) -> tuple[npt.NDArray[np.uint32], Numbers, npt.NDArray[np.int64]]:
-        """The folds of the next pages in the order of the buckets, their pages, and their buckets."""
+        """Returns the folds of the next pages in the order of the buckets, their pages, and their buckets."""
         prefixes = list(self._each(keys))
         orders = [each.argsort(kind="stable") for each in prefixes]
         each = zip(self._first, prefixes, orders, strict=True)

@@ -18,18 +18,6 @@ from dedup.index.hosts import unpacked
 from dedup.index.parameters import check_format
 from dedup.printing import printable
 
-__all__ = [
-    "APPLICATION_ID",
-    "COLUMNS",
-    "HOST_COLUMNS",
-    "LAYOUT",
-    "IndexFile",
-    "checksum",
-    "entry_of",
-    "row_of",
-    "table_of",
-]
-
 #: "Shin", in the header of every SQLite file that is an index.
 APPLICATION_ID = 0x5368696E
 #: How a file is laid out.
@@ -46,12 +34,12 @@ HOST_COLUMNS = "name, chrome, checksum"
 
 
 def checksum(row: Iterable[object]) -> bytes:
-    """The checksum of the columns, their types included."""
+    """Returns the checksum of the columns, their types included."""
     return xxhash.xxh3_64_digest(ascii(tuple(row)).encode("ascii"))
 
 
 def row_of(entry: Entry) -> tuple[object, ...]:
-    """What `entry_of` takes, without the checksum."""
+    """Returns what `entry_of` takes, without the checksum."""
     page_id, url, simhash, scope, digest, bands, sketch, filed, run, view, called, rare = entry
     blobs = _NUMBERS.pack(simhash, scope, digest, view, *called, *rare)
     packed = struct.pack(f">{len(bands)}Q", *bands) if bands else b""
@@ -60,7 +48,7 @@ def row_of(entry: Entry) -> tuple[object, ...]:
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """The entry in a row, of `COLUMNS` and perhaps more.  Raises ValueError if it is not as it was written."""
+    """Returns the entry in a row, of `COLUMNS` and perhaps more.  Raises ValueError if it is not as it was written."""
     columns = row[:12]
     if row[12] != checksum(columns) or tuple(map(type, columns)) != _TYPES:
         raise ValueError("a page is not as it was written")
@@ -75,7 +63,7 @@ def entry_of(row: Sequence[Any]) -> Entry:
 
 
 def table_of(row: Sequence[Any]) -> tuple[str, bytes]:
-    """The name and the table in a row, of `HOST_COLUMNS`.  Raises ValueError if it is not as it was written."""
+    """Returns the name and the table in a row, of `HOST_COLUMNS`.  Raises ValueError if it is not as it was written."""
     name, chrome, seal = row
     if seal != checksum((name, chrome)) or type(name) is not str or type(chrome) is not bytes:
         raise ValueError("a table is not as it was written")
@@ -91,7 +79,7 @@ class IndexFile:
             self.path = Path(os.path.realpath(path))
 
     def _header(self) -> dict[str, str]:
-        """What the file says of itself, read without writing to it."""
+        """Returns what the file says of itself, read without writing to it."""
         self._check_names(self.path)
         if self.path.stat().st_size == 0:
             raise IndexCorruptError(f"the index file:{self.name} is an empty file; delete it to start anew")

@@ -6,8 +6,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Growing"]
-
 #: Not shared with a process that is forked.
 PRIVATE: dict[str, Any] = (
     {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}

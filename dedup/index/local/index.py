@@ -12,7 +12,8 @@ from typing import Any
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.chrome import Chrome
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.batching import Confirmations
 from dedup.index.claiming import Answer, Candidates, claim, settle
@@ -29,8 +30,6 @@ from dedup.index.verdict import Verdict
 from dedup.index.weighing import MAX_EQUAL, MAX_LOOKED, MAX_RARE, Order
 from dedup.printing import printable
 from dedup.settings import SETTINGS
-
-__all__ = ["LocalIndex"]
 
 
 class LocalIndex(Index):
@@ -86,16 +85,14 @@ class LocalIndex(Index):
             done = {number: self._shadow(number) for number in equal[:MAX_EQUAL]}
             if own is State.ABSENT and any(self._is_copied(entry, *each) for each in done.items()):
                 return Candidates(tables.size, own, [*done], done=done)
-            groups, met = tables.within(keys, self.detector.radius, MAX_LOOKED)
+            groups, is_more = tables.within(keys, self.detector.radius, MAX_LOOKED)
+            views, rare = tables.equal(keys[1], column=1)[:MAX_EQUAL], tables.sharing(keys, MAX_RARE)
+            is_new = own is State.ABSENT and not (equal or views or groups or any(rare))
+            if is_new:
+                self._claimed[entry.page_id] = self._shelf.file(entry, None, None)
+            is_crowded = is_more or len(equal) > MAX_EQUAL
             return Candidates(
-                tables.size,
-                own,
-                equal[:MAX_EQUAL],
-                tables.equal(keys[1], column=1)[:MAX_EQUAL],
-                tables.sharing(keys, MAX_RARE),
-                groups,
-                met > MAX_LOOKED or len(equal) > MAX_EQUAL,
-                done,
+                tables.size, own, equal[:MAX_EQUAL], views, rare, groups, is_crowded, done, is_filed=is_new
             )
 
     def _is_copied(self, entry: Entry, number: int, done: bool | None) -> bool:
@@ -150,7 +147,7 @@ class LocalIndex(Index):
         return settled
 
     def _shadow(self, number: int) -> bool | None:
-        """Whether a page is done; None if it casts no shadow."""
+        """Returns whether a page is done; None if it casts no shadow."""
         state = self._state_of(number)
         return state.is_done if state.casts_shadow else None
 
@@ -200,7 +197,7 @@ class LocalIndex(Index):
                 self._shelf.release(live)
 
     def _is_pending(self, live: ClaimedPage) -> bool:
-        """Whether a claim is neither confirmed nor taken back: another of its page may have come in its place."""
+        """Returns whether a claim is neither confirmed nor taken back: another of its page may have come in its place."""
         return live.state.is_pending and self._shelf.live.get(live.entry.page_id) is live
 
     async def _annul(self, page_id: str) -> bool:
@@ -224,10 +221,13 @@ class LocalIndex(Index):
             return self._shelf.count()
 
     async def entries(self) -> AsyncIterator[Entry]:
-        """All of them, whether they are in a file or not."""
+        """Yields all of them, whether they are in a file or not."""
         await self.open()
         for number in self._shelf.numbers():
-            if (entry := self._shelf.entry(number)) and self._state(entry) is not State.DEAD:
+            with self._shelf.lock:
+                entry = self._shelf.entry(number)
+                is_filed = self._state(entry) is not State.DEAD
+            if entry and is_filed:
                 yield entry
 
     async def _add(self, entries: Sequence[Entry]) -> int:

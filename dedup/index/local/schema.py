@@ -3,11 +3,9 @@
 from dedup.index.local import segments
 from dedup.index.local.file import APPLICATION_ID, LAYOUT
 
-__all__ = ["BY_RUN", "SCHEMA"]
-
 #: By which pages of a run, or before a time, are found; older files get it when they are opened.
 BY_RUN = "CREATE INDEX IF NOT EXISTS pages_by_run ON pages (run, filed);"
-#: Of a new file.
+#: What a new file begins with.
 SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {LAYOUT};

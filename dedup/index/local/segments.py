@@ -15,9 +15,7 @@ import xxhash
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.local.table import Numbers
 
-__all__ = ["SCHEMA", "pack", "put", "unpack", "update"]
-
-#: How many row numbers a segment spans: a batch of new pages writes 27 kB once more.
+#: A segment spans this many row numbers: a batch of new pages writes 27 kB once more.
 SPAN = 1 << 10
 
 SCHEMA = """
@@ -34,7 +32,7 @@ Segment = tuple[int, bytes, bytes]
 
 
 def pack(numbers: Numbers, keys: Hashes) -> Iterator[Segment]:
-    """Segments of pages, which come in the order of their numbers; ``keys`` has shape (n, columns)."""
+    """Yields the segments of pages, which come in the order of their numbers; ``keys`` has shape (n, columns)."""
     ends = np.flatnonzero(np.diff(numbers // SPAN)) + 1
     for some, own in zip(np.split(numbers, ends), np.split(keys, ends), strict=True):
         if len(some):
@@ -44,7 +42,7 @@ def pack(numbers: Numbers, keys: Hashes) -> Iterator[Segment]:
 
 
 def unpack(segment: Sequence[Any], columns: int) -> tuple[Numbers, Hashes]:
-    """Numbers of pages, ascending, and their keys, shape (n, columns).  Raises ValueError if they are not as written."""
+    """Returns the numbers of pages, ascending, and their keys, shape (n, columns).  Raises ValueError if they are not as written."""
     place, octets, seal = segment
     right = type(place) is int and type(octets) is bytes and 0 <= place <= HIGHEST // SPAN
     if not right or seal != xxhash.xxh3_64_digest(octets, seed=place):

@@ -7,12 +7,9 @@ holds the lock, so that runs in other threads stay out.
 import copy
 import threading
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,15 +18,17 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State, state_of
+from dedup.index.local.runs import Runs
 from dedup.index.local.sqlite import Store
 from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
 from dedup.index.sketches import Sketches
+from dedup.latest import Latest
 
-__all__ = ["ClaimedPage", "Shelf"]
-
-#: How many pages that were read from the file are held, of 600 bytes each: pages in one chrome meet the same again.
+#: No more pages that were read from the file are held than this, of 600 bytes each: pages in one chrome meet the same ones again.
 MAX_READ = 4096
+#: A claim asks twice whether its page is filed; no more page ids than this are known not to be.
+MAX_UNFILED = 1024
 
 
 @dataclass(slots=True, eq=False)
@@ -43,20 +42,6 @@ class ClaimedPage:
     replaces: str | None = None  # the page of an earlier run in whose place it was met
     before: Entry | None = None  # what it is again if it is released, where no file has it
     known: bool = False  # of a RECLAIMED one, whether it `is_known`
-
-
-class Leases(NamedTuple):
-    """What a run knows of the others: those that are open, and those that have finished, by the clock of a shelf."""
-
-    run: str
-    began: Mapping[str, int]
-    ended: Mapping[str, int]
-
-    def are_alive(self, run: str) -> bool:
-        return run == self.run or run in self.began
-
-    def have_finished(self, run: str) -> bool:
-        return self.ended.get(run, 0) > self.began.get(self.run, 0)
 
 
 class Shelf:
@@ -75,15 +60,13 @@ class Shelf:
         self.tables = SortedTables(parameters.plan, keys)
         self.live: dict[str, ClaimedPage] = {}  # by page id
         self._by_number: dict[int, ClaimedPage] = {}
-        self._held: dict[int, Entry] = {}  # by row
+        self._held = Latest[int, Entry](MAX_READ)  # by row
         self._sketcher = parameters.detector.sketcher
         self._sketches = Sketches(self._sketcher.size)
+        self._unfiled = set[str]()  # page ids that the file was asked for since the last `write`, and has not
         self._gone: dict[str, int] = {}  # rows that are still in the file, by page id
         self._writing = threading.Lock()
-        self._clock = count(1)
-        self._began: dict[str, int] = {}  # runs that live
-        self._times = Counter[str]()  # that a run is open
-        self._ended: dict[str, int] = {}  # runs that have finished
+        self._runs = Runs()
 
     # --- Runs
 
@@ -91,11 +74,10 @@ class Shelf:
         """A run begins, or is opened once more."""
         if self.store:
             self.store.begin(run)
-        self._times[run] += 1
-        self._began.setdefault(run, next(self._clock))
+        self._runs.begin(run)
 
     def share(self, hosts: Hosts) -> Hosts:
-        """What all runs know of hosts, in the place of what one would have known."""
+        """Returns what all runs know of hosts, in the place of what one would have known."""
         if self.hosts is None:
             hosts.load = self._load_host if self.store else None
             self.hosts = hosts
@@ -105,43 +87,37 @@ class Shelf:
         return shared
 
     def end(self, run: str, *, finished: bool) -> bool:
-        """A run ends, if it is not open elsewhere; whether it was the last."""
-        if self._times[run] > 1:
-            self._times[run] -= 1
+        """Closes a run, if it is not open elsewhere, and returns whether it was the last."""
+        if not self._runs.end(run, finished=finished):
             return False
-        del self._times[run]
-        if self._began.pop(run, None) is not None:
-            for live in [live for live in self.live.values() if live.entry.run == run]:
-                if live.state.is_pending:
-                    self.release(live)
-            if finished:
-                self._ended[run] = next(self._clock)
-            if self.store:
-                with suppress(DedupError):  # then it seems to have died
-                    self.store.end(run)
-        return not self._began
+        for live in [live for live in self.live.values() if live.entry.run == run and live.state.is_pending]:
+            self.release(live)
+        if self.store:
+            with suppress(DedupError):  # then it seems to have died
+                self.store.end(run)
+        return self._runs.are_over
 
     # --- Pages
 
     def entry(self, number: int) -> Entry | None:
-        """The entry of a number; None if it was taken out."""
+        """Returns the entry of a number; None if it was taken out."""
         if live := self._by_number.get(number):
             return live.entry
         row = self._rows[number]
         return self._read(row, self.tables.keys(number)) if row else None
 
     def numbers(self) -> list[int]:
-        """The numbers of all pages, in the order of their filing."""
+        """Returns the numbers of all pages, in the order of their filing."""
         with self.lock:
             return self.held(range(len(self._rows)))
 
     def held(self, numbers: Iterable[int]) -> list[int]:
-        """The numbers of pages that were not taken out."""
+        """Returns the numbers of pages that were not taken out."""
         rows, live = self._rows, self._by_number
         return [number for number in numbers if rows[number] or number in live]
 
     def sketches(self, numbers: Sequence[int]) -> Hashes:
-        """The sketches of pages that were not taken out, as they are compared, read all at once: uint64, shape (n, w).
+        """Returns the sketches of pages that were not taken out, as they are compared, read all at once: uint64, shape (n, w).
 
         Those in the file are not checked: whatever is made of them has to be seen from the whole `entry`, too.
         """
@@ -168,15 +144,13 @@ class Shelf:
             if entry is None or entry.keys != keys:
                 raise self._misplaced()
             self._held[row] = entry
-            if len(self._held) > MAX_READ:
-                del self._held[next(iter(self._held))]
         return entry
 
     def _misplaced(self) -> IndexCorruptError:
         return IndexCorruptError(f"the index {self.where} is damaged: a page is not in its place")
 
     def find(self, page_id: str) -> Entry | None:
-        """The entry of a page."""
+        """Returns the entry of a page."""
         if live := self.live.get(page_id):
             return live.entry
         row = self._row(page_id)
@@ -186,7 +160,13 @@ class Shelf:
         return entry
 
     def _row(self, page_id: str) -> int:
+        if page_id in self._unfiled:
+            return 0
         row = self.store.row(page_id) if self.store else 0
+        if not row:
+            if len(self._unfiled) >= MAX_UNFILED:
+                self._unfiled.clear()
+            self._unfiled.add(page_id)
         return 0 if self._gone.get(page_id) == row else row
 
     def is_known(self, entry: Entry) -> bool:
@@ -194,21 +174,22 @@ class Shelf:
         return self.store is None or entry.run not in self.store.died
 
     def state(self, entry: Entry | None, run: str) -> State:
-        """What a page is to a run."""
+        """Returns what a page is to a run."""
         if entry is None:
             return State.ABSENT
         live = self.live.get(entry.page_id)
         claimed_by = live.entry.run if live and live.state.is_pending else None
         done_by = None if live and live.state is State.PENDING else entry.run
-        return state_of(done_by, claimed_by, Leases(run, self._began, self._ended))
+        return state_of(done_by, claimed_by, self._runs.leases(run))
 
-    def file(self, entry: Entry, replaces: str | None, before: Entry | None) -> None:
+    def file(self, entry: Entry, replaces: str | None, before: Entry | None) -> ClaimedPage:
         """Files a page that is new, or has changed: then it replaces what it was ``before``."""
         if before is not None:
             self._take_out(before)
         live = ClaimedPage(entry, self.tables.add(entry.keys), State.PENDING, replaces=replaces)
         self._rows.append(0)
         self.live[entry.page_id] = self._by_number[live.number] = live
+        return live
 
     def reclaim(self, entry: Entry, run: str) -> None:
         """A run has met a page of an earlier run: row claim earlier."""
@@ -236,7 +217,7 @@ class Shelf:
             del self.live[live.entry.page_id], self._by_number[live.number]
 
     def forget(self, page_id: str) -> bool:
-        """Takes a page out, whatever it is; whether it was there."""
+        """Takes a page out, whatever it is, and returns whether it was there."""
         entry = self.find(page_id)
         if entry is not None:
             self._take_out(entry)
@@ -258,7 +239,7 @@ class Shelf:
         return added
 
     def number(self, entry: Entry) -> int:
-        """The number of a page that is filed."""
+        """Returns the number of a page that is filed."""
         if live := self.live.get(entry.page_id):
             return live.number
         numbers = self.tables.equal(entry.keys[0])
@@ -279,12 +260,13 @@ class Shelf:
             self._gone[entry.page_id] = row
 
     def count(self) -> int:
-        """How many pages are filed."""
+        """Returns how many pages are filed."""
         in_file = np.count_nonzero(np.frombuffer(self._rows, np.uint32)) if self._rows else 0
         return int(in_file) + sum(not self._rows[number] for number in self._by_number)
 
     def _load_host(self, name: str) -> bytes | None:
-        return self.store.host(name) if self.store else None
+        with self.lock:  # a query that has begun before a write would keep its rows hidden after `pin`
+            return self.store.host(name) if self.store else None
 
     # --- The file
 
@@ -301,6 +283,7 @@ class Shelf:
             rows = self.store.write(entries, gone.values(), tables)
             with self.lock:
                 self.store.pin()
+                self._unfiled.clear()
                 for row in (*rows, *gone.values()):
                     self._held.pop(row, None)
                 for live, row in zip(batch, rows, strict=True):

@@ -9,8 +9,6 @@ from dedup.index.local.shelf import Shelf
 from dedup.index.local.sqlite import Store
 from dedup.index.parameters import Parameters
 
-__all__ = ["join", "leave"]
-
 #: What is open in this process, by process (a fork has nothing open) and real path.
 _shelves: dict[tuple[int, str], Shelf] = {}
 _joining = threading.Lock()
@@ -19,7 +17,7 @@ _joining = threading.Lock()
 def join(
     path: str, run: str, parameters: Mapping[str, str], check: Callable[[Mapping[str, str]], Parameters]
 ) -> Shelf:
-    """The index in a file, for one run more; made of those parameters if there is none.
+    """Returns the index in a file, for one run more; made of those parameters if there is none.
 
     ``check`` gets the parameters that are stored.
     """

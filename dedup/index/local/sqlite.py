@@ -42,16 +42,14 @@ from dedup.index.local.segments import unpack, update
 from dedup.index.local.table import Numbers
 from dedup.printing import printable
 
-__all__ = ["MAX_SAVED", "Store"]
-
-#: How many rows are read at once.
+#: This many rows are read at once.
 BATCH = 1000
-#: How many pages are asked for at once; every SQLite allows for as many.
+#: This many pages are asked for at once; every SQLite allows for as many.
 ASKED = 500
 #: What SQLite may keep in memory of the file, in KiB: by default, and while more than `BATCH` pages are written at once,
 #: whose page ids belong into every part of its index of them.
 CACHE, LARGE_CACHE = 2_000, 16_000
-#: How many tables of hosts a file holds; beyond them, those that were saved the longest ago are forgotten.
+#: A file holds no more tables of hosts than this; those that were saved the longest ago are forgotten.
 MAX_SAVED = 10_000
 
 
@@ -88,7 +86,7 @@ class Store(IndexFile):
             raise
 
     def _lock_file(self) -> FileLock:
-        """The lock beside the file: what another has put under its name is neither followed nor emptied."""
+        """Returns the lock beside the file: what another has put under its name is neither followed nor emptied."""
         path = self.path.with_name(f"{self.path.name}.lock")
         make_private(path)
         self._check_names(path)
@@ -160,7 +158,7 @@ class Store(IndexFile):
             return ""
 
     def load(self, columns: int) -> tuple[Numbers, Hashes]:
-        """The rows of all pages, ascending, and their keys, uint64, shape (n, len(EXACT) + columns).
+        """Returns the rows of all pages, ascending, and their keys, uint64, shape (n, len(EXACT) + columns).
 
         Reads the whole file, but of the pages only their keys.  Raises `IndexCorruptError` if those, or SQLite's tables,
         are not as they were written.
@@ -208,25 +206,25 @@ class Store(IndexFile):
             raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
 
     def entry(self, row: int) -> Entry | None:
-        """The entry in a row; None if it is not there."""
+        """Returns the entry in a row; None if it is not there."""
         with self._errors():
             found = self._reader.execute(f"SELECT {COLUMNS} FROM pages WHERE number = ?", (row,)).fetchone()
         return None if found is None else self._entry(found)
 
     def sketches(self, rows: Sequence[int]) -> dict[int, bytes]:
-        """The sketches in some rows, unchecked."""
+        """Returns the sketches in some rows, unchecked."""
         query = f"SELECT number, sketch FROM pages WHERE number IN ({', '.join('?' * len(rows))})"
         with self._errors():
             return dict(self._reader.execute(query, sorted(rows)))
 
     def row(self, page_id: str) -> int:
-        """The row of a page; 0 if it is not there, which costs the least."""
+        """Returns the row of a page; 0 if it is not there, which costs the least."""
         with self._errors():
             found = self._reader.execute("SELECT number FROM pages WHERE page_id = ?", (page_id,)).fetchone()
         return int(found[0]) if found else 0
 
     def rows(self, page_ids: Sequence[str]) -> dict[str, int]:
-        """The rows of those pages that are there."""
+        """Returns the rows of those pages that are there."""
         found: dict[str, int] = {}
         for start in range(0, len(page_ids), ASKED):
             some = page_ids[start : start + ASKED]
@@ -236,7 +234,7 @@ class Store(IndexFile):
         return found
 
     def host(self, name: str) -> bytes | None:
-        """The table of a host; None if there is none, or if it is not as it was written."""
+        """Returns the table of a host; None if there is none, or if it is not as it was written."""
         with self._errors():
             query = f"SELECT {HOST_COLUMNS} FROM hosts WHERE name = ?"
             found = self._reader.execute(query, (name,)).fetchone()
@@ -247,7 +245,7 @@ class Store(IndexFile):
     def write(
         self, entries: Sequence[tuple[int, Entry]], gone: Collection[int], tables: Mapping[str, bytes]
     ) -> list[int]:
-        """Deletes rows, and writes entries and tables of hosts, in one transaction; the rows of the entries.
+        """Deletes rows, and writes entries and tables of hosts, in one transaction, and returns the rows of the entries.
 
         An entry comes with the row that it is in already, or with 0.
         """

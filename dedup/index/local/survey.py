@@ -25,11 +25,9 @@ from dedup.index.local.tables import SortedTables
 from dedup.index.parameters import Parameters
 from dedup.index.survey import BATCH, Finding, KnownHost, StoredPage, Survey, damaged_host, unsound
 
-__all__ = ["FileSurvey", "survey_file"]
-
 #: Messages of SQLite's own check that are passed on.
 MESSAGES = 20
-#: No page's row is smaller, in bytes.  This bounds how many rows are asked for one by one.
+#: No page's row is smaller, in bytes.  So no more rows are asked for one by one than a file may have.
 ROW = 64
 #: No page was ever given a number beyond this.
 HIGHEST = 1 << 62
@@ -65,12 +63,12 @@ class _Readable(IndexFile):
             raise
 
     def query(self, statement: str, *values: object) -> list[Any]:
-        """All rows of an answer."""
+        """Returns all rows of an answer."""
         with self._errors():
             return self.connection.execute(statement, values).fetchall()
 
     def rows(self) -> Iterator[Row]:
-        """Every row, by number.  Where that fails, the next `BATCH` are read one by one."""
+        """Yields every row, by number.  Where that fails, the next `BATCH` are read one by one."""
         statement = f"SELECT {COLUMNS}, number FROM pages WHERE number"
         at, left = 0, os.path.getsize(self.path) // ROW
         while left > 0 and at < HIGHEST:
@@ -87,7 +85,7 @@ class _Readable(IndexFile):
                 left -= BATCH
 
     def rows_of(self, run: str, before: float) -> Iterator[Row]:
-        """The rows of a run, or filed ``before`` a time, by number; if SQLite can't tell them, every row."""
+        """Yields the rows of a run, or filed ``before`` a time, by number; if SQLite can't tell them, every row."""
         statement = f"SELECT {COLUMNS}, number FROM pages WHERE number = ?"
         try:
             runs = [run] if run else [name for (name,) in self.connection.execute(_RUNS)]
@@ -101,7 +99,7 @@ class _Readable(IndexFile):
                 yield from self._row(statement, number)
 
     def mispacked(self, numbers: Hashes, keys: Hashes, unread: Collection[int]) -> Iterator[str]:
-        """Segments that are not as they were written, or whose pages are not those in the rows.
+        """Yields the segments that are not as they were written, or whose pages are not those in the rows.
 
         ``numbers`` and ``keys`` are those of the rows that could be read.
         """
@@ -123,7 +121,7 @@ class _Readable(IndexFile):
             yield "they are not those of the pages"
 
     def hosts(self) -> Iterator[KnownHost]:
-        """Every host, one by one."""
+        """Yields every host, one by one."""
         try:
             numbers = self.connection.execute("SELECT number FROM hosts").fetchall()
         except sqlite3.DatabaseError:  # SQLite's own check tells of it
@@ -161,7 +159,7 @@ def _entry(row: Sequence[Any]) -> Entry | None:
 
 
 def survey_file(path: str, adopt: Callable[[Mapping[str, str]], Parameters]) -> "FileSurvey | None":
-    """The survey of a file; None if there is no such file.  ``adopt`` checks the parameters that are stored."""
+    """Returns the survey of a file; None if there is no such file.  ``adopt`` checks the parameters that are stored."""
     return FileSurvey(_Readable(path, adopt)) if os.path.lexists(path) else None
 
 
@@ -216,7 +214,7 @@ class FileSurvey(Survey):
                 yield damaged_host(host.name)
 
     def _sqlite(self) -> Iterator[Finding]:
-        """What SQLite finds, and page ids that it should not have let pass."""
+        """Yields what SQLite finds, and page ids that it should not have let pass."""
         try:
             for (message,) in self._file.query(f"PRAGMA integrity_check({MESSAGES})"):
                 if message != "ok":

@@ -9,9 +9,7 @@ import numpy.typing as npt
 from dedup.fingerprint.plans import Table
 from dedup.fingerprint.shingles import Hashes
 
-__all__ = ["SLICE", "Numbers", "Sorted", "weave"]
-
-#: So many rows are copied at a time, in .2 ms.
+#: This many rows are copied at a time, in .2 ms.
 SLICE = 1 << 16
 
 Numbers = npt.NDArray[np.uint32]
@@ -30,7 +28,7 @@ class Sorted(Generic[_T]):
         self.numbers: Numbers = np.empty(0, np.uint32)
 
     def probe(self, key: int) -> tuple[int, npt.NDArray[_T], Numbers]:
-        """A key as it is permuted here, and what shares its prefix: permuted keys, and the numbers of their pages.
+        """Returns a key as it is permuted here, and what shares its prefix: permuted keys, and the numbers of their pages.
 
         All bits are held.
         """
@@ -41,7 +39,7 @@ class Sorted(Generic[_T]):
         return permuted, self.values[start:end], self.numbers[start:end]
 
     def equal(self, key: int) -> Numbers:
-        """Numbers of the pages whose held bits are those of a key."""
+        """Returns the numbers of the pages whose held bits are those of a key."""
         held = self._bits(self.table.permute(key) >> self._left_out)
         start = self.values.searchsorted(held)
         if start == len(self.values) or self.values[start] != held:

@@ -20,8 +20,6 @@ from dedup.index.local.buckets import Buckets
 from dedup.index.local.growing import Growing
 from dedup.index.local.table import Numbers, Sorted
 
-__all__ = ["SortedTables"]
-
 #: The unsorted tail may grow to this many keys, or to this share of all, before it is merged: a scan of 8,192 takes 7 us.
 TAIL, TAIL_SHARE = 1 << 13, 128
 #: But not to more than this many keys, which are sorted in 3 ms.
@@ -42,9 +40,9 @@ class SortedTables:
     >>> [tables.add(keys) for keys in ((7, 6, 1, 2, 3, 4, 0b1111), (8, 6, 5, 2, 3, 8, 0xF0F0 << 40))]
     [0, 1]
     >>> tables.within((9,) * 6 + (0b0001,), radius=3, most=9), tables.equal(8), tables.equal(6, column=1)
-    (([[0]], 1), [1], [0, 1])
+    (([[0]], False), [1], [0, 1])
     >>> tables.sharing((9, 9, 5, 2, 6, 9, 0), most=8)
-    [1, 0, 1]
+    [[1], [0, 1], [], []]
     """
 
     def __init__(self, plan: Plan, keys: Hashes | None = None) -> None:
@@ -56,13 +54,14 @@ class SortedTables:
             column.rows[: self.size] = filed
         self._exact = [Sorted(table, np.uint32) for table in EXACT]
         self._near: Buckets | _Permuted = Buckets(plan) if plan.is_of_buckets else _Permuted(plan)
+        self._tables = plan.size  # any of them may have a page
         self._covered = 0  # how many pages are in every table
         self._merging: Iterator[None] | None = None
         for _ in self._merge():
             pass
 
     def add(self, keys: tuple[int, ...]) -> int:
-        """Files the keys of a page; its number.  O(1), and now and then a slice of a merge."""
+        """Files the keys of a page, and returns its number.  O(1), and now and then a slice of a merge."""
         for column, key in zip(self._columns, keys, strict=True):
             column.reserve(self.size + 1)
             column.rows[self.size] = key
@@ -74,7 +73,7 @@ class SortedTables:
         return self.size - 1
 
     def extend(self, keys: Sequence[tuple[int, ...]]) -> int:
-        """Files the keys of many pages, which get numbers in a row; the first of these.
+        """Files the keys of many pages, which get numbers in a row, and returns the first of these.
 
         Merges all of them at once, if there are enough of them.  Whoever does this has no claim that waits.
         """
@@ -92,7 +91,7 @@ class SortedTables:
         return first
 
     def _most(self) -> int:
-        """How many pages may be in the tail: for a method of several keys, as many keys."""
+        """Returns how many pages may be in the tail: for a method of several keys, as many keys."""
         return min(max(TAIL, self.size // TAIL_SHARE), MAX_TAIL) // (len(self._columns) - len(EXACT))
 
     def _merge(self) -> Iterator[None]:
@@ -104,11 +103,11 @@ class SortedTables:
         self._covered = size
 
     def keys(self, number: int) -> tuple[int, ...]:
-        """The keys of a page."""
+        """Returns the keys of a page."""
         return tuple(int(column.rows[number]) for column in self._columns)
 
     def equal(self, digest: int, column: int = 0) -> list[int]:
-        """Numbers of all pages with a digest, or (column 1) one of the main view, ascending."""
+        """Returns the numbers of all pages with a digest, or (column 1) one of the main view, ascending."""
         held, exact = self._columns[column].rows, self._exact[column]
         if fast:
             numbers: list[int] = fast.equal(exact.values, exact.numbers, held, self.size, digest)
@@ -116,20 +115,19 @@ class SortedTables:
         return self.equal_in_numpy(digest, column)
 
     def equal_in_numpy(self, digest: int, column: int) -> list[int]:
-        """The same."""
+        """Returns the same."""
         held, key, exact = self._columns[column].rows, np.uint64(digest), self._exact[column]
         filed, covered = exact.equal(digest), len(exact.numbers)
         tail = (held[covered : self.size] == key).nonzero()[0]
         found: list[int] = (tail + covered).tolist() if len(tail) else []
         return sorted(filed[held[filed] == key].tolist()) + found if len(filed) else found
 
-    def sharing(self, keys: tuple[int, ...], most: int) -> list[int]:
-        """Numbers of the pages that share a rare shingle, as often as they do, but no more than ``most`` for each."""
-        columns = range(len(EXACT) - RARE, len(EXACT))
-        return [number for column in columns for number in self.equal(keys[column], column)[:most]]
+    def sharing(self, keys: tuple[int, ...], most: int) -> list[list[int]]:
+        """Returns the numbers of the pages that share each rare shingle, no more than ``most`` of them."""
+        return [self.equal(keys[column], column)[:most] for column in range(len(EXACT) - RARE, len(EXACT))]
 
     def since(self, first: int, keys: tuple[int, ...], radius: int) -> list[int]:
-        """Numbers of the pages from ``first`` on that have an equal digest, or a key within ``radius`` bits.  O(n)."""
+        """Returns the numbers of the pages from ``first`` on that have an equal digest, or a key within ``radius`` bits.  O(n)."""
         if first == self.size:
             return []
         like = np.zeros(self.size - first, np.bool_)
@@ -137,20 +135,19 @@ class SortedTables:
             like |= distances(column.rows[first : self.size], key) <= (radius if place >= len(EXACT) else 0)
         return [first + int(place) for place in like.nonzero()[0]]
 
-    def within(self, keys: tuple[int, ...], radius: int, most: int) -> tuple[list[list[int]], int]:
-        """Numbers of pages with a key within ``radius`` bits (of at most the plan's) of the one here, and how many are.
+    def within(self, keys: tuple[int, ...], radius: int, most: int) -> tuple[list[list[int]], bool]:
+        """Returns the numbers of pages with a key within ``radius`` bits (of at most the plan's) of the one here, and if there are more.
 
-        By distance, the nearest first; at one distance, those first that share the most keys; ``most`` of them.
+        By distance, the nearest first; at one distance, those first that share the most keys; ``most`` of them.  O(n) for n
+        pages within reach.
         """
         if fast and isinstance(self._near, Buckets) and self._covered:
             rows, key, scan = self._columns[-1].rows, keys[-1], self.size // SCAN_SHARE
-            at_once: tuple[list[list[int]], int] | None
-            if at_once := self._near.near(rows, self._covered, self.size, key, radius, most, scan):
-                return at_once
+            return self._near.near(rows, self._covered, self.size, key, radius, most, scan)
         return self.within_in_numpy(keys, radius, most)
 
-    def within_in_numpy(self, keys: tuple[int, ...], radius: int, most: int) -> tuple[list[list[int]], int]:
-        """The same."""
+    def within_in_numpy(self, keys: tuple[int, ...], radius: int, most: int) -> tuple[list[list[int]], bool]:
+        """Returns the same."""
         own = [column.rows for column in self._columns[len(EXACT) :]]
         filed = list(zip(own, keys[len(EXACT) :], strict=True))
         found = self._near.within(keys, radius, self.size // SCAN_SHARE) if self._covered else None
@@ -164,22 +161,24 @@ class SortedTables:
         elif len(numbers):
             numbers += first
         else:
-            return [], 0
+            return [], False
         differing = [distances(column[numbers], key) for column, key in filed]
         apart = reduce(np.minimum, differing)
         close = (apart <= radius).nonzero()[0]
         if not len(close):
-            return [], 0
+            return [], False
         rank = apart.astype(np.int64) * len(keys)
         if len(filed) > 1:
             rank += sum(each != 0 for each in differing)
         rank = (rank << 32 | numbers)[close]
+        if len(rank) > (enough := self._tables * most + 1):
+            rank = np.partition(rank, enough)[:enough]
         rank.sort()
         rank = rank[_begins(rank)]  # several tables may have one page
         nearest = rank[:most]
         starts = _begins((nearest >> 32) // len(keys)).nonzero()[0].tolist()
         listed = (nearest & 0xFFFFFFFF).tolist()
-        return [listed[start:end] for start, end in pairwise((*starts, len(listed)))], len(rank)
+        return [listed[start:end] for start, end in pairwise((*starts, len(listed)))], len(rank) > most
 
     def check(self) -> None:
         """Raises AssertionError unless every table is in order and holds exactly its share of the keys."""
@@ -189,7 +188,7 @@ class SortedTables:
 
 
 def _begins(ordered: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Which of some numbers differ from the one before them."""
+    """Returns which of some numbers differ from the one before them."""
     begins = np.empty(len(ordered), bool)
     begins[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
@@ -203,7 +202,7 @@ class _Permuted:
         self._tables = [Sorted(table, np.uint64) for table in plan.tables]
 
     def within(self, keys: tuple[int, ...], radius: int, most: int) -> Numbers | None:
-        """Numbers of all pages with a key within ``radius`` bits; some of them more than once.
+        """Returns the numbers of all pages with a key within ``radius`` bits; some of them more than once.
 
         None if the tables hold more than ``most`` candidates; then none is looked at.
         """

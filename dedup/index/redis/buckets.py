@@ -19,8 +19,6 @@ from dedup.fingerprint.simhash import distances
 from dedup.index.entry import Entry
 from dedup.index.redis.keys import Keys
 
-__all__ = ["ENTRY", "GAP", "Buckets", "Entries", "Place", "bucket_bits", "nearest", "numbers_of"]
-
 #: A bucket is planned to hold this many pages: what Redis stores for the bucket itself is then a fifth of their entries.
 BUCKET_PAGES = 32
 #: The fewest bits that name a bucket.
@@ -38,7 +36,7 @@ ENTRY = np.dtype([("key", "<u8"), ("number", "<u4")])
 Entries = npt.NDArray[np.void]
 #: The number in a gap, where an entry was taken out.
 GAP = 0xFFFFFFFF
-#: What a claim is told of a page that is near: its number, and its distance.
+#: A page that is near, for a claim: its number, and its distance.
 _NEAR = np.dtype([("number", "<u4"), ("distance", "u1")])
 _KEY = struct.Struct("<Q")
 
@@ -60,13 +58,13 @@ class Buckets:
     created: str  #: what the header says; page ids are hashed with it, so that nobody can forge equal hashes
 
     def id_place(self, page_id: str) -> Place:
-        """Where a page id is."""
+        """Returns where a page id is."""
         octets = hashlib.blake2b(page_id.encode(), digest_size=16, key=self.created.encode()[:64]).digest()
         bucket = int.from_bytes(octets[8:], "big") >> (64 - self.bucket_bits)
         return Place(b"%si:%x" % (self.keys.prefix, bucket), octets[:8])
 
     def places(self, entry: Entry) -> list[Place]:
-        """Where a page is, in each table, that of page ids the first."""
+        """Returns where a page is, in each table, that of page ids the first."""
         keys = entry.keys
         octets = [_KEY.pack(key) for key in keys]
         found = [self.id_place(entry.page_id)]
@@ -100,14 +98,19 @@ class Buckets:
         return max(0, self.plan.max_distance + 1 - self.plan.size) if self.plan.flips else 0
 
 
-def bucket_bits(plan: Plan, pages: int) -> int:
-    """How many bits name a bucket, if buckets are to have about `BUCKET_PAGES` pages each."""
-    bits = math.ceil(math.log2(max(1, pages / BUCKET_PAGES)))
-    return min(max(MIN_BITS, bits), *(table.prefix for table in plan.tables))
+def bucket_bits(plan: Plan, pages: int, each: int = BUCKET_PAGES, least: int = MIN_BITS) -> int:
+    """Returns how many bits name a bucket, if ``each`` bucket is to have about that many pages.
+
+    >>> from dedup.fingerprint.plans import plan
+    >>> bucket_bits(plan(6, 1_000_000), 1_000_000), bucket_bits(plan(6, 1_000_000), 1_000_000, each=64)
+    (15, 14)
+    """
+    bits = math.ceil(math.log2(max(1, pages / each)))
+    return min(max(least, bits), *(table.prefix for table in plan.tables))
 
 
 def numbers_of(entries: bytes, key: bytes) -> list[int]:
-    """The numbers of pages with a key, of the entries of a bucket.
+    """Returns the numbers of pages with a key, of the entries of a bucket.
 
     >>> numbers_of(bytes(8) + b"\\7\\0\\0\\0" + bytes(8) + b"\\xff\\xff\\xff\\xff", bytes(8))
     [7]
@@ -118,9 +121,9 @@ def numbers_of(entries: bytes, key: bytes) -> list[int]:
 
 
 def nearest(parts: Sequence[Entries], key: bytes, radius: int, most: int, tables: int) -> tuple[bytes, bool]:
-    """Of the entries of buckets, the pages within ``radius`` bits of a key, as a claim is told of them.
+    """Returns the pages within ``radius`` bits of a key, among the entries of buckets, as a look packs them.
 
-    At most ``most``, the nearest first, and those filed first; and whether that is all.  A page may be in as many of the
+    There are ``most`` of them at most, the nearest first, and those filed first; also returns whether that is all.  A page may be in as many of the
     buckets as there are ``tables``.  O(n) for n entries, about 5 ns each.
     """
     query = _KEY.unpack(key)[0]

@@ -7,10 +7,8 @@ from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.buckets import Buckets
 from dedup.index.redis.client import Server
-from dedup.index.redis.reading import filed_as
+from dedup.index.redis.reading import batches, filed_as
 from dedup.index.redis.record import pack, whole
-
-__all__ = ["Bulk"]
 
 #: Pages of one call of a script: .5 ms of the server's time.
 PAGES = 50
@@ -26,11 +24,11 @@ class Bulk:
         self._call = call
 
     async def add(self, entries: Sequence[Entry]) -> int:
-        """Files pages as done; how many were not filed before."""
+        """Files pages as done, and returns how many were not filed before."""
         added = 0
-        for start in range(0, len(entries), PAGES):
+        for some in batches(entries, PAGES):
             keys, arguments = list[bytes](), list[Any]()
-            for entry in entries[start : start + PAGES]:
+            for entry in some:
                 places = self._buckets.places(entry)
                 keys += [place.bucket for place in places]
                 arguments += [pack(entry), b"".join(place.key for place in places)]
@@ -38,12 +36,12 @@ class Bulk:
         return added
 
     async def forget(self, page_ids: Sequence[str], wanted: State | None = None) -> int:
-        """Takes pages out, or those of one state; how many were.  Pages whose record can't be read are left."""
+        """Takes pages out, or those of one state, and returns how many were.  Pages whose record can't be read are left."""
         forgotten = 0
-        for start in range(0, len(page_ids), PAGES):
+        for some in batches(page_ids, PAGES):
             keys, hashes, numbers = [self._keys.released], b"", list[int]()
             async with self._server.turn():
-                found = await filed_as(self._server, self._buckets, page_ids[start : start + PAGES])
+                found = await filed_as(self._server, self._buckets, some)
             for number, record in found:
                 entry = whole(record or b"")
                 if number and entry:
@@ -55,7 +53,7 @@ class Bulk:
         return forgotten
 
     async def _changed(self, verb: str, keys: list[bytes], arguments: list[Any]) -> int:
-        """How many pages a script has changed."""
+        """Returns how many pages a script has changed."""
         tables = len(self._buckets.tables)
         (count,) = await self._call(verb, keys, [self._keys.pages, tables, *arguments])
         return int(count)

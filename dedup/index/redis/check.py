@@ -6,7 +6,7 @@ is no record for its entries: what looks wrong then, twice, is wrong.  Pages com
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +22,7 @@ from dedup.index.redis.record import header_digest
 from dedup.index.survey import REBUILD, Finding, unsound
 from dedup.printing import octets as shown
 
-__all__ = ["Check", "Filed", "Spot"]
-
-#: Findings about single pages that are told at most; a table that was lost as a whole needs no more.
+#: No more findings about single pages are yielded than this; a table that was lost as a whole needs no more.
 SUSPECTS = 1000
 #: A lease that ends later than this, in ms from now, was given by another clock.
 LONGEST_LEASE = 24 * 3600 * 1000
@@ -38,7 +36,7 @@ class Filed(NamedTuple):
 
     entry: Entry | None  #: None if it is only being tried
     spots: Sequence[Spot]  #: where it belongs
-    is_settled: bool = True  #: whether it has to be there by now
+    is_settled: bool = True  #: true if it has to be there by now
 
 
 class Check(ABC):
@@ -50,9 +48,18 @@ class Check(ABC):
     #: What its tables are called, in the order of a page's spots.
     tables: Sequence[str]
 
-    def __init__(self, server: Server, keys: Keys, parameters: Parameters, header: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        server: Server,
+        keys: Keys,
+        leases: Callable[[], Awaitable[tuple[dict[bytes, float], float]]],
+        parameters: Parameters,
+        header: Mapping[str, str],
+    ) -> None:
+        """``leases`` tells when the lease of each run ends, and what time it is there, in ms."""
         self.server = server
         self.common = keys
+        self._leases = leases
         self.parameters = parameters
         self._header = header
 
@@ -60,56 +67,52 @@ class Check(ABC):
 
     @abstractmethod
     def pages(self) -> AsyncIterator[tuple[bytes, bytes]]:
-        """The name and the record of every page."""
+        """Yields the name and the record of every page."""
 
     @abstractmethod
     def read(self, name: bytes, octets: bytes | None) -> Filed | None:
-        """What the record of a page says; None if it is torn, or not there."""
+        """Returns what the record of a page says; None if it is torn, or not there."""
 
     @abstractmethod
     def key(self, name: bytes) -> bytes:
-        """The key of a page's record."""
+        """Returns the key of a page's record."""
 
     @abstractmethod
     def name(self, entry: bytes) -> bytes:
-        """The page of an entry."""
+        """Returns the page of an entry."""
 
     @abstractmethod
     def called(self, name: bytes) -> str:
-        """What a page is called in messages."""
+        """Returns what a page is called in messages."""
 
     @abstractmethod
     def keys(self) -> AsyncIterator[list[bytes]]:
-        """All keys of the index, some at a time."""
+        """Yields all keys of the index, some at a time."""
 
     @abstractmethod
     def kind(self, key: bytes) -> tuple[bytes, bool]:
-        """The type that a key should have, or nothing if an index has no such key; and whether it is a bucket."""
+        """Returns the type that a key should have, or nothing if an index has no such key; and whether it is a bucket."""
 
     @abstractmethod
     def content(self, bucket: bytes) -> tuple[Any, ...]:
-        """The command that reads a bucket."""
+        """Returns the command that reads a bucket."""
 
     @abstractmethod
     def entries(self, answer: Any) -> list[bytes]:
-        """The entries in a bucket, by the answer."""
-
-    @abstractmethod
-    async def leases(self) -> tuple[dict[bytes, float], float]:
-        """When the lease of each run ends, and what time it is there, in ms."""
+        """Returns the entries in a bucket, by the answer."""
 
     def has(self, answer: Any, entry: bytes) -> bool:
-        """Whether a bucket has an entry, by the answer."""
+        """Returns whether a bucket has an entry, by the answer."""
         return entry in self.entries(answer)
 
     def rest(self, answer: Any) -> int:
-        """How many bytes a bucket has that are torn, by the answer."""
+        """Returns how many bytes a bucket has that are torn, by the answer."""
         return 0
 
     # --- What is wrong with it
 
     async def findings(self) -> AsyncIterator[Finding]:
-        """Every invariant that does not hold."""
+        """Yields every invariant that does not hold."""
         if self._header.get("digest") != header_digest(self._header):
             yield Finding("the header", "its digest is not that of its fields: a field was changed")
         self._names, self._unknown, self._told = bytearray(), set[bytes](), 0
@@ -135,7 +138,7 @@ class Check(ABC):
         for findings in (self._lacking(suspects), self._strays(self._unknown.union(suspects) - torn)):
             async for finding in findings:
                 yield finding
-        leases, now = await self.leases()
+        leases, now = await self._leases()
         for run, ends in leases.items():
             if not RUN.fullmatch(run) or not ends - now < LONGEST_LEASE:
                 what = f"{shown(run)} until {ends:.0f} ms"
@@ -146,7 +149,7 @@ class Check(ABC):
         return bytes(self._names[at * self.width : (at + 1) * self.width])
 
     async def _look_at_keys(self, keys: Sequence[bytes]) -> AsyncIterator[Finding]:
-        """Whether each key is one of an index, and of its type; adds up what is in the buckets."""
+        """Yields what is wrong with keys, by their names and types; adds up what is in the buckets."""
         types = await self.server.ask([("TYPE", key) for key in keys])
         lives = await self.server.ask([("PTTL", key) for key in keys])
         buckets, tables = [], []
@@ -191,7 +194,7 @@ class Check(ABC):
         self._unknown.update(names[place] for place in (~known).nonzero()[0].tolist())
 
     async def _look_at_table(self, key: bytes) -> Finding | None:
-        """Whether the table of a host can be read, and is counted."""
+        """Returns a finding if the table of a host can't be read, or is not counted."""
         commands = [("GET", key), ("ZSCORE", self.common.hosts, key[len(self.common.tables) :])]
         octets, written = await self.server.ask(commands, together=True)
         if octets is None:
@@ -207,7 +210,7 @@ class Check(ABC):
         return None if written else Finding("tables of hosts that are not listed", shown(key), repair)
 
     async def _lacking(self, names: Sequence[bytes]) -> AsyncIterator[Finding]:
-        """Which pages are not in all their tables."""
+        """Yields the pages that are not in all their tables."""
         for at, name in enumerate(names):
             if self._told == SUSPECTS:
                 what = f"{len(names) - at} from {self.called(name)} on"
@@ -234,7 +237,7 @@ class Check(ABC):
         return lacking
 
     async def _strays(self, names: Collection[bytes]) -> AsyncIterator[Finding]:
-        """Which entries of these pages do not belong where they are."""
+        """Yields the entries of these pages that do not belong where they are."""
         async for keys in self.keys() if names else _nothing():
             async for bucket, answer in self._read([key for key in keys if self.kind(key)[1]]):
                 for entry in self.entries(answer):
@@ -256,7 +259,7 @@ class Check(ABC):
 
 
 def _sum(spots: Sequence[Spot]) -> int:
-    """What is added up of some entries."""
+    """Returns what is added up of some entries."""
     total = 0
     for bucket, entry in spots:
         total ^= xxhash.xxh3_64_intdigest(bucket + b" " + entry)

@@ -5,8 +5,6 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import cache
-from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,15 +14,10 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.fingerprint import fingerprint
-from dedup.index import weighing
-from dedup.index.redis import buckets
-from dedup.index.redis.record import layout
+from dedup.index.redis.scripts import TRIPS, VERBS, source
 from dedup.index.redis.trips import Trips
 from dedup.printing import printable, redact
 from dedup.settings import SETTINGS
-
-__all__ = ["Server"]
 
 #: Connections of one crawler: those of its claims, and those of all else, which so never waits for claims.
 CLAIMS, OTHERS = 16, 4
@@ -32,30 +25,10 @@ CLAIMS, OTHERS = 16, 4
 TIMEOUT = 2.0
 #: Seconds for one call in all, retries included.
 DEADLINE = 4.0
-#: In how many steps that time passes: see `deadline`.
+#: That time passes in this many steps: see `deadline`.
 STEPS = 8
 #: Keys asked for by one SCAN.
 SCAN = 1000
-#: The scripts of a claim, whose calls share round trips.
-TRIPS = ("look", "file")
-#: The scripts, each in a file under lua/.  Before the text of each stands what it needs: the layout of a
-#: record, the limits of a claim, and known.lua, which tells whether the index is still the one that was opened;
-#: tables.lua looks pages up and files them; bits.lua compares simhashes.
-VERBS = {
-    "open": (),
-    **dict.fromkeys(("renew", "learn"), ("layout", "known")),
-    **dict.fromkeys(
-        ("confirm", "release", "state", "add", "forget"), ("layout", "limits", "known", "tables")
-    ),
-    "look": ("layout", "limits", "known", "tables", "bits", "apart"),
-    "file": ("layout", "limits", "known", "tables", "bits"),
-}
-#: Numbers that the scripts have from here, by the modules that define them.
-LIMITS = {
-    buckets: ("MAX_EXACT", "MAX_HERE", "MAX_WHOLE"),
-    weighing: ("MAX_EQUAL", "MAX_LOOKED", "MAX_RARE"),
-    fingerprint: ("RARE",),
-}
 #: What Redis says of a user who may not do what an index needs.
 LACKING = re.compile(r"no permissions|can't run this command|NOPERM")
 #: The command that it names, and where in which script a command was.
@@ -96,26 +69,38 @@ class Server:
 
     def __init__(self, address: str) -> None:
         """Raises `SettingsError` for an address that can't be one."""
-        try:
+        self._begin(address)
+        with self._well_formed():
             self._pool = pool_of(address, Retry(ExponentialBackoff(cap=0.5, base=0.05), 2))
             database = "" if address.startswith("unix:") else urlsplit(address).path.strip("/")
-        except (ValueError, TypeError, exceptions.RedisError):  # whose text may hold the password
-            refusal = SETTINGS["index"].refusal
-            raise refusal(redact(address), "which is malformed or has an unknown option") from None
         if database and not database.isdecimal():  # the client would take the database 0
-            raise SETTINGS["index"].refusal(redact(address), "whose database is not a number")
-        self.where = redact(address)
+            raise SETTINGS["index"].refusal(self.where, "whose database is not a number")
         self.client: Any = aioredis.Redis(connection_pool=self._pool)
-        self._texts = dict[str, bytes]()  # of scripts, by their SHA-1
         self._scripts = {verb: self.script(source(verb)) for verb in VERBS if verb not in TRIPS}
         scripts = {verb: self.script(source(verb)).script for verb in TRIPS}
         self._trips = Trips(scripts, self._pool.make_connection, lambda: deadline(DEADLINE))
+
+    def _begin(self, address: str) -> None:
+        """Makes what one server and a cluster have alike."""
+        self.where = redact(address)
+        self._texts = dict[str, bytes]()  # of scripts, by their SHA-1
         self._claims, self._others = asyncio.Semaphore(CLAIMS), asyncio.Semaphore(OTHERS)
         self._answered = 0.0  # when a turn last ended well
         self._silent, self._trouble = 0.0, ""  # when one has shown that nobody answers, and why
 
+    @contextmanager
+    def _well_formed(self) -> Iterator[None]:
+        """Raises `SettingsError` for an address that can't be read."""
+        try:
+            yield
+        except (ValueError, TypeError, exceptions.RedisError) as error:  # whose text may hold the password
+            if isinstance(error, DedupError):
+                raise
+            refusal = SETTINGS["index"].refusal
+            raise refusal(self.where, "which is malformed or has an unknown option") from None
+
     def script(self, text: bytes) -> Any:
-        """A script that can be called."""
+        """Returns a script that can be called."""
         script = self.client.register_script(text)
         self._texts[script.sha] = text
         return script
@@ -167,7 +152,7 @@ class Server:
         await self._trips.settle()
 
     async def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The texts at some keys, read on the trips of claims."""
+        """Returns the texts at some keys, read on the trips of claims."""
         with self.errors():
             answer = list(await self._trips.ask(b"MGET", *keys))
             if len(answer) != len(keys) or not all(isinstance(text, bytes | None) for text in answer):
@@ -175,7 +160,7 @@ class Server:
             return answer
 
     async def ask(self, commands: Iterable[Sequence[Any]], *, together: bool = False) -> list[Any]:
-        """Answers to commands, None where a key is of another type; all of one moment if ``together``."""
+        """Returns the answers to commands, None where a key is of another type; all of one moment if ``together``."""
         with self.errors():
             async with self.client.pipeline(transaction=together) as pipeline:
                 for command in commands:
@@ -187,7 +172,7 @@ class Server:
         return [None if isinstance(answer, Exception) else answer for answer in answers]
 
     async def scan(self, start: bytes) -> AsyncIterator[list[bytes]]:
-        """The names of all keys that begin with ``start``, in batches; some may come twice."""
+        """Yields the names of all keys that begin with ``start``, in batches; some may come twice."""
         async for keys in self._scan(self.client, start):
             yield keys
 
@@ -202,7 +187,7 @@ class Server:
                 return
 
     async def check(self) -> dict[str, Any]:
-        """What the server says of itself; raises `IndexMismatchError` if it may lose parts of an index."""
+        """Returns what the server says of itself; raises `IndexMismatchError` if it may lose parts of an index."""
         info: dict[str, Any] = {}
         with self.errors():
             async with deadline(DEADLINE):
@@ -253,7 +238,7 @@ class Server:
             raise IndexUnavailableError(f"the index {self.where} can't be reached: {what}") from None
 
     def _lacking(self, what: str) -> str:
-        """The right that is missing, as Redis says it: of a command in a script, it names the line only."""
+        """Returns the right that is missing, as Redis says it: of a command in a script, it names the line only."""
         if named := COMMAND.search(what):
             return f"+{named[1]}"
         if "key" in what or not (place := PLACE.search(what)):
@@ -272,12 +257,6 @@ class Server:
         await self.settle()
         await self.client.aclose()
         await self.disconnect()
-
-
-@cache
-def bits_apart() -> str:
-    """In how many bits any two octets differ, as digits: 64 KB, which a script has at hand and can't compute in time."""
-    return "".join(str((a ^ b).bit_count()) for a in range(256) for b in range(256))
 
 
 def pool_of(address: str, retry: Retry) -> aioredis.BlockingConnectionPool:
@@ -301,19 +280,3 @@ def pool_of(address: str, retry: Retry) -> aioredis.BlockingConnectionPool:
         raise ValueError
     pool.make_connection()  # type: ignore[no-untyped-call]  # checks the options that the address names
     return pool
-
-
-def limits() -> str:
-    """The limits of a look, as Lua; the same as in the other stores."""
-    numbers = (
-        f"local {name} = {getattr(module, name)!r}\n" for module, names in LIMITS.items() for name in names
-    )
-    return "".join(numbers)
-
-
-def source(verb: str) -> bytes:
-    """The text of a script, with what it needs before it."""
-    lua = files("dedup.index.redis") / "lua"
-    generated = {"layout": layout(), "limits": limits(), "apart": f"local BITS_APART = '{bits_apart()}'\n"}
-    texts = (generated.get(part) or (lua / f"{part}.lua").read_text("utf-8") for part in (*VERBS[verb], verb))
-    return "".join(texts).encode()

@@ -18,8 +18,6 @@ from dedup.index.redis.buckets import ENTRY, GAP, Entries, nearest
 from dedup.index.redis.client import Server, deadline
 from dedup.index.weighing import MAX_LOOKED
 
-__all__ = ["Copies"]
-
 #: Buckets of more entries are copied; others are read each time.
 CROWD = 1000
 #: Entries of one answer: .2 ms of the server's time.
@@ -32,9 +30,7 @@ class _Copy:
     """The entries of a bucket, as far as they have been read."""
 
     def __init__(self) -> None:
-        self.upto = (
-            -1
-        )  #: the last number given out of which it is known that the page is here, if it belongs here
+        self.upto = -1  #: up to this number, every page that belongs here is here
         self._entries = np.empty(0, ENTRY)
         self.count = 0
 
@@ -83,7 +79,7 @@ class Copies:
     async def near(
         self, names: Sequence[bytes], sizes: Sequence[int], last: int, key: bytes, *, tables: int
     ) -> tuple[bytes, bool]:
-        """The pages near a key, as a look says them, of buckets as they were when ``last`` was the last number given out.
+        """Returns the pages near a key, as a look says them, of buckets as they were when ``last`` was the last number given out.
 
         And whether that is all.
         """
@@ -94,7 +90,7 @@ class Copies:
     async def read(
         self, names: Sequence[bytes], sizes: Sequence[int], last: int
     ) -> tuple[list[Entries], bool]:
-        """The entries of buckets that had these sizes in bytes when ``last`` was the last number given out.
+        """Returns the entries of buckets that had these sizes in bytes when ``last`` was the last number given out.
 
         And whether that is all: together they are `MAX_READ` at most.
         """
@@ -114,7 +110,7 @@ class Copies:
         return found, room >= 0
 
     async def _copied(self, names: Sequence[bytes], last: int) -> list[Entries]:
-        """What is in buckets; at least `MAX_READ` entries of a bucket that has more."""
+        """Returns what is in buckets; at least `MAX_READ` entries of a bucket that has more."""
         copies = {name: self._held.get(name) or _Copy() for name in names}
         for name, copy in copies.items():
             self._held[name] = copy

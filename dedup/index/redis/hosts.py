@@ -19,7 +19,6 @@ import logging
 import math
 import os
 import time
-import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,17 +29,15 @@ from dedup.errors import DedupError
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.sketch import Sketcher
-from dedup.index.hosts import MAX_HOSTS, Hosts
+from dedup.index.hosts import MAX_HOSTS, Hosts, packed, unpacked
 from dedup.index.redis.client import Server
 from dedup.index.redis.keys import Keys
 from dedup.page.urls import host
 from dedup.settings import IndexSettings
 
-__all__ = ["MAX_TABLES", "SharedHosts", "pack_table", "unpack_table"]
-
 logger = logging.getLogger(__name__)
 
-#: How many tables are stored; then the one that was written the longest ago is forgotten.
+#: No more tables are stored than this; then the one that was written the longest ago is forgotten.
 MAX_TABLES = 10_000
 #: Seconds after which a table is read again, and after which what was learned is written at the latest.
 REFRESH = 30.0
@@ -53,15 +50,13 @@ VERSION, NAME_LENGTH = 8, 4
 
 
 def pack_table(version: bytes, name: str, table: Chrome) -> bytes:
-    """What is stored of a host."""
+    """Returns what is stored of a host."""
     host = name.encode()
-    return b"".join(
-        (version, len(host).to_bytes(NAME_LENGTH, "big"), host, zlib.compress(table.to_bytes(), 1))
-    )
+    return version + len(host).to_bytes(NAME_LENGTH, "big") + host + packed(table.to_bytes())
 
 
 def unpack_table(octets: bytes) -> tuple[str, Chrome]:
-    """The name of a host and its table.  Raises ValueError if `pack_table` makes no such bytes.
+    """Returns the name of a host and its table.  Raises ValueError if `pack_table` makes no such bytes.
 
     >>> table = unpack_table(pack_table(b"version ", "example.org", Chrome()))
     >>> table[0], table[1].pages
@@ -69,14 +64,7 @@ def unpack_table(octets: bytes) -> tuple[str, Chrome]:
     """
     start = VERSION + NAME_LENGTH
     end = start + int.from_bytes(octets[VERSION:start], "big")
-    unpacker = zlib.decompressobj()
-    try:
-        unpacked = unpacker.decompress(octets[end:], len(Chrome().to_bytes()) + 1)
-    except zlib.error as error:
-        raise ValueError(str(error)) from None
-    if not unpacker.eof or unpacker.unused_data:
-        raise ValueError("a table is torn")
-    return octets[start:end].decode(), Chrome.from_bytes(unpacked)
+    return octets[start:end].decode(), Chrome.from_bytes(unpacked(octets[end:]))
 
 
 @dataclass(slots=True)
@@ -86,10 +74,8 @@ class _Shared:
     version: bytes = b""  # of the table that was read or written last; empty if none was there
     read: float = -math.inf  # when that was, by the monotonic clock
     changes: list[Callable[[Chrome], object]] = field(default_factory=list)  # to the table since then
-    tried: tuple[bytes, int] = (
-        b"",
-        0,
-    )  # the version that was to be written last, and how many changes it has
+    #: The version that was to be written last, and how many changes it has.
+    tried: tuple[bytes, int] = b"", 0
 
 
 class SharedHosts(Hosts):
@@ -149,7 +135,7 @@ class SharedHosts(Hosts):
                     self._take_over(name, octets)
 
     def _about(self, name: str) -> _Shared:
-        """What is known of a host's being stored; nothing if its table is no longer here."""
+        """Returns what is known of a host's being stored; nothing if its table is no longer here."""
         if name not in self._tables and name not in self._changed:
             self._shared.pop(name, None)
         if len(self._shared) > 2 * MAX_HOSTS:

@@ -17,7 +17,8 @@ from uuid import uuid4
 import numpy as np
 
 from dedup.errors import IndexCorruptError
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.claiming import Answer, Candidates, claim
 from dedup.index.entry import Entry
@@ -28,15 +29,13 @@ from dedup.index.redis.client import Server
 from dedup.index.redis.copies import Copies
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.pages import Pages
-from dedup.index.redis.reading import filed_as
+from dedup.index.redis.reading import batches, filed_as
 from dedup.index.redis.record import bits_of, pack, whole
 from dedup.index.redis.shared import SharedIndex
 from dedup.index.redis.survey import survey_redis
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
 from dedup.index.weighing import Order
-
-__all__ = ["FORMAT", "RedisIndex"]
 
 #: Changes whenever its keys would be read differently.
 FORMAT = 6
@@ -93,7 +92,7 @@ class RedisIndex(SharedIndex):
                 bytes(equal),
                 bytes(marks),
                 bytes(views),
-                bytes(rare),
+                list(rare),
                 *near,
             ]:
                 done = _done(numbers := _numbers(equal), marks)
@@ -102,7 +101,7 @@ class RedisIndex(SharedIndex):
                     State(own.decode()),
                     numbers,
                     _numbers(views),
-                    _numbers(rare),
+                    [*map(_numbers, rare)],
                     (),
                     bool(crowded),
                     done,
@@ -183,9 +182,7 @@ class RedisIndex(SharedIndex):
                     raise self._session.no_answer()
 
     async def _write(self, batch: dict[str, int]) -> None:
-        page_ids = list(batch)
-        for start in range(0, len(batch), PAGES):
-            some = page_ids[start : start + PAGES]
+        for some in batches(list(batch), PAGES):
             arguments = [self._keys.pages, bytes.fromhex(self.run), *(batch[page_id] for page_id in some)]
             filed = await self._session.call("confirm", [self._keys.released], arguments)
             if len(filed) != len(some):
@@ -214,8 +211,8 @@ class RedisIndex(SharedIndex):
 
     async def _states(self, page_ids: Sequence[str]) -> list[State]:
         found: list[State] = []
-        for start in range(0, len(page_ids), PAGES):
-            places = [*map(self._buckets.id_place, page_ids[start : start + PAGES])]
+        for some in batches(page_ids, PAGES):
+            places = [*map(self._buckets.id_place, some)]
             hashes = b"".join(place.key for place in places)
             keys = [place.bucket for place in places]
             states = await self._session.call("state", keys, [self._keys.pages, hashes])
@@ -227,7 +224,7 @@ class RedisIndex(SharedIndex):
         return filed and filed[1]
 
     async def _filed(self, page_id: str) -> tuple[int, Entry] | None:
-        """The number and the entry of a page."""
+        """Returns the number and the entry of a page."""
         async with self._server.turn():
             ((number, record),) = await filed_as(self._server, self._buckets, [page_id])
         if not number or not record:
@@ -269,6 +266,6 @@ def _done(numbers: Sequence[int], marks: bytes) -> dict[int, bool | None]:
 
 
 def _groups(near: bytes) -> Iterator[list[int]]:
-    """The pages at each distance, of what a look says of those that are near."""
+    """Yields the pages at each distance, of what a look says of those that are near."""
     for _, pages in groupby(_NEAR.iter_unpack(near), itemgetter(1)):
         yield [number for number, _ in pages]

@@ -15,13 +15,10 @@ from dedup.index.redis.record import whole
 from dedup.index.survey import Finding
 from dedup.printing import octets as shown
 
-__all__ = ["Invariants"]
-
 #: Claims that are read at once.
 CLAIMS = 1000
 #: Bytes of an entry, and of the number at its end.
 SIZE, NUMBER = ENTRY.itemsize, 4
-_COUNT = re.compile(rb"[0-9]{1,15}")
 _GAP = GAP.to_bytes(NUMBER, "little")
 
 
@@ -29,7 +26,7 @@ class Invariants(Check):
     """The check of a survey of one server."""
 
     def __init__(self, reading: Reading, parameters: Parameters, header: Mapping[str, str]) -> None:
-        super().__init__(reading.server, reading.keys, parameters, header)
+        super().__init__(reading.server, reading.keys, reading.leases, parameters, header)
         self._reading = reading
         self._buckets = reading.buckets
         self._listed: Numbers = np.empty(0, np.uint64)
@@ -37,7 +34,7 @@ class Invariants(Check):
 
     async def pages(self) -> AsyncIterator[tuple[bytes, bytes]]:
         self._listed = await self._reading.numbers()
-        for some in batches(self._listed):
+        for some in batches(self._listed.tolist()):
             for number, record in zip(some, await self._reading.records(some), strict=True):
                 if record is not None:  # else taken out meanwhile, or of another type
                     yield number.to_bytes(self.width, "big"), record
@@ -83,28 +80,17 @@ class Invariants(Check):
     def rest(self, answer: Any) -> int:
         return len(answer) % SIZE
 
-    async def leases(self) -> tuple[dict[bytes, float], float]:
-        return await self._reading.leases()
-
     async def findings(self) -> AsyncIterator[Finding]:
-        before = await self._counters()
+        before = await self._reading.counters()
         async for finding in super().findings():
             yield finding
-        for finding in self._counted(before, await self._counters()):
+        for finding in self._counted(before, await self._reading.counters()):
             yield finding
         async for finding in self._claims():
             yield finding
 
-    async def _counters(self) -> list[int]:
-        """How many numbers were given out, and how many taken back; nothing if that is not to be read."""
-        given, released = await self.server.ask(
-            [("GET", self.common.sequence), ("GET", self.common.released)]
-        )
-        texts = given or b"", released or b"0"  # the first release makes it
-        return [int(text) for text in texts] if all(map(_COUNT.fullmatch, texts)) else []
-
     def _counted(self, before: list[int], after: list[int]) -> Iterator[Finding]:
-        """Whether the counters say how many pages there are; while a crawl is running, they bound it."""
+        """Yields a finding if the counters do not say how many pages there are; while a crawl is running, they bound it."""
         kind, sequence, back = "the counters", shown(self.common.sequence), shown(self.common.released)
         if not before or not after:
             yield Finding(kind, f"{sequence} is missing, or it or {back} is not a number")
@@ -119,7 +105,7 @@ class Invariants(Check):
             yield Finding(kind, what, f"SET {back} {last - filed}, while no crawl is running")
 
     async def _claims(self) -> AsyncIterator[Finding]:
-        """Whether pending claims are of pages and runs, and leases end in time."""
+        """Yields pending claims that are of no page or of no run, and leases that do not end in time."""
         pending, cursor = self.common.pending, 0
         repair = f"HDEL {shown(pending)} each of them"
         while True:

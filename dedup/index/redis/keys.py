@@ -33,8 +33,6 @@ runs                sorted set  run -> when its lease ends, in ms of the server'
 import hashlib
 import re
 
-__all__ = ["BUCKET", "KINDS", "LEASE_MS", "PAGE", "Keys"]
-
 #: No lease is longer than this, in ms: a run that has not renewed its own is dead then (see `dedup.index.lifecycle`).
 LEASE_MS = 60_000
 #: Bytes of the digest that stands for a page id, or for a host.
@@ -71,22 +69,13 @@ class Keys:
         self.began = self.prefix + b"began"
         self.runs = self.prefix + b"runs"
         self.pages = self.prefix + b"p:"  #: what the names of all records start with
-        self.ids = self.prefix + b"i:"
         self.hosts = self.prefix + b"hosts"
         self.tables = self.prefix + b"h:"  #: what the names of all tables of hosts start with
 
     def page(self, number: int) -> bytes:
-        """The key of a record."""
+        """Returns the key of a record."""
         return self.pages + b"%d" % number
 
-    def page_id(self, page_id: str) -> bytes:
-        """The key that leads from a page id to its page."""
-        return self.ids + hashlib.blake2b(page_id.encode(), digest_size=ID_OCTETS).digest()
-
     def host(self, name: str) -> bytes:
-        """The key of a host's table."""
+        """Returns the key of a host's table."""
         return self.tables + hashlib.blake2b(name.encode(), digest_size=ID_OCTETS).digest()
-
-    def bucket(self, table: int | None, bucket: int) -> bytes:
-        """The key of a part of a table; of that of page ids if it is None."""
-        return self.prefix + (b"i:%x" % bucket if table is None else b"t:%d:%x" % (table, bucket))

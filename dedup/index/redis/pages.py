@@ -13,10 +13,9 @@ from dedup.index.redis.client import Server
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.record import unpack
 from dedup.index.sketches import Sketches
+from dedup.latest import Latest
 
-__all__ = ["Pages"]
-
-#: How many pages are held, of 900 bytes each: pages in one chrome meet the same again.
+#: No more pages are held than this, of 900 bytes each: pages in one chrome meet the same ones again.
 MAX_HELD = 4096
 
 
@@ -28,10 +27,10 @@ class Pages:
         self._keys = keys
         self._sketcher = sketcher
         self._sketches = Sketches(sketcher.size)
-        self._held: dict[int, Entry] = {}
+        self._held = Latest[int, Entry](MAX_HELD)
 
     def hold(self, number: int, record: bytes) -> Entry:
-        """The page of a record, which need not be read again."""
+        """Returns the page of a record, which need not be read again."""
         try:
             entry = unpack(record)
         except (struct.error, ValueError):
@@ -44,11 +43,9 @@ class Pages:
     def put(self, number: int, entry: Entry) -> None:
         """Holds a page that is filed here."""
         self._held[number] = entry
-        if len(self._held) > MAX_HELD:
-            del self._held[next(iter(self._held))]
 
     async def read(self, numbers: Collection[int]) -> dict[int, Entry]:
-        """Those of some pages that were not taken out; one that is held may have been, too."""
+        """Returns those of some pages that were not taken out; one that is held may have been, too."""
         held = self._held
         lacking = [number for number in numbers if number not in held]
         read = await self._read(lacking) if lacking else {}
@@ -56,7 +53,7 @@ class Pages:
         return {number: entry for number, entry in found.items() if entry is not None}
 
     async def sketches(self, numbers: Sequence[int]) -> tuple[list[int], Hashes]:
-        """Those numbers, and the sketches of these pages: uint64, shape (n, w)."""
+        """Returns those numbers, and the sketches of these pages: uint64, shape (n, w)."""
         rows = np.array(numbers, np.uint32)
         words, unheld = self._sketches.get(rows)
         if not len(unheld):

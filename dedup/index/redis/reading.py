@@ -6,8 +6,8 @@ numbers, so that pages come in the order of their filing.
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,13 @@ from dedup.index.redis.client import Server
 from dedup.index.redis.keys import LEASE_MS, PAGE
 from dedup.index.survey import BATCH
 
-__all__ = ["RUN", "Numbers", "Reading", "batches", "filed_as"]
-
 #: The name of a run.
 RUN = re.compile(rb"[0-9a-f]{32}")
+#: What a counter holds.
+COUNT = re.compile(rb"[0-9]{1,15}")
 
 Numbers = npt.NDArray[np.uint64]
+T = TypeVar("T")
 
 
 class Reading:
@@ -34,7 +35,7 @@ class Reading:
         self.keys = buckets.keys
 
     async def numbers(self) -> Numbers:
-        """Numbers of all pages, ascending."""
+        """Returns the numbers of all pages, ascending."""
         found = array("Q")
         async for keys in self.server.scan(self.keys.pages):
             names = (PAGE.fullmatch(key, len(self.keys.prefix)) for key in keys)
@@ -42,34 +43,45 @@ class Reading:
         return np.unique(np.frombuffer(found, np.uint64)) if found else np.empty(0, np.uint64)
 
     async def records(self, numbers: Iterable[int]) -> list[Any]:
-        """Records, None where there is none."""
+        """Returns the records, None where there is none."""
         (found,) = await self.server.ask([("MGET", *map(self.keys.page, numbers))])
         return found or []
 
     async def claims(self, numbers: list[int]) -> tuple[list[Any], list[Any], set[str]]:
-        """Records, which run each page is pending for, and which runs are alive."""
+        """Returns the records, which run each page is pending for, and which runs are alive."""
         questions = ("MGET", *map(self.keys.page, numbers)), ("HMGET", self.keys.pending, *numbers)
         records, owners = await self.server.ask(questions, together=True)
-        leases, now = await self.leases()
-        alive = {
-            run.decode("utf-8", "replace") for run, ends in leases.items() if now < ends <= now + LEASE_MS
-        }
-        return records, owners or [None] * len(numbers), alive
+        return records, owners or [None] * len(numbers), alive(*await self.leases())
 
     async def leases(self) -> tuple[dict[bytes, float], float]:
-        """When the lease of each run ends, and what time it is there, in ms."""
+        """Returns when the lease of each run ends, and what time it is there, in ms."""
         questions = ("ZRANGE", self.keys.runs, 0, -1, "WITHSCORES"), ("TIME",)
         found, (seconds, microseconds) = await self.server.ask(questions, together=True)
-        if found and isinstance(found[0], bytes):  # RESP3 has pairs
-            found = zip(found[::2], found[1::2], strict=True)
-        leases = {run: float(ends) for run, ends in found or ()}
-        return leases, seconds * 1000 + microseconds / 1000
+        return scores(found), seconds * 1000 + microseconds / 1000
+
+    async def counters(self) -> list[int]:
+        """Returns how many numbers were given out, and how many taken back; nothing if that can't be read."""
+        given, released = await self.server.ask([("GET", self.keys.sequence), ("GET", self.keys.released)])
+        texts = given or b"", released or b"0"  # the first release makes it
+        return [int(text) for text in texts] if all(map(COUNT.fullmatch, texts)) else []
+
+
+def scores(answer: Any) -> dict[bytes, float]:
+    """Returns the members of a sorted set and their scores, which come in pairs by RESP3."""
+    if answer and isinstance(answer[0], bytes):
+        answer = zip(answer[::2], answer[1::2], strict=True)
+    return {member: float(score) for member, score in answer or ()}
+
+
+def alive(leases: Mapping[bytes, float], now: float) -> set[str]:
+    """Returns the runs whose leases have not ended."""
+    return {str(run, "utf-8", "replace") for run, ends in leases.items() if now < ends <= now + LEASE_MS}
 
 
 async def filed_as(
     server: Server, buckets: Buckets, page_ids: Sequence[str]
 ) -> list[tuple[int | None, bytes | None]]:
-    """The number and the record of each page, None for one that is not filed."""
+    """Returns the number and the record of each page, None for one that is not filed."""
     places = [*map(buckets.id_place, page_ids)]
     found = await server.values([place.bucket for place in places])
     numbers = [
@@ -80,7 +92,7 @@ async def filed_as(
     return list(zip(numbers, records, strict=True))
 
 
-def batches(numbers: Numbers) -> Iterator[list[int]]:
-    """The numbers, `BATCH` at a time."""
-    for start in range(0, len(numbers), BATCH):
-        yield numbers[start : start + BATCH].tolist()
+def batches(items: Sequence[T], most: int = BATCH) -> Iterator[list[T]]:
+    """Yields the items, ``most`` at a time."""
+    for start in range(0, len(items), most):
+        yield [*items[start : start + most]]

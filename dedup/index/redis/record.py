@@ -24,8 +24,6 @@ from dedup.errors import IndexCorruptError
 from dedup.fingerprint.fingerprint import RARE, Called
 from dedup.index.entry import Entry
 
-__all__ = ["bits_of", "header_digest", "layout", "pack", "unpack", "whole"]
-
 
 class Field(NamedTuple):
     """A field of fixed size."""
@@ -58,7 +56,7 @@ PLACES = {field.name: end - size for field, size, end in zip(FIELDS, _SIZES, acc
 
 
 def layout() -> str:
-    """The places as Lua: `NAME_AT` and `NAME_END`, the first and last byte, counted from 1 as Lua does.
+    """Returns the places as Lua: `NAME_AT` and `NAME_END`, the first and last byte, counted from 1 as Lua does.
 
     >>> print(layout().splitlines()[4])
     local RUN_AT, RUN_END = 29, 44
@@ -73,7 +71,7 @@ def layout() -> str:
 
 
 def pack(entry: Entry) -> bytes:
-    """The record of an entry.
+    """Returns the record of an entry.
 
     >>> entry = Entry("id", "http://example.org/", 1, 2, 3, (4, 5), b"sketch", 1_800_000_000, "0f" * 16, 6)
     >>> unpack(pack(entry)) == entry
@@ -95,7 +93,7 @@ def pack(entry: Entry) -> bytes:
 
 
 def unpack(record: bytes) -> Entry:
-    """The entry of a record.  Raises `struct.error` for one that is cut short."""
+    """Returns the entry of a record.  Raises `struct.error` for one that is cut short."""
     simhash, scope, digest, filed, run, view, *others, count = _HEAD.unpack_from(record)
     bands = struct.unpack_from(f">{count}Q", record, _HEAD.size)
     at = _HEAD.size + BAND * count
@@ -109,7 +107,7 @@ def unpack(record: bytes) -> Entry:
 
 
 def whole(record: bytes) -> Entry | None:
-    """The entry of a record; None if `pack` makes no such record.
+    """Returns the entry of a record; None if `pack` makes no such record.
 
     >>> whole(b"torn") is None
     True
@@ -122,19 +120,19 @@ def whole(record: bytes) -> Entry | None:
 
 
 def _counted(record: bytes, at: int, width: int) -> bytes:
-    """The bytes behind a length, which itself has ``width`` bytes."""
+    """Returns the bytes behind a length, which itself has ``width`` bytes."""
     start = at + width
     return record[start : start + int.from_bytes(record[at:start], "big")]
 
 
 def header_digest(header: Mapping[str, str]) -> str:
-    """What a header's field ``digest`` says of all others."""
+    """Returns what a header's field ``digest`` says of all others."""
     fields = sorted((name, value) for name, value in header.items() if name != "digest")
     return hashlib.blake2b(repr(fields).encode(), digest_size=8).hexdigest()
 
 
 def bits_of(header: Mapping[str, str], least: int, where: str) -> int:
-    """How many bits name a bucket of an index.  Raises `IndexCorruptError` for a number that none has.
+    """Returns how many bits name a bucket of an index.  Raises `IndexCorruptError` for a number that none has.
 
     >>> bits_of({"bucket_bits": "14"}, 8, "redis://")
     14

@@ -1,11 +1,10 @@
 """Claims of one crawler that are to be released, until the server has answered that they are."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 
-__all__ = ["Releases"]
-
-#: How many are remembered at most; of the others, copies are dropped in doubt.
+#: No more are remembered than this; copies of the other pages are dropped in doubt.
 MAX_RELEASES = 10_000
 
 
@@ -14,20 +13,20 @@ class Releases:
 
     def __init__(self, release: Callable[[str], Awaitable[None]]) -> None:
         self._release = release
-        self._due: dict[str, asyncio.Lock] = {}  # held while one is on its way
+        self._due = OrderedDict[str, asyncio.Lock]()  # held while one is on its way
 
     def add(self, page_id: str) -> None:
         """A claim is to be released, or nobody knows what has become of it: it was cancelled, or its answer is lost."""
         self._due[page_id] = asyncio.Lock()
         if len(self._due) > MAX_RELEASES:
-            del self._due[next(iter(self._due))]
+            self._due.popitem(last=False)
 
     def add_all(self, page_ids: Iterable[str]) -> None:
         """All of these are to be released, however many."""
         self._due |= {page_id: asyncio.Lock() for page_id in page_ids}
 
     async def forget(self, page_id: str) -> bool:
-        """The page is claimed anew, or taken out; whether it was to be released.
+        """Says that a page is claimed anew, or taken out, and returns whether it was to be released.
 
         One that is on its way is waited for, else it might come after the claim.
         """

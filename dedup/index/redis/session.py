@@ -9,12 +9,11 @@ from itertools import count
 from typing import Any
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
-from dedup.index.redis.client import TRIPS, Server
+from dedup.index.redis.client import Server
 from dedup.index.redis.keys import LEASE_MS, Keys
 from dedup.index.redis.record import header_digest
+from dedup.index.redis.scripts import TRIPS
 from dedup.printing import octets as shown
-
-__all__ = ["Session"]
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +51,7 @@ class Session:
         self._ending = False
 
     async def open(self, wanted: Mapping[str, str]) -> dict[str, str]:
-        """Reads the header, or writes the one that is ``wanted`` if there is none; what is there now."""
+        """Reads the header, or writes the one that is ``wanted`` if there is none, and returns what is there now."""
         info = await self.server.check()
         if info.get("role") == "slave":  # met in mid-run, it may become the master again
             raise IndexMismatchError(
@@ -110,7 +109,7 @@ class Session:
         return await self.call("renew", [self.keys.released], [lease])
 
     async def leases(self, runs: Sequence[str]) -> list[float]:
-        """When the leases of these runs end, in ms by the server's clock; see `Index.leases`."""
+        """Returns when the leases of these runs end, in ms by the server's clock; see `Index.leases`."""
         self.check()
         async with self.server.turn():
             found = await self.server.ask([("ZSCORE", self.keys.runs, run) for run in runs])
@@ -183,11 +182,11 @@ class Session:
             )
 
     def gone(self) -> IndexMismatchError:
-        """The error of an index that is another by now."""
+        """Returns the error of an index that is another by now."""
         return IndexMismatchError(f"the index {self.where} has vanished or was replaced while it was in use")
 
     def no_answer(self) -> IndexUnavailableError:
-        """The error of an answer to another question."""
+        """Returns the error of an answer to another question."""
         return IndexUnavailableError(
             f"the index {self.server.where} sent a reply that could not be understood"
         )

@@ -6,7 +6,8 @@ from typing import Any
 
 from dedup.errors import IndexCorruptError, IndexMismatchError
 from dedup.fingerprint.chrome import Chrome
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index.batching import Confirmations
 from dedup.index.contract import Index
 from dedup.index.entry import Entry
@@ -17,14 +18,12 @@ from dedup.index.redis.releases import Releases
 from dedup.index.redis.session import Session
 from dedup.index.verdict import Verdict
 
-__all__ = ["SharedIndex"]
-
 
 class SharedIndex(Index):
     """An index that any number of crawlers share; all they share is stored, but for what one has claimed itself."""
 
     is_shared = True
-    #: Whether it may be set back, and is used all the same: see `Session`.
+    #: True if it may be set back, and is used all the same: see `Session`.
     may_be_set_back = False
 
     def __init__(
@@ -119,7 +118,7 @@ class SharedIndex(Index):
 
     @abstractmethod
     def _made_up(self) -> dict[str, str]:
-        """What the header of a new index has beside its parameters: bucket_bits, and created, which tells it from others."""
+        """Returns what the header of a new index has beside its parameters: bucket_bits, and created, which tells it from others."""
 
     @abstractmethod
     def _lay_out(self, header: Mapping[str, str]) -> None:
@@ -139,4 +138,4 @@ class SharedIndex(Index):
 
     @abstractmethod
     async def _take_out(self, page_ids: Sequence[str]) -> int:
-        """Takes pages out; how many were filed."""
+        """Takes pages out, and returns how many were filed."""

@@ -14,19 +14,17 @@ import numpy as np
 from dedup.index.redis.reading import Numbers, Reading
 from dedup.index.redis.record import PLACES
 
-__all__ = ["numbers_of"]
-
-#: By how many seconds at most the clocks of crawlers that share an index are expected to differ.
+#: The clocks of crawlers that share an index are expected to differ by no more seconds than this.
 SKEW = 86_400
 #: Where this many times as many numbers as pages would be asked for, the names of all keys are read instead.
 SPARSE = 4
-#: How many numbers in a row are looked at to find one that a page has.
+#: This many numbers in a row are looked at to find one that a page has.
 WINDOW = 100
 _FILED = PLACES["filed"], PLACES["filed"] + 3
 
 
 async def numbers_of(reading: Reading, run: str, before: float) -> Numbers:
-    """The numbers of all pages of a run, or filed ``before`` a time, ascending; some may be other pages', or nobody's."""
+    """Returns the numbers of all pages of a run, or filed ``before`` a time, ascending; some may be other pages', or nobody's."""
     if not run and before == math.inf:
         return await reading.numbers()
     keys = reading.keys
@@ -55,7 +53,7 @@ async def numbers_of(reading: Reading, run: str, before: float) -> Numbers:
 
 
 async def _filed_before(reading: Reading, moment: float, last: int) -> int:
-    """A number beyond which no page was filed before a moment, as far as pages were filed in the order of numbers.
+    """Returns a number beyond which no page was filed before a moment, as far as pages were filed in the order of numbers.
 
     By halves: some twenty round trips of a million numbers.
     """
@@ -75,5 +73,5 @@ async def _filed_before(reading: Reading, moment: float, last: int) -> int:
 
 
 def _number(octets: Any) -> int:
-    """A number that is stored; 0, which bounds nothing, if it can't be read."""
+    """Returns a number that is stored; 0, which bounds nothing, if it can't be read."""
     return int(octets) if octets and octets.isdigit() else 0

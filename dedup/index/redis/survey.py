@@ -17,8 +17,6 @@ from dedup.index.redis.span import numbers_of
 from dedup.index.survey import Finding, KnownHost, StoredPage, Survey, state_outside
 from dedup.printing import octets as shown
 
-__all__ = ["RedisSurvey", "Sample", "SharedSurvey", "read_header", "survey_redis"]
-
 #: Pages whose memory is measured.
 SAMPLE = 30
 
@@ -35,7 +33,7 @@ class Sample(NamedTuple):
 async def survey_redis(
     server: Server, keys: Keys, where: str, adopt: Callable[[Mapping[str, str]], Parameters]
 ) -> "RedisSurvey | None":
-    """The survey of a namespace; None if it has no keys.  ``adopt`` checks the parameters that are stored."""
+    """Returns the survey of a namespace; None if it has no keys.  ``adopt`` checks the parameters that are stored."""
     header = await read_header(server, keys, where, keys.prefix)
     if not header:
         return None
@@ -46,7 +44,7 @@ async def survey_redis(
 
 
 async def read_header(server: Server, keys: Keys, where: str, *prefixes: bytes) -> dict[str, str]:
-    """The fields of the header; none if there is no key that begins with these prefixes."""
+    """Returns the fields of the header; none if there is no key that begins with these prefixes."""
     found, is_there = await server.ask([("HGETALL", keys.header), ("EXISTS", keys.header)])
     if isinstance(found, list):  # an answer that no client has read
         found = dict(zip(found[::2], found[1::2], strict=True))
@@ -100,7 +98,7 @@ class SharedSurvey(Survey):
 
     @abstractmethod
     async def _sample(self, most: int) -> tuple[int, list[Sample]]:
-        """How many pages there are, and a sample of about this many."""
+        """Returns how many pages there are, and a sample of about this many."""
 
     async def close(self) -> None:
         """The connections are the index's, which closes them."""
@@ -114,14 +112,11 @@ class RedisSurvey(SharedSurvey):
         self._reading = reading
 
     async def count(self) -> int:
-        given, released = await self._server.ask([("GET", self._keys.sequence), ("GET", self._keys.released)])
-        try:
-            return max(0, int(given or 0) - int(released or 0))
-        except ValueError:
-            return 0
+        given, released = await self._reading.counters() or (0, 0)
+        return max(0, given - released)
 
     async def _pages(self, run: str, before: float) -> AsyncIterator[StoredPage]:
-        for numbers in batches(await numbers_of(self._reading, run, before)):
+        for numbers in batches((await numbers_of(self._reading, run, before)).tolist()):
             records, owners, alive = await self._reading.claims(numbers)
             unread = [number for number, record in zip(numbers, records, strict=True) if record is None]
             asked = [("EXISTS", self._keys.page(number)) for number in unread]

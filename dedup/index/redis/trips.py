@@ -14,8 +14,6 @@ from typing import Any
 
 from redis import exceptions
 
-__all__ = ["Trips"]
-
 #: Calls of one trip at most.
 TOGETHER = 16
 #: How often a trip is begun again after a lost connection, and seconds until then, twice as long each time.
@@ -55,11 +53,11 @@ class Trips:
         self._trip: asyncio.Future[None] | None = None  # done when the one that is under way is over
 
     async def call(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
-        """The answer of a script; see `ask`."""
+        """Returns the answer of a script; see `ask`."""
         return await self.ask(b"EVALSHA", self._names[verb], len(keys), *keys, *arguments)
 
     async def ask(self, *words: Any) -> Any:
-        """The answer to a command; raises what the client raises.
+        """Returns the answer to a command; raises what the client raises.
 
         A call that is cancelled while it waits is never made, and one that is under way is not made again: it has
         been made, or never will be, when `settle` returns.
@@ -134,7 +132,7 @@ class Trips:
 
 
 def packed(*words: Any) -> bytes:
-    """A command as it is sent.
+    """Returns a command as it is sent.
 
     >>> packed(b"GET", 7)
     b'*2\\r\\n$3\\r\\nGET\\r\\n$1\\r\\n7\\r\\n'

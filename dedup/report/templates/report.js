@@ -9,7 +9,7 @@ for (const pair of pairs) {
   pair.share = [pair.matching, pair.new, pair.gone].includes(null) ? pair.resemblance
     : pair.matching / Math.max(1, pair.matching + Math.max(pair.new, pair.gone));
   pair.hundredths = Math.floor(Math.round(pair.share * 10000) / 100);
-  pair.free = ["exact", "view", "probe"].includes(pair.rule) ? 2 : pair.rule === "rare" ? 1 : 0;
+  pair.free = ["exact", "view", "probe", "no_vary_search", "soft_404"].includes(pair.rule) ? 2 : pair.rule === "rare" ? 1 : 0;
 }
 const used = data.thresholds[0] ?? null;  // those of a crawl: an archive has none
 const byOwn = used ? used.min_containment !== null : pairs.some((pair) => pair.gone !== null);

@@ -6,8 +6,6 @@ from abc import abstractmethod
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import Settings
 
-__all__ = ["Command"]
-
 
 class Command(ScrapyCommand):
     """A command: three texts for --help, the options, and its work."""

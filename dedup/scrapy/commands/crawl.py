@@ -11,8 +11,6 @@ from scrapy.commands import ScrapyCommand, crawl, runspider
 
 from dedup.scrapy.signals import filter_failed
 
-__all__ = ["Command", "ExitStatus", "RunSpider"]
-
 
 class ExitStatus:
     """While it is entered, it takes note of the exit status that the filter asks for."""

@@ -21,8 +21,6 @@ from zope.interface import implementer
 from dedup.printing import printable
 from dedup.scrapy.compat import accept_spider
 
-__all__ = ["ASKED", "ORDER", "Doorkeeper", "RefusedError", "is_internal"]
-
 #: Its place among the middlewares: before that of robots.txt, so that of a refused host not even that is asked.
 ORDER = 50
 #: The field of a request's meta with the URL that the command asks for, from which a redirect may have led away.
@@ -57,6 +55,7 @@ def is_internal(address: str) -> bool:
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
+@accept_spider
 class Doorkeeper:
     """A downloader middleware; its crawler's spider has ``urls``, which are asked for, and ``internal``.
 
@@ -86,9 +85,6 @@ class Doorkeeper:
             raise RefusedError(f"{printable(name)} has no known address")
         if internal := [address for address in addresses if is_internal(address)]:
             raise RefusedError(f"{printable(name)} has an internal address, {internal[0]}")
-
-
-accept_spider(Doorkeeper)
 
 
 def _is_within(name: str, asked: Request) -> bool:

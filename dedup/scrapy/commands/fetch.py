@@ -21,8 +21,6 @@ from dedup.scrapy.commands.doorkeeper import ASKED, ORDER, Doorkeeper, RefusedEr
 from dedup.scrapy.compat import crawler_process
 from dedup.scrapy.robots import replace as replace_robots
 
-__all__ = ["Door", "Miss", "fetch", "fetch_pages"]
-
 #: Settings in place of the project's, so that the crawl neither judges pages nor writes anything.
 _SETTINGS: dict[str, Any] = {
     "ADDONS": {},

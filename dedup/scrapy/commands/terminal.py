@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
 
-__all__ = [
-    "busy",
-    "complain",
-    "counting",
-    "each",
-    "finish",
-    "interval",
-    "print_table",
-    "reading",
-    "screen",
-    "working",
-]
-
 T = TypeVar("T")
 
 #: Columns of the output when it does not go to a terminal.

@@ -34,8 +34,6 @@ from dedup.scrapy.signals import logger_for, refuse
 from dedup.scrapy.slot import Slot
 from dedup.settings import LinkSettings
 
-__all__ = ["LinksMiddleware"]
-
 #: In the meta of a request: the URL of the page on which it was found, and whether that was kept.
 FOUND_ON, FOUND_ON_KEPT = "dedup_found_on", "dedup_found_on_kept"
 #: In the meta of a request that has waited and is scheduled again, for as long as it is in the scheduler.

@@ -15,8 +15,6 @@ from dedup.links import Doubt, Link
 from dedup.page.urls import strip_user
 from dedup.printing import inert
 
-__all__ = ["ParkedLog", "parked_urls"]
-
 
 class ParkedLog:
     """An open log of parked links."""

@@ -13,8 +13,6 @@ from scrapy.utils.request import request_from_dict
 
 from dedup.links import Link, Links
 
-__all__ = ["leave_parked", "take_parked"]
-
 logger = logging.getLogger(__name__)
 
 

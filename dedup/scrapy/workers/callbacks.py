@@ -8,8 +8,6 @@ from typing import Any
 
 from scrapy import Spider
 
-__all__ = ["callbacks"]
-
 #: What every spider has, and is no callback.
 NONE = frozenset(dir(Spider)) - {"parse", "_parse"}
 #: How deep texts may lie in values of a class that hold others.

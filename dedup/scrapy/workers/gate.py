@@ -13,8 +13,6 @@ from scrapy.http import Response
 from dedup.scrapy.sending import at_sending, give_back
 from dedup.scrapy.slot import is_closing
 
-__all__ = ["Gate"]
-
 #: Seconds between two looks whether it is open.
 LOOK = 0.1
 

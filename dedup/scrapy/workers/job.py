@@ -7,8 +7,6 @@ from dedup.errors import SettingsError
 from dedup.frontier.handover import Handover, Link
 from dedup.frontier.partition import Shard
 
-__all__ = ["Job"]
-
 FILE = "dedup.shard"
 
 

@@ -15,9 +15,7 @@ from dedup.frontier.partition import owner
 from dedup.scrapy.signals import logger_for
 from dedup.scrapy.workers.packing import Packing
 
-__all__ = ["Outbox"]
-
-#: So many links that were handed over are remembered here; the server knows all of them.
+#: This many links that were handed over are remembered here; the server knows all of them.
 REMEMBERED = 100_000
 
 
@@ -27,6 +25,8 @@ class Outbox:
     def __init__(self, crawler: Crawler, shards: int, packing: Packing, waiting: dict[bytes, Link]) -> None:
         """``waiting`` is what a job has left."""
         self.waiting = waiting
+        self.put = len(waiting)  #: links that were put here, in all
+        self.handed = 0  #: ... and have been handed over
         self._crawler = crawler
         self._shards = shards
         self._packing = packing
@@ -36,7 +36,7 @@ class Outbox:
 
     def add(self, request: Request, held: Collection[int]) -> bool:
         """Takes a request for another shard than those that are ``held`` here; whether it did, now or before."""
-        shard = self._shard(request)
+        shard = self.shard(request)
         if shard is None or shard in held:
             return False
         member = uuid4().bytes if request.dont_filter else self._fingerprint(request)
@@ -56,7 +56,7 @@ class Outbox:
 
         If all workers begin with it, it is one.
         """
-        shard = self._shard(request)
+        shard = self.shard(request)
         if shard is None:
             return False
         member = self._fingerprint(request)
@@ -71,13 +71,15 @@ class Outbox:
         packed = self._packing.pack(request)
         if packed is not None:
             self.waiting[member] = Link(shard, member, packed)
+            self.put += 1
         return packed is not None
 
     def is_of(self, request: Request, shards: Collection[int]) -> bool:
         """Whether a request is of one of some shards."""
-        return self._shard(request) in shards
+        return self.shard(request) in shards
 
-    def _shard(self, request: Request) -> int | None:
+    def shard(self, request: Request) -> int | None:
+        """The shard of a request's host, if it has one."""
         host = urlparse_cached(request).hostname
         return None if host is None else owner(host, self._shards)
 
@@ -92,7 +94,7 @@ class Outbox:
     def handed_over(self, links: Iterable[Link]) -> None:
         """A beat has taken these."""
         for link in links:
-            self.waiting.pop(link.member, None)
+            self.handed += self.waiting.pop(link.member, None) is not None
             self._handed[link.member] = None
         for member in list(islice(self._handed, max(0, len(self._handed) - REMEMBERED))):
             del self._handed[member]

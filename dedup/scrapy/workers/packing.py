@@ -2,8 +2,8 @@
 
 No pickle: whoever can write to the Redis of a crawl should not be able to run programs on all of its machines.  Where
 a key is given, requests are signed with it.  Where none is, they are limited to what can do no harm: their class is one
-of Scrapy's, and their callback one that the spider's own requests have.  A request that may not be handed over is
-crawled where it was found.
+of Scrapy's, their callback one that the spider's own requests have, and nothing in their meta has them sent elsewhere than
+to their host, or names code that is to run.  A request that may not be handed over is crawled where it was found.
 """
 
 import hmac
@@ -19,11 +19,14 @@ from scrapy.utils.request import request_from_dict
 
 from dedup.scrapy.workers.callbacks import callbacks
 
-__all__ = ["Packing", "leave_slot"]
-
 #: What a request has that nobody gave it.
 _PLAIN = {name: value for name, value in Request("http://a.org").to_dict().items() if name != "url"}
 _CLASSES = {f"{each.__module__}.{each.__name__}" for each in (FormRequest, JsonRequest, XmlRpcRequest)}
+#: Keys of meta by which Scrapy, or a plug-in, sends a request elsewhere than to its host, or imports or calls what they name.
+_ELSEWHERE = ("proxy", "splash", "impersonate_args", "playwright_context_kwargs")
+_CALLED = ("playwright_page_init_callback", "playwright_page_event_handlers")
+#: Keys of meta that Scrapy sets to what a proxy of this machine's environment is.
+_OF_THIS_MACHINE = ("_scheme_proxy", "_auth_proxy", "proxy")
 #: Bytes of a signature.
 SIGNATURE = 32
 
@@ -39,12 +42,14 @@ class Packing:
     ('http://example.org/a', {'depth': 2}, True, 54)
     >>> packing.pack(request.replace(callback=print)), packing.pack(request.replace(meta={"a": (1, 2)}))
     (None, None)
+    >>> packing.pack(request.replace(cb_kwargs={"a": object()}))
     """
 
     def __init__(self, spider: Spider, key: str = "") -> None:
         self._spider = spider
         self._key = key.encode()
         self._callbacks = callbacks(spider)
+        self._names: dict[Any, str] = {}  # of methods of the spider, by their functions
 
     def pack(self, request: Request) -> bytes | None:
         """The request in bytes; None if it would not come back as it is, or could be anybody's.
@@ -52,15 +57,35 @@ class Packing:
         Its callback has to be a method of the spider, and its meta of plain types: text, bytes, numbers, lists, dicts.
         """
         try:
-            values = request.to_dict(spider=self._spider)
-            own = {
-                name: value for name, value in values.items() if name not in _PLAIN or value != _PLAIN[name]
-            }
+            own = _everywhere(self._values(request))
             self._check(own)
             packed = msgspec.msgpack.encode(own, enc_hook=_text)
             return self._sign(packed) + packed if msgspec.msgpack.decode(packed) == own else None
         except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError):
             return None
+
+    def _values(self, request: Request) -> dict[str, Any]:
+        """Returns what `Request.to_dict` does, without what every request has.  May raise ValueError."""
+        if type(request) is not Request:
+            values = request.to_dict(spider=self._spider)
+            return {
+                name: value for name, value in values.items() if name not in _PLAIN or value != _PLAIN[name]
+            }
+        values = {"url": request.url}
+        for name, plain in _PLAIN.items():
+            if (value := getattr(request, name)) != plain:
+                values[name] = self._name(value) if name in ("callback", "errback") else value
+        if "headers" in values:
+            values["headers"] = dict(values["headers"])
+        return values
+
+    def _name(self, method: Any) -> str:
+        """The name of a method of the spider, for which Scrapy looks through all of them each time.  May raise ValueError."""
+        function = getattr(method, "__func__", None)
+        if function not in self._names:
+            found = Request("http://a.org", callback=method).to_dict(spider=self._spider)
+            self._names[function] = found["callback"]
+        return self._names[function]
 
     def unpack(self, signed: bytes) -> Request:
         """The request, as it was.  Raises `ValueError` if it is none of this spider's."""
@@ -78,7 +103,7 @@ class Packing:
         return hmac.digest(self._key, packed, "sha256") if self._key else b""
 
     def _check(self, values: dict[str, Any]) -> None:
-        if urlsplit(values["url"]).scheme not in ("http", "https"):
+        if values["url"][:8].lower().partition("://")[0] not in ("http", "https"):
             raise ValueError(f"it asks for {values['url']!r:.100}")
         if self._key:
             return
@@ -87,13 +112,31 @@ class Packing:
                 raise ValueError(f"no request of its has the {name} {values[name]!r:.100}")
         if "_class" in values and values["_class"] not in _CLASSES:
             raise ValueError(f"it is of the class {values['_class']!r:.100}")
+        if (meta := values.get("meta")) is None:
+            return
+        is_path = "." in str(meta.get("referrer_policy"))  # of a class, and no name of a policy
+        for name in (*_ELSEWHERE, *_CALLED, *(["referrer_policy"] if is_path else [])):
+            if meta.get(name) is not None:
+                raise ValueError(f"its meta has a {name}, which is taken only with DEDUP_HASH_KEY")
+
+
+def _everywhere(values: dict[str, Any]) -> dict[str, Any]:
+    """Leaves out of a request what another machine sets anew, by its own environment: the proxy, and its password."""
+    if "_scheme_proxy" not in values.get("meta", ()):
+        return values
+    meta = {name: value for name, value in values["meta"].items() if name not in _OF_THIS_MACHINE}
+    headers = values.get("headers", {}).items()
+    return values | {
+        "meta": meta,
+        "headers": {name: value for name, value in headers if name != b"Proxy-Authorization"},
+    }
 
 
 def _text(value: Any) -> str:
     """A text of a kind of its own, such as lxml's, which the link extractors of Scrapy put into meta."""
     if isinstance(value, str):
         return str.__str__(value)
-    raise NotImplementedError
+    raise TypeError(f"no text: {type(value)}")
 
 
 def leave_slot(request: Request) -> None:

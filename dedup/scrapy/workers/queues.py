@@ -4,8 +4,6 @@ import logging
 
 from scrapy.settings import BaseSettings
 
-__all__ = ["warn_of_queue"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -5,11 +5,10 @@ So each host has one worker, whose delays hold for it exactly.  The near-duplica
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Sized
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self
-from weakref import WeakSet
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -17,23 +16,25 @@ from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 
 from dedup.errors import DedupError, IndexInUseError, IndexUnavailableError, ShardTakenError
 from dedup.filter import Filter
-from dedup.filter.stats import count
-from dedup.frontier.handover import MOST, Beat, Handover, Link
+from dedup.frontier.handover import MOST, Beat, Handover, Link, Note
 from dedup.frontier.partition import Shard
 from dedup.index.batching import end
 from dedup.printing import many
 from dedup.scrapy import compat
 from dedup.scrapy.component import is_tried_out
+from dedup.scrapy.judgement import Parked
 from dedup.scrapy.settings import asks_for, shard_options, spelled
 from dedup.scrapy.signals import filter_failed, filter_opened, logger_for, refuse
-from dedup.scrapy.slot import is_closing
+from dedup.scrapy.slot import Slot, is_closing
 from dedup.scrapy.visits import OWN
+from dedup.scrapy.workers.feeds import check_feeds
 from dedup.scrapy.workers.gate import Gate
+from dedup.scrapy.workers.inbox import Inbox
 from dedup.scrapy.workers.job import Job
+from dedup.scrapy.workers.journal import Journal
 from dedup.scrapy.workers.outbox import Outbox
 from dedup.scrapy.workers.packing import Packing, leave_slot
-
-__all__ = ["ShardMiddleware"]
+from dedup.scrapy.workers.reminder import Reminder
 
 #: Seconds after which a worker that falls silent loses its shards.
 LEASE = 60.0
@@ -43,32 +44,42 @@ SAFE = 0.8
 BEAT = 0.5
 #: Seconds between two looks at all shards, for whoever watches.
 SURVEY = 10.0
-#: Seconds between two lines about a shard that has no worker.
-REMINDER = 60.0
 
 
+@compat.accept_spider
 class ShardMiddleware:
     """Stands between the scheduler and the other workers, and where requests are sent."""
 
-    def __init__(self, crawler: Crawler, shard: Shard, address: str, namespace: str, key: str = "") -> None:
-        """``key`` signs what is handed over."""
+    def __init__(
+        self,
+        crawler: Crawler,
+        shard: Shard,
+        address: str,
+        namespace: str,
+        key: str = "",
+        leaves_rest: bool = False,
+    ) -> None:
+        """``key`` signs what is handed over; ``leaves_rest``: what is scheduled and done is noted for the next worker."""
         assert crawler.spider is not None
         self.crawler = crawler
         self._shard = shard
         self._job = Job(crawler.settings.get("JOBDIR"), shard)
         self._packing = Packing(crawler.spider, key)
         self._outbox = Outbox(crawler, shard.of, self._packing, self._job.outbox)
-        self._handover = Handover(address, namespace, shard, LEASE, self._job.crawl, self._job.cursor)
+        job = self._job.crawl, self._job.cursor
+        self._handover = Handover(address, namespace, shard, LEASE, *job, journal=leaves_rest)
+        self.journal = Journal(crawler, self._packing, self._outbox, is_kept=leaves_rest)
+        self._inbox = Inbox(crawler, self._handover, self._outbox, self._packing, self.journal)
         self._filter: Filter | None = None
         self._logger = logger_for(crawler, __name__)
-        self._taken: WeakSet[Request] = WeakSet()
         self._asked = time.monotonic()  # for a shard
+        self._waits = False  # for it, and has said so
         self._gate = Gate(crawler)
         self._named = asyncio.Event()  # the crawl, or Redis is away
         self._needs_filter = asks_for(crawler.settings, "enabled")
         self._idled = False  # nothing was left to be crawled, and nothing has been scheduled since
         self._ended = False
-        self._reminded = 0.0
+        self._reminder = Reminder(crawler, shard.of)
         self._silent = False
         self._is_out = False  # stopped by an error, such as that another worker has the shard
         self.is_watched = False  #: then all shards are looked at now and then
@@ -87,8 +98,10 @@ class ShardMiddleware:
             if options is None:
                 raise NotConfigured
             middleware = cls(crawler, *options)
+            if middleware.journal.is_kept:
+                check_feeds(crawler.settings)
         except DedupError as refused:
-            error = refused  # which outlives this block
+            error = spelled(refused)  # which outlives this block
             crawler.signals.connect(lambda: refuse(crawler, error), signals.spider_opened, weak=False)
             raise NotConfigured(str(error)) from None
         for name in ("spider_opened", "spider_idle", "spider_closed"):
@@ -116,6 +129,9 @@ class ShardMiddleware:
             return
         slot: Any = self.crawler.engine._slot
         slot.scheduler.enqueue_request = partial(self._enqueue, slot.scheduler.enqueue_request)
+        if self.journal.is_kept:
+            self.journal.begin(slot.scheduler)
+            Slot(self.crawler, self.journal.let_go, replaced=lambda old, new: self.journal.found(new, old))
         self._nudge: Callable[[], None] = slot.nextcall.schedule
         self._gate.stand()
         self._beating = asyncio.create_task(self._keep_beating())
@@ -125,15 +141,24 @@ class ShardMiddleware:
     def _enqueue(self, enqueue: Callable[[Request], bool], request: Request) -> bool:
         """Hands a request over, or gives it to the scheduler."""
         leave_slot(request)
-        if request not in self._taken and self._outbox.add(request, self._handover.held):
+        if request not in self._inbox and self._outbox.add(request, self._handover.held):
             return True
         self._idled = False
-        return enqueue(request)
+        if is_new := not self.journal.is_past(request) and enqueue(request):
+            self.journal.scheduled(request, self._outbox.shard(request))
+        else:
+            self.journal.refused(request)
+        return is_new
 
     def process_request(self, request: Request) -> None:
         """Refuses what the filter itself would ask of a host of another shard, for a probe or an audit."""
         if OWN in request.meta and not self._outbox.is_of(request, self._handover.held):
             raise IgnoreRequest(f"{request} is of a host that another worker asks")
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """A link that is parked may come back."""
+        if isinstance(exception, Parked):
+            self.journal.hold(request)
 
     def start(self, request: Request) -> bool:
         """Puts a request with which the crawl begins into the log of its shard, our own or not: once for all workers."""
@@ -153,8 +178,11 @@ class ShardMiddleware:
 
     async def _keep_beating(self) -> None:
         while True:
+            pause = BEAT
             try:
                 await self._beat()
+                if len(self.journal) > MOST or self._inbox.legacies:
+                    pause = 0.0
                 if self._handover.crawl:
                     self._named.set()
             except IndexUnavailableError as error:
@@ -168,21 +196,26 @@ class ShardMiddleware:
                 return
             except Exception:
                 self._logger.exception("A beat of the shard has failed")
-            await asyncio.sleep(BEAT)
+            await asyncio.sleep(pause)
 
     async def _beat(self) -> None:
-        links = self._outbox.first()
+        links, notes = self._first()
         is_ready = self._filter is not None or not self._needs_filter  # else its first pages were not judged
-        idle = not links and self._is_idle()
+        idle = not links and not self.journal and not self._inbox.legacies and self._is_idle()
         now = time.monotonic()
         before = set(self._handover.held)
         surveys = self.is_watched and now > self._surveyed + SURVEY
-        beat = await self._handover.beat(links, idle=idle, reading=is_ready, survey=surveys)
+        reading = is_ready and not self._inbox.legacies
+        beat = await self._handover.beat(links, notes, idle=idle, reading=reading, survey=surveys)
         self.beaten = now
         if self._silent:
             self._logger.info("Links are handed over and taken again")
             self._silent = False
         if beat.word != "ok":
+            if beat.word == "held" and not self._waits:
+                self._waits = True
+                text = "Waits for shard %s, which another worker has, or had until it died: that shows within %d seconds"
+                self._logger.info(text, self._shard, 1.5 * LEASE)
             if beat.word == "held" and now > self._asked + 1.5 * LEASE:
                 raise IndexInUseError(
                     f"shard {self._shard} is being crawled by another worker; give this one the number of another shard, "
@@ -191,61 +224,52 @@ class ShardMiddleware:
                 )
             return
         self._gate.until = now + (LEASE * SAFE if self._handover.held else float("inf") if beat.ended else 0)
-        self._delivered(links, beat)
+        self._delivered(links, notes, beat)
         if surveys:
             self.shards, self._surveyed = beat.shards, now
         if new := set(self._handover.held) - before:
             self._job.begin()
+            self._inbox.legacies |= new if self.journal.is_kept else set()
             names = ", ".join(str(number + 1) for number in sorted(new))
             self._logger.info(
                 "Shard %s of %d is crawled here; %s", names, self._shard.of, self._handover.where
             )
-        for packed in beat.requests:
-            self._take(packed)
+        self._inbox.take(beat.requests)
+        if is_ready:
+            await self._inbox.inherit()
         self._ended = beat.ended
         if self._ended and self._is_idle():
             self._nudge()  # so that the engine looks again, and closes
-        self._remind(beat)
+        self._reminder.see(beat.missing)
 
-    def _delivered(self, links: Collection[Link], beat: Beat) -> None:
+    def _first(self) -> tuple[list[Link], list[Note]]:
+        links = self._outbox.first()
+        return links, self.journal.first(self._outbox.handed + len(links))
+
+    def _delivered(self, links: Collection[Link], notes: Sized, beat: Beat) -> None:
         self._outbox.handed_over(links)
+        self.journal.written(len(notes))
         if links:
             self.crawler.stats.inc_value("dedup/shard/handed_over", beat.new)
-
-    def _take(self, packed: bytes) -> None:
-        try:
-            request = self._packing.unpack(packed)
-            if not self._outbox.is_of(request, self._handover.held):
-                raise ValueError(f"what was handed over is not of this shard: {request}")
-        except ValueError as error:
-            count(self.crawler.stats, "shard/unreadable")
-            self._logger.error("%s", error)
-            return
-        self._taken.add(request)
-        self._idled = False
-        try:
-            self.crawler.engine.crawl(request)
-        except Exception:  # its queue on disk is full or damaged, perhaps: the others were read with it
-            count(self.crawler.stats, "shard/not_scheduled")
-            self._logger.exception("%s was handed over, and can't be scheduled", request)
-        else:
-            count(self.crawler.stats, "shard/taken")
-
-    def _remind(self, beat: Beat) -> None:
-        if beat.missing is None:
-            self._reminded = time.monotonic()
-        elif time.monotonic() > self._reminded + REMINDER:
-            self._reminded = time.monotonic()
-            shard, links = beat.missing
-            text = "This worker waits: %s links wait for shard %d of %d, which nobody crawls; start a worker for it"
-            self._logger.warning(text, f"{links:,}", shard + 1, self._shard.of)
 
     # --- The end
 
     def _is_idle(self) -> bool:
         """Whether nothing is left to be done here: not even for the filter, which waits for pages of others."""
-        waits = self._filter is not None and self._filter.is_busy()
-        return self._idled and not waits and self.crawler.engine.spider_is_idle()
+        if self._idled and self._filter is not None and self._filter.is_looking:
+            return True  # the crawl has ended, and pages are asked for past the scheduler
+        if not (self._idled and self.crawler.engine.spider_is_idle()):
+            return False
+        return self._filter is None or not self._filter.is_busy()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing is left to be done by any worker."""
+        return self._ended
+
+    def is_own(self, url: str) -> bool:
+        """Whether the host of a page is crawled here."""
+        return self._outbox.is_of(Request(url), self._handover.held)
 
     def spider_idle(self) -> None:
         """Nothing is left to be crawled here; more may come, until the whole crawl has ended."""
@@ -270,8 +294,10 @@ class ShardMiddleware:
         await end(self._beating)
         finished = self._ended and reason in {"finished", "start_error"}
         with suppress(DedupError):
-            while links := self._outbox.first():
-                self._delivered(links, await self._handover.beat(links, reading=False))
+            links, notes = self._first()
+            while links or notes:
+                self._delivered(links, notes, await self._handover.beat(links, notes, reading=False))
+                links, notes = self._first()
         if self._is_out:
             self._outbox.waiting.clear()  # whoever has the shard now finds these links
         if left := self._outbox.waiting:
@@ -283,6 +309,3 @@ class ShardMiddleware:
         with suppress(DedupError):
             await self._handover.leave("finished" if finished else "job" if self._job.path else "stopped")
         await self._handover.close()
-
-
-compat.accept_spider(ShardMiddleware)

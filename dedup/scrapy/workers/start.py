@@ -1,18 +1,21 @@
-"""The requests with which the crawl of a worker begins."""
+"""The spider's side of a worker: the requests with which its crawl begins, and where others were found."""
 
 from collections.abc import AsyncIterator
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 
+from dedup.scrapy.compat import accept_spider
 from dedup.scrapy.workers.shards import ShardMiddleware
 
-__all__ = ["ShardStartMiddleware"]
+_T = TypeVar("_T")
 
 
+@accept_spider
 class ShardStartMiddleware:
-    """Puts the requests with which a crawl begins into the logs of their shards."""
+    """Puts the requests with which a crawl begins into the logs of their shards, and notes where others were found."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -30,4 +33,13 @@ class ShardStartMiddleware:
                 await shards.room()
                 if shards.start(each):
                     continue
+                shards.journal.begins(each)
+            yield each
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[_T]) -> AsyncIterator[_T]:
+        """Notes which page each request was found on."""
+        shards = self._crawler.get_downloader_middleware(ShardMiddleware)
+        async for each in result:
+            if shards is not None and isinstance(each, Request) and response.request is not None:
+                shards.journal.found(each, response.request)
             yield each

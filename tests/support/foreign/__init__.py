@@ -13,7 +13,7 @@ from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.utils.test import get_crawler
 
-from tests.support.foreign import feeds, handed, records, shops, stores, trouble, ways
+from tests.support.foreign import feeds, handed, hidden, records, shops, stores, trouble, ways
 from tests.support.foreign.site import Site, serving
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "feeds",
     "gather",
     "handed",
+    "hidden",
     "records",
     "serving",
     "shops",
@@ -87,6 +88,17 @@ SHAPES: tuple[Shape, ...] = (
     handed.by_id,
     handed.fed,
     handed.pending,
+    hidden.seats,
+    hidden.inputs,
+    hidden.commented,
+    hidden.charts,
+    hidden.cards,
+    hidden.stars,
+    hidden.protected,
+    hidden.seasons,
+    hidden.cleaned,
+    hidden.enough,
+    hidden.escaped,
 )
 
 

@@ -59,9 +59,7 @@ def twice(site: Site) -> type[scrapy.Spider]:
     def card(at: int) -> str:
         return f"<li><b>{name(at)}</b> {links(f'/shop/{at}')}</li>"
 
-    lists = {f"/city/{at}": range(at, 20, 4) for at in range(4)} | {
-        f"/trade/{at}": range(at, 20, 4) for at in range(4)
-    }
+    lists = {f"/{kind}/{at}": range(at, 20, 4) for kind in ("city", "trade") for at in range(4)}
     site.pages["/"] = shell("Shops", links(*lists))
     for path, found in lists.items():
         site.pages[path] = shell("Shops", f"<h1>Shops</h1><ul>{''.join(map(card, found))}</ul>")

@@ -1,17 +1,15 @@
 """A site on loopback that answers by the path, the query, the form, the cookies and the host of a request."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.cookies import SimpleCookie
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.support.pages.everyday import text
-
-__all__ = ["Asked", "Reply", "Site", "links", "serving", "shell"]
+from tests.support.serving import Answer, served
 
 TYPES = {"xml": "text/xml", "json": "application/json", "csv": "text/csv", "txt": "text/plain"}
 
@@ -76,49 +74,21 @@ def shell(title: str, body: str, *, head: str = "", marked: bool = False, menu: 
 def serving() -> Iterator[Site]:
     """A site, still without pages."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = 30
-        wbufsize = -1  # head and body in one write
+    def answer(asked: BaseHTTPRequestHandler) -> Answer:
+        url = urlsplit(asked.path)
+        sent = asked.rfile.read(int(asked.headers.get("Content-Length", 0))).decode()
+        cookies = SimpleCookie(asked.headers.get("Cookie", ""))
+        question = Asked(
+            url.path,
+            dict(parse_qsl(url.query)),
+            json.loads(sent) if sent.startswith("{") else dict(parse_qsl(sent)),
+            {name: cookie.value for name, cookie in cookies.items()},
+            {name.lower(): value for name, value in asked.headers.items()},
+        )
+        reply = site.reply(asked.path, question)
+        kind = TYPES.get(url.path.rpartition(".")[2], "text/html")
+        return reply.status, [("Content-Type", f"{kind}; charset=utf-8"), *reply.headers], reply.body.encode()
 
-        def do_GET(self) -> None:
-            url = urlsplit(self.path)
-            sent = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-            cookies = SimpleCookie(self.headers.get("Cookie", ""))
-            asked = Asked(
-                url.path,
-                dict(parse_qsl(url.query)),
-                json.loads(sent) if sent.startswith("{") else dict(parse_qsl(sent)),
-                {name: cookie.value for name, cookie in cookies.items()},
-                {name.lower(): value for name, value in self.headers.items()},
-            )
-            reply = site.reply(self.path, asked)
-            body = reply.body.encode()
-            self.send_response(reply.status)
-            kind = TYPES.get(url.path.rpartition(".")[2], "text/html")
-            self.send_header("Content-Type", f"{kind}; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            for name, value in reply.headers:
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_POST(self) -> None:
-            self.do_GET()
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Logs nothing."""
-
-    class Server(ThreadingHTTPServer):
-        request_queue_size = 64
-        daemon_threads = True
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        site = Site(server.server_address[1])
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        try:
-            yield site
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(answer) as port:
+        site = Site(port)
+        yield site

@@ -9,8 +9,6 @@ import json
 import random
 from collections.abc import Callable
 
-__all__ = ["APPS", "app", "changing"]
-
 #: How frameworks write data into pages.
 APPS: dict[str, Callable[[str], str]] = {
     "json": lambda data: f'<script type="application/json">{data}</script>',

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from tests.support.pages.prose import Prose
 
-__all__ = ["KINDS", "Content"]
-
 #: Chinese, as each character is a token; a made-up text of these looks like a notice.
 HAN = "的一是在不了有和人这中大为上个国我以要他时来用们生到作地于出就分对成会可主发年动同工也能下过子说产种面而方后多定行学法所民得经"
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]

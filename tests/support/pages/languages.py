@@ -4,8 +4,6 @@ import random
 from functools import cache
 from itertools import accumulate
 
-__all__ = ["LANGUAGES", "edited", "page", "paragraphs", "translated"]
-
 
 def _span(first: str, last: str) -> list[str]:
     return [chr(code) for code in range(ord(first), ord(last) + 1)]

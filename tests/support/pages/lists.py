@@ -12,8 +12,6 @@ import random
 from tests.support.pages.prose import Prose
 from tests.support.pages.shops import Shop, ShopPage, links
 
-__all__ = ["TRAPS", "lists", "trap"]
-
 #: Traps, by what each of their copies changes.
 TRAPS = ("counter", "pool", "new words")
 #: Products that a trap's site has beside the one that is copied; and which one that is.

@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 from tests.support.pages.prose import Prose, address
 
-__all__ = ["NEGATIVES", "Negative"]
-
 Negative = Callable[[random.Random], tuple[str, str]]
 NEGATIVES: dict[str, Negative] = {}
 

@@ -10,8 +10,6 @@ import random
 from tests.support.pages.prose import Prose
 from tests.support.pages.shops import ShopPage
 
-__all__ = ["forms", "manual"]
-
 
 def manual(rng: random.Random, *, pages: int = 60, releases: int = 4, chrome: int = 120) -> list[ShopPage]:
     """Pages of 5 to 60 words each; in a new release, one text in eight and a third of the menu are new."""

@@ -30,8 +30,6 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring, fragment_fro
 
 from tests.support.pages.prose import Prose, address
 
-__all__ = ["MUTATIONS", "Mutation"]
-
 Mutation = Callable[..., str]  #: of html, rng, share = .05
 MUTATIONS: dict[str, Mutation] = {}
 

@@ -10,8 +10,6 @@ from bs4.element import PreformattedString
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-__all__ = ["LINKS", "fold", "spaced", "steady", "tokens_of", "url_tokens"]
-
 SIGNS = "!#$%&()*+<=>?@[\\]^{|}~"
 SESSION = re.compile(r"(phpsessid|zenid|gclid|fbclid|utm_\w+)=", re.IGNORECASE)
 SPACELESS = re.compile(

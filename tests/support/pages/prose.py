@@ -3,8 +3,6 @@
 import random
 from itertools import accumulate
 
-__all__ = ["Prose", "address"]
-
 _COMMON = (
     "the of and to in a is that for it was on with as are by at from this be or an which not have has but "
     "they its one all can more when were will there their if out about then so into only over such"

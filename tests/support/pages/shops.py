@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 
 from tests.support.pages.prose import Prose, address
 
-__all__ = ["COPIES", "PRODUCTS", "Shop", "ShopPage", "links", "shops"]
-
 #: Products of a shop.
 PRODUCTS = 100
 #: Words of a shop's chrome, and of a product's own text.

@@ -1,7 +1,5 @@
 """Pieces of hostile pages."""
 
-__all__ = ["SOUP", "SURE", "numbered", "until"]
-
 #: A paragraph with enough words for a page to be judged.
 SURE = "<p>" + "words that are here so that the page is not short " * 10
 #: Pieces that may hide a tag, or look like one.

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from tests.support.pages.everyday import Content, Maker, code, name, rows, text
 
-__all__ = ["UNSEEN"]
-
 NOTES = ["C", "D", "E", "F", "G", "A", "B"]
 FILES, RANKS = "abcdefgh", "12345678"
 TEAMS = [name(at, "team") for at in range(12)]

@@ -7,8 +7,6 @@ from dedup.index.redis.cluster.slots import Node
 from dedup.printing import redact
 from dedup.settings import SETTINGS
 
-__all__ = ["Address"]
-
 
 class Address(NamedTuple):
     """``redis+cluster://[user:password@]host[:port],host[:port],...[?options]``."""
@@ -45,6 +43,6 @@ class Address(NamedTuple):
         return cls(seeds, scheme, user + at, question + options)
 
     def of(self, node: Node) -> str:
-        """The address of one node."""
+        """Returns the address of one node."""
         host = f"[{node.host}]" if ":" in node.host else node.host
         return f"{self.scheme}://{self.user}{host}:{node.port}/0{self.options}"

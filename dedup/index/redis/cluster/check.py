@@ -10,9 +10,8 @@ from dedup.index.redis.check import Check, Filed
 from dedup.index.redis.cluster.keys import BUCKET, COMMON
 from dedup.index.redis.cluster.reading import Reading, contents, whole
 from dedup.index.redis.keys import ID_OCTETS
+from dedup.index.redis.reading import scores
 from dedup.printing import octets as shown
-
-__all__ = ["Invariants"]
 
 _SCORE = struct.Struct(">d")
 
@@ -25,7 +24,7 @@ class Invariants(Check):
     stray = "nothing has to be done: they are passed over"
 
     def __init__(self, reading: Reading, parameters: Parameters, header: Mapping[str, str]) -> None:
-        super().__init__(reading.cluster, reading.common, parameters, header)
+        super().__init__(reading.cluster, reading.common, reading.leases, parameters, header)
         self._reading = reading
         self._keys = reading.keys
         self.tables = [*map(str, range(len(EXACT) + reading.tables.plan.size))]
@@ -39,7 +38,7 @@ class Invariants(Check):
     def read(self, name: bytes, octets: bytes | None) -> Filed | None:
         record = whole(octets)
         settled = record and record.settled
-        if record is None or (settled and self._keys.page_id(settled.entry.page_id) != self.key(name)):
+        if record is None or (settled and self._keys.name(settled.entry.page_id) != name):
             return None
         spots = dict.fromkeys(
             (probe.bucket, name + _SCORE.pack(probe.own))
@@ -80,9 +79,6 @@ class Invariants(Check):
         return "ZRANGE", bucket, 0, -1, "WITHSCORES"
 
     def entries(self, answer: Any) -> list[bytes]:
-        if answer and isinstance(answer[0], bytes):  # RESP3 has pairs
-            answer = zip(answer[::2], answer[1::2], strict=True)
-        return [page + _SCORE.pack(float(score)) for page, score in answer or () if len(page) == self.width]
-
-    async def leases(self) -> tuple[dict[bytes, float], float]:
-        return await self._reading.leases()
+        return [
+            page + _SCORE.pack(score) for page, score in scores(answer).items() if len(page) == self.width
+        ]

@@ -7,14 +7,17 @@ How it comes that of two twins exactly one is kept is said in `dedup.index.redis
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from dedup.errors import IndexCorruptError
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
+from dedup.index.redis.buckets import bucket_bits
 from dedup.index.redis.cluster import protocol
 from dedup.index.redis.cluster.judging import Judge
 from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
@@ -26,13 +29,12 @@ from dedup.index.redis.cluster.record import Leases, Phase, Record, state_of
 from dedup.index.redis.cluster.recovery import Recovery
 from dedup.index.redis.cluster.store import PAGES, Neighbours, Store
 from dedup.index.redis.cluster.survey import survey_cluster
-from dedup.index.redis.cluster.tables import Tables, bucket_bits
+from dedup.index.redis.cluster.tables import BUCKET_PAGES, Tables
+from dedup.index.redis.reading import batches
 from dedup.index.redis.record import bits_of
 from dedup.index.redis.shared import SharedIndex
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
-
-__all__ = ["ClusterIndex"]
 
 #: Changes whenever its keys would be read differently.
 FORMAT = 1
@@ -60,7 +62,7 @@ class ClusterIndex(SharedIndex):
         return self._recovery.lost
 
     def _made_up(self) -> dict[str, str]:
-        bits = bucket_bits(self.plan, self.settings.expected_pages)
+        bits = bucket_bits(self.plan, self.settings.expected_pages, BUCKET_PAGES, MIN_PREFIX)
         return {"bucket_bits": str(bits), "created": uuid4().hex[:16]}
 
     async def _open(self) -> None:
@@ -125,7 +127,7 @@ class ClusterIndex(SharedIndex):
         return Verdict.new(new.near, known=new.known, crowded=crowded)
 
     def _number(self) -> int:
-        """A number for a claim: by the clock, and never twice."""
+        """Returns a number for a claim: by the clock, and never twice."""
         self._last = max(self._last + 1, time.time_ns() // 1000)
         return self._last
 
@@ -158,19 +160,14 @@ class ClusterIndex(SharedIndex):
     async def _release_claim(self, page_id: str) -> None:
         await self._store.each(self._release_now, [page_id])
 
-    async def _release_now(self, page_id: str) -> None:
+    async def _release_now(self, page_id: str, *, annul: bool = False) -> bool:
         async with self._filed.alone_with(page_id):
-            await self._store.carry_out(protocol.release(self._store.name(page_id), self.run))
+            name = self._store.name(page_id)
+            return await self._store.carry_out(protocol.release(name, self.run, annul=annul))
 
     async def _annul(self, page_id: str) -> bool:
-        (annulled,) = await self._store.each(self._annul_now, [page_id])
+        (annulled,) = await self._store.each(partial(self._release_now, annul=True), [page_id])
         return annulled
-
-    async def _annul_now(self, page_id: str) -> bool:
-        async with self._filed.alone_with(page_id):
-            return await self._store.carry_out(
-                protocol.release(self._store.name(page_id), self.run, annul=True)
-            )
 
     # --- What is filed
 
@@ -182,11 +179,10 @@ class ClusterIndex(SharedIndex):
         return [state_of(record, leases) for record, leases in await self._looked_at(page_ids)]
 
     async def _looked_at(self, page_ids: Sequence[str]) -> list[tuple[Record | None, Leases]]:
-        """The record of each page, and the leases of its runs."""
+        """Returns the record of each page, and the leases of its runs."""
         names = [*map(self._store.name, page_ids)]
         found: list[tuple[Record | None, Leases]] = []
-        for start in range(0, len(names), PAGES):
-            some = names[start : start + PAGES]
+        for some in batches(names, PAGES):
             self._session.check()
             async with self._cluster.turn():
                 records, leases = await self._store.look(some)

@@ -1,4 +1,4 @@
-"""The verdict on a page, given the records of the pages that it has met: weighed as in the other stores.
+"""The verdict on a page by the records of the pages in its buckets: weighed as in the other stores.
 
 A page that is only being tried is a rival if it would make this one a duplicate once it is kept.
 """
@@ -6,7 +6,8 @@ A page that is only being tried is a rival if it would make this one a duplicate
 from collections.abc import Mapping
 
 from dedup.errors import IndexCorruptError
-from dedup.fingerprint.detector import Detector, Fingerprint
+from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index.claiming import settle
 from dedup.index.entry import Entry
 from dedup.index.hosts import Hosts
@@ -15,8 +16,6 @@ from dedup.index.redis.cluster.protocol import Judgement
 from dedup.index.redis.cluster.record import Leases, Phase, Record, state_of
 from dedup.index.verdict import Verdict
 from dedup.index.weighing import MAX_EQUAL, Weighing
-
-__all__ = ["Judge"]
 
 #: The number of a claim, which says when it was made, and the name of its page.
 Name = tuple[int, bytes]
@@ -32,7 +31,7 @@ class Judge:
         self._page = page
 
     def __call__(self, met: Mapping[bytes, Record], leases: Leases) -> Judgement:
-        """What the pages that were met mean: those of other scopes, and the page itself, mean nothing."""
+        """Returns what the pages that were met mean: those of other scopes, and the page itself, mean nothing."""
         filed: dict[Name, Record] = {}
         tried: dict[Name, Record] = {}
         for page, record in met.items():
@@ -56,7 +55,7 @@ class Judge:
         return Judgement(None, tuple(rivals), (verdict, weighing.page_id(answer.replaced)))
 
     def equal(self, met: Mapping[bytes, Record], leases: Leases) -> Verdict | None:
-        """The verdict if a page of the very same content casts a shadow."""
+        """Returns the verdict if a page of the very same content casts a shadow."""
         filed = {(record.number, page): record for page, record in met.items() if record.settled is record}
         weighing = Weighing[Name](self._detector, None, self._entry, self._page)
         weighing.see_equal(_entries(filed))
@@ -81,5 +80,5 @@ class Judge:
 
 
 def _entries(records: Mapping[Name, Record]) -> dict[Name, Entry]:
-    """Pages, those that were claimed first first."""
+    """Returns the pages, those that were claimed first first."""
     return {page: records[page].entry for page in sorted(records)}

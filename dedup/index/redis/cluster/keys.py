@@ -23,12 +23,11 @@ NAME is made up with the header: if an index is emptied and made anew, a crawl t
 nothing into the new one.
 """
 
+import hashlib
 import re
 
 from dedup.fingerprint.plans import EXACT, Plan, Table
-from dedup.index.redis.keys import KINDS, Keys
-
-__all__ = ["BUCKET", "COMMON", "CommonKeys", "SpreadKeys"]
+from dedup.index.redis.keys import ID_OCTETS, KINDS, Keys
 
 PREFIX = b"shingleback+cluster:"
 #: The name of a bucket, and in it the table and the bucket.
@@ -50,7 +49,7 @@ class CommonKeys(Keys):
             setattr(self, name, key.replace(b"shingleback:", PREFIX, 1))
 
 
-class SpreadKeys(Keys):
+class SpreadKeys:
     """Pages and buckets, spread over all slots.
 
     >>> from dedup.fingerprint.plans import plan_for
@@ -60,10 +59,9 @@ class SpreadKeys(Keys):
     """
 
     def __init__(self, namespace: str, name: str, plan: Plan, bucket_bits: int) -> None:
-        super().__init__(namespace)
         self.start = self.of(namespace)
         self.prefix = self.start + f"{name}:".encode()
-        self.pages = self.ids = self.prefix + b"p:"
+        self.pages = self.prefix + b"p:"
         block = min(bucket_bits, plan.bits // plan.levels[0])
         self._below = bucket_bits - block  # bits of a bucket below those that its shelf has in common
         self._shelves: list[int] = []
@@ -73,28 +71,29 @@ class SpreadKeys(Keys):
 
     @staticmethod
     def of(namespace: str) -> bytes:
-        """What the names of all these keys begin with, whatever the NAME."""
+        """Returns what the names of all these keys begin with, whatever the NAME."""
         return PREFIX + f"{namespace}:".encode()
 
     def name(self, page_id: str) -> bytes:
-        """What a page is called in buckets, and in the name of its record."""
-        return self.page_id(page_id)[len(self.ids) :]
+        """Returns what a page is called in buckets, and in the name of its record."""
+        return hashlib.blake2b(page_id.encode(), digest_size=ID_OCTETS).digest()
 
     def record(self, name: bytes) -> bytes:
-        """The key of a page's record."""
+        """Returns the key of a page's record."""
         return self.pages + name
 
-    def bucket(self, table: int | None, bucket: int) -> bytes:
-        place = self._shelves[table or 0], bucket >> self._below, table or 0, bucket
+    def bucket(self, table: int, bucket: int) -> bytes:
+        """Returns the key of a part of a table."""
+        place = self._shelves[table], bucket >> self._below, table, bucket
         return self.prefix + b"{%d.%x}:%d:%x" % place
 
     @staticmethod
     def shelf(bucket: bytes) -> bytes:
-        """What the names of all buckets begin with that are on one shelf, in one slot."""
+        """Returns what the names of all buckets begin with that are on one shelf, in one slot."""
         return bucket[: bucket.rindex(b"}")]
 
 
 def _beginning(table: Table) -> tuple[int, int]:
-    """Of which key a table is, and which of its bits is the first there."""
+    """Returns the column of a table, and which bit of the key comes first there."""
     right, mask, _ = table.moves[0]
     return table.column, right + mask.bit_length() - 1

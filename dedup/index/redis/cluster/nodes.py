@@ -22,16 +22,12 @@ from redis import exceptions
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from dedup.errors import IndexMismatchError, SettingsError
-from dedup.index.redis import client
-from dedup.index.redis.client import CLAIMS, OTHERS, TIMEOUT, Server, deadline, pool_of
+from dedup.errors import IndexMismatchError
+from dedup.index.redis import client, scripts
+from dedup.index.redis.client import TIMEOUT, Server, deadline, pool_of
 from dedup.index.redis.cluster.address import Address
 from dedup.index.redis.cluster.record import HEAD
 from dedup.index.redis.cluster.slots import Node, Slots
-from dedup.printing import redact
-from dedup.settings import SETTINGS
-
-__all__ = ["Call", "Cluster"]
 
 #: The scripts of a cluster, beside those of one server that work in one slot.
 OWN = ("swap", "file", "leases")
@@ -71,15 +67,10 @@ class Cluster(Server):
 
     def __init__(self, address: str) -> None:
         """Raises `SettingsError` for an address that can't be one."""
-        try:
+        self._begin(address)
+        with self._well_formed():
             self._address = Address.parse(address)
             self._connect(self._address.seeds[0])
-        except SettingsError:
-            raise
-        except (ValueError, TypeError, exceptions.RedisError):  # whose text may hold the password
-            refusal = SETTINGS["index"].refusal
-            raise refusal(redact(address), "which is malformed or has an unknown option") from None
-        self.where = redact(address)
         self._slots = Slots(self._address.seeds)
         self._clients: dict[Node, Any] = {}
         self._stale = True
@@ -88,8 +79,6 @@ class Cluster(Server):
         self._shas = {verb: hashlib.sha1(text).hexdigest() for verb, text in self._sources.items()}
         self._texts = {sha: self._sources[verb] for verb, sha in self._shas.items()}
         self.on_change: Callable[[], object] = lambda: None  #: called when another set of nodes has the slots
-        self._claims, self._others = asyncio.Semaphore(CLAIMS), asyncio.Semaphore(OTHERS)
-        self._answered, self._silent, self._trouble = 0.0, 0.0, ""
 
     def _connect(self, node: Node) -> Any:
         return aioredis.Redis(connection_pool=pool_of(self._address.of(node), Retry(NoBackoff(), 0)))
@@ -135,7 +124,7 @@ class Cluster(Server):
     # --- Calls
 
     async def call_all(self, calls: Sequence[Call], *, of_any_type: bool = False) -> list[Any]:
-        """The answers to calls, each of which goes to the node that has its slot; all nodes answer at once.
+        """Returns the answers to calls, each of which goes to the node that has its slot; all nodes answer at once.
 
         Where a key is of another type, that is an error, or None if it may be ``of_any_type``.
         """
@@ -177,7 +166,7 @@ class Cluster(Server):
         answers: list[Any],
         trouble: Exception | None,
     ) -> tuple[list[int], Exception | None]:
-        """Makes the calls that are left once; which of them are to be made again, and why."""
+        """Makes the calls that are left once, and returns which of them are to be made again, and why."""
         nodes = defaultdict[tuple[Node, bool], list[int]](list)
         for place in left:
             asking = place in asked
@@ -221,7 +210,7 @@ class Cluster(Server):
         return (*first, call.keys, *rest)
 
     async def _ask(self, address: Node, commands: list[tuple[Any, ...]], asking: bool) -> list[Any]:
-        """The answers of one node to some commands; an error in place of each that has none."""
+        """Returns the answers of one node to some commands; an error in place of each that has none."""
         try:
             async with self._node(address).pipeline(transaction=False) as pipeline:
                 for command in commands:
@@ -252,7 +241,7 @@ class Cluster(Server):
                 yield keys
 
     async def size(self) -> int:
-        """How many keys there are, whoever owns them."""
+        """Returns how many keys there are, whoever owns them."""
         with self.errors():
             await self._learn()
             return sum(
@@ -260,7 +249,7 @@ class Cluster(Server):
             )
 
     async def check(self) -> dict[str, Any]:
-        """What the masters say of themselves; raises `IndexMismatchError` if one may lose parts of an index."""
+        """Returns what the masters say of themselves; raises `IndexMismatchError` if one may lose parts of an index."""
         info: dict[str, Any] = {}
         with self.errors():
             async with deadline(client.DEADLINE):
@@ -289,8 +278,8 @@ class Cluster(Server):
 
 
 def source(verb: str) -> bytes:
-    """The text of a script, with what it needs before it."""
+    """Returns the text of a script, with what it needs before it."""
     if verb not in OWN:
-        return client.source(verb)
+        return scripts.source(verb)
     text = (files("dedup.index.redis.cluster") / "lua" / f"{verb}.lua").read_text("utf-8")
     return f"local HEAD = {HEAD}\n{text}".encode()

@@ -8,9 +8,7 @@ from contextlib import asynccontextmanager
 
 from dedup.index.redis.cluster.record import Phase, Record
 
-__all__ = ["OwnPages"]
-
-#: Seconds for which a page that was confirmed is remembered, and how many are at most: a replica may have missed them.
+#: A page that was confirmed is remembered for this many seconds, and no more pages than this: a replica may have missed them.
 REMEMBERED, MOST_REMEMBERED = 60.0, 10_000
 
 

@@ -31,24 +31,6 @@ from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.cluster.record import Leases, Phase, Record, state_of
 
-__all__ = [
-    "Do",
-    "File",
-    "Judgement",
-    "Look",
-    "Outcome",
-    "Seen",
-    "Swap",
-    "Unfile",
-    "Wait",
-    "add",
-    "claim",
-    "confirm",
-    "forget",
-    "release",
-    "restore",
-]
-
 T = TypeVar("T")
 
 
@@ -104,14 +86,14 @@ class Outcome(NamedTuple):
     status: str  #: "new", "same" or "duplicate"
     record: Record | None  #: as it is stored, unless it is a duplicate
     judgement: Judgement = Judgement()
-    known: bool = False  #: whether an earlier run, which was closed, has filed this very content at this page
+    known: bool = False  #: true if an earlier run, which was closed, has filed this very content at this page
 
 
 Judge = Callable[[Mapping[bytes, Record], Leases], Judgement]
 
 
 def claim(page: bytes, entry: Entry, number: int, judge: Judge) -> Generator[Do, Any, Outcome]:
-    """Claims a page, and keeps it unless it is a duplicate.  ``judge`` is told of records that may be like it."""
+    """Claims a page, and keeps it unless it is a duplicate.  ``judge`` gets the records that may be like it."""
     for attempt in count(1):
         seen: Seen = yield Look((page,))
         there, leases = seen[0][page], seen[1]
@@ -148,14 +130,14 @@ def claim(page: bytes, entry: Entry, number: int, judge: Judge) -> Generator[Do,
 
 
 def _is_tried_elsewhere(there: Record | None, entry: Entry, leases: Leases) -> bool:
-    """Whether another run is claiming the page at this moment."""
+    """Returns whether another run is claiming the page at this moment."""
     if there is None or there.settled is there:
         return False
     return there.entry.run != entry.run and leases.are_alive(there.entry.run)
 
 
 def _kept(own: Record, leases: Leases) -> Record:
-    """The record of a page that is now kept.  If an earlier run has filed the same content, that record stays behind it."""
+    """Returns the record of a page that is now kept.  If an earlier run has filed the same content, that record stays behind it."""
     before = own.before
     if state_of(before, leases) is State.EARLIER and before and before.entry.content == own.entry.content:
         return own._replace(phase=Phase.KEPT, entry=before.entry._replace(run=own.entry.run))
@@ -163,7 +145,7 @@ def _kept(own: Record, leases: Leases) -> Record:
 
 
 def _is_known(before: Record | None, leases: Leases) -> bool:
-    """Whether the run that has handed over a page of before was closed."""
+    """Returns whether the run that has handed over a page of before was closed."""
     return before is not None and not leases.have_died(before.entry.run)
 
 
@@ -238,7 +220,7 @@ def confirm(page: bytes, kept: Record) -> Generator[Do, Any, tuple[Record | None
 
 
 def _look_when_tried(page: bytes, entry: Entry) -> Generator[Do, Any, tuple[Record | None, bool]]:
-    """What is there of a page when no other run is trying it; or, and that is said, when there is no patience left."""
+    """Returns what is there of a page when no other run is trying it; or, and that is said, when there is no patience left."""
     while True:
         seen: Seen = yield Look((page,))
         there, leases = seen[0][page], seen[1]
@@ -249,7 +231,7 @@ def _look_when_tried(page: bytes, entry: Entry) -> Generator[Do, Any, tuple[Reco
 
 
 def add(page: bytes, record: Record) -> Generator[Do, Any, bool]:
-    """Files a page as it is, unless it is filed; whether it was not.
+    """Files a page as it is, unless it is filed, and returns whether it was not.
 
     What is there is filed in its buckets once more: whoever has added it may have died before that.
     """
@@ -280,7 +262,7 @@ def restore(page: bytes, filed: Record) -> Generator[Do, Any, tuple[bool, bool]]
 
 
 def release(page: bytes, run: str, *, annul: bool = False) -> Generator[Do, Any, bool]:
-    """Takes back what a run has claimed, or ``annul``: any run, and not confirmed; whether there was such a claim."""
+    """Takes back what a run has claimed, or ``annul``: any run, and not confirmed, and returns whether there was such a claim."""
     while True:
         records, _ = yield Look((page,))
         there = records[page]
@@ -289,16 +271,15 @@ def release(page: bytes, run: str, *, annul: bool = False) -> Generator[Do, Any,
         if there.entry.run != run and not (annul and there.phase is Phase.KEPT):
             return False
         entry = there.entry._replace(run=run)
-        own = there._replace(
-            phase=Phase.TRYING, attempt=there.attempt + 1, entry=entry
-        )  # so that nobody else claims it now
+        # So that nobody else claims it now.
+        own = there._replace(phase=Phase.TRYING, attempt=there.attempt + 1, entry=entry)
         if (yield Swap(page, there, own)) is None:
             yield from _withdraw(page, own)
             return there.phase is Phase.KEPT
 
 
 def forget(page: bytes, run: str, wanted: State | None = None) -> Generator[Do, Any, bool]:
-    """Takes a page out, or one of a state; whether it was filed."""
+    """Takes a page out, or one of a state, and returns whether it was filed."""
     while True:
         records, leases = yield Look((page,))
         there = records[page]
@@ -307,9 +288,7 @@ def forget(page: bytes, run: str, wanted: State | None = None) -> Generator[Do, 
         ):
             return False
         entry = there.entry._replace(run=run)
-        own = Record(
-            Phase.TRYING, there.number, there.attempt + 1, entry
-        )  # so that nobody else claims it now
+        own = Record(Phase.TRYING, there.number, there.attempt + 1, entry)  # nobody else claims it now
         if (yield Swap(page, there, own)) is None:
             if there.before:
                 yield Unfile(there.before.entry, None)

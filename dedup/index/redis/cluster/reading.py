@@ -11,10 +11,7 @@ from dedup.index.redis.cluster.keys import CommonKeys
 from dedup.index.redis.cluster.nodes import Cluster
 from dedup.index.redis.cluster.record import Record, decode
 from dedup.index.redis.cluster.tables import Tables
-from dedup.index.redis.keys import LEASE_MS
-from dedup.index.survey import BATCH
-
-__all__ = ["Reading", "batches", "contents", "count_pages", "whole"]
+from dedup.index.redis.reading import batches, scores
 
 #: Up to this many keys are counted one by one; of more, this many are a sample.
 COUNTED = 200_000
@@ -31,17 +28,17 @@ class Reading:
         self.keys = tables.keys
 
     def buckets(self, entry: Entry) -> list[bytes]:
-        """Where a page belongs, in each table."""
+        """Returns where a page belongs, in each table."""
         return [probe.bucket for probe in self.tables.probes(entry)]
 
     async def all_keys(self) -> AsyncIterator[list[bytes]]:
-        """The names of all keys, those of an index that was made before, too; some may come twice."""
+        """Yields the names of all keys, those of an index that was made before, too; some may come twice."""
         for start in (self.common.prefix, self.keys.start):
             async for keys in self.cluster.scan(start):
                 yield keys
 
     async def records(self) -> AsyncIterator[tuple[bytes, bytes]]:
-        """The keys of all records and what is there, in the order of their filing."""
+        """Yields the keys of all records and what is there, in the order of their filing."""
         found: list[tuple[int, bytes]] = []
         async for keys in self.cluster.scan(self.keys.pages):
             heads = await self.cluster.ask([("GETRANGE", key, 0, _NUMBER.size - 1) for key in keys])
@@ -53,28 +50,19 @@ class Reading:
                     yield key, octets
 
     async def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The texts at some keys; None where there is none."""
+        """Returns the texts at some keys; None where there is none."""
         return await self.cluster.ask([("GET", key) for key in keys])
 
-    async def alive(self) -> set[str]:
-        """The runs whose leases have not ended."""
-        leases, now = await self.leases()
-        return {
-            run.decode("ascii", "replace") for run, ends in leases.items() if now < ends <= now + LEASE_MS
-        }
-
     async def leases(self) -> tuple[dict[bytes, float], float]:
-        """When the lease of each run ends, and what time it is there, in ms."""
+        """Returns when the lease of each run ends, and what time it is there, in ms."""
         common = self.common
         (found,) = await self.cluster.ask([("ZRANGE", common.runs, 0, -1, "WITHSCORES")])
         _, _, now = await self.cluster.run("leases", [common.header, common.sequence, common.runs], ())
-        if found and isinstance(found[0], bytes):  # RESP3 has pairs
-            found = zip(found[::2], found[1::2], strict=True)
-        return {run: float(ends) for run, ends in found or ()}, float(now)
+        return scores(found), float(now)
 
 
 async def count_pages(cluster: Cluster, pages: bytes) -> int:
-    """How many keys begin with ``pages``: up to `COUNTED` keys exactly; of more, by a sample."""
+    """Returns how many keys begin with ``pages``: up to `COUNTED` keys exactly; of more, by a sample."""
     size, seen, found = await cluster.size(), 0, 0
     async for keys in cluster.scan(b""):
         seen += len(keys)
@@ -84,14 +72,8 @@ async def count_pages(cluster: Cluster, pages: bytes) -> int:
     return found
 
 
-def batches(items: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """Items, `BATCH` at a time."""
-    for start in range(0, len(items), BATCH):
-        yield items[start : start + BATCH]
-
-
 def whole(octets: bytes | None) -> Record | None:
-    """A record; None if it can't be read."""
+    """Returns a record; None if it can't be read."""
     try:
         return decode(octets)
     except (ValueError, struct.error):
@@ -99,7 +81,7 @@ def whole(octets: bytes | None) -> Record | None:
 
 
 def contents(record: Record) -> Iterator[Entry]:
-    """All contents with which a page is in buckets."""
+    """Yields all contents with which a page is in buckets."""
     yield record.entry
     if record.before:
         yield from contents(record.before)

@@ -20,8 +20,6 @@ from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.record import pack, unpack
 
-__all__ = ["HEAD", "Leases", "Phase", "Record", "decode", "encode", "head_of", "state_of"]
-
 
 class Phase(IntEnum):
     """How far a claim has come."""
@@ -52,7 +50,7 @@ class Record(NamedTuple):
         return self.before if self.phase in (Phase.TRYING, Phase.BEATEN) else self
 
     def is_attempt_of(self, other: "Record") -> bool:
-        """Whether both are of one attempt."""
+        """Returns whether both are of one attempt."""
         return self.head[1:] == other.head[1:]
 
 
@@ -63,12 +61,12 @@ HEAD = _HEAD.size
 
 
 def head_of(record: Record | None) -> bytes:
-    """The bytes of a head, with which those of its record begin."""
+    """Returns the bytes of a head, with which those of its record begin."""
     return encode(record)[:HEAD]
 
 
 def encode(record: Record | None) -> bytes:
-    """The bytes of a record: its head, its entry after the length of that, and what was before; of none, nothing."""
+    """Returns the bytes of a record: its head, its entry after the length of that, and what was before; of none, nothing."""
     if record is None:
         return b""
     phase, number, attempt, run = record.head
@@ -78,7 +76,7 @@ def encode(record: Record | None) -> bytes:
 
 
 def decode(octets: bytes | None) -> Record | None:
-    """The record of some bytes.  Raises ValueError or `struct.error` if `encode` makes no such bytes."""
+    """Returns the record of some bytes.  Raises ValueError or `struct.error` if `encode` makes no such bytes."""
     if not octets:
         return None
     phase, number, attempt, run = _HEAD.unpack_from(octets)
@@ -99,24 +97,24 @@ class Leases(NamedTuple):
     last: int = 0  #: the number that was given out last
     now: float = 0.0  #: in ms
     length: float = 0.0  #: of a lease, in ms
-    ends: Mapping[
-        str, float
-    ] = {}  #: of runs: when their leases end, or, with a minus, the number at which they finished
+    #: Of runs: when their leases end, or, with a minus, the number at which they finished.
+    ends: Mapping[str, float] = {}
 
     def are_alive(self, run: str) -> bool:
         return run == self.run or self.now < self.ends.get(run, 0) <= self.now + self.length
 
     def have_died(self, run: str) -> bool:
-        """Whether a run was never closed: what it has handed over may be lost."""
+        """Returns whether a run was never closed: what it has handed over may be lost."""
         return self.ends.get(run, 0) > 0 and not self.are_alive(run)
 
     def have_finished(self, run: str) -> bool:
-        """Whether a run has finished since the one that asks began."""
-        return self.began < -self.ends.get(run, 0) <= self.last
+        """Returns whether a run has finished since the one that asks began, or in its crawl."""
+        since = 0 if lifecycle.of_one_crawl(run, self.run) else self.began
+        return since < -self.ends.get(run, 0) <= self.last
 
 
 def state_of(record: Record | None, leases: Leases) -> State:
-    """What a page is to the run that asks."""
+    """Returns what a page is to the run that asks."""
     record = record and record.settled
     if record is None:
         return State.ABSENT

@@ -11,8 +11,6 @@ from dedup.index.redis.cluster.record import Record
 from dedup.index.redis.cluster.store import Store
 from dedup.printing import inert, many
 
-__all__ = ["Recovery"]
-
 logger = logging.getLogger(__name__)
 
 
@@ -40,7 +38,7 @@ class Recovery:
             self._tell(lost)
 
     async def _restore(self, page_id: str) -> bool:
-        """Whether something of a page was lost."""
+        """Returns whether something of a page was lost."""
         async with self._filed.alone_with(page_id):
             record = self._filed.get(page_id)
             if record is None:

@@ -5,9 +5,7 @@ from typing import Any, NamedTuple
 
 from redis.crc import key_slot
 
-__all__ = ["Node", "Slots"]
-
-#: How many there are.
+#: A cluster has this many.
 SLOTS = 1 << 14
 
 
@@ -19,7 +17,7 @@ class Node(NamedTuple):
 
     @classmethod
     def named(cls, host: bytes | str | None, port: Any, asked: str) -> "Node":
-        """A node as another calls it, which has the host ``asked``, and may have none to tell.
+        """Returns a node as another calls it, which has the host ``asked``, and may have none to tell.
 
         >>> Node.named(b"10.0.0.1", 7000, "a"), Node.named("", 7000, "a")
         (Node(host='10.0.0.1', port=7000), Node(host='a', port=7000))
@@ -53,7 +51,7 @@ class Slots:
         return list(dict.fromkeys((*sorted(self.masters), *self._seeds, *self._known)))
 
     def of(self, key: bytes) -> Node:
-        """The master of a key."""
+        """Returns the master of a key."""
         return self._masters[key_slot(key)]
 
     def take(self, found: Any, asked: str) -> None:

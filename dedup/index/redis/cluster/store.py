@@ -15,10 +15,9 @@ from dedup.index.redis.cluster.protocol import Do, File, Look, Seen, Swap, Unfil
 from dedup.index.redis.cluster.record import Leases, Record, decode, encode, head_of
 from dedup.index.redis.cluster.tables import Probe, Tables
 from dedup.index.redis.keys import LEASE_MS
+from dedup.index.redis.reading import batches
 from dedup.index.redis.session import Session
 from dedup.index.weighing import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
-
-__all__ = ["Neighbours", "Store"]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -34,7 +33,7 @@ class Neighbours(NamedTuple):
     """What a page has met in its buckets."""
 
     pages: tuple[bytes, ...]
-    crowded: bool  #: whether there were more
+    crowded: bool  #: true if there were more
     lacking: int  #: in how many buckets it was not
 
 
@@ -49,16 +48,16 @@ class Store:
         self._radius = radius
 
     def name(self, page_id: str) -> bytes:
-        """What a page is called here."""
+        """Returns what a page is called here."""
         return self.keys.name(page_id)
 
     async def each(self, do: Callable[[S], Awaitable[T]], pages: Sequence[S]) -> list[T]:
         """Does something with each page, with `PAGES` at once; raises the first error, when all those have ended."""
         done: list[T] = []
-        for start in range(0, len(pages), PAGES):
+        for some in batches(pages, PAGES):
             self._session.check()
             async with self._cluster.turn():
-                found = await asyncio.gather(*map(do, pages[start : start + PAGES]), return_exceptions=True)
+                found = await asyncio.gather(*map(do, some), return_exceptions=True)
             for result in found:
                 if isinstance(result, BaseException):
                     raise result
@@ -75,7 +74,7 @@ class Store:
     ) -> T:
         """Does what a part of the protocol asks for, and returns what it returns.
 
-        ``seen`` is what its first look would see; ``ready`` is called with records before it is told of them, and
+        ``seen`` is what its first look would see; ``ready`` is called with records before the protocol gets them, and
         ``note`` with what was met in the buckets.
         """
         answer: Any = None
@@ -109,7 +108,7 @@ class Store:
                     waited += time.monotonic() - began
 
     async def look(self, pages: Iterable[bytes]) -> Seen:
-        """Records, and then the leases of the runs that they name."""
+        """Returns the records, and then the leases of the runs that they name."""
         pages = tuple(pages)
         found = await self._cluster.values([self.keys.record(page) for page in pages])
         records = {page: self._record(octets) for page, octets in zip(pages, found, strict=True)}
@@ -119,7 +118,7 @@ class Store:
         return records, await self.leases(sorted(runs))
 
     async def leases(self, runs: Iterable[str]) -> Leases:
-        """The leases of some runs.  Raises `IndexMismatchError` if the index is another by now."""
+        """Returns the leases of some runs.  Raises `IndexMismatchError` if the index is another by now."""
         session, names = self._session, list(runs)
         keys = [session.keys.header, session.keys.sequence, session.keys.runs]
         digest, last, now, *ends = await self._cluster.run("leases", keys, names)

@@ -12,12 +12,11 @@ from dedup.index.redis.cluster.nodes import Cluster
 from dedup.index.redis.cluster.reading import Reading, count_pages, whole
 from dedup.index.redis.cluster.record import Phase
 from dedup.index.redis.cluster.tables import Tables
+from dedup.index.redis.reading import alive
 from dedup.index.redis.record import bits_of
 from dedup.index.redis.survey import Sample, SharedSurvey, read_header
 from dedup.index.survey import Finding, StoredPage, state_outside
 from dedup.printing import octets as shown
-
-__all__ = ["survey_cluster"]
 
 
 async def survey_cluster(
@@ -27,7 +26,7 @@ async def survey_cluster(
     where: str,
     adopt: Callable[[Mapping[str, str]], Parameters],
 ) -> "ClusterSurvey | None":
-    """The survey of a namespace; None if it has no header.  ``adopt`` checks the parameters that are stored."""
+    """Returns the survey of a namespace; None if it has no header.  ``adopt`` checks the parameters that are stored."""
     header = await read_header(cluster, common, where, common.prefix, SpreadKeys.of(namespace))
     if not header:
         return None
@@ -51,7 +50,7 @@ class ClusterSurvey(SharedSurvey):
         return await count_pages(self._reading.cluster, self._reading.keys.pages)
 
     async def _pages(self, run: str, before: float) -> AsyncIterator[StoredPage]:
-        alive = await self._reading.alive()
+        living = alive(*await self._reading.leases())
         async for _, octets in self._reading.records():
             record = whole(octets)
             if record is None:
@@ -59,7 +58,7 @@ class ClusterSurvey(SharedSurvey):
             elif settled := record.settled:
                 done = settled.before if settled.phase is Phase.KEPT else settled
                 claimed_by = settled.entry.run if settled.phase is Phase.KEPT else None
-                state = state_outside(done and done.entry.run, claimed_by, alive)
+                state = state_outside(done and done.entry.run, claimed_by, living)
                 yield self.readable((done if done and state is State.DONE else settled).entry, state)
 
     def findings(self) -> AsyncIterator[Finding]:

@@ -1,29 +1,15 @@
 """The tables of an index over a cluster: where a page belongs in each, and where pages like it are."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dedup.fingerprint.plans import EXACT, MIN_PREFIX, Plan
+from dedup.fingerprint.plans import EXACT, Plan
 from dedup.index.entry import Entry
 from dedup.index.redis.cluster.keys import SpreadKeys
 
-__all__ = ["Probe", "Tables", "bucket_bits"]
-
 #: A bucket is planned to hold this many pages: half of what a listpack holds, so that it stays one.
 BUCKET_PAGES = 64
-
-
-def bucket_bits(plan: Plan, expected_pages: int) -> int:
-    """How many bits of a key name a bucket; those below are scores, of 53 bits at most.
-
-    >>> from dedup.fingerprint.plans import plan
-    >>> bucket_bits(plan(6, 1_000_000), 1_000_000)
-    14
-    """
-    bits = math.ceil(math.log2(max(1, expected_pages / BUCKET_PAGES)))
-    return min(max(MIN_PREFIX, bits), *(table.prefix for table in plan.tables))
 
 
 class Probe(NamedTuple):
@@ -41,10 +27,10 @@ class Tables:
 
     keys: SpreadKeys
     plan: Plan
-    bucket_bits: int
+    bucket_bits: int  #: of a key, which name a bucket; those below are scores, of 53 bits at most
 
     def probes(self, entry: Entry) -> Iterator[Probe]:
-        """Where a page belongs, in each table."""
+        """Yields where a page belongs, in each table."""
         below = 64 - self.bucket_bits
         rest = (1 << below) - 1
         keys = entry.keys

@@ -43,8 +43,10 @@ local function has_died(other) -- it has never been closed: what it has handed o
   return end_of(other) > 0 and not is_alive(other)
 end
 
-local function has_finished_since(other) -- since this run began; if it was earlier: row begin safe
-  return -end_of(other) > began and -end_of(other) <= last
+local CRAWL = 16 -- digits of a run that are those of its crawl: see dedup/history/file.py
+local function has_finished(other) -- since this run began, or in its crawl; if it was earlier: row begin safe
+  local since = other:sub(1, CRAWL) == run:sub(1, CRAWL) and 0 or began
+  return -end_of(other) > since and -end_of(other) <= last
 end
 
 local function as_text(octets) -- of a run, as in `runs` and `pending`
@@ -87,7 +89,7 @@ local function state_of(number, page) -- as dedup/index/lifecycle.py says it
   if owner and is_alive(owner) then return owner == filer and 'pending' or 'reclaimed' end
   if owner == filer then return 'dead' end
   if is_alive(filer) then return 'done' end
-  return has_finished_since(filer) and 'safe' or 'earlier'
+  return has_finished(filer) and 'safe' or 'earlier'
 end
 
 if redis.call('HGET', header, 'digest') ~= ARGV[1] then return answer('gone') end

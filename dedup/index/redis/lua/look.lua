@@ -3,8 +3,8 @@
 --      ARGV = {..., radius, prefix of pages, record, keys, in how many tables pages are read from buckets that differ in
 --              one bit, too, how many bits name a bucket})
 --   -> last number given out, state of the page id, 1 if there are more than are listed or else 0, numbers (4 bytes each)
---      of the pages of that digest, a mark for each, numbers of the pages of that main view, and of those that share a
---      rare shingle; then
+--      of the pages of that digest, a mark for each, numbers of the pages of that main view, and of those that share
+--      each rare shingle; then
 --        pages near: number (4), distance (1), the nearest first; of those, if they are few, a mark for each, and the records
 --        | 'filed', number of the page: nothing is like it
 --        | 'copy', record of a page of that very content that casts a shadow; the first list ends with it
@@ -51,12 +51,12 @@ for i = 1, #equal do
   if own == 'absent' and marks:sub(-1) ~= '-' then
     local stored = redis.call('GET', pages .. equal[i])
     if stored:sub(SIMHASH_AT, SIMHASH_END) == record:sub(SIMHASH_AT, SIMHASH_END) then
-      return answer(last, own, crowded, packed({unpack(equal, 1, i)}), marks, '', '', 'copy', stored)
+      return answer(last, own, crowded, packed({unpack(equal, 1, i)}), marks, '', {}, 'copy', stored)
     end
   end
 end
-local views, rare = equal_in(FIRST_TABLE + 1, MAX_EQUAL), ''
-for at = FIRST_TABLE + 2, FIRST_NEAR - 1 do rare = rare .. packed(equal_in(at, MAX_RARE)) end
+local views, rare = equal_in(FIRST_TABLE + 1, MAX_EQUAL), {}
+for at = FIRST_TABLE + 2, FIRST_NEAR - 1 do rare[#rare + 1] = packed(equal_in(at, MAX_RARE)) end
 
 local met, apart, shared = {}, {}, {} -- pages, their distances, and how many keys they share
 local in_order = true -- whether they were met in the order in which they are listed
@@ -181,8 +181,8 @@ else
   meet_near(entries, mine)
   for i = 1, #mine do held[mine[i].at] = entries[i] or '' end
 end
-if not filed and #equal == 0 and #views == 0 and rare == '' and #met == 0 then -- row claim absent
-  return answer(last, 'absent', crowded, '', '', '', '', 'filed', file_page(pages, record, keys, held))
+if not filed and #equal == 0 and #views == 0 and table.concat(rare) == '' and #met == 0 then -- row claim absent
+  return answer(last, 'absent', crowded, '', '', '', {}, 'filed', file_page(pages, record, keys, held))
 end
 if radius == 0 or not in_order then
   table.sort(met, function(a, b)

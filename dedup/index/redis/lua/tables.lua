@@ -74,9 +74,9 @@ local function take_out(bucket, number)
     redis.call('SETRANGE', bucket, at - 1, GAP)
     return
   end
-  local kept, first = {entries:sub(1, at - 1)}, at + ENTRY
-  entries = entries:sub(1, at - 1) .. entries:sub(first)
-  kept, first, at = {}, 1, 0
+  entries = entries:sub(1, at - 1) .. entries:sub(at + ENTRY)
+  local kept, first = {}, 1
+  at = 0
   while true do -- without its gaps
     at = entries:find(GAP, at + 1, true)
     if not at then break end

@@ -22,8 +22,6 @@ from dedup.report.file import write_report
 from dedup.scrapy.commands.index.access import spider_meant
 from dedup.scrapy.settings import read_settings
 
-__all__ = ["run"]
-
 #: How many changes of a kind are printed, and how many characters of the words that differ.
 SHOWN, WIDTH = 10, 60
 

@@ -20,8 +20,6 @@ from dedup.scrapy.commands.fetch import fetch_pages
 from dedup.scrapy.commands.index.access import spider_meant, surveyed
 from dedup.scrapy.settings import read_settings
 
-__all__ = ["run"]
-
 #: The most seconds that fetching two pages may take.
 SECONDS = 60.0
 

@@ -44,8 +44,9 @@ class Command(base.Command):
         )
         add("--against", default="", metavar="FILE", help=against)
         keep = (
-            "which of those alike is kept: first (fetched first; the default), longest (most words), newest (fetched last), or "
-            "a field of rows, whose greatest number or latest time is kept"
+            "which of those alike is kept: first (fetched first; the default), newest (fetched last), longest (most words), "
+            "canonical (as the site says), https, shortest (URL), a field of rows, whose greatest number or latest time is kept, "
+            "or MODULE:FUNCTION, whose number for a URL is the greatest"
         )
         add("--keep", default="first", metavar="WHICH", help=keep)
         names = "the field of rows that names those without a url (default: id)"

@@ -17,8 +17,6 @@ from dedup.scrapy.commands.terminal import complain, working
 from dedup.scrapy.settings import read_settings
 from dedup.scrapy.summary import summary
 
-__all__ = ["DAMAGE", "OTHERS", "run"]
-
 #: The exit status if something was damaged, and left out.
 DAMAGED = 7
 #: The kinds of damage that are reported, and of other records that hold no page.
@@ -38,6 +36,16 @@ OTHERS = {
     "no_page": "without html or text",
     "no_url": "without a URL",
     "not_http": "no HTTP response",
+}
+#: What is not judged, and has no place in a file of another format.
+UNWRITTEN = {
+    "kind": "requests, revisits and others that hold no page",
+    "large": "longer than 16 MB",
+    "no_page": "without html or text",
+    "no_url": "without a URL",
+    "not_http": "no HTTP response",
+    "status": "of another status than 200",
+    "type": "of a type that DEDUP_TYPES does not name",
 }
 
 
@@ -110,10 +118,14 @@ def _tell(result: Result, opts: argparse.Namespace) -> int:
             f"what is damaged is in {inert(opts.kept)}.damaged, as it is, but for what can't be unpacked",
         )
     if result.unwritten:
-        what = (
-            f"{many(result.unwritten, 'page')} that {'was' if result.unwritten == 1 else 'were'} not judged"
+        total = sum(result.unwritten.values())
+        one = total == 1
+        why = ", ".join(f"{count:,} {UNWRITTEN[each]}" for each, count in sorted(result.unwritten.items()))
+        what = f"{many(total, 'record')} that {'was' if one else 'were'} not judged ({why})"
+        complain(
+            "dedup",
+            f"{what} can't be written in the format of the output, and {'stays' if one else 'stay'} in the input only",
         )
-        complain("dedup", f"{what} can't be written in JSON Lines, and stay in the input only")
     to = sys.stderr if opts.kept == "-" else sys.stdout
     print(summary(result.stats, opts.duplicates, archived=True), file=to)
     if opts.index:

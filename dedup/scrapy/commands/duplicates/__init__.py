@@ -37,6 +37,11 @@ class Command(base.Command):
         only("--since", default="", metavar="TIME", help=since)
         group = parser.add_argument_group("Output")
         shown, kind = group.add_argument, group.add_mutually_exclusive_group().add_argument
+        best = (
+            "of each kept page and its near-duplicates, the page to use: canonical, as the site says; https; shortest (URL); "
+            "longest (own text); or MODULE:FUNCTION, whose number for a URL is the greatest"
+        )
+        shown("--prefer", default="", metavar="WHICH", help=best)
         shown("--clusters", action="store_true", help="each kept page with what was dropped for it")
         shown(
             "--follow",
@@ -66,6 +71,10 @@ class Command(base.Command):
             raise UsageError("--clusters can be combined with --json, but not with --follow or --csv")
         if opts.html is not None and (opts.clusters or (opts.follow and opts.fetch)):
             raise UsageError("--html can't be combined with --clusters, nor with --follow and --fetch")
+        if opts.prefer and (opts.clusters or opts.follow or opts.csv or opts.html is not None):
+            raise UsageError(
+                "--prefer can be combined with --json, but not with --clusters, --follow, --csv or --html"
+            )
         if opts.fetch and opts.html is None:
             raise UsageError("--fetch needs --html FILE")
         if opts.anywhere and not opts.fetch:

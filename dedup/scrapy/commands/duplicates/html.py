@@ -20,8 +20,6 @@ from dedup.scrapy.commands.terminal import counting, each
 from dedup.scrapy.places import histories
 from dedup.scrapy.settings import read_settings
 
-__all__ = ["FETCHED", "make_report"]
-
 #: The number of pairs, the least alike, whose pages are fetched again.
 FETCHED = 100
 

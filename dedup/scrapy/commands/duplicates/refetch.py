@@ -14,8 +14,6 @@ from dedup.printing import inert, many
 from dedup.scrapy.commands.fetch import Door, Miss, fetch
 from dedup.scrapy.commands.terminal import complain
 
-__all__ = ["refetch"]
-
 #: The least seconds between two requests to a host, and the most seconds of all.
 DELAY, SECONDS = 1.0, 900.0
 #: At most this many hosts, and reasons why pages could not be fetched, are named.

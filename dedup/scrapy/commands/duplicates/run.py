@@ -12,13 +12,12 @@ from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
 from dedup.droplog.record import Filter, moment
 from dedup.errors import SettingsError
+from dedup.page.preference import preference
 from dedup.report.file import check_target
 from dedup.scrapy.commands.duplicates import html, text
 from dedup.scrapy.commands.fetch import Door
 from dedup.scrapy.commands.terminal import complain, reading
 from dedup.scrapy.settings import read_settings
-
-__all__ = ["run"]
 
 #: Seconds between two reports of a crawl that runs, and how many times as long as one has taken, at least.
 PAUSE, BREAK = 5.0, 10.0
@@ -44,6 +43,11 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
         wanted = Filter(opts.host, opts.of, opts.min_distance, opts.max_resemblance, since, opts.url)
     except SettingsError as error:
         raise error.renamed(lambda name: "--" + name.replace("_", "-")) from None
+    if opts.prefer:
+        try:
+            preference(opts.prefer)
+        except SettingsError as error:
+            raise error.renamed(lambda name: "--" + name) from None
     find, missing = _logs(args, settings)
     if missing and not opts.follow:
         raise SettingsError(
@@ -67,7 +71,7 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
         check_target(Path(opts.html))  # before a long log is read
     with reading(paths) as watch:
         records = filter(wanted.passes, reader.read(paths, watch))
-        if not opts.clusters and (opts.json or opts.csv):
+        if not (opts.clusters or opts.prefer) and (opts.json or opts.csv):
             for record in records:
                 print(form(record))
             return
@@ -77,6 +81,8 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
             door = Door(_is_own(paths, settings), opts.anywhere) if opts.fetch else None
             html.make_report(Path(opts.html), drops, paths, reader.records, wanted, settings, door)
             print(f"{opts.html}: open it in a browser")
+        elif opts.prefer:
+            text.print_representatives(drops, opts.prefer, opts.json)
         elif opts.clusters:
             text.print_clusters(drops, opts.json)
         else:

@@ -13,14 +13,14 @@ from typing import Any
 
 from rich.filesize import decimal
 
+from dedup.droplog import course
 from dedup.droplog.drops import Drops
-from dedup.droplog.reader import Reader
+from dedup.droplog.reader import Reader, find_beside
 from dedup.droplog.reason import reason
 from dedup.droplog.record import FIELDS, Record
+from dedup.droplog.representatives import representatives
 from dedup.printing import clock, inert, many
 from dedup.scrapy.commands.terminal import print_table, screen
-
-__all__ = ["CSV_HEADING", "as_csv", "as_json", "as_line", "left_out", "print_clusters", "print_summary"]
 
 CSV_HEADING = ",".join(FIELDS)
 
@@ -30,7 +30,9 @@ RULES = {
     "view": "their main views are equal",
     "rare": "nearly all that is own to each is on the other; found by a rare shingle",
     "simhash": "nearly all of it is on the kept page; found by its simhash",
+    "no_vary_search": "by the word of the site, not fetched",
     "probe": "what differs changed when the kept page was fetched again",
+    "soft_404": "the host shows the same where nothing is",
 }
 #: The most rows of a table that are shown, the most hosts and patterns of a cluster, and the most of these in JSON.
 ROWS, PARTS, MANY = 10, 5, 1_000
@@ -79,8 +81,12 @@ def left_out(reader: Reader) -> Iterator[str]:
 
 
 def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
-    """Prints totals, and tables of hosts, distances, resemblances and the largest clusters."""
+    """Prints totals, and tables of hosts, distances, resemblances and the largest clusters.
+
+    Only a log that has the course of a crawl beside it tells of links and downloads; one of an archive has none.
+    """
     total = drops.totals()
+    is_of_crawl = any(find_beside(log, course.SUFFIX) for log in paths)
     where = inert(str(paths[0]), URL) if len(paths) == 1 else many(len(paths), "log")
     some = f" of {read:,}" if total.drops != read else ""
     print(f"{where}: {total.drops:,}{some} {'near-duplicate' if read == 1 else 'near-duplicates'}")
@@ -94,15 +100,19 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
     print(f"  {'pages':12}  {many(total.urls, 'URL')} on {many(total.hosts, 'host')}", end=", ")
     print(f"near-duplicates of {many(total.clusters, 'kept page')}")
     for action, count, what in (
-        ("dropped", total.dropped, "neither parsed nor followed"),
+        ("dropped", total.dropped, "neither parsed nor followed" if is_of_crawl else "left out"),
         ("not followed", total.not_followed, "parsed, but not followed"),
         ("marked", total.marked, f"parsed, and their {many(total.marked_links, 'link')} followed"),
     ):
         if count:
             print(f"  {action:12}  {count:,}: {what}")
-    print(f"  {'saved':12}  {many(total.links, 'link')} not followed (one on two pages counts twice)")
     size = "" if total.bytes is None else f" of {decimal(total.bytes)}, unpacked"
-    print(f"  {'not saved':12}  {many(total.drops, 'download')}{size}: a page is judged by its content")
+    if is_of_crawl:
+        print(f"  {'saved':12}  {many(total.links, 'link')} not followed (one on two pages counts twice)")
+        print(f"  {'not saved':12}  {many(total.drops, 'download')}{size}: a page is judged by its content")
+    else:
+        print(f"  {'on them':12}  {many(total.links, 'link')} (one on two pages counts twice)")
+        print(f"  {'read anyway':12}  {many(total.drops, 'page')}{size}: a page is judged by its content")
     if total.agrees or total.differs:
         told = total.agrees + total.differs
         print(
@@ -131,6 +141,20 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
 def _bars(counts: Mapping[Any, int]) -> Iterator[Sequence[Any]]:
     most = max(counts.values())
     return ((count, name, "#" * max(1, round(BAR * count / most))) for name, count in counts.items())
+
+
+def print_representatives(drops: Drops, which: str, as_objects: bool) -> None:
+    """Prints which page is preferred to each kept page; as objects, those that are preferred to none, too."""
+    others = count = 0
+    for page in representatives(drops, which):
+        count += 1
+        others += page.url != page.kept
+        if as_objects:
+            print(as_json(page._asdict()))
+        elif page.url != page.kept:
+            print(f"{inert(page.url, URL)} instead of {inert(page.kept, URL)}")
+    if not as_objects:
+        print(f"{others:,} of {many(count, 'kept page')} with near-duplicates would be another one")
 
 
 def print_clusters(drops: Drops, as_objects: bool) -> None:

@@ -9,8 +9,6 @@ from dedup.fingerprint.detector import Detector
 from dedup.printing import many
 from dedup.scrapy.commands.terminal import print_table
 
-__all__ = ["evaluate_log"]
-
 RESEMBLANCES = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 

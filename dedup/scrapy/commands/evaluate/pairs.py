@@ -14,8 +14,6 @@ from dedup.lab.pairs import Pairs, score_pairs
 from dedup.scrapy.commands.fetch import fetch_pages
 from dedup.scrapy.commands.terminal import each, print_table
 
-__all__ = ["evaluate_pairs"]
-
 #: The least seconds between two requests to a host, and the most seconds of all.
 DELAY, SECONDS = 1.0, 900.0
 

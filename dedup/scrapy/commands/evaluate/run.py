@@ -13,8 +13,6 @@ from dedup.scrapy.commands.evaluate.pairs import evaluate_pairs
 from dedup.scrapy.commands.terminal import print_table
 from dedup.scrapy.settings import read_settings
 
-__all__ = ["run", "thresholds"]
-
 
 def run(path: Path, opts: argparse.Namespace, settings: Settings) -> int:
     """Evaluates an input, and returns the exit status."""

@@ -16,8 +16,6 @@ from dedup.printing import inert
 from dedup.scrapy.compat import spider_loader
 from dedup.scrapy.settings import Options
 
-__all__ = ["WIDTH", "drop_logs", "page_id", "spider_meant", "surveyed"]
-
 #: At most this many characters of a URL are shown.
 WIDTH = 200
 

@@ -9,8 +9,6 @@ from dedup.printing import inert, many
 from dedup.scrapy.commands.index.access import WIDTH, surveyed
 from dedup.scrapy.commands.terminal import busy
 
-__all__ = ["print_findings"]
-
 #: At most this many findings of a kind are shown.
 SHOWN = 5
 #: What the library says of a repair, and the commands that do it.

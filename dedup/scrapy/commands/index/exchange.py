@@ -16,8 +16,6 @@ from dedup.printing import inert, many
 from dedup.scrapy.commands.index.access import surveyed
 from dedup.scrapy.commands.terminal import counting, reading
 
-__all__ = ["export_pages", "import_pages"]
-
 #: The length, in bytes, that no line of an export reaches.
 MAX_LINE = 1 << 24
 #: Pages that are filed at once: each time, a file is written and the write is awaited.

@@ -6,15 +6,13 @@ from datetime import datetime
 
 from dedup.droplog.record import moment
 from dedup.errors import SettingsError
+from dedup.history.file import CRAWL
 from dedup.index import Index
 from dedup.index.entry import original_id
 from dedup.index.survey import BATCH
 from dedup.printing import clock, inert, many
 from dedup.scrapy.commands.index.access import WIDTH, page_id, surveyed
 from dedup.scrapy.commands.terminal import complain, counting
-from dedup.scrapy.jobs import CRAWL
-
-__all__ = ["forget_pages"]
 
 
 async def forget_pages(index: Index, urls: list[str], run: str, older_than: str, dry_run: bool) -> int:

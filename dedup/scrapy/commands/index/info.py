@@ -11,6 +11,7 @@ from rich.filesize import decimal
 from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
+from dedup.history.file import CRAWL
 from dedup.index import Entry, Index
 from dedup.index.lifecycle import State
 from dedup.index.survey import KnownHost, Survey
@@ -19,9 +20,6 @@ from dedup.lab.skew import skew
 from dedup.printing import clock, inert
 from dedup.scrapy.commands.index.access import WIDTH, surveyed
 from dedup.scrapy.commands.terminal import counting, print_table
-from dedup.scrapy.jobs import CRAWL
-
-__all__ = ["print_info"]
 
 #: At most this many runs, and this many tables, are shown.
 RUNS, TABLES = 5, 5

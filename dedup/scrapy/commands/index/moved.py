@@ -9,8 +9,6 @@ from dedup.printing import clock, inert
 from dedup.scrapy.commands.index.access import WIDTH, drop_logs, page_id
 from dedup.scrapy.settings import Options
 
-__all__ = ["print_places"]
-
 
 async def print_places(options: Options, url: str, logs: list[Path]) -> int:
     """Prints the other URLs at which the content of a URL was met, the one seen last first.

@@ -21,10 +21,9 @@ from dedup.index.redis.buckets import MAX_READ, Buckets, bucket_bits
 from dedup.index.redis.keys import Keys
 from dedup.printing import inert
 from dedup.scrapy.commands.terminal import print_table
+from dedup.scrapy.crowds import CROWDS
 from dedup.settings import SETTINGS
 from dedup.values import Kind, Number, Setting
-
-__all__ = ["Needs", "in_file", "in_redis", "print_plan"]
 
 #: Both stores number their pages in 32 bits.
 MOST_PAGES = 2.0**32 - 3
@@ -39,12 +38,17 @@ REDIS_FILES = 3
 #: Redis.  Of each page: the ``row`` is its number and its keys in the tables of digests, the ``record`` and ``disk`` are those
 #: of URLs of 60 characters.  Of each claim: ``claim`` itself and its confirmation, then for each ``table`` (of a file, if it is
 #: searched by halves), for each ``bucket`` that is read, and for each page that is looked at (``candidate``, ``entry``).
-#: "crawler" is what the process of a crawl takes besides, in bytes: Scrapy, as measured; and, as reckoned and not measured, the
-#: filter when all that it remembers is full, and its tables of hosts, of 96 kB each, when there are a thousand.  "cluster" is
+#: "crawler" is what the process of a crawl takes besides, in bytes: Scrapy, the filter from the start and for each of the first
+#: pages, as measured over HTTP up to 20,000 pages; and, as reckoned and not measured, the filter when all that it remembers
+#: is full, and its tables of hosts, of 96 kB each, when there are a thousand.  "shards" is what a crawl by many workers takes of
+#: Redis until it has ended, in bytes: a link that was handed over, and, with DEDUP_HEIR = "rest", one that waits (of 154 bytes, as
+#: packed) and one that is done.  "cluster" is
 #: what a Redis Cluster takes for each that one server takes; "recall" is that of simhash by its distance, the lower one of two
 #: sites (docs/quality.md, "Every default").
 COSTS: dict[str, dict[str, float]] = json.loads(Path(__file__).with_name("costs.json").read_text("ascii"))
-FILE, REDIS, CLUSTER, CRAWLER = (COSTS[name] for name in ("file", "redis", "cluster", "crawler"))
+FILE, REDIS, SHARDS, CLUSTER, CRAWLER = (
+    COSTS[name] for name in ("file", "redis", "shards", "cluster", "crawler")
+)
 RECALL = {int(k): recall for k, recall in COSTS["recall"].items()}
 NO_RECALL = "which finds pages that are nearly equal, and plans for no recall; take minhash or simhash"
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -66,7 +70,7 @@ def in_file(plan: Plan, pages: float) -> Needs:
     >>> from dedup.fingerprint.plans import block_plan
     >>> needs = in_file(block_plan(max_distance=6), 1e8)
     >>> needs.tables, needs.memory, needs.disk, round(needs.claim)
-    (4, 10800000000.0, 47800000000.0, 684)
+    (4, 14000000000.0, 58000000000.0, 779)
     """
     memory = FILE["row"] + KEY * (len(EXACT) + plan.columns) + plan.local_bytes
     looked = plan.candidates(pages)
@@ -145,13 +149,21 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
         said.append(
             f"in Redis a claim looks at {MAX_READ:,} pages at most, so near-duplicates would be missed"
         )
-    scrapy, remembered, hosts = (decimal(int(octets)) for octets in CRAWLER.values())
+    scrapy, base, page, remembered, hosts = (decimal(int(octets)) for octets in CRAWLER.values())
     said.append(
-        f"a crawler takes {scrapy} besides for Scrapy, as measured; and, reckoned from the most that it remembers, up to {remembered} "
-        f"for the filter, most of it after 50,000 pages, and 96 kB for each host, up to {hosts}"
+        f"a crawler takes {scrapy} besides for Scrapy, and its filter {base} and {page} a page, as measured up to 20,000 pages; and, "
+        f"reckoned from the most that it remembers, up to {remembered}, after 50,000 pages, and 96 kB for each host, up to {hosts}"
     )
+    link, waiting, done = (decimal(int(pages * octets)) for octets in SHARDS.values())
     said.append(
-        "where dedup/crowded grows with the crawl, pages share too large a frame, and copies are missed"
+        f"with DEDUP_SHARD, Redis holds besides, until the crawl has ended, {link} if a link to each page is handed over; with "
+        f'DEDUP_HEIR = "rest" another {waiting} if they all wait at once, of which {done} are left when they are done'
+    )
+    crowds = ((f"{size:,}", *(f"{each:g}" for each in crowd)) for size, crowd in CROWDS.items())
+    sizes, found, file, redis = map(" / ".join, zip(*crowds, strict=True))
+    said.append(
+        f"where all pages share a frame that is larger than what is their own (dedup/crowded grows there): amid {sizes} of them "
+        f"{found} of the copies were found, and a claim took {file} ms in a file, {redis} ms of the server in Redis"
     )
     said.append(
         "all but what a crawler remembers is reckoned from measured figures, for pages unlike each other: see docs/operations.md"

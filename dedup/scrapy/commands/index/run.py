@@ -19,8 +19,6 @@ from dedup.scrapy.commands.index.plan import print_plan
 from dedup.scrapy.commands.index.why import print_reasons
 from dedup.scrapy.settings import Options, read_settings
 
-__all__ = ["run"]
-
 
 def run(verb: str, rest: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     """Does what a verb says with the index that the settings name, and returns the exit status."""

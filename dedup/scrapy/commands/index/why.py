@@ -13,8 +13,6 @@ from dedup.scrapy.commands.index.access import WIDTH, drop_logs, page_id
 from dedup.scrapy.commands.terminal import counting
 from dedup.scrapy.settings import Options
 
-__all__ = ["print_reasons"]
-
 #: What is said of a page in a state.
 STATES = {
     State.DONE: "kept, and handed over",
@@ -37,15 +35,18 @@ async def print_reasons(options: Options, url: str, logs: list[Path]) -> int:
     for drop in drops:
         print(f"  {_evidence(drop)}")
         of = drop["duplicate_of"]
-        print(f"    {inert(of, WIDTH)}: {_told(filed.get(of))}")
-    if not drops:
+        gone = "not among its pages any more: a page with its content took its place, or it was taken out"
+        print(f"    {inert(of, WIDTH)}: {_told(filed.get(of), gone)}")
+    if not paths:
+        print("  whether it was dropped is not known: no drop log is here; name those of its crawls")
+    elif not drops:
         print(f"  in {many(len(paths), 'drop log')}: never dropped")
     return 0 if drops or url in filed else 1
 
 
-def _told(found: StoredPage | None) -> str:
+def _told(found: StoredPage | None, otherwise: str = "not among its pages") -> str:
     if found is None or found.entry is None:
-        return "not among its pages"
+        return otherwise
     return f"{STATES[found.state]}; filed {clock(found.entry.filed, seconds=True)} by run {found.entry.run}"
 
 

@@ -15,8 +15,6 @@ from dedup.scrapy.places import state_of
 from dedup.scrapy.settings import namespace_of, read_group
 from dedup.settings import LinkSettings
 
-__all__ = ["print_explanation", "print_rules", "read_links"]
-
 
 def read_links(settings: Settings, spider: str) -> Links:
     """What the last crawl of a spider has learnt.  Raises `IndexUnavailableError` if there was none."""

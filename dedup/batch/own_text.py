@@ -20,45 +20,16 @@ from dedup.page.html import Page, parse
 from dedup.page.urls import host
 from dedup.page.words import fold_text
 
-__all__ = ["own_text"]
-
 #: Elements that begin a line, each with what is written before it, and those that are no part of the text.
-LINES = {f"h{n}": "\n" + "#" * n + " " for n in range(1, 7)} | {
+LINES = {
+    **dict.fromkeys((
+        "address", "article", "aside", "blockquote", "br", "caption", "center", "dd", "div", "dl", "fieldset", "figcaption",
+        "figure", "footer", "form", "header", "hr", "main", "nav", "ol", "option", "section", "tr", "ul",
+    ), ""),
+    **dict.fromkeys(("dt", "p", "pre", "table"), "\n"),
+    **{f"h{n}": "\n" + "#" * n + " " for n in range(1, 7)},
     "li": "- ",
-    "dt": "\n",
-    "p": "\n",
-    "pre": "\n",
-    "table": "\n",
-}
-LINES |= dict.fromkeys(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "br",
-        "caption",
-        "center",
-        "dd",
-        "div",
-        "dl",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "header",
-        "hr",
-        "main",
-        "nav",
-        "ol",
-        "option",
-        "section",
-        "tr",
-        "ul",
-    ],
-    "",
-)
+}  # fmt: skip
 LEFT_OUT = CODE | {"head", "noscript", "template"}
 #: Tokens of a page among which the next word of a block is looked for: those between are its attributes.
 AHEAD = 64
@@ -71,7 +42,7 @@ Bools = npt.NDArray[np.bool_]
 def own_text(
     html: bytes | str, url: str = "", index: Index | None = None, encoding: str | None = None
 ) -> str:
-    """The text of a page without the chrome of its host, its headings marked as in Markdown.  O(n); no page makes it raise.
+    """Returns the text of a page without the chrome of its host, its headings marked as in Markdown.  O(n); no page makes it raise.
 
     ``index`` knows the host, if it is open and pages of the host were claimed there; without one, marks alone tell.
     ``encoding`` is what the server said of the page.
@@ -110,7 +81,7 @@ def own_text(
 
 
 def _own(page: Page, chrome: Chrome | None, detector: Detector) -> tuple[Bools, Bools]:
-    """Which tokens of a page are not marked as chrome, and which of these are in no shingle that many pages of its host have."""
+    """Returns which tokens of a page are not marked as chrome, and which of these are in no shingle that many pages of its host have."""
     marked = np.ones(len(page.tokens), np.bool_)
     for start, end in page.chrome:
         marked[start:end] = False
@@ -126,7 +97,7 @@ def _own(page: Page, chrome: Chrome | None, detector: Detector) -> tuple[Bools, 
 
 
 def _blocks(root: etree._Element) -> Iterator[tuple[str, list[str], bool]]:
-    """The lines of a page: what is written before each, its pieces of text, and whether it is in a main element."""
+    """Yields the lines of a page: what is written before each, its pieces of text, and whether it is in a main element."""
     before, pieces, mains = "", list[str](), 0
     walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
     for event, node in walk:

@@ -1,0 +1,75 @@
+"""The files that a cleaning makes.  They appear under their names once they are complete, and nothing is overwritten."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from dedup.archive.containers import check_made
+from dedup.archive.inputs import INPUT
+from dedup.errors import SettingsError
+from dedup.printing import inert
+
+
+class Targets(NamedTuple):
+    """The paths of what is made; "" is none."""
+
+    output: str  #: of what is kept; "-" is the standard output
+    duplicates: str  #: of the drop log
+    cdxj: str  #: of an index of the WARC file that is written
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder in which they are made; None if no file is written."""
+        named = self.output if self.output != INPUT else ""
+        return Path(f"{named or self.duplicates}.part") if named or self.duplicates else None
+
+    def check(self) -> None:
+        """Raises `SettingsError` if one of them is there, or can't be made."""
+        if self.output not in ("", INPUT) and _is_same(self.output, self.duplicates):
+            raise SettingsError(
+                f"-o and --duplicates are both '{inert(self.output)}'; give each a file of its own"
+            )
+        if self.cdxj and not self.output.removesuffix(".gz").endswith((".warc", ".wacz")):
+            raise SettingsError(
+                f"--cdxj is '{inert(self.cdxj)}', and -o is no WARC file, of which it is the index"
+            )
+        check_made(self.cdxj, self.output if self.output.endswith(".wacz") else "")
+        for _, option, name in self._made():
+            _check_free(option, name)
+
+    def publish(self, folder: Path) -> None:
+        """Moves what was made in a folder to where it belongs.  Doing it twice is harmless."""
+        for part, option, name in self._made():
+            if (folder / part).exists():
+                _check_free(option, name)
+                os.replace(folder / part, name)
+
+    def _made(self) -> list[tuple[str, str, str]]:
+        """What each file is called in the folder, the option that names it, and its path."""
+        named = self.output not in ("", INPUT)
+        made = [("kept", "-o", self.output), ("damaged", "-o", f"{self.output}.damaged")] if named else []
+        others = ("index", "--cdxj", self.cdxj), ("duplicates", "--duplicates", self.duplicates)
+        return made + [each for each in others if each[2] not in ("", INPUT)]
+
+
+def check_own(folder: Path) -> None:
+    """Raises `SettingsError` unless the folder is new or holds only what a cleaning has left: it is deleted at the end."""
+    if os.path.lexists(folder) and not (folder.is_dir() and not folder.is_symlink()):
+        raise SettingsError(
+            f"{folder}, where this would be done, is no folder; name another output, or move it"
+        )
+    names = set(os.listdir(folder)) if folder.exists() else set()
+    if "journal" not in names and names - {"lock"}:
+        raise SettingsError(
+            f"the folder {folder}, where this would be done, has other files in it; name another output, or move it"
+        )
+
+
+def _check_free(option: str, name: str) -> None:
+    if os.path.lexists(name):
+        raise SettingsError(f"{option} is '{inert(name)}', which exists; nothing is overwritten")
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Returns whether two paths name the same file.  The file need not exist yet."""
+    return bool(other) and os.path.realpath(one) == os.path.realpath(other)

@@ -1,0 +1,60 @@
+"""Pages that the filter fetches once more: one of a host at a time, and none while a host lets such requests wait in vain."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakValueDictionary
+
+from dedup.filter.stats import Stats, count
+from dedup.filter.visit import Crawl
+from dedup.latest import Latest
+from dedup.page.html import Page
+from dedup.page.urls import host
+
+#: A host that let the filter wait in vain is left alone for this many times as long: pages wait with it for that answer.
+REST = 10
+#: Hosts of which that is remembered.
+MAX_HOSTS = 10_000
+
+
+class Again:
+    """Fetches pages of one crawl once more."""
+
+    def __init__(self, crawl: Crawl, stats: Stats) -> None:
+        self._crawl = crawl
+        self._stats = stats
+        self._rests = Latest[str, float](MAX_HOSTS)  # by host, until when, by the monotonic clock
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()  # by host, those that anybody has or waits for
+
+    def may_ask(self, url: str) -> bool:
+        """Whether the host of a page has not let such requests wait in vain of late."""
+        return time.monotonic() >= self._rests.get(host(url), 0.0)
+
+    def turn(self, url: str) -> asyncio.Lock:
+        """What to hold while pages of this one's host are fetched: others may be learning what this one would ask for."""
+        return self._turns.setdefault(host(url), asyncio.Lock())
+
+    async def answers(
+        self, manner: Any, url: str, origin: Any, is_same: Callable[[Page], bool], times: int
+    ) -> list[Page]:
+        """What a page shows when it is fetched so many times more; [] if one of the answers is not the same page.
+
+        Raises whatever `Crawl.fetch_in` does.
+        """
+        answers: list[Page] = []
+        for _ in range(times):
+            count(self._stats, "probes")
+            began = time.monotonic()
+            try:
+                answer = await self._crawl.fetch_in(manner, url, origin)
+            except Exception:
+                now = time.monotonic()
+                self._rests[host(url)] = now + REST * (now - began)
+                raise
+            # What it shows by now may be a wall, or another page.
+            if answer is None or answer.reason is not None or not is_same(answer):
+                count(self._stats, "probe/failed")
+                return []
+            answers.append(answer)
+        return answers

@@ -1,0 +1,168 @@
+"""What pages say themselves: without noise and chrome, and what of that differs from what they said before.
+
+Two things that differ are no content.  What was seen to change when such a page was fetched twice more is noise
+(`dedup.filter.noise`).  And an edit that most known pages of a host have alike is one of the chrome around them.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from math import inf
+from typing import Any, NamedTuple
+
+from dedup.filter.probe import Probe
+from dedup.fingerprint.chrome import KNOWN
+from dedup.fingerprint.detector import LEAST_VIEW
+from dedup.fingerprint.evidence import Part
+from dedup.fingerprint.shingles import Hashes, containment
+from dedup.history.differences import small_edits
+from dedup.history.file import Said
+from dedup.history.texts import Text
+from dedup.index import Index
+from dedup.latest import Latest
+from dedup.page.html import Page
+from dedup.page.tokens import join
+from dedup.page.urls import host
+from dedup.page.words import is_url
+
+#: An edit is one of chrome if at least this share of the known pages of a host that were met have it.
+ALIKE = 0.5
+#: Two texts are of one page if each has this share of what is the other's own.
+SAME = 0.5
+#: Tokens of two texts, multiplied, that are compared in another thread.
+LARGE = 4_000_000
+#: Edits of which it is known how many pages have them.
+MAX_EDITS = 100_000
+#: Of so many hosts it is known how many known pages were met, and how their pages are asked for.
+MAX_HOSTS = 10_000
+#: So many edits of a page are remembered: one that has more is compared once more at the end.
+FEW = 16
+#: Words that are told before and after those that differ.
+AROUND = 4
+
+
+class Told(NamedTuple):
+    """What the edits of a page depended on as they were told."""
+
+    probed: int = -1  #: pages like it that were fetched again; -1: that is not known
+    keys: Sequence[int] = ()
+    own: Sequence[bool] = ()
+
+
+class Contents:
+    """Tells the contents of the pages of one crawl."""
+
+    def __init__(self, index: Index, probe: Probe) -> None:
+        self._index = index
+        self._probe = probe
+        #: Of a page of each host: how others there are asked for.
+        self.origins = Latest[str, Any](MAX_HOSTS)
+        self._known = Latest[str, int](MAX_HOSTS)  # known pages that were met, by host
+        self._alike = Latest[int, int](MAX_EDITS)  # pages that have an edit, by its digest
+
+    def meet(self, url: str) -> None:
+        """A page is met that an earlier crawl has met."""
+        self._known[host(url)] = self._known.get(host(url), 0) + 1
+
+    def note(self, url: str, found: list[Said], before: Sequence[int] = ()) -> None:
+        """A page has these edits, each of which may be one of chrome, instead of those that were known ``before``."""
+        for key in before:
+            self._alike[key] = self._alike.get(key, 1) - 1
+        for key in self._keys(url, found):
+            self._alike[key] = self._alike.get(key, 0) + 1
+
+    async def learn(self, url: str, text: Text) -> None:
+        """Fetches a page twice more to see what is noise, if that is not known."""
+
+        def is_same(answer: Page) -> bool:
+            return self.are_same(url, text, url, text_of(answer))
+
+        await self._probe.learn(url, self.origins.get(host(url)), is_same)
+
+    async def differences(self, url: str, old: Text, new: Text) -> list[Said]:
+        """The old words and the new ones, place by place, without noise."""
+        a, b = self._said(url, old), self._said(url, new)
+        found = await asyncio.to_thread(small_edits, a, b) if len(a) * len(b) > LARGE else small_edits(a, b)
+        return [
+            Said(
+                " ".join(a[edit.start : edit.end]),
+                " ".join(edit.tokens),
+                " ".join(a[max(0, edit.start - AROUND) : edit.start]),
+                " ".join(a[edit.end : edit.end + AROUND]),
+            )
+            for edit in found
+        ]
+
+    def _said(self, url: str, text: Text) -> list[str]:
+        """The tokens of a page outside marked chrome, or all if too little is, and those of its data, without noise."""
+        stored = isinstance(text.tokens, list)  # else they are packed
+        tokens = [*text.tokens] if stored else join(text.tokens).decode().split("\0")
+        chrome = text.chrome
+        if len(tokens) - sum(end - start for start, end in chrome) < LEAST_VIEW:
+            chrome = ()
+        if not self._probe.is_met(url):
+            ends = [(0, 0), *chrome, (len(tokens), 0)]
+            return [*chain(*(tokens[end:start] for (_, end), (start, _) in pairwise(ends))), "", *text.data]
+        for start, end in chrome:
+            tokens[start:end] = map(_Framed, tokens[start:end])  # noise is known by what is around it
+        left = self._probe.left(url, [*tokens, "", *text.data])
+        return [token for token in left if type(token) is str]
+
+    def _keys(self, url: str, found: list[Said]) -> list[int]:
+        name = host(url)
+        return [hash((name, said.old, said.new)) for said in found]
+
+    def own(self, url: str, found: list[Said]) -> list[Said]:
+        """The edits that few pages of a host have."""
+        return [
+            edit for edit, own in zip(found, self._are_own(url, self._keys(url, found)), strict=True) if own
+        ]
+
+    def _are_own(self, url: str, keys: Sequence[int]) -> list[bool]:
+        few = max(KNOWN, ALIKE * self._known.get(host(url), inf))
+        return [self._alike.get(key, 0) < few for key in keys]
+
+    def told(self, url: str, found: list[Said]) -> Told:
+        """What has to stay for these edits to be told as they are now."""
+        keys = self._keys(url, found)
+        return Told(self._probe.probed(url), keys, self._are_own(url, keys)) if len(keys) <= FEW else Told()
+
+    def stands(self, url: str, told: Told) -> bool:
+        """Whether nothing has become known since that changes what was told of a page, and nothing more will."""
+        is_same = told.probed == self._probe.probed(url) and self._are_own(url, told.keys) == told.own
+        return is_same and not self._probe.may_learn(url)
+
+    def words(self, url: str, text: Text) -> tuple[str, ...]:
+        """What a page says, wherever it is: its words without noise."""
+        return tuple(word for word in self._said(url, text) if not is_url(word))
+
+    def shingles(self, url: str, text: Text) -> Hashes:
+        """The shingles that few pages of a host have."""
+        detector, hosts = self._index.detector, self._index.hosts
+        page = Page(text.tokens, 0, None, tuple(text.chrome), data=tuple(text.data))
+        found = detector.fingerprint_page(page)
+        if found.own is None:
+            return detector.shingles(Page([], 0))
+        return (
+            found.own.main if hosts is None else Part(detector.sketcher, found, hosts.table(host(url))).rare
+        )
+
+    def are_same(self, url: str, old: Text, led: str, new: Text) -> bool:
+        """Whether what two URLs say is the same page, though its words may have changed."""
+        return share(self.shingles(url, old), self.shingles(led, new)) >= SAME
+
+
+class _Framed(str):
+    """A token that is marked as chrome."""
+
+    __slots__ = ()
+
+
+def text_of(page: Page) -> Text:
+    """What a history stores of a page."""
+    return Text(page.tokens, page.chrome, page.data)
+
+
+def share(a: Hashes, b: Hashes) -> float:
+    """How much of each set of shingles the other has, of the one of which it has less."""
+    return min(containment(a, b), containment(b, a)) if len(a) and len(b) else 0.0

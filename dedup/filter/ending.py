@@ -1,0 +1,85 @@
+"""The end of a crawl: what is still to be fetched when it has nothing else to do."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from dedup.filter.audit import Audit
+from dedup.filter.changes import Changes
+from dedup.filter.doubts import Watch
+from dedup.filter.stats import Stats
+from dedup.filter.unreached import Unreached
+from dedup.filter.visit import Crawl
+from dedup.index import Index
+from dedup.index.batching import end
+
+#: Seconds between two looks whether a crawl that is done is still needed.
+PAUSE = 0.2
+
+
+class Ending:
+    """Asks at the end for what only dropped pages link to, and for what earlier crawls have met and this one has not."""
+
+    def __init__(
+        self,
+        index: Index,
+        watch: Watch,
+        changes: Changes | None,
+        unreached: Unreached,
+        audit: Audit,
+        stats: Stats,
+        crawl: Crawl,
+    ) -> None:
+        self._index = index
+        self._watch = watch
+        self._changes = changes
+        self._unreached = unreached
+        self._audit = audit
+        self._stats = stats
+        self._crawl = crawl
+        self._looking: asyncio.Task[None] | None = None
+        self._sampling: asyncio.Task[None] | None = None
+
+    def is_busy(self) -> bool:
+        """Returns whether the crawl should go on: see `Filter.is_busy`."""
+        return self._watch.is_waiting() or self._is_sampling()
+
+    def looks_for_missing(self) -> bool:
+        """Returns whether pages are asked for that earlier crawls have met and this one has not: see `Filter`."""
+        if self._changes is None:
+            return False
+        if self._looking is None and not self._crawl.has_ended():
+            self._changes.flush()
+        elif self._looking is None:
+            may_hide = not (self._crawl.depth_limit or self._unreached.count())
+            self._looking = asyncio.create_task(self._changes.look_for_missing(may_hide=may_hide))
+            self._looking.add_done_callback(lambda _: self._crawl.wake())
+        return self.is_looking
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether such pages are being asked for."""
+        return self._looking is not None and not self._looking.done()
+
+    def _is_sampling(self) -> bool:
+        """Returns whether the audit fetches what was not reached, which it begins with now."""
+        if self._sampling is None and self._audit.share and self._unreached.count():
+            sample = self._unreached.sample(self._index, self._audit.share, self._crawl.fetch)
+            self._sampling = asyncio.create_task(sample)
+        return self._sampling is not None and not self._sampling.done()
+
+    async def come(self, idle: Callable[[], Awaitable[object]]) -> None:
+        """Returns when nothing is left to do: see `Filter.finish`."""
+        is_done = False
+        while not is_done:
+            asked = self._stats.get_value("dedup/fetched_again")
+            await idle()
+            # What was asked for while that returned is not yet fetched.
+            is_busy = self.is_busy() or self.looks_for_missing()
+            is_done = not is_busy and self._stats.get_value("dedup/fetched_again") == asked
+            if not is_done:
+                await asyncio.sleep(PAUSE)
+
+    async def close(self) -> None:
+        """Asks for nothing more."""
+        await end(self._sampling)
+        await end(self._looking)

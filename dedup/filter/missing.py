@@ -1,0 +1,213 @@
+"""What has become of the pages that earlier crawls have met, and that this one has not: moved, hidden, gone, or not seen.
+
+A page that is not met is not gone.  When a crawl has nothing else to do, it asks for such pages once, by their addresses, if
+most pages of their host were met and no wall was.  Without a clear answer a page was just not seen.  Nor is one gone if a page
+beside it that was met is not served any more, either: then a wall has been put up since, such as a redirect to a login.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Sequence
+
+from dedup.filter.contents import Contents, share, text_of
+from dedup.filter.stats import Stats, count
+from dedup.filter.visit import Answer, Crawl
+from dedup.fingerprint.shingles import Hashes
+from dedup.history.changes import Change
+from dedup.history.file import History, Version
+from dedup.history.texts import Text, name_of
+from dedup.latest import Latest
+from dedup.page.urls import host
+
+#: Of a host of which a crawl has met less than this share of the pages of before, no page is called gone.
+LEAST_SEEN = 0.5
+#: Pages that were not met and are asked for, at most, and how many at once.
+MAX_ASKED, AT_ONCE = 10_000, 8
+#: By how many of its least own shingles it is looked for where a page has moved.
+LEAST = 16
+#: Redirects that are remembered.
+MAX_LED = 100_000
+
+
+class Missing:
+    """Tells what has become of pages that one crawl has not met."""
+
+    def __init__(
+        self, history: History, contents: Contents, crawl: Crawl, stats: Stats, min_containment: float
+    ) -> None:
+        """A page has moved to another if each has ``min_containment`` of what is the other's own."""
+        self._history = history
+        self._contents = contents
+        self._crawl = crawl
+        self._stats = stats
+        self._min_containment = min_containment
+        self._led = Latest[str, str](MAX_LED)  # where redirects have led
+
+    def lead(self, asked: str, url: str) -> None:
+        """A redirect has led from one page to another."""
+        self._led[asked] = url
+
+    async def look(self, *, may_hide: bool) -> bool:
+        """Says what has become of each such page; whether the crawl was not stopped meanwhile."""
+        is_closing, origins = self._crawl.is_closing, self._contents.origins
+        if self._stats.get_value("dedup/alarms"):
+            return False
+        lost, missing = self._missing()
+        matches = await self._match(missing)
+        limit = asyncio.Semaphore(AT_ONCE)
+
+        async def find(version: Version) -> Change | None:
+            async with limit:
+                may_ask = host(version.url) in origins and not is_closing()
+                origin = origins.get(host(version.url))
+                answer = await self._crawl.ask(version.url, origin) if may_ask else None
+            return self._what_became(version, matches.get(version.url, ""), answer, may_hide=may_hide)
+
+        asked = missing[:MAX_ASKED]
+        found = await asyncio.gather(*map(find, asked))
+        if is_closing():
+            return False
+        if walled := await self._walled({change.url for change in found if change and change.word == "gone"}):
+            found = [None if change and change.url in walled else change for change in found]
+        unknown = {host(version.url) for version, change in zip(asked, found, strict=True) if change is None}
+        told = 0
+        for version, change in zip(asked, found, strict=True):
+            if change is None or (change.word == "hidden" != version.word and host(change.url) in unknown):
+                continue  # a page that could not be had may link to it
+            told += 1
+            if change.word == version.word == "hidden":
+                continue  # it is no news
+            count(self._stats, f"changes/{change.word}")
+            self._file(change, version)
+            self._crawl.tell(change)
+        self._stats.set_value("dedup/changes/not_seen", lost - told)
+        return not walled
+
+    async def _walled(self, gone: set[str]) -> set[str]:
+        """Those pages that seem to be gone, where the page nearest to them that was met is not served any more, either."""
+        origins, now = self._contents.origins, self._history.crawl
+        beside = {folder: "" for url in gone for folder in _folders(url)}
+        for version in self._history.lasting() if gone else ():
+            # A new page may be the wall's own.
+            if version.last == now and (version.first < now or version.word != "new"):
+                for folder in _folders(version.url):
+                    # Of a front page, less is walled off.
+                    if folder in beside and len(version.url) > len(beside[folder]):
+                        beside[folder] = version.url
+        nearest = {
+            url: next((beside[folder] for folder in _folders(url) if beside[folder]), "") for url in gone
+        }
+        limit = asyncio.Semaphore(AT_ONCE)
+
+        async def is_served(url: str) -> bool:
+            async with limit:
+                answer = await self._crawl.ask(url, origins.get(host(url)))
+            return answer is not None and answer.status == 200 and name_of(answer.url) == url
+
+        met = [*{url for url in nearest.values() if url}]
+        served = dict(zip(met, await asyncio.gather(*map(is_served, met)), strict=True))
+        return {url for url, near in nearest.items() if near and not served[near]}
+
+    def _missing(self) -> tuple[int, list[Version]]:
+        """How many pages that were there before were not met, and those of hosts of which most were."""
+        now = self._history.crawl
+        before, lost = Counter[str](), list[Version]()
+        for version in self._history.lasting():
+            if not self._crawl.is_own(version.url):
+                continue
+            if version.first < now:
+                before[host(version.url)] += 1
+                if version.last < now:
+                    lost.append(version)
+            elif version.word != "new":
+                before[host(version.url)] += 1
+        gone = Counter(host(version.url) for version in lost if version.url not in self._led)
+        return len(lost), [
+            version
+            for version in lost
+            if gone[host(version.url)] <= (1 - LEAST_SEEN) * before[host(version.url)]
+        ]
+
+    async def _match(self, missing: Sequence[Version]) -> dict[str, str]:
+        """Where the contents of missing pages are now: URLs of pages that this crawl has met first, one for each."""
+        now, contents = self._history.crawl, self._contents
+        wanted = [version for version in missing if version.text is not None]
+        fresh = [*self._history.versions("first = ? AND word = 'new'", now)] if wanted else []
+        matches = dict[str, str]()
+        by_words = dict[tuple[str, ...], list[str]]()
+        async for url, text in self._texts(fresh):
+            by_words.setdefault(contents.words(url, text), []).append(url)
+        async for url, text in self._texts(wanted):
+            if same := by_words.get(contents.words(url, text)):
+                matches[url] = same.pop()
+        taken = {*matches.values()}
+        shingles = dict[str, Hashes]()
+        by_shingle = dict[int, list[str]]()
+        async for url, text in self._texts(version for version in fresh if version.url not in taken):
+            shingles[url] = own = contents.shingles(url, text)
+            for shingle in own[:LEAST].tolist():
+                by_shingle.setdefault(shingle, []).append(url)
+        async for url, text in self._texts(version for version in wanted if version.url not in matches):
+            own = contents.shingles(url, text)
+            near = {
+                at for shingle in own[:LEAST].tolist() for at in by_shingle.get(shingle, ()) if at in shingles
+            }
+            found, at = max(((share(own, shingles[at]), at) for at in near), default=(0.0, ""))
+            if found >= self._min_containment:
+                matches[url] = at
+                del shingles[at]
+        return matches
+
+    async def _texts(self, versions: Iterable[Version]) -> AsyncIterator[tuple[str, Text]]:
+        """What these say, as far as it is stored; in between, whatever else is to be done has its turn."""
+        for version in versions:
+            text = None if version.text is None else self._history.texts.read(version.text)
+            if text is not None:
+                yield version.url, text
+            await asyncio.sleep(0)
+
+    def _what_became(
+        self, version: Version, match: str, answer: Answer | None, *, may_hide: bool
+    ) -> Change | None:
+        """What became of a page that was not met, by where its content is now and by what its address answers."""
+        url, led = version.url, "" if answer is None else name_of(answer.url)
+        if match:
+            return Change("moved", match, other=url, is_redirected=led == match)
+        if answer is None:
+            return None
+        if answer.status in {404, 410}:
+            return Change("gone", url)
+        if answer.status != 200 or answer.page is None:
+            return None
+        old = None if version.text is None else self._history.texts.read(version.text)
+        said = text_of(answer.page)
+        same = old is not None and self._contents.are_same(url, old, led, said)
+        if led != url:
+            return Change("moved", led, other=url, is_redirected=True) if same else Change("gone", url)
+        if same and version.word == "hidden":
+            self._history.meet(version, handed=False)
+        return Change("hidden", url) if same and may_hide else None
+
+    def _file(self, change: Change, version: Version) -> None:
+        """Writes what became of a page that was not met."""
+        write = self._history.write
+        if change.word == "moved":
+            write(change.other, "redirected" if change.is_redirected else "left", other=change.url)
+            last = self._history.last(change.url)
+            if last is not None and last.first == self._history.crawl and last.word == "new":
+                write(change.url, "moved", last.digest, same_text=last.text, other=change.other)
+                self._stats.inc_value("dedup/changes/new", -1)
+        elif change.word == "hidden":
+            write(change.url, "hidden", version.digest, same_text=version.text)
+        else:
+            write(change.url, change.word)
+
+
+def _folders(url: str) -> list[str]:
+    """Returns the folders in which a page is, the nearest first.
+
+    >>> _folders("http://a.org/goods/lamps/7.html?page=2")
+    ['http://a.org/goods/lamps', 'http://a.org/goods', 'http://a.org']
+    """
+    parts = url.partition("?")[0].split("/")
+    return ["/".join(parts[:end]) for end in range(len(parts) - 1, 2, -1)]

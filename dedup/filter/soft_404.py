@@ -1,0 +1,299 @@
+"""Soft 404s: pages that a host shows, with status 200, at addresses that lead nowhere.
+
+Where two pages of a host are like kept ones of other names, or have one heading but for the words of their addresses, the
+host is asked, once, for two addresses that can't exist.  A page is a soft 404 if it says what both of them say, but for its
+own address and for noise, in which the two differ.  The first of these pages is kept, as any page: it may be the home page,
+which the host shows at every other address, too.
+
+A ban, a login, or the shell of an application is shown at such addresses as well, and is no soft 404.  So a kept page has
+to show still what it showed; and if most pages of a host are like that, they are judged as if nobody had asked.
+"""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from xxhash import xxh3_128_hexdigest
+
+from dedup.filter.alarm import name_of
+from dedup.filter.noise import Noise
+from dedup.filter.probe import Probe, text_of
+from dedup.filter.stats import Stats, count
+from dedup.filter.visit import Crawl, Visit
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.fingerprint.simhash import distance
+from dedup.index import Index, Verdict
+from dedup.latest import Latest
+from dedup.page.html import Page
+from dedup.page.urls import ORIGIN, host
+from dedup.page.words import is_url, split_tokens
+from dedup.printing import inert
+
+logger = logging.getLogger(__name__)
+
+#: What records have for the rule by which these pages were found.
+RULE = "soft_404"
+#: Hosts of which it is known what they show at addresses that lead nowhere.
+MAX_HOSTS = 10_000
+#: A host is asked when so many of its pages were in question: one may be just a copy.
+SUSPECTS = 2
+#: Headings of a host that are remembered until it is asked.
+HEADINGS = 16
+#: Kept pages of a host that may be asked for again; one of them is not the page that others are like.
+KEPT = 2
+#: After so many drops on a host, and whenever they have doubled, a kept page of it has to show still what it showed.
+FIRST_LOOK = 8
+#: Letters for the digits of a hash: digits among them would make it an id, which counts for nothing in a link.
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+
+
+class _Shown:
+    """What a host shows at addresses that lead nowhere."""
+
+    def __init__(self, url: str, tokens: Sequence[str], heading: Sequence[str], noise: Noise) -> None:
+        """``url`` is the one of them that has shown the tokens."""
+        self.url = url
+        self._tokens = noise.left(url, tokens)
+        self._heading = heading
+        self._noise = noise
+
+    def is_like(self, url: str, page: Page) -> bool:
+        """Whether a page says the same, but for its address and for noise.  O(tokens)."""
+        address = _Address(url)
+        if address.without(_Address(self.url).without(page.heading)) != address.without(self._heading):
+            return False
+        own = _Address(self.url).without(self._noise.left(self.url, address.without(text_of(page))))
+        shown = address.without(self._tokens)
+        return len(own) == len(shown) and all(map(_are_alike, own, shown))
+
+
+def _are_alike(a: str, b: str) -> bool:
+    """Whether two tokens are equal; URL tokens lack the folders that they share with their page."""
+    return a == b or (is_url(a) and is_url(b) and (a.endswith(b) or b.endswith(a)))
+
+
+class _Address:
+    """An address, as its page may say it."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            parts = urlsplit("")
+        self._words = {*split_tokens(re.sub("[/_]", " ", unquote(f"{parts.path} {parts.query}")))}
+        self._words |= {*split_tokens(re.sub("/", " ", unquote(f"{parts.path} {parts.query}")))}
+        names = [value for _, value in parse_qsl(parts.query)] or [parts.path.rstrip("/").rpartition("/")[2]]
+        spelled = "|".join(re.escape(name) for name in names if name)
+        self._names = rf"(?<![^\W_])(?:{spelled})(?![^\W_])" if spelled else ""
+
+    def without(self, tokens: Iterable[str]) -> list[str]:
+        """The tokens of a page but for the words of its address, and for links that name it.
+
+        >>> _Address("http://a.org/shop/Red-lamp").without(["no", "red", "lamp", "/login?next=/shop/Red-lamp", "/lamps"])
+        ['no', '/lamps']
+        """
+        return [token for token in tokens if not self._is_named(token)]
+
+    def _is_named(self, token: str) -> bool:
+        if not is_url(token):
+            return token in self._words
+        return bool(self._names) and re.search(self._names, token) is not None
+
+
+@dataclass(slots=True)
+class _Site:
+    """What is known of a host."""
+
+    pages: int = 0  #: that were judged
+    like: int = 0  #: those of them that are like what it shows at addresses that lead nowhere
+    dropped: int = 0  #: those of these that were dropped
+    kept: list[str] = field(default_factory=list)  #: page ids of the first kept pages that are like no other
+    suspects: int = 0  #: those that are like a kept page of another name, until it is asked
+    #: Of headings that were met last, without the words of addresses: digests of them with these.
+    headings: Latest[int, int] = field(default_factory=lambda: Latest(HEADINGS))
+    is_asked: bool = False
+    is_due: bool = False  #: a kept page of it has to show still what it showed
+    shown: _Shown | None = None
+    #: By what their requests carried: page ids of kept pages that are like that, and digests of what they said.
+    first: dict[int, tuple[str, int]] = field(default_factory=dict)
+
+
+class Soft404s:
+    """Tells soft 404s on the hosts of one crawl."""
+
+    def __init__(
+        self,
+        index: Index,
+        probe: Probe,
+        stats: Stats,
+        crawl: Crawl,
+        undo: Callable[[str, str], None],
+        *,
+        fetches: bool,
+    ) -> None:
+        """If it never ``fetches``, none is known.  ``undo`` has what was dropped for a page fetched again, and gets the reason."""
+        self._index = index
+        self._probe = probe
+        self._stats = stats
+        self._crawl = crawl
+        self._undo = undo
+        self._fetches = fetches
+        self._sites = Latest[str, _Site](MAX_HOSTS)
+
+    async def ask(self, visit: Visit, page: Page, verdict: Verdict) -> bool:
+        """Asks the host of a page what it shows at addresses that lead nowhere, if that is in question; whether it did.
+
+        Meanwhile the kept page that a verdict names may have failed.
+        """
+        if not self._may_be_one(visit, verdict):
+            return False
+        site = self._site(visit.url)
+        of = verdict.of_id or (verdict.near.page_id if verdict.near else "")
+        control = next((page_id for page_id in site.kept if page_id not in {of, visit.page_id}), None)
+        if not site.is_asked:
+            site.suspects += _names_another(visit.url, verdict) or _repeats(
+                site.headings, visit.url, page.heading
+            )
+        is_first = not site.is_asked and site.suspects >= SUSPECTS
+        if control is None or not (is_first or site.is_due) or not self._probe.may_fetch():
+            return False
+        site.is_asked, site.is_due = True, False  # others don't wait for the answer
+        try:
+            if is_first:
+                await self._learn(site, control, visit)
+            elif await self._probe.again(control, visit) is None:
+                self.give_up(visit.url)
+                for page_id in {of, *(page_id for page_id, _ in site.first.values())}:
+                    self._undo(page_id, "its host shows the same in place of other pages")
+        except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: nothing here may cost a page)
+            logger.debug("No soft 404 is known of %s: %s", inert(host(visit.url)), error)
+            count(self._stats, "probe/failed")
+            self.give_up(visit.url)
+        return True
+
+    def _may_be_one(self, visit: Visit, verdict: Verdict) -> bool:
+        # Where redirects lead is a page that is, and the alarm sees to that.
+        return self._fetches and verdict.status != "unjudged" and not visit.asked and bool(host(visit.url))
+
+    def _site(self, url: str) -> _Site:
+        name = host(url)
+        site = self._sites[name] = self._sites.get(name) or _Site()
+        return site
+
+    async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
+        """The verdict on a page that was claimed: "duplicate" by the rule "soft_404" if it is one and not the first."""
+        if not self._may_be_one(visit, verdict):
+            return verdict
+        site = self._site(visit.url)
+        site.pages += 1
+        found = verdict
+        if site.shown is not None:
+            found = await self._judge(site, site.shown, visit, page, fingerprint, verdict)
+        else:
+            site.like += _names_another(visit.url, verdict)  # it may be one, as far as anybody knows
+        if found.status in {"new", "same"} and found.near is None and len(site.kept) < KEPT:
+            site.kept.append(visit.page_id)
+        return found
+
+    def give_up(self, url: str) -> None:
+        """A page of a host looks like a wall: no page of it is taken for a soft 404 any more."""
+        if (site := self._sites.get(host(url))) is not None:
+            site.is_asked, site.is_due, site.shown = True, False, None
+
+    async def _learn(self, site: _Site, control: str, visit: Visit) -> None:
+        answers = list[tuple[str, Page]]()
+        for number in range(2):
+            url = self._nowhere(visit.url, number)
+            count(self._stats, "probes")
+            answer = await self._crawl.ask(url, visit.origin)
+            if answer is None or (answer.status, answer.url) != (200, url) or answer.page is None:
+                return  # it says that there is nothing, or leads elsewhere, or can't be asked
+            if answer.may_be_shell:
+                return  # what its scripts would show there is not known
+            answers.append((url, answer.page))
+        kept = await self._probe.again(control, visit)
+        if kept is not None and (shown := _shown(answers, kept)) is not None:
+            site.shown = shown
+            count(self._stats, "soft_404/hosts")
+
+    def _nowhere(self, url: str, number: int) -> str:
+        """An address on the host of a URL that can't exist."""
+        origin = ORIGIN.match(url)
+        name = xxh3_128_hexdigest(f"{self._index.run} {host(url)} {number}".encode()).translate(_LETTERS)
+        return f"{origin[0] if origin else ''}/{name}"
+
+    async def _judge(
+        self, site: _Site, shown: _Shown, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict
+    ) -> Verdict:
+        if not shown.is_like(visit.url, page if page.tokens else visit.read()):
+            firsts = [page_id for page_id, _ in site.first.values()]
+            is_of_one = verdict.status == "duplicate" and verdict.of_id in firsts
+            return Verdict("unjudged", reason=RULE) if is_of_one else verdict
+        site.like += 1
+        found = (
+            replace(verdict, of=shown.url, rule=RULE)
+            if verdict.status == "duplicate"
+            else await self._copy_of(site.first.get(visit.carried), shown, fingerprint)
+        )
+        if found is None or verdict.status == "same":
+            site.first[visit.carried] = visit.page_id, fingerprint.digest
+            return verdict
+        if 2 * site.like > site.pages or site.is_due:
+            return verdict
+        site.dropped += 1
+        site.is_due = site.dropped >= FIRST_LOOK and not site.dropped & (site.dropped - 1)
+        return found
+
+    async def _copy_of(
+        self, first: tuple[str, int] | None, shown: _Shown, fingerprint: Fingerprint
+    ) -> Verdict | None:
+        """The verdict on a page that is like the first one, if that still stands in the index for what it said."""
+        if first is None:
+            return None
+        page_id, digest = first
+        filed = await self._index.find(page_id)
+        (state,) = await self._index.states([page_id])
+        if filed is None or filed.digest != digest or not state.casts_shadow:
+            return None
+        return Verdict(
+            "duplicate",
+            shown.url,
+            distance(filed.simhash, fingerprint.simhash or 0),
+            self._index.detector.sketcher.resemblance(filed.sketch, fingerprint.sketch),
+            of_simhash=filed.simhash,
+            rule=RULE,
+            of_id=page_id,
+            of_run=filed.run,
+            done=state.is_done,
+        )
+
+
+def _names_another(url: str, verdict: Verdict) -> bool:
+    """Whether a verdict names a kept page that is called otherwise, of this host or of one that shows the same."""
+    of = verdict.of if verdict.status == "duplicate" else verdict.near and verdict.near.url
+    return bool(of) and name_of(of or "") != name_of(url)
+
+
+def _repeats(headings: Latest[int, int], url: str, heading: Sequence[str]) -> bool:
+    """Whether the heading of a page is that of another one but for the words of their addresses."""
+    left = _Address(url).without(heading)
+    if not left:
+        return False
+    key, whole = hash(tuple(left)), hash(tuple(heading))
+    other = headings.get(key, whole)
+    headings[key] = whole
+    return other != whole
+
+
+def _shown(answers: Sequence[tuple[str, Page]], kept: Page) -> _Shown | None:
+    """What two answers say in common; None if most that the first says, and the kept page doesn't, is not in the other."""
+    url, page = answers[0]
+    a, b = (_Address(at).without(text_of(answer)) for at, answer in answers)
+    own, changing = (Counter(a) - Counter(said) for said in (text_of(kept), b))
+    noise = Noise()
+    if 2 * changing.total() >= own.total() or not noise.learn(url, a, b):
+        return None
+    return _Shown(url, a, _Address(url).without(page.heading), noise)

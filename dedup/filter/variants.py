@@ -1,0 +1,132 @@
+"""Variants of a URL: those that differ only in what doesn't matter, as the site itself says by the header No-Vary-Search.
+
+They are near-duplicates of the page that was kept, and are known before they are downloaded.  All doubts about a drop hold: if
+the kept page fails, or turns out to be none, its variants are fetched after all.
+"""
+
+import logging
+from typing import NamedTuple
+
+from xxhash import xxh3_128_intdigest
+
+from dedup.droplog.log import DropLog, as_line
+from dedup.droplog.record import Record
+from dedup.errors import DedupError
+from dedup.filter.doubts import Drop, Watch
+from dedup.filter.recording import make_record
+from dedup.filter.stats import Stats, count
+from dedup.filter.visit import Outcome, Visit
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.index import Index, Verdict
+from dedup.latest import Latest
+from dedup.page.variance import Variance, read_variance
+from dedup.printing import inert
+
+logger = logging.getLogger(__name__)
+
+#: The rule of such drops.
+RULE = "no_vary_search"
+#: Paths of which it is known what matters in their queries, how many different headers of each count, and pages.
+MAX_PATHS, MAX_HEADERS, MAX_PAGES = 10_000, 4, 100_000
+
+
+class _Kept(NamedTuple):
+    page_id: str
+    url: str
+    fingerprint: Fingerprint
+
+
+class Variants:
+    """Knows the variants of the pages that one crawl has kept."""
+
+    def __init__(self, index: Index, log: DropLog, watch: Watch, stats: Stats) -> None:
+        self._index = index
+        self._log = log
+        self._watch = watch
+        self._stats = stats
+        self._variances = Latest[str, tuple[Variance, ...]](MAX_PATHS)
+        self._pages = Latest[int, _Kept](MAX_PAGES)
+
+    def __bool__(self) -> bool:
+        """Whether there may be any."""
+        return bool(self._variances)
+
+    def keep(self, visit: Visit, outcome: Outcome, header: bytes) -> None:
+        """A page was kept that had this header; it is filed unless it could not be judged."""
+        variance = (
+            read_variance(header.decode("latin-1")) if outcome.verdict.status in {"new", "same"} else None
+        )
+        if variance is None or (key := _key(visit, variance)) is None:
+            return
+        path = visit.url.partition("#")[0].partition("?")[0]
+        known = self._variances.get(path, ())
+        if variance not in known:
+            self._variances[path] = (*known, variance)[-MAX_HEADERS:]
+        found = self._pages.get(key)
+        if found is None or found.page_id == visit.page_id:
+            self._pages[key] = _Kept(visit.page_id, visit.url, outcome.fingerprint)
+
+    async def drop(self, visit: Visit) -> Record | None:
+        """The record of a page that is not to be fetched, since it is a variant of a kept one; None if it is to be."""
+        if (kept := self._find(visit)) is None:
+            return None
+        try:
+            verdict = await self._verdict(kept)
+            if verdict is None or not self._may_drop(visit, verdict):
+                return None
+            record = make_record(
+                visit, Outcome("drop", verdict, kept.fingerprint, None, None), "drop", "", None
+            )
+            self._log.write(record)
+        except (DedupError, OSError, ValueError) as error:
+            logger.debug("Fetched: %s: %s", inert(visit.url), error)
+            return None
+        count(self._stats, RULE)
+        drop = Drop(visit.page_id, visit.url, visit.origin, verdict.of_simhash, line=as_line(record))
+        self._watch.add(kept.page_id, drop, certain=verdict.done)
+        return record
+
+    def _find(self, visit: Visit) -> _Kept | None:
+        path = visit.url.partition("#")[0].partition("?")[0]
+        for variance in self._variances.get(path, ()):
+            key = _key(visit, variance)
+            kept = None if key is None else self._pages.get(key)
+            if kept is not None and kept.page_id != visit.page_id:
+                return kept
+        return None
+
+    async def _verdict(self, kept: _Kept) -> Verdict | None:
+        """That on a variant of a page; None if that is not kept any more, or is filed with another content."""
+        filed = await self._index.find(kept.page_id)
+        (state,) = await self._index.states([kept.page_id])
+        simhash = kept.fingerprint.simhash
+        if (
+            filed is None
+            or filed.digest != kept.fingerprint.digest
+            or not state.casts_shadow
+            or simhash is None
+        ):
+            return None
+        return Verdict(
+            "duplicate",
+            kept.url,
+            0,
+            1.0,
+            of_simhash=simhash,
+            rule=RULE,
+            of_id=kept.page_id,
+            of_run=filed.run,
+            done=state.is_done and filed.run == self._index.run,
+        )
+
+    def _may_drop(self, visit: Visit, verdict: Verdict) -> bool:
+        return verdict.done or self._watch.may_doubt(visit.page_id, verdict.of_run)
+
+
+def _key(visit: Visit, variance: Variance) -> int | None:
+    """What variants share, if their requests carry the same; None for a query that can't be read."""
+    path, _, query = visit.url.partition("#")[0].partition("?")
+    if (matter := variance.matter(query)) is None:
+        return None
+    names = variance.only, variance.ordered, sorted(variance.names)
+    return xxh3_128_intdigest(repr((path, matter, names, visit.carried)).encode("utf-8", "surrogatepass"))

@@ -1,0 +1,115 @@
+"""The headers of a conditional request: what a server has said of a page, and what it is asked by that (RFC 9110, section 13).
+
+A server may answer "not modified" to such a request, and sends no page then.
+"""
+
+import inspect
+import re
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from scrapy import Request, Spider
+from scrapy.http import Response
+
+from dedup.history.validators import Held
+from dedup.scrapy.digests import digest
+
+#: Characters of the longest header that is sent back.
+MAX_HEADER = 1_000
+#: Headers with which a request asks for less than the page.
+_CONDITIONS = frozenset(
+    {b"If-Match", b"If-Modified-Since", b"If-None-Match", b"If-Range", b"If-Unmodified-Since", b"Range"}
+)
+#: What doesn't count in an ETag: that it is weak, and how the page was packed, which servers add.
+_NOT_COMPARED = re.compile(r'^W/|(?:--?|;)(?:gzip|br|deflate|zstd)(?="$)')
+
+
+class Said(NamedTuple):
+    """What a server has said of a page."""
+
+    etag: str
+    modified: str
+    vary: str  #: names of headers, divided by commas
+
+
+def said(response: Response) -> Said | None:
+    """What a server has said by which it can tell whether a page has changed; None if that is nothing.
+
+    A date is of use only if the page had not changed for a second when it was sent (RFC 9110, section 8.8.2.2): it may change
+    once more within that.
+
+    >>> dates = {"Date": "Mon, 02 Nov 2026 10:00:00 GMT", "Last-Modified": "Sun, 01 Nov 2026 10:00:00 GMT"}
+    >>> said(Response("http://a.org/", headers={"ETag": '"7"', "Vary": "Cookie, Accept"} | dates))
+    Said(etag='"7"', modified='Sun, 01 Nov 2026 10:00:00 GMT', vary='accept,cookie')
+    >>> said(Response("http://a.org/", headers=dates | {"Last-Modified": dates["Date"]}))
+    >>> said(Response("http://a.org/", headers={"ETag": '"7"', "Vary": "*"}))
+    """
+    etag, modified = _only(response, "ETag"), _only(response, "Last-Modified")
+    if modified and not _is_older(modified, _only(response, "Date")):
+        modified = ""
+    names = b",".join(response.headers.getlist("Vary")).decode("latin-1").lower().split(",")
+    vary = ",".join(sorted({name.strip() for name in names} - {""}))
+    if not (etag or modified) or "*" in vary or len(vary) > MAX_HEADER:
+        return None
+    return Said(etag, modified, vary)
+
+
+def _only(response: Response, name: str) -> str:
+    """A header that stands there once, and can be sent back as it is; "" if there is none."""
+    values = response.headers.getlist(name)
+    value = values[0].decode("latin-1").strip() if len(values) == 1 else ""
+    return value if len(value) <= MAX_HEADER and value.isascii() and value.isprintable() else ""
+
+
+def _is_older(modified: str, sent: str) -> bool:
+    try:
+        return (parsedate_to_datetime(sent) - parsedate_to_datetime(modified)).total_seconds() >= 1
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
+def conditions(held: Held) -> dict[str, str]:
+    """The headers that ask for a page only if it has changed."""
+    named = {"If-None-Match": held.etag, "If-Modified-Since": held.modified}
+    return {name: value for name, value in named.items() if value}
+
+
+def is_conditional(request: Request) -> bool:
+    """Whether somebody else asks for less than the page."""
+    return not _CONDITIONS.isdisjoint(request.headers)
+
+
+def is_of(response: Response, held: Held) -> bool:
+    """Whether "not modified" is said of the page that is held: an ETag in the answer has to be that page's."""
+    etag = _only(response, "ETag")
+    return not (etag and held.etag) or _NOT_COMPARED.sub("", etag) == _NOT_COMPARED.sub("", held.etag)
+
+
+def digest_of(request: Request, vary: str, *more: object) -> int | None:
+    """A number that requests share if they ask for the same, as SQLite holds it: the headers that ``vary`` names, and ``more``."""
+    named = [(name, request.headers.getlist(name)) for name in vary.split(",") if name]
+    number = digest((named, more))
+    return None if number is None else number - (1 << 63)
+
+
+def maker_of(spider: Spider) -> int | None:
+    """A digest of what decides which links a spider follows from a page, as far as that can be told: its code and its arguments.
+
+    Arguments of a spider are texts; those that begin with "_" are of the service that starts it.
+    """
+    files = [_file_of(cls) for cls in type(spider).__mro__ if cls not in Spider.__mro__]
+    texts = {
+        name: value
+        for name, value in vars(spider).items()
+        if isinstance(value, str) and not name.startswith("_")
+    }
+    return digest([type(spider).__qualname__, files, texts])
+
+
+def _file_of(cls: type) -> bytes:
+    """What is in the file of a class; b"" if it has none."""
+    try:
+        return Path(inspect.getfile(cls)).read_bytes()
+    except (OSError, TypeError):
+        return b""

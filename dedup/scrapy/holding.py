@@ -1,0 +1,90 @@
+"""What is held of a page so that it need not be sent again: made when it was handed over, and turned into a page later.
+
+Its words are in the history.  The links that were followed from it are held as requests, if all of them can be packed and have
+nothing in them that another crawl would not be given: cookies, headers, a body, a session, a proxy.
+"""
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+from scrapy import Request
+from scrapy.http import HtmlResponse, Response
+
+from dedup.filter import Visit
+from dedup.history.texts import Text
+from dedup.history.validators import Held
+from dedup.page.heading import address_words, place, shared
+from dedup.page.html import Page
+from dedup.page.ids import strip_session
+from dedup.scrapy.workers.packing import Packing
+
+#: The flag of a response that stands for a page which was not sent.
+FLAG = "not_modified"
+#: Bytes of the links of a page, packed: pages with more are fetched whole.
+MAX_LINKS = 1_000_000
+#: Keys of meta that name what is of one crawl alone.
+_OF_ONE_CRAWL = frozenset({"bindaddress", "cookiejar", "http_pass", "http_user", "proxy"})
+
+
+@dataclass(slots=True)
+class Revisit:
+    """A page of which the server says that it has not changed."""
+
+    page: Page
+    links: Sequence[Request]
+    response: Response  #: stands for the page; its callback gives the links
+    size: int  #: bytes that were not sent
+    is_followed: bool = False  #: whether its links were given to the crawl
+
+    def seen(self, visit: Visit) -> Visit:
+        """The visit of the response, as if the page had been sent."""
+        urls = [request.url for request in self.links]
+        return replace(visit, read=lambda: self.page, size=self.size, links=lambda: urls, body=lambda: None)
+
+
+def pack_link(packing: Packing, request: Request) -> bytes | None:
+    """A request that a callback has made of a page; None if another crawl can't be given it."""
+    is_of_any_crawl = (
+        request.method == "GET"
+        and not (request.body or request.headers or request.cookies)
+        and _OF_ONE_CRAWL.isdisjoint(request.meta)
+        and strip_session(request.url) == request.url.partition("#")[0].rstrip("?&")
+    )
+    return packing.pack(request) if is_of_any_crawl else None
+
+
+def pack_links(links: Sequence[bytes]) -> bytes | None:
+    """All links of a page; None if they are too many."""
+    return zlib.compress(msgspec.msgpack.encode(links)) if sum(map(len, links)) <= MAX_LINKS else None
+
+
+def revisit(packing: Packing, request: Request, response: Response, held: Held, text: Text) -> Revisit:
+    """The page that a response "not modified" stands for, by its words and by what is held.  Raises `ValueError`."""
+    try:
+        octets = zlib.decompressobj().decompress(held.links, 2 * MAX_LINKS)
+        links = [packing.unpack(link) for link in msgspec.msgpack.decode(octets, type=list[bytes])]
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+
+    def follow(response: Response, **_: Any) -> Iterator[Request]:
+        yield from links
+        found.is_followed = True
+
+    heading, address = tuple(held.heading.split()), address_words(request.url)
+    page = Page(
+        text.tokens,
+        len(links),
+        chrome=tuple(text.chrome),
+        heading=heading,
+        address=address,
+        names=shared(address, heading),
+        place=place(request.url),
+        data=tuple(text.data),
+    )
+    asked = request.replace(callback=follow)
+    stands = HtmlResponse(request.url, headers=dict(response.headers), request=asked, flags=[FLAG])
+    found = Revisit(page, links, stands, held.size)
+    return found

@@ -1,0 +1,92 @@
+"""Opens the filter of a crawl: its index, its drop log and the history of the site."""
+
+import logging
+import sqlite3
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
+
+from dedup.compiled import fast
+from dedup.droplog.log import DropLog
+from dedup.errors import IndexInUseError
+from dedup.filter import Filter
+from dedup.history.file import History
+from dedup.history.texts import SUFFIX
+from dedup.scrapy.engine import Engine
+from dedup.scrapy.jobs import left_run, new_run
+from dedup.scrapy.settings import Options, check_for_crawl, in_memory, is_sharded, read_settings, spelled
+
+if TYPE_CHECKING:
+    from dedup.scrapy.workers.shards import ShardMiddleware
+
+logger = logging.getLogger(__name__)
+
+
+async def open_filter(
+    crawler: Crawler, spider: Spider, log: logging.LoggerAdapter[logging.Logger]
+) -> tuple[Filter, Options]:
+    """The filter of a crawl, which is about to begin, and its settings.  Raises `DedupError`s."""
+    settings: BaseSettings = crawler.settings
+    shards = shards_of(crawler)
+    crawl = await shards.crawl_name() if shards else ""
+    run = left_run(settings) or new_run(crawl)
+    options = read_settings(settings, spider.name, run)
+    check_for_crawl(options)
+    try:
+        return await _open(crawler, log, options, DropLog(options.crawl.log, spider.name)), options
+    except IndexInUseError as error:
+        other = in_memory(settings)
+        if other is None:
+            raise
+        log.warning(
+            "%s. Until then, this crawl judges its pages by an index in memory, and files nothing",
+            spelled(error),
+        )
+        options = read_settings(other, spider.name)
+        return await _open(crawler, log, options, DropLog(options.crawl.log, spider.name)), options
+
+
+def shards_of(crawler: Crawler) -> "ShardMiddleware | None":
+    """What makes a crawl one of several workers, if it is."""
+    if not is_sharded(crawler.settings):
+        return None
+    from dedup.scrapy.workers.shards import ShardMiddleware  # not above: it brings Redis
+
+    return crawler.get_downloader_middleware(ShardMiddleware)
+
+
+async def _open(
+    crawler: Crawler, told: logging.LoggerAdapter[logging.Logger], options: Options, log: DropLog
+) -> Filter:
+    index = options.index
+    try:
+        await index.open()
+        filed = await index.count()
+    except BaseException:
+        log.close()
+        with suppress(Exception):
+            await index.close()
+        raise
+    how = "compiled" if fast else "in Python"
+    facts = options.filter.action, log.path or "none", index.where, f"{filed:,}", index.describe(), how
+    told.info("Near-duplicate filter: action %s, log %s, index %s with %s pages, %s, %s", *facts)
+    crawl = Engine(crawler, index.detector, options.crawl.types, shards_of(crawler))
+    history = _history(options, log, index.run)
+    return Filter(index, log, stats=crawler.stats, crawl=crawl, history=history, **vars(options.filter))
+
+
+def _history(options: Options, log: DropLog, run: str) -> History | None:
+    """The history of the site; None if none is kept, or if it can't be opened."""
+    path = options.history or log.beside(SUFFIX)
+    if path is None or not (options.crawl.keep_text or options.filter.incremental is True):
+        return None
+    try:
+        history = History(path)
+        history.begin(run)
+    except (sqlite3.Error, OSError) as error:
+        logger.warning("Texts of pages are not kept: %s can't be used: %s", path, error)
+        return None
+    return history

@@ -1,0 +1,305 @@
+"""Spiders whose items are in what no reader sees, or in a single number, and spiders that steer their crawls."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import scrapy
+from itemloaders.processors import MapCompose, TakeFirst
+from parsel import Selector
+from scrapy.loader import ItemLoader
+from scrapy.spiders import SitemapSpider
+
+from tests.support.foreign.site import Site, links, shell
+from tests.support.pages.everyday import name, text
+
+
+def seats(site: Site) -> type[scrapy.Spider]:
+    """The plan of a hall for each night: which seats are taken, only the classes of its cells say"""
+    site.pages["/"] = shell("Plays", links(*(f"/night/{at}" for at in range(40))))
+    for at in range(40):
+        cells = "".join(
+            f'<td class="{"taken" if (at * 7 + seat * 3) % 41 < 20 else "free"}">{seat}</td>'
+            for seat in range(60)
+        )
+        body = f"<h1>The play</h1><table><tr>{cells}</tr></table><p>{text(80, 'hall')}</p>"
+        site.pages[f"/night/{at}"] = shell("Seats", body, marked=True)
+
+    class Seats(scrapy.Spider):
+        name = "seats"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.night)
+
+        def night(self, response: Any) -> Iterator[Any]:
+            yield {"free": response.css("td.free::text").getall()}
+
+    return Seats
+
+
+def inputs(site: Site) -> type[scrapy.Spider]:
+    """The entries of a register are forms: all of an entry is in the values of its fields"""
+    site.pages["/"] = shell("Register", links(*(f"/entry?id={at}" for at in range(40))))
+    for at in range(40):
+        fields = "".join(
+            f'<label>{label}</label><input name={label} value="{value}">'
+            for label, value in (("holder", name(at)), ("licence", 5000 + at), ("town", name(at // 4)))
+        )
+        chosen = "".join(
+            f"<option{' selected' if kind == at % 5 else ''}>Kind {kind}</option>" for kind in range(5)
+        )
+        body = f"<form>{fields}<select>{chosen}</select></form><p>{text(90, 'law')}</p>"
+        site.pages[f"/entry?id={at}"] = shell("Entry", body)
+
+    class Inputs(scrapy.Spider):
+        name = "inputs"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.entry)
+
+        def entry(self, response: Any) -> Iterator[Any]:
+            found = {field.attrib["name"]: field.attrib["value"] for field in response.css("input")}
+            yield found | {"kind": response.css("option[selected]::text").get()}
+
+    return Inputs
+
+
+def commented(site: Site) -> type[scrapy.Spider]:
+    """Tables of players are in comments, which a script puts in place"""
+    site.pages["/"] = shell("Players", links(*(f"/players/{at}.html" for at in range(40))))
+    for at in range(40):
+        table = f"<table><tr><td>{at * 3 % 17}</td><td>{at * 5 + 100}</td></tr></table>"
+        body = f"<h1>Player</h1><div><!-- {table} --></div><p>{text(90, 'terms')}</p>"
+        site.pages[f"/players/{at}.html"] = shell("Player", body)
+
+    class Commented(scrapy.Spider):
+        name = "commented"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.player)
+
+        def player(self, response: Any) -> Iterator[Any]:
+            for comment in response.xpath("//comment()").getall():
+                yield {"cells": Selector(comment[4:-3]).css("td::text").getall()}
+
+    return Commented
+
+
+def charts(site: Site) -> type[scrapy.Spider]:
+    """What a page has to say is the line of a chart: the points of an SVG"""
+    site.pages["/"] = shell("Gauges", links(*(f"/gauge/{at}/chart" for at in range(40))))
+    for at in range(40):
+        points = " ".join(f"{x},{(at * x * 7 + x * x) % 90}" for x in range(30))
+        body = f"<h1>Water level</h1><svg><polyline points='{points}'/></svg><p>{text(90, 'river')}</p>"
+        site.pages[f"/gauge/{at}/chart"] = shell("Gauge", body)
+
+    class Charts(scrapy.Spider):
+        name = "charts"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.gauge)
+
+        def gauge(self, response: Any) -> Iterator[Any]:
+            yield {"points": response.css("polyline::attr(points)").get()}
+
+    return Charts
+
+
+def cards(site: Site) -> type[scrapy.Spider]:
+    """Item loaders read the meta tags that a page has for social networks; the page itself is an app's empty shell"""
+    site.pages["/"] = shell("Shop", links(*(f"/item/{at}" for at in range(40))))
+    for at in range(40):
+        head = (
+            f'<meta property="og:title" content="{name(at)}"><meta property="product:price" content="{at}.90">'
+            f'<meta property="og:image" content="/img/{at}.jpg">'
+        )
+        site.pages[f"/item/{at}"] = shell("Shop", f"<div id=app></div><p>{text(90, 'app')}</p>", head=head)
+
+    class Card(scrapy.Item):
+        title, price = scrapy.Field(), scrapy.Field()
+
+    class Loader(ItemLoader):
+        default_item_class = Card
+        default_output_processor = TakeFirst()
+        price_in = MapCompose(float)
+
+    class Cards(scrapy.Spider):
+        name = "cards"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.card)
+
+        def card(self, response: Any) -> Iterator[Any]:
+            loader = Loader(response=response)
+            loader.add_css("title", "meta[property='og:title']::attr(content)")
+            loader.add_css("price", "meta[property='product:price']::attr(content)")
+            yield loader.load_item()
+
+    return Cards
+
+
+def stars(site: Site) -> type[scrapy.Spider]:
+    """Ratings: how many stars a film has, only the width of a bar says, and its month the datetime of a time"""
+    site.pages["/"] = shell("Films", links(*(f"/film/{at}/rating" for at in range(40))))
+    for at in range(40):
+        body = (
+            f"<h1>Rating</h1><div class=bar style='width: {2 * at + 3}%'></div>"
+            f"<time datetime='2025-{at % 12 + 1:02}-01'>lately</time><p>{text(90, 'film')}</p>"
+        )
+        site.pages[f"/film/{at}/rating"] = shell("Rating", body)
+
+    class Stars(scrapy.Spider):
+        name = "stars"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.film)
+
+        def film(self, response: Any) -> Iterator[Any]:
+            found = response.css(".bar::attr(style)").re_first(r"\d+")
+            yield {"width": found, "month": response.css("time::attr(datetime)").get()}
+
+    return Stars
+
+
+def protected(site: Site) -> type[scrapy.Spider]:
+    """Addresses of mail are hidden from spiders by a proxy: encoded in an attribute, with another key each time"""
+    asked = iter(range(1, 10_000))
+
+    def hidden(address: str) -> str:
+        key = next(asked) % 200 + 17
+        return bytes([key, *(octet ^ key for octet in address.encode())]).hex()
+
+    def page(at: int) -> Any:
+        return lambda _: shell(
+            "Office",
+            f"<h1>Office</h1><a href='/cdn-cgi/l/email-protection' data-cfemail='{hidden(f'office{at}@a.org')}'>"
+            f"[email protected]</a><p>{text(90, 'office')}</p>",
+        )
+
+    site.pages["/"] = shell("Offices", links(*(f"/office/{at}" for at in range(40))))
+    site.pages |= {f"/office/{at}": page(at) for at in range(40)}
+
+    class Protected(scrapy.Spider):
+        name = "protected"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a[href^='/office']", callback=self.office)
+
+        def office(self, response: Any) -> Iterator[Any]:
+            octets = bytes.fromhex(response.css("::attr(data-cfemail)").get())
+            yield {"mail": bytes(octet ^ octets[0] for octet in octets[1:]).decode()}
+
+    return Protected
+
+
+def seasons(site: Site) -> type[scrapy.Spider]:
+    """A folder for each season, with the same four tables of the same clubs: some points differ, and no more"""
+    tables = ("north", "south", "east", "west")
+    site.pages["/"] = shell(
+        "Seasons", links(*(f"/{year}/{table}.html" for year in range(1990, 2000) for table in tables))
+    )
+    for year in range(1990, 2000):
+        for table in tables:
+            rows = "".join(
+                f"<tr><td>{name(100 * len(table) + club)} {text(4, (table, club))}</td><td>{50 - club if club > 2 else (year * 7 + club) % 60}</td></tr>"
+                for club in range(18)
+            )
+            site.pages[f"/{year}/{table}.html"] = shell(
+                "Table", f"<h1>Table {table}</h1><table>{rows}</table>"
+            )
+
+    class Seasons(scrapy.Spider):
+        name = "seasons"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.table)
+
+        def table(self, response: Any) -> Iterator[Any]:
+            yield {"points": response.css("td + td::text").getall(), "first": response.css("td::text").get()}
+
+    return Seasons
+
+
+class Cleaner:
+    """A spider middleware that strips what campaigns add to URLs, and tells requests which section they are of."""
+
+    async def process_spider_output(self, response: Any, result: Any) -> AsyncIterator[Any]:
+        async for each in result:
+            if isinstance(each, scrapy.Request):
+                section = each.url.partition("section=")[2].partition("&")[0]
+                yield each.replace(url=each.url.partition("&utm")[0], meta=each.meta | {"section": section})
+            else:
+                yield each | {"section": response.meta.get("section", "")}
+
+
+def cleaned(site: Site) -> type[scrapy.Spider]:
+    """A spider middleware changes the URLs of requests, and adds to items what a request was for"""
+    places = [
+        f"/a?section={part}&id={at}&utm_source={part}{at}" for at in range(20) for part in ("in", "out")
+    ]
+    site.pages["/"] = shell("Articles", links(*(place.replace("&", "&amp;") for place in places)))
+    for at in range(20):
+        body = f"<h1>{name(at)}</h1><p>{text(120, at)}</p>"
+        site.pages |= {f"/a?section={part}&id={at}": shell(name(at), body) for part in ("in", "out")}
+
+    class Cleaned(scrapy.Spider):
+        name = "cleaned"
+        start_urls = (site.url,)
+        custom_settings = {"SPIDER_MIDDLEWARES": {Cleaner: 543}}  # noqa: RUF012 (as Scrapy declares it)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.article)
+
+        def article(self, response: Any) -> Iterator[Any]:
+            yield {"title": response.css("h1::text").get()}
+
+    return Cleaned
+
+
+def enough(site: Site) -> type[scrapy.Spider]:
+    """A spider that counts its items, and follows the next page only until it has forty"""
+    for at in range(12):
+        rows = "".join(f"<p class=row>{name(4 * at + row)} {text(9, (at, row))}</p>" for row in range(4))
+        shown = f"<h1>News</h1>{rows}<p>{text(200, 'about')}</p><a rel=next href='/news/{at + 1}'>Next</a>"
+        site.pages[f"/news/{at}"] = shell("News", shown)
+
+    class Enough(scrapy.Spider):
+        name = "enough"
+        start_urls = (site.url + "/news/0",)
+        found = 0
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            for row in response.css(".row::text").getall():
+                self.found += 1
+                yield {"row": row}
+            if self.found < 40:
+                yield from response.follow_all(css="a[rel=next]")
+
+    return Enough
+
+
+def escaped(site: Site) -> type[scrapy.Spider]:
+    """Sitemap; an app's pages, whose data are in a JSON that React is started with, in one string of escapes"""
+    for at in range(40):
+        data = json.dumps({"props": {"title": name(at), "id": at, "stock": at * 3 % 11}})
+        script = f"<script>self.__next_f.push([1,{json.dumps('7:' + data)}])</script>"
+        site.pages[f"/goods/{at}"] = shell("Goods", f"<div id=root></div><p>{text(90, 'goods')}</p>{script}")
+    sitemap = site.sitemap([f"/goods/{at}" for at in range(40)])
+
+    class Escaped(SitemapSpider):
+        name = "escaped"
+        sitemap_urls = (sitemap,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            pushed = response.css("script::text").re_first(r"push\((.*)\)")
+            yield json.loads(json.loads(pushed)[1].partition(":")[2])["props"]
+
+    return Escaped

@@ -1,0 +1,412 @@
+"""Soft 404s: what a host shows where nothing is, is kept once; and no content is taken for that.
+
+A site of the tests answers every address; a test says which of its addresses are links, and what must be kept.
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import scrapy
+
+from dedup.droplog.log import DropLog
+from dedup.filter import Counts, Crawl, Filter, Visit
+from dedup.filter.visit import Answer
+from dedup.fingerprint.detector import Detector
+from dedup.index import open_index
+from dedup.page.html import Page, parse
+from dedup.page.read import read
+from dedup.page.shell import may_be_shell
+from dedup.scrapy.summary import summary
+from tests.support.coroutines import driven
+from tests.support.foreign import gather, serving
+from tests.support.foreign.site import Asked, Reply
+
+HOST = "http://example.org"
+
+
+def words(seed: object, number: int) -> str:
+    chance = random.Random(str(seed))
+    return " ".join(f"word{chance.randrange(5_000)}" for _ in range(number))
+
+
+MENU = words("menu", 60) + "".join(
+    f'<li><a href="/section/{n}">{words(("entry", n), 2)}</a>' for n in range(9)
+)
+
+
+def page(title: str, body: str) -> str:
+    return f"<title>{title}</title>{MENU}<h1>{title}</h1><p>{body}"
+
+
+class Found(NamedTuple):
+    """What came of a crawl."""
+
+    kept: list[str]
+    stats: Counts
+    records: list[Any]
+    asked: list[str]
+
+    @property
+    def soft(self) -> list[str]:
+        """The pages that were dropped as soft 404s."""
+        return [record["url"].removeprefix(HOST) for record in self.records if record["rule"] == "soft_404"]
+
+
+class Served(Crawl):
+    """Answers all addresses by their paths, with a page, or with a status and the path to which it leads."""
+
+    fetches = True
+
+    def __init__(self, answer: Callable[[str], str | tuple[int, str]]) -> None:
+        self.answer = answer
+        self.asked: list[str] = []
+        self.again: list[str] = []
+
+    def fetch_again(self, origin: Any, *, judged: bool = True) -> None:
+        self.again.append(origin)
+
+    async def fetch(self, url: str) -> Page | None:
+        answer = await self.ask(url, None)
+        return answer.page
+
+    async def ask(self, url: str, origin: Any) -> Answer:
+        path = url.removeprefix(HOST)
+        self.asked.append(path)
+        found = self.answer(path)
+        if isinstance(found, str):
+            return Answer(200, url, read(found, url), may_be_shell(parse(found)))
+        status, to = found
+        return await self.ask(HOST + to, origin) if to else Answer(status, url, None)
+
+
+def lines_of(log: Path) -> list[Any]:
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+async def crawl(served: Served, paths: list[str], log: Path, **settings: Any) -> Found:
+    """Visits pages in a shuffled order, the first of them first; those that are fetched again come last."""
+    counts, kept = Counts(), list[str]()
+    filter = Filter(
+        open_index("memory:", Detector()), DropLog(str(log)), stats=counts, crawl=served, **settings
+    )
+    waiting = [paths[0], *random.Random(1).sample(paths[1:], len(paths) - 1)]
+    while waiting:
+        path = waiting.pop(0)
+        found, at = served.answer(path), path
+        while not isinstance(found, str) and found[1]:
+            at, found = found[1], served.answer(found[1])
+        if not isinstance(found, str):
+            continue
+        url, asked = HOST + at, HOST + path if at != path else ""
+        seed = path == paths[0]
+        html = found
+        outcome = await filter.judge(
+            Visit(url, url, partial(read, html, url), asked=asked, is_seed=seed, origin=path)
+        )
+        if outcome.action in {"keep", "mark"}:
+            kept.append(path)
+            await filter.handed_over(url)
+        waiting += served.again
+        served.again.clear()
+    await filter.close()
+    return Found(kept, counts, lines_of(log), served.asked)
+
+
+def shop(nothing: Callable[[str], str | tuple[int, str]]) -> Served:
+    """Its front page, forty things, and what it answers at all other addresses."""
+    served = Counter[str]()
+
+    def answer(path: str) -> str | tuple[int, str]:
+        served[path] += 1
+        if path == "/":
+            return page("The shop", words("front", 150))
+        if path in THINGS:
+            return page(f"Thing {path[7:]}", words(path, 120))
+        return nothing(path)
+
+    return Served(answer)
+
+
+THINGS = [f"/thing/{name}" for name in words("things", 40).split()]
+DEAD = [f"/{words('dead', 20).split()[n]}{'' if n % 2 else '/old'}/{words(n, 1)}" for n in range(20)]
+SORRY = "There is nothing here any more. " + words("sorry", 40)
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    {
+        "the same": lambda path: page("Not found", SORRY),
+        "with its address": lambda path: page(
+            f"{path[1:]}: not found", f"{path} {SORRY} <a href='/login?next={path}'>in"
+        ),
+        "with a counter": lambda path, seen=Counter(): page(
+            "Not found", f"{SORRY} {seen.update('a') or seen['a']} visits"
+        ),
+    }.items(),
+    ids=lambda scene: scene[0],
+)
+@driven
+async def test_of_what_a_shop_shows_where_nothing_is_one_page_is_kept_or_two(
+    tmp_path: Path, nothing: tuple[str, Callable[[str], str]]
+) -> None:
+    """More are if each says something else, so that two have to be met before anybody asks."""
+    found = await crawl(shop(nothing[1]), ["/", *THINGS, *DEAD], tmp_path / "log")
+    assert {*THINGS} < {*found.kept}
+    assert len({*found.kept} & {*DEAD}) <= 3
+    assert found.stats["dedup/soft_404"] == len(found.soft) >= 17
+    assert found.stats["dedup/soft_404/hosts"] == 1
+    assert "dedup/alarms" not in found.stats
+
+
+@driven
+async def test_a_record_names_the_address_that_leads_nowhere(tmp_path: Path) -> None:
+    found = await crawl(shop(lambda path: page("Not found", SORRY)), ["/", *THINGS, *DEAD], tmp_path / "log")
+    [of] = {record["duplicate_of"] for record in found.records if record["rule"] == "soft_404"}
+    path = of.removeprefix(HOST)
+    assert path in found.asked
+    assert len(path) == 33
+    assert path[1:].isalpha()
+    assert f"and {len(found.soft)} are what 1 host showed where nothing is" in summary(found.stats, "")
+
+
+@driven
+async def test_where_nothing_is_not_found_one_request_says_so(tmp_path: Path) -> None:
+    copies = [f"/copy-of/{path[7:]}-{n}" for n in range(2) for path in THINGS[:10]]
+    shown = shop(
+        lambda path: page("Thing", words(f"/thing/{path[9:-2]}", 120)) if path in copies else (404, "")
+    )
+    found = await crawl(shown, ["/", *THINGS, *copies], tmp_path / "log")
+    assert found.stats["dedup/duplicate"]
+    assert len([path for path in found.asked if path[1:].isalpha() and len(path) == 33]) == 1
+    assert "dedup/soft_404/hosts" not in found.stats
+    assert not found.soft
+
+
+@driven
+async def test_without_a_probe_nobody_asks(tmp_path: Path) -> None:
+    found = await crawl(
+        shop(lambda path: page("Not found", SORRY)), ["/", *THINGS, *DEAD], tmp_path / "log", probe=False
+    )
+    assert not found.asked
+    assert not found.soft
+    assert found.stats["dedup/alarms"]
+
+
+# --- Nothing is lost ------------------------------------------------------------------------------------
+
+
+@driven
+async def test_the_page_that_is_shown_everywhere_else_is_kept_at_its_own_address(tmp_path: Path) -> None:
+    """A shop whose search page is the answer to everything that it doesn't know."""
+    search = page("Search", words("search", 100))
+    found = await crawl(shop(lambda path: search), ["/", "/search", *THINGS, *DEAD], tmp_path / "log")
+    assert {*THINGS} < {*found.kept}
+    assert len(found.kept) == 1 + len(THINGS) + 1
+
+
+@driven
+async def test_a_home_page_that_is_shown_everywhere_else_is_kept(tmp_path: Path) -> None:
+    home = page("The shop", words("front", 150))
+    found = await crawl(shop(lambda path: home), ["/", *THINGS, *DEAD], tmp_path / "log")
+    assert sorted(found.kept) == sorted(["/", *THINGS])
+    assert "dedup/alarms" not in found.stats
+
+
+@driven
+async def test_redirects_to_the_home_page_are_what_they_were(tmp_path: Path) -> None:
+    """Each is kept: the alarm doesn't know a login from a home page."""
+    found = await crawl(shop(lambda path: (302, "/")), ["/", *THINGS, *DEAD], tmp_path / "log")
+    assert {"/", *THINGS} <= {*found.kept}
+    assert not found.soft
+    assert "dedup/soft_404/hosts" not in found.stats
+
+
+@driven
+async def test_of_an_application_that_shows_its_shell_at_all_addresses_as_much_is_kept_as_without_asking(
+    tmp_path: Path,
+) -> None:
+    """Its pages are told apart by scripts, or by a callback that knows their addresses."""
+    shell = page("The shop", "This application is about to begin. " + words("shell", 100))
+    paths = ["/", *THINGS]
+    found = await crawl(Served(lambda path: shell), paths, tmp_path / "a")
+    without = await crawl(Served(lambda path: shell), paths, tmp_path / "b", probe=False)
+    assert sorted(found.kept) == sorted(without.kept)
+    assert not found.soft
+
+
+@driven
+async def test_of_an_application_with_some_pages_of_its_own_as_much_is_kept_too(tmp_path: Path) -> None:
+    shell = page("The shop", "This application is about to begin. " + words("shell", 100))
+    own = [f"/about/{name}" for name in words("about", 5).split()]
+    served = Served(lambda path: page("About", words(path, 100)) if path in ["/", *own] else shell)
+    found = await crawl(served, ["/", *own, *THINGS], tmp_path / "log")
+    assert {"/", *own, *THINGS} <= {*found.kept}
+
+
+#: Shells with more words than what is known for a shell by its words.
+SHELLS = {
+    "a mount": f"<div>{words('shell', 150)}</div><div id=root>Loading</div><script src=/app.js></script>",
+    "a notice": f"<noscript>You need to enable JavaScript.</noscript><div id=x></div>{words('shell', 150)}<script src=/app.js></script>",
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@driven
+async def test_of_an_application_beside_more_pages_than_its_own_as_much_is_kept_as_without_asking(
+    tmp_path: Path, shell: str
+) -> None:
+    """What its scripts would show at an address that leads nowhere is not known."""
+    app = [f"/app/{words(('app', n), 1)}" for n in range(30)]
+    shown = page("The shop", SHELLS[shell])
+    found = await crawl(shop(lambda path: shown), ["/", *THINGS, *app], tmp_path / "a")
+    assert not found.soft
+    assert found.stats["dedup/alarms"]
+    assert {"/", *THINGS, *app} <= {*found.kept}
+
+
+@driven
+async def test_of_a_wiki_no_article_is_lost_and_of_missing_ones_a_few_are_kept(tmp_path: Path) -> None:
+    """A missing one is an edit form with its title."""
+    articles = [f"/wiki/{name}" for name in words("articles", 40).split()]
+    missing = [f"/wiki/{words(('missing', n), 2).replace(' ', '_')}" for n in range(20)]
+
+    def answer(path: str) -> str:
+        title = path.rpartition("/")[2].replace("_", " ")
+        if path in ["/", *articles]:
+            return page(title, f"{words(path, 100)} <a href='{path}?action=edit'>edit</a>")
+        return page(
+            f"Create {title}",
+            f"{title} does not exist. {words('edit', 400)} <form><textarea></textarea><a href='{path}?action=edit'>edit</a>",
+        )
+
+    found = await crawl(Served(answer), ["/", *articles, *missing], tmp_path / "log")
+    assert {"/", *articles} <= {*found.kept}
+    assert len(found.soft) >= 16
+
+
+@driven
+async def test_a_register_that_makes_up_an_entry_for_an_unknown_number_loses_no_entry(tmp_path: Path) -> None:
+    """Addresses that lead nowhere show any entry, another one each time."""
+    entries = [f"/entry/{n}" for n in range(40)]
+    shared, served = words("shared", 60), Counter[str]()
+
+    def answer(path: str) -> str:
+        served["all"] += 1
+        seed = path if path in entries else f"/entry/{served['all'] % 40}"
+        return page("Entry", f"{shared} {words(seed, 15)}")
+
+    found = await crawl(Served(answer), entries, tmp_path / "log")
+    assert {*entries} <= {*found.kept}
+    assert not found.soft
+
+
+@driven
+async def test_a_site_that_is_down_with_status_200_loses_nothing_that_is_there_again(tmp_path: Path) -> None:
+    """From the twentieth page on every address shows the same, kept pages, too: that is no soft 404."""
+    served = shop(lambda path: (404, ""))
+    shown, count = served.answer, Counter[str]()
+
+    def answer(path: str) -> str | tuple[int, str]:
+        count["all"] += 1
+        return shown(path) if count["all"] <= 20 else page("We are down", SORRY)
+
+    served.answer = answer
+    found = await crawl(served, ["/", *THINGS], tmp_path / "log")
+    assert found.stats["dedup/alarms"] == 1
+    assert not found.soft
+    assert {*THINGS} <= {*found.kept}
+
+
+@driven
+async def test_a_wall_that_looks_like_what_was_shown_where_nothing_is_is_noticed(tmp_path: Path) -> None:
+    """Some sites show those whom they ban that a page is not there.  What was dropped meanwhile is fetched again."""
+    served = shop(lambda path: page("Not found", SORRY))
+    shown, count = served.answer, Counter[str]()
+    many = [f"/more/{n}/{words(('more', n), 1)}" for n in range(120)]
+
+    def answer(path: str) -> str | tuple[int, str]:
+        count["all"] += 1
+        if count["all"] > 100:
+            return page("Not found", SORRY)
+        return page("More", words(path, 120)) if path in many else shown(path)
+
+    served.answer = answer
+    found = await crawl(served, ["/", *THINGS, *DEAD[:6], *many], tmp_path / "log")
+    assert found.stats["dedup/fetched_again"]
+    assert {*THINGS, *many} <= {*found.kept}
+
+
+@driven
+async def test_no_page_is_dropped_for_what_is_shown_where_nothing_is(tmp_path: Path) -> None:
+    """A page that says the same but for a few words is no copy of it."""
+    almost = "/almost/there"
+    sorry = SORRY + " " + words("more", 300)
+
+    def nothing(path: str) -> str:
+        return page("Not found", sorry + (" but the brass lamp is back tomorrow" if path == almost else ""))
+
+    found = await crawl(shop(nothing), ["/", *THINGS, *DEAD, almost], tmp_path / "log")
+    assert almost in found.kept
+
+
+# --- Over HTTP ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("obeys", "nothing", "asks"),
+    [(False, SORRY, 2), (True, SORRY, 0), (False, SHELLS["a mount"], 1)],
+    ids=["asks", "robots", "shell"],
+)
+def test_a_crawl_asks_its_host_for_two_addresses_and_one_page_unless_robots_forbid_it(
+    tmp_path: Path, obeys: bool, nothing: str, asks: int
+) -> None:
+    asked: list[str] = []
+    with serving() as site:
+
+        def answer(request: Asked) -> str | Reply:
+            asked.append(request.path)
+            if request.path == "/robots.txt":
+                return "User-agent: *\nAllow: /thing\nAllow: /gone\nAllow: /$\nDisallow: /"
+            if request.path == "/":
+                return page("The shop", words("front", 150))
+            if request.path in THINGS:
+                return page("Thing", words(request.path, 120))
+            return page("Not found", nothing)
+
+        class Everything(dict[str, Any]):
+            def get(self, key: str, default: Any = None) -> Any:
+                return answer
+
+        site.pages = Everything()
+
+        class Shop(scrapy.Spider):
+            name = "shop"
+
+            async def start(self) -> Any:
+                yield scrapy.Request(site.url + "/")
+
+            def parse(self, response: Any) -> Any:
+                yield {"path": response.url.removeprefix(site.url)}
+                if response.url == site.url + "/":
+                    gone = [f"/gone/{n}/{name[1:]}" for n, name in enumerate(THINGS[:12])]
+                    for path in [*THINGS, *gone]:
+                        yield response.follow(path)
+
+        settings: dict[str, Any] = {
+            "ADDONS": {"dedup.scrapy.Addon": 500},
+            "DEDUP_INDEX": "memory:",
+            "DEDUP_LOG": str(tmp_path / "log"),
+            "ROBOTSTXT_OBEY": obeys,
+            "CONCURRENT_REQUESTS": 1,
+        }
+        found = gather(lambda site: Shop, site, **settings)
+    nowhere = [path for path in asked if len(path) == 33 and path[1:].isalpha()]
+    assert len(nowhere) == asks
+    assert {json.dumps({"path": path}) for path in THINGS} <= found.contents
+    assert ("dedup/soft_404" in found.stats) is (asks == 2)

@@ -1,5 +1,6 @@
 """Each step of reading a page or an archive takes time in proportion to what it is given, whatever that is made of."""
 
+import gc
 import gzip
 import itertools
 import zlib
@@ -22,8 +23,8 @@ from dedup.page.shell import is_shell
 from dedup.page.urls import join, url_token
 from dedup.page.words import fold_text, split_tokens
 
-#: What is twice as long may take this many times as long.
-MOST = 2.5
+#: Eight times as much may take this many times as long: 8 if the time is linear, 64 if it is quadratic.
+MOST = 16
 serial = itertools.count()
 
 
@@ -33,7 +34,7 @@ def new(url: str) -> str:
 
 
 def grows(step: Callable[[str], object], make: Callable[[int], str], size: int) -> float:
-    """How many times as long twice as much takes, at the most: 2 if the time is linear, 4 if it is quadratic."""
+    """How many times as long eight times as much takes: half of `size`, and four times `size`."""
 
     def nanoseconds(number: int) -> int:
         given = make(number)
@@ -41,14 +42,25 @@ def grows(step: Callable[[str], object], make: Callable[[int], str], size: int) 
         step(given)
         return max(1, thread_time_ns() - started)
 
-    # The shorter, the more often: what disturbs the short ones would hide that the long ones take too long.
-    least = {factor: min(nanoseconds(factor * size) for _ in range(4 - factor or 1)) for factor in (1, 2, 4)}
-    for _ in range(60):
-        if max(least[2] / least[1], least[4] / least[2]) <= MOST:
-            break
-        for factor, before in least.items():  # what disturbed one run spares another
-            least[factor] = min(before, nanoseconds(factor * size))
-    return max(least[2] / least[1], least[4] / least[2])
+    gc.disable()  # what other tests left in memory would be looked through again and again
+    try:
+        # The shorter, the more often: what disturbs the short one would hide that the long one takes too long.
+        short = min(nanoseconds(size // 2) for _ in range(5))
+        long = nanoseconds(4 * size)
+        for _ in range(20):
+            if long <= MOST * short:
+                break
+            long = min(long, nanoseconds(4 * size))  # what disturbed one run spares another
+        return long / short
+    finally:
+        gc.enable()
+
+
+def test_what_is_quadratic_is_seen() -> None:
+    def counted(text: str) -> int:
+        return sum(text.count("x", start) for start in range(0, len(text), 64))
+
+    assert grows(counted, lambda n: "x" * n, 20_000) > MOST
 
 
 STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {
@@ -68,7 +80,7 @@ STEPS: dict[str, tuple[Callable[[str], object], Callable[[int], str], int]] = {
     "a tag without end": (unreadable, lambda n: "<p" + " a=1" * n, 100_000),
     "words of marks": (split_tokens, lambda n: "a\u0301" * n, 20_000),
     "words of Han": (fold_text, lambda n: "漢字 " * n, 20_000),
-    "one word": (fold_text, lambda n: f"{next(serial)}\xe4\u2012" * n, 20_000),
+    "one word": (fold_text, lambda n: f"{next(serial)}\xe4\u2012" * n, 80_000),
     "JSON": (lambda text: read_json(text, 10**6), lambda n: "[" + '{"a":["b"]},' * n + "1]", 4_000),
     "JSON without end": (
         lambda text: read_data([("application/json", text)]),

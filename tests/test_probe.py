@@ -26,6 +26,9 @@ from tests.support.coroutines import driven
 from tests.support.foreign import gather, serving
 from tests.support.foreign.site import Asked
 from tests.support.foreign.site import Site as Served
+from tests.support.pages.everyday import KINDS
+from tests.support.pages.everyday import text as text_of
+from tests.support.pages.unseen import UNSEEN
 from tests.support.waiting import LIMIT
 
 MONTHS = [
@@ -109,6 +112,35 @@ async def test_copies_that_differ_in_noise_are_dropped_and_no_content_is(tmp_pat
     assert contents_of(site, found) == 60
     assert found.count("drop") >= 50
     assert counts["dedup/probes"] <= 20, "a few fetches a kind of page, and not a page"
+
+
+class Register(Site):
+    """Entries that end where an advert of another 25 words begins, many of them common, and a counter behind it."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(
+            str, lambda number: (KINDS | UNSEEN)[kind](number, random.Random(f"{kind} {number}")).body, 1
+        )
+
+    def html(self, number: int) -> str:
+        self.served += 1
+        chance = random.Random(self.served)
+        advert, counter = text_of(25, ("advert", chance.randrange(12))), chance.randrange(10**6)
+        time = f"12:{chance.randrange(60)} o'clock"
+        return f"<ul>{MENU}</ul><div>{self.content(number)}</div><p>{advert}<p>Visitors: {counter}, {time}<p>{text_of(200, 'end')}"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["flats of a house", "cars of a model", "concerts of a tour", "matches of two teams", "rooms of a hotel"],
+)
+@driven
+async def test_what_stands_beside_an_advert_is_no_noise(tmp_path: Path, kind: str) -> None:
+    """Where words in front of the advert were met in the entry, too, all between them had been taken for the advert."""
+    site = Register(kind)
+    found, counts = await crawl(site, 40, tmp_path / "log")
+    assert found.count("keep") == 40
+    assert counts["dedup/probes"] > 0
 
 
 class Twins(Site):
@@ -246,6 +278,9 @@ def test_what_is_noise_is_known_by_the_tokens_around_it() -> None:
     }.items():
         assert noise.left(url, split(text)) == split(left)
     assert noise.left("http://example.org/other", split("b seen 20 times c")) == split("b seen 20 times c")
+    # What is everywhere on a page marks no place on it.
+    long = split("times " * 2_000 + "a b seen 20 times c d")
+    assert noise.left(url, long) == long
 
 
 def test_two_pages_are_no_noise() -> None:

@@ -13,6 +13,8 @@ True
 """
 
 import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -22,16 +24,16 @@ from urllib.parse import urlsplit
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
 
-#: Tokens on either side by which a place is known; all of one side, and the nearest of the other, have to be there.
+#: Tokens on either side by which a place is known.
 AROUND = 2
 #: Tokens that have to be equal between two differences, or else they are one: words of an advert agree by chance.
 BETWEEN = 4
 #: Tokens of a page that may differ when it is fetched again; if more do, another page was served.
 MAX_DIFFERING = 500
-#: Noise of one place may be this many times as long on another page as it was where it was seen, and a bit.
-LONGER, A_BIT = 2, 2
-#: Where noise may end is tried this often: its first token may be in the noise itself by chance.
-TRIED = 8
+#: Noise of one place may be twice as long on another page as it was where it was seen, and a bit, but no more tokens longer.
+A_BIT, LONGER = 2, 8
+#: A token that a page has more often marks no place on it.
+MANY = 1000
 #: Places of noise on pages of one kind; if there are more, too much changes to tell noise from content.
 MAX_PLACES = 64
 #: Kinds of page of which noise is remembered.
@@ -63,12 +65,28 @@ class _Place(NamedTuple):
     before: tuple[str, ...]
     after: tuple[str, ...]
 
-    def is_at(self, tokens: Sequence[str], first: int, last: int) -> bool:
-        """Whether the noise of this place may be the tokens between."""
-        after = tuple(tokens[last : last + AROUND])
-        if after[:1] != self.after[:1]:
-            return False
-        return after == self.after or tuple(tokens[max(0, first - AROUND) : first]) == self.before
+    def run(self, tokens: Sequence[str], where: "_Where", most: int) -> tuple[int, int] | None:
+        """The first and the last token of what may be noise of this place: the shortest run between what is around it.
+
+        All of that has to be there; or all of one side, and of the other the nearest token, if the page has that once.  None
+        if there is no such run, or more than one: a longer run, or another one, might hold what the page itself says.
+        """
+        begins, ends = where.behind(self.before[-1:]), where.at(self.after[:1])
+        if len(begins) > MANY or len(ends) > MANY:
+            return None
+        found: tuple[int, int] | None = None
+        for end in ends:
+            at = bisect_right(begins, end)
+            begin = begins[at - 1] if at else end
+            if not 0 < end - begin <= min(2 * most + A_BIT, most + LONGER):
+                continue
+            is_behind = tuple(tokens[max(0, begin - AROUND) : begin]) == self.before
+            is_in_front = tuple(tokens[end : end + AROUND]) == self.after
+            if (is_behind and (is_in_front or len(ends) == 1)) or (is_in_front and len(begins) == 1):
+                if found:
+                    return None
+                found = begin, end
+        return found
 
 
 @dataclass(slots=True)
@@ -76,8 +94,7 @@ class _Kind:
     """What is known of a kind of page."""
 
     probed: int = 0  #: kept pages that were fetched again
-    #: The most tokens that a place had, by the token before it, and then by those before and after it.
-    places: dict[tuple[str, ...], dict[_Place, int]] = field(default_factory=dict)
+    places: dict[_Place, int] = field(default_factory=dict)  #: the most tokens that a place had
 
 
 class Noise:
@@ -116,66 +133,45 @@ class Noise:
         name = kind_of(url)
         kind = self._kinds[name] = self._kinds.get(name) or _Kind()
         kind.probed += 1
-        if len(found) + sum(map(len, kind.places.values())) > MAX_PLACES:
+        if len(found) + len(kind.places) > MAX_PLACES:
             return False
         for first, last, length in found:
             place = _Place(tuple(a[max(0, first - AROUND) : first]), tuple(a[last : last + AROUND]))
-            known = kind.places.setdefault(place.before[-1:], {})
-            known[place] = max(length, known.get(place, 0))
+            kind.places[place] = max(length, kind.places.get(place, 0))
         return True
 
     def left(self, url: str, tokens: Sequence[str]) -> list[str]:
-        """Returns the tokens of a page without those at places of noise.  O(n) for each place."""
+        """Returns the tokens of a page without those at places of noise.  O(n), and a bounded number of steps for each place."""
         kind = self._kinds.get(kind_of(url))
         if kind is None or not kind.places:
             return list(tokens)
-        begins = {before[0] for before in kind.places if before}
-        first = [0] if () in kind.places else []
+        where = _Where(tokens)
+        found = (place.run(tokens, where, most) for place, most in kind.places.items())
+        runs = sorted(run for run in found if run)
         left: list[str] = []
-        ends = _Ends(tokens)
         at = 0
-        for begin in first + [number for number, token in enumerate(tokens, 1) if token in begins]:
-            if begin < at:
-                continue  # it is within what was left out, or right behind that
-            places = kind.places[tuple(tokens[max(0, begin - 1) : begin])]
-            found = (ends.end(begin, place, most) for place, most in places.items())
-            end = min((end for end in found if end > begin), default=begin)
-            left += [*tokens[at:begin], *tokens[end : end + 1]]
-            at = end + 1
+        for first, last in runs:
+            left += tokens[at:first]  # none, if it begins within what was left out
+            at = max(at, last)
         return [*left, *tokens[at:]]
 
 
-class _Ends:
-    """Finds where noise ends among the tokens of one page; asked from left to right."""
+class _Where:
+    """Where each token stands on one page."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
-        self._tokens = tokens
-        self._next: dict[str, int] = {}  # where a token is met next
+        self._count = len(tokens)
+        self._places = defaultdict[str, list[int]](list)
+        for number, token in enumerate(tokens):
+            self._places[token].append(number)
 
-    def end(self, first: int, place: _Place, most: int) -> int:
-        """Returns where the noise that begins here ends; ``first`` if nothing that may follow it is found."""
-        tokens, limit = self._tokens, first + LONGER * most + A_BIT
-        if not place.after:
-            return len(tokens) if len(tokens) <= limit else first
-        last = first
-        for _ in range(TRIED):
-            last = self._find(place.after[0], last)
-            if last > limit or last == len(tokens):
-                return first
-            if place.is_at(tokens, first, last):
-                return last
-            last += 1
-        return first
+    def behind(self, before: tuple[str, ...]) -> list[int]:
+        """The places behind a token, in order; the start of the page behind none."""
+        return [at + 1 for at in self._places.get(before[0], ())] if before else [0]
 
-    def _find(self, token: str, start: int) -> int:
-        known = self._next.get(token, -1)
-        if known < start:
-            try:
-                known = self._tokens.index(token, start)
-            except ValueError:
-                known = len(self._tokens)
-            self._next[token] = known
-        return known
+    def at(self, after: tuple[str, ...]) -> list[int]:
+        """The places of a token, in order; the end of the page for none."""
+        return self._places.get(after[0], []) if after else [self._count]
 
 
 def _differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int]] | None:

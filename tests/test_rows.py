@@ -107,15 +107,15 @@ def test_the_newest_is_not_kept_where_nobody_knows_which_it_is(tmp_path: Path) -
 
 
 def test_a_field_that_no_row_has_is_told_and_leaves_nothing(tmp_path: Path) -> None:
-    done = scrapy(
-        "dedup", lines(tmp_path / "a.jsonl", WITH_IDS), "-o", tmp_path / "o.jsonl", "--keep", "longst"
-    )
-    assert done.returncode == 2
-    assert (
-        "--keep is 'longst', and no row has a number or a time in a field of that name; allowed: first"
-        in done.stderr
-    )
-    assert not [*tmp_path.glob("o.jsonl*")]
+    path, output = lines(tmp_path / "a.jsonl", WITH_IDS), tmp_path / "o.jsonl"
+    for option, why in {
+        "--keep": "no row has a number or a time in a field of that name; allowed: first",
+        "--id": "no row without a url has anything in a field of that name; allowed: the name of a field that names rows",
+    }.items():
+        done = scrapy("dedup", path, "-o", output, option, "longst")
+        assert done.returncode == 2
+        assert f"{option} is 'longst', and {why}" in done.stderr
+        assert not [*tmp_path.glob("o.jsonl*")]
 
 
 def test_an_archive_is_cleaned_of_what_is_in_another_alone(tmp_path: Path) -> None:

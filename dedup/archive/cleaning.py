@@ -31,7 +31,7 @@ from dedup.archive.parts import judge_apart
 from dedup.archive.progress import ChangedError
 from dedup.archive.reading import read
 from dedup.archive.recalling import RecallingIndex
-from dedup.archive.rows import Named
+from dedup.archive.rows import USUAL, Named
 from dedup.archive.targets import Targets, check_own
 from dedup.archive.writing import write
 from dedup.droplog.log import DropLog
@@ -182,15 +182,7 @@ class Cleaning:
                 self.engine(self, journal, readers, folder)
             if not journal.get("read"):
                 self._read(journal, readers, len(against), progress)
-            is_newest = self.keep == "newest"
-            if (self.named.key or is_newest) and journal.count() and not journal.has_keys():
-                journal.set(begun=None)
-                why = "no row has a number or a time in a field of that name"
-                raise SettingsError(
-                    f"--keep is '{inert(self.keep)}', and "
-                    f"{'of no page it is known when it was fetched' if is_newest else why}; "
-                    f"allowed: {', '.join((*WORDS, *PREFERENCES))}, MODULE:FUNCTION, or the name of a field of rows"
-                )
+            self._check_fields(journal, readers)
             if not journal.get("judged"):
                 self._judge(journal, folder, progress)
             if self.output and not journal.get("written"):
@@ -213,6 +205,26 @@ class Cleaning:
             raise
         finally:
             journal.close()
+
+    def _check_fields(self, journal: Journal, readers: Sequence[Reader]) -> None:
+        """Raises `SettingsError` if a field that is named is in no row."""
+        is_newest = self.keep == "newest"
+        if (self.named.key or is_newest) and journal.count() and not journal.has_keys():
+            journal.set(begun=None)
+            why = "no row has a number or a time in a field of that name"
+            raise SettingsError(
+                f"--keep is '{inert(self.keep)}', and "
+                f"{'of no page it is known when it was fetched' if is_newest else why}; "
+                f"allowed: {', '.join((*WORDS, *PREFERENCES))}, MODULE:FUNCTION, or the name of a field of rows"
+            )
+        if self.id != USUAL.id and next(journal.names(), None) is not None:
+            numbered = tuple(f"{reader.name}:" for reader in readers)
+            if all(name.startswith(numbered) for name in journal.names()):
+                journal.set(begun=None)
+                raise SettingsError(
+                    f"--id is '{inert(self.id)}', and no row without a url has anything in a field of that name; "
+                    "allowed: the name of a field that names rows"
+                )
 
     def _check_same(self, journal: Journal, readers: Sequence[Reader]) -> None:
         """Raises `SettingsError` if the journal is that of another cleaning."""

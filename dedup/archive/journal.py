@@ -143,6 +143,12 @@ class Journal:
         query = "SELECT 1 FROM pages WHERE turn <> 9e999 AND input >= 0 LIMIT 1"
         return self._file.execute(query).fetchone() is not None
 
+    def names(self) -> Iterator[str]:
+        """Yields what the pages without a URL are called."""
+        return (
+            name for (name,) in self._file.execute("SELECT name FROM pages WHERE url = '' AND input >= 0")
+        )
+
     def begin_verdicts(self) -> None:
         """Forgets what was dropped.  None of the verdicts that follow counts before `end_verdicts`."""
         self._file.execute("BEGIN")

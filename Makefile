@@ -112,6 +112,8 @@ $(VENV)/docs: $(VENV)/crawl
 
 .venvs/bench/done: $(BUILT)
 	$(PYTHON) -m venv --clear .venvs/bench
+	# The pip of Python 3.11 can't resolve a package that is asked for twice with one extra, as lxml is here.
+	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check --upgrade pip
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check --no-deps scancode-toolkit-mini
 	@touch $@

@@ -110,9 +110,8 @@ $(VENV)/docs: $(VENV)/crawl
 		scrapy-redis scrapy-poet spidermon duplicate-url-discarder scrapyd scrapyrt
 	@touch $@
 
-.venvs/bench/done: $(BUILT)
+.venvs/bench/done: $(BUILT) # the pip of Python 3.11 fails on a package that is asked for twice with one extra
 	$(PYTHON) -m venv --clear .venvs/bench
-	# The pip of Python 3.11 can't resolve a package that is asked for twice with one extra, as lxml is here.
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check --upgrade pip
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check --no-deps scancode-toolkit-mini

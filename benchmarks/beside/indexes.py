@@ -12,6 +12,7 @@ import psutil
 from redis import Redis
 
 import dedup
+from dedup.fingerprint.plans import EXACT
 
 
 def octets(*values: int) -> np.ndarray:
@@ -50,6 +51,11 @@ class Peer:
         return True
 
 
+def keys(simhash: Any) -> tuple[Any, ...]:
+    """The keys of a page, or of many: its simhash in the place of its digests and rare shingles, too."""
+    return (simhash,) * (len(EXACT) + 1)
+
+
 class Ours(Peer):
     """The tables of our index in memory."""
 
@@ -57,13 +63,13 @@ class Ours(Peer):
         from dedup.index.local.tables import SortedTables
 
         plan = dedup.Detector(max_distance=self.k).plan(len(values), None, in_memory=True)
-        self.tables = SortedTables(plan, np.stack((values, values, values), axis=1))
+        self.tables = SortedTables(plan, np.stack(keys(values), axis=1))
 
     def add(self, row: int, value: int) -> None:
-        self.tables.add((value, value, value))
+        self.tables.add(keys(value))
 
     def near(self, value: int) -> Any:
-        groups, _ = self.tables.within((0, 0, value), self.k, 1000)
+        groups, _ = self.tables.within(keys(value), self.k, 1000)
         return [row for group in groups for row in group]
 
 

@@ -15,7 +15,8 @@ The contract:
 * **URL tokens** start with ``/``, which no word does.  They are resolved against the page (or its
   ``base``), lose scheme, fragment, session and click-tracking parameters, and what they share with the
   page's own address: its host and the folders they have in common, so that a mirror under another path,
-  or the next version of a manual, has the same tokens.  Other hosts are kept (``//host/path``).  Values that
+  or the next version of a manual, has the same tokens.  Other hosts are kept (``//host/path``), and links between
+  mirrors have one name on either side (`dedup.page.mirrors`).  Values that
   look like nothing but an id go, unless they are all that tells two links of the page apart.  Links
   within the page, links that are not http(s), and URLs over 2,000 characters are dropped.  Of what is shown, such as
   an image, ids go from the query alone.  Nothing is
@@ -44,6 +45,7 @@ from dedup.page.heading import address_words, place, shared
 from dedup.page.ids import MAX_URL
 from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS
+from dedup.page.mirrors import named_alike
 from dedup.page.shell import is_shell
 from dedup.page.urls import folder, join, source_tokens, usable_base
 from dedup.page.walk import Contents, walk
@@ -175,7 +177,7 @@ def _page(found: Contents, url: str, truncated: bool) -> Page:
         return Page(tokens[: MAX_TOKENS + 1], links, "truncated")
     address = address_words(url)
     return Page(
-        tokens,
+        named_alike(tokens, usable_base(url)),
         links,
         "truncated" if truncated else None if tokens else "empty",
         found.chrome,

@@ -4,7 +4,6 @@ There are two walks, which find the same: one in Python, and a compiled one, whi
 was built with a C compiler.
 """
 
-from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 from itertools import pairwise
@@ -49,7 +48,7 @@ class Part(Enum):
 class Contents(NamedTuple):
     """What a walk has found, in document order."""
 
-    tokens: Sequence[str]
+    tokens: Tokens
     chrome: Ranges  #: runs of tokens, from ... to before ..., that are marked as chrome
     heading: tuple[str, ...]  #: words of the title and of the first h1
     left: int  #: words outside marked chrome

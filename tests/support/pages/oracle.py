@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from itertools import pairwise
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from bs4 import BeautifulSoup, Tag
 from bs4.element import PreformattedString
@@ -90,7 +90,19 @@ def tokens_of(page: str, url: str) -> list[str]:
                     found += words_of(value, signs)
         elif not isinstance(node, PreformattedString):  # comments and the like
             found += words_of(node, signs)
-    return found
+    return named_alike(found, url)
+
+
+def named_alike(tokens: list[str], url: str) -> list[str]:
+    """Gives one name to the links to a page's own path on other hosts, and to itself."""
+    own = urlsplit(url_tokens(url, "http://nowhere.example.com/")[0])
+    links = {token: urlsplit(token) for token in tokens if token.startswith("//")}
+    hosts = {link.netloc for link in links.values() if (link.path, link.query) == (own.path, own.query)}
+    alike = {token for token, link in links.items() if link.netloc in hosts and link[2:] == own[2:]}
+    if not alike:
+        return tokens
+    name = f"//{','.join(sorted({own.netloc, *hosts}))}{urlunsplit(('', '', *own[2:]))}"
+    return [name if token in alike | {*url_tokens(url, url)} else token for token in tokens]
 
 
 # --- Drawn at random ---------------------------------------------------------------------------------

@@ -2,10 +2,7 @@
 
 import asyncio
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -27,12 +24,13 @@ from dedup.scrapy.commands.index.check import print_findings
 from dedup.scrapy.commands.index.exchange import export_pages, import_pages
 from dedup.scrapy.commands.index.info import print_info
 from dedup.settings import IndexSettings
-from tests.support import ROOT
 from tests.support.coroutines import driven
 from tests.support.crawls import words
 from tests.support.fingerprints import Claim
+from tests.support.processes import Forked
 from tests.support.stores import PERSISTENT, RUN, opened_at
 from tests.support.surveys import surveyed, unopened
+from tests.support.waiting import LIMIT
 
 DETECTOR = Detector()
 MENU = "".join(f"<li>menu item {n} of this shop" for n in range(100))
@@ -213,38 +211,28 @@ def test_of_how_many_pages_it_is_known_what_was_learned_for_them_is_bounded(
 
 # --- Stored with the pages ------------------------------------------------------------------------------
 
-#: Files products until it is killed; each host has a product in turn.
-CRAWLER = """
-import asyncio, sys
-from dedup.index import open_index
-from tests.test_known_hosts import DETECTOR, product
 
-async def main(address):
-    index = open_index(address, DETECTOR)
-    for number in range(100_000):
-        claim = product(number, f"{number % 3}.example", words=300)
-        await index.claim(*claim)
-        await index.confirm(claim[0])
-        await asyncio.sleep(0)
-        if number == 30:
-            print("begun", flush=True)
+def file_products(path: Path) -> None:
+    """Files products until it is killed; each host has a product in turn."""
 
-asyncio.run(main(sys.argv[1]))
-"""
+    async def crawl() -> None:
+        index = open_index(f"file:{path}", DETECTOR)
+        for number in range(100_000):
+            claim = product(number, f"{number % 3}.example", words=300)
+            await index.claim(*claim)
+            await index.confirm(claim[0])
+            await asyncio.sleep(0)
+
+    asyncio.run(crawl())
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_after_a_kill_no_table_is_older_than_the_pages(path: Path, seed: int) -> None:
     """Else the menu of a page that is filed would count as its own, and make duplicates of its neighbours."""
-    with subprocess.Popen(
-        [sys.executable, "-c", CRAWLER, f"file:{path}"], cwd=ROOT, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout
-        assert process.stdout.readline() == b"begun\n"
-        while not in_file(path):
-            assert process.poll() is None
-        asyncio.run(asyncio.sleep(random.Random(seed).random()))
-        process.send_signal(signal.SIGKILL)
+    process = Forked(file_products, path)
+    process.wait(LIMIT, lambda: in_file(path) >= 3)
+    process.wait(random.Random(seed).random())
+    assert process.kill()
     pages, findings, tables = asyncio.run(_contents(path))
     assert findings == []
     assert set(tables) == {"0.example", "1.example", "2.example"}

@@ -11,7 +11,7 @@ from tests.support.scenes import SCENES, Scene, Sessions
 from tests.support.simulation import Result, by_truth, simulate
 
 #: Downloads after which a crawl is taken to be endless; it is one of at most 409 contents.
-CAP = 4000
+CAP = 2500
 
 
 def scene(name: str, small: bool = False) -> Scene:
@@ -55,7 +55,7 @@ YIELD = {
     "wiki": (1449, 0),
     "forum": (1505, 0),
     "facets": (560, 0),
-    "calendar": (470, 64),
+    "calendar": (470, 38),
     "soft404": (220, 0),
     "soft404x10": (320, 0),
     "soft404short": (300, 0),

@@ -185,20 +185,13 @@ def asleep(server: Server) -> Callable[[], object]:
     return lambda: server.client.execute_command("CLIENT", "UNPAUSE")
 
 
-def answers_busy(server: Server) -> bool:
-    try:
-        return not server.client.ping()
-    except redis.ResponseError as error:
-        return "BUSY" in str(error)
-
-
 def busy(server: Server) -> Callable[[], object]:
     """A script of someone else runs for ever."""
     server.client.config_set("busy-reply-threshold", "50")
     other = server.client.connection_pool.make_connection()
     other.connect()
     other.send_command("EVAL", "while true do end", "0")
-    wait_until(lambda: answers_busy(server))
+    wait_until(server.is_busy)
 
     def repair() -> None:
         server.client.script_kill()

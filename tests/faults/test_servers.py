@@ -145,7 +145,7 @@ async def test_while_a_foreign_script_keeps_the_server_busy_claims_fail_at_once(
         async with opened(server.address) as index:
             assert await said(index, 1) == "new"
             busy = asyncio.create_task(asyncio.to_thread(loop_for_ever, server))
-            await asyncio.sleep(0.5)
+            await until(server.is_busy)
             with pytest.raises(IndexUnavailableError, match="BUSY"):
                 await said(index, 2)
             with redis.Redis(unix_socket_path=str(server.socket)) as client:

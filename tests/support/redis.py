@@ -63,6 +63,13 @@ class Server:
             except OSError:
                 return False
 
+    def is_busy(self) -> bool:
+        """Whether a script keeps it from answering anything else."""
+        try:
+            return not self.client.ping()
+        except redis.ResponseError as error:
+            return "BUSY" in str(error)
+
     def kill(self) -> None:
         """Kills the server (-9)."""
         self.client.close()

@@ -23,7 +23,6 @@ from urllib.parse import urlsplit
 
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
-from dedup.page.siblings import PASSING
 
 #: Tokens on either side by which a place is known.
 AROUND = 2
@@ -46,23 +45,18 @@ _NUMBER = re.compile(r"\d+")
 
 
 def kind_of(url: str) -> str:
-    """Returns the kind of a page: its host, its path without numbers, and the names of its parameters; or else its folder.
+    """Returns the kind of a page: its host and path without numbers, and the names of its parameters.
 
-    Parameters that only say from where it was asked for, or how it is shown, don't count.
-
-    >>> kind_of("http://a.org/shop7/view?id=3&sid=9f86d081884c7d65&ref=home"), kind_of("http://a.org/shop7/brass-lamp.html")
-    ('a.org/shop0/view?id', 'a.org/shop0/*')
+    >>> kind_of("http://a.org/shop/item-12.html"), kind_of("http://a.org/view?id=3&sid=9f86d081884c7d65")
+    ('a.org/shop/item-0.html', 'a.org/view?id')
     """
     try:
         parts = urlsplit(strip_session(url))
     except ValueError:
         return url
-    pairs = (pair.partition("=")[0] for pair in re.split("[&;]", parts.query))
-    names = sorted({name for name in pairs if name and not PASSING.fullmatch(name)})
+    names = sorted({pair.partition("=")[0] for pair in re.split("[&;]", parts.query) if pair})
     path = _NUMBER.sub("0", parts.path)
-    if not names:
-        return f"{parts.netloc}{path.rpartition('/')[0]}/*"
-    return f"{parts.netloc}{path}?{'&'.join(names)}"
+    return f"{parts.netloc}{path}" + (f"?{'&'.join(names)}" if names else "")
 
 
 class _Place(NamedTuple):

@@ -26,7 +26,7 @@ _COPIES = (
 #: A host may be called so, too, or by a short name, which as a folder may name what pages are of, such as men's shirts.
 _COPY_FOLDER, _COPY_HOST = re.compile(_COPIES), re.compile(rf"{_COPIES}|m|mobile|ww+\d+|cdn\d*")
 #: A parameter that only says from where a page was asked for, or how it is to be shown.
-PASSING = re.compile(r"ref\w*|source|src|from|via|print\w*|amp|share\w*|highlight|theme")
+_PASSING = re.compile(r"ref\w*|source|src|from|via|print\w*|amp|share\w*|highlight|theme")
 #: Numbers of two releases, such as 38 and 39, or 9 and 10.  What is beside 1 in 2 may be its other part, or room; longer
 #: numbers name what a folder is of, and years; 07 is a month.
 _RELEASES = re.compile(r"[1-9]/[1-9]\d|[1-9]\d/[1-9]\d?")
@@ -48,7 +48,7 @@ class _Address(NamedTuple):
     def says_more_than(self, other: "_Address") -> bool:
         """Whether it has a parameter that the other has not, and that may say what is shown."""
         more = self.parameters.keys() - other.parameters.keys()
-        return any(not PASSING.fullmatch(name) and not is_opaque(self.parameters[name]) for name in more)
+        return any(not _PASSING.fullmatch(name) and not is_opaque(self.parameters[name]) for name in more)
 
 
 class Apart(NamedTuple):

@@ -143,6 +143,53 @@ async def test_what_stands_beside_an_advert_is_no_noise(tmp_path: Path, kind: st
     assert counts["dedup/probes"] > 0
 
 
+class Quotes(Site):
+    """Articles that show another quote at each request, and, at every second address, one quote in the place of that."""
+
+    def __init__(self, address: Callable[[int], str]) -> None:
+        super().__init__(str, lambda number: text_of(150, ("article", number)), 1)
+        self.address = address
+        self._numbers = {f"http://example.org/{address(number)}": number for number in range(80)}
+
+    def url(self, number: int) -> str:
+        return f"http://example.org/{self.address(number)}"
+
+    async def fetch(self, url: str) -> Page | None:
+        return read(self.html(self._numbers[url]), url)
+
+    def html(self, number: int) -> str:
+        self.served += 1
+        is_quote = number % 2
+        quote = text_of(14, ("quote", number if is_quote else -random.Random(self.served).randrange(1, 30)))
+        about = text_of(80, "about quotes") if is_quote else self.content(number)
+        return (
+            f"<title>{'Quotes' if is_quote else text_of(3, number)}</title><ul>{MENU}</ul><p>{about}"
+            f"<p>Quote of the day: {quote} share this with friends<p>{text_of(120, 'end')}"
+        )
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        lambda number: "-".join(text_of(3, ("address", number)).split()),
+        pytest.param(
+            lambda number: f"view?id={number}",
+            marks=pytest.mark.xfail(
+                reason="one kind of address, two kinds of page: docs/quality.md", strict=True
+            ),
+        ),
+    ],
+    ids=["words", "numbers"],
+)
+@driven
+async def test_what_is_noise_on_one_page_is_content_on_another(
+    tmp_path: Path, address: Callable[[int], str]
+) -> None:
+    found, counts = await crawl(Quotes(address), 80, tmp_path / "log")
+    assert found.count("keep") == 80
+    assert counts["dedup/probes"] > 0
+
+
 class Twins(Site):
     """The copies are on another host, whose name doesn't say that it is a mirror."""
 

@@ -218,8 +218,9 @@ class Cleaning:
                 f"allowed: {', '.join((*WORDS, *PREFERENCES))}, MODULE:FUNCTION, or the name of a field of rows"
             )
         if self.id != USUAL.id and next(journal.names(), None) is not None:
-            numbered = tuple(f"{reader.name}:" for reader in readers)
-            if all(name.startswith(numbered) for name in journal.names()):
+            inputs = {reader.name for reader in readers}
+            parts = (name.rpartition(":") for name in journal.names())
+            if all(name in inputs and row.isdigit() for name, _, row in parts):
                 journal.set(begun=None)
                 raise SettingsError(
                     f"--id is '{inert(self.id)}', and no row without a url has anything in a field of that name; "

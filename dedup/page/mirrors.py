@@ -12,8 +12,8 @@ from dedup.page.urls import folder, host, url_tokens
 def named_alike(tokens: Tokens, url: str) -> Tokens:
     """Returns the tokens of the page at an address, with one name for all that lead to the same path on other hosts, and to itself.
 
-    That name has all these hosts, and the page's own: two pages have the same only if each leads to the other, or both to the
-    same ones.  O(tokens).
+    That name has all these hosts, and the page's own: so pages of two hosts have the same only if each leads to the other.
+    O(tokens).
 
     >>> for own, other in (("a.org", "b.net"), ("b.net", "a.org")):
     ...     page = join(["lamp", f"//{other}/p/7", f"//{other}/p/8", "mirror"])

@@ -321,6 +321,7 @@ async def garbling(server: Path, namespace: str) -> AsyncIterator[tuple[Index, G
 GARBAGE: dict[str, Callable[[bytes, random.Random], list[bytes]]] = {
     "one byte at a time": lambda reply, rng: [reply[at : at + 1] for at in range(len(reply))],
     "a flipped bit": lambda reply, rng: [flip(reply, rng)],
+    "a word that is no state": lambda reply, rng: [reply.replace(b"absent", b"abse.t")],
     "random bytes": lambda reply, rng: [rng.randbytes(len(reply)) + b"\r\n"],
     "nil": lambda reply, rng: [b"$-1\r\n"],
     "an empty list": lambda reply, rng: [b"*0\r\n"],

@@ -98,7 +98,7 @@ class RedisIndex(SharedIndex):
                 done = _done(numbers := _numbers(equal), marks)
                 looked = Candidates(
                     last,
-                    State(own.decode()),
+                    self._state(own),
                     numbers,
                     _numbers(views),
                     [*map(_numbers, rare)],
@@ -216,8 +216,15 @@ class RedisIndex(SharedIndex):
             hashes = b"".join(place.key for place in places)
             keys = [place.bucket for place in places]
             states = await self._session.call("state", keys, [self._keys.pages, hashes])
-            found += [State(state.decode()) for state in states]
+            found += map(self._state, states)
         return found
+
+    def _state(self, word: bytes) -> State:
+        """The state of a page in an answer.  Raises `IndexUnavailableError` if it is none."""
+        try:
+            return State(word.decode())
+        except ValueError:
+            raise self._session.no_answer() from None
 
     async def _find(self, page_id: str) -> Entry | None:
         filed = await self._filed(page_id)

@@ -11,13 +11,13 @@ noise.  It is asked for as it was, with the same headers, cookies, proxy or brow
 """
 
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from xxhash import xxh3_128_intdigest
 
 from dedup.filter.again import MAX_HOSTS, Again
+from dedup.filter.kept import Kept, KeptPages
 from dedup.filter.noise import MAX_KINDS, Noise, kind_of
 from dedup.filter.own_name import without_own_name
 from dedup.filter.stats import Stats, count
@@ -40,24 +40,12 @@ logger = logging.getLogger(__name__)
 SHARE, FIRST = 0.1, 20
 #: Kept pages of one kind that make a section.
 SECTION = 8
-#: Kept pages whose digests without noise are remembered.
-MAX_KEPT = 100_000
 #: Kept pages of which it is remembered how they were asked for.
 MAX_MANNERS = 30_000
 #: Hosts whose pages share theirs.
 MAX_USUAL = 1_000
 #: Pages of a host that were fetched twice more without any noise, before no others are; noise on one outweighs so many.
 QUIET, LOUD = 5, 1_000
-
-
-class _Kept(NamedTuple):
-    """A kept page that is known without its noise."""
-
-    page_id: str
-    url: str
-    simhash: int
-    digest: int  #: of its tokens, noise and all
-    carried: int
 
 
 class Probe:
@@ -72,9 +60,8 @@ class Probe:
         self._again = Again(crawl, stats)
         self._fetches = fetches
         self._noise = Noise()
-        self._kept: OrderedDict[tuple[int, int], _Kept] = OrderedDict()  # by digest, and by what was carried
-        self._kinds = Latest[str, tuple[int, _Kept]](MAX_KINDS)  # how many were kept, and the last of them
-        self._digested = set[str]()  # page ids of these
+        self._kept = KeptPages()
+        self._kinds = Latest[str, tuple[int, Kept]](MAX_KINDS)  # how many were kept, and the last of them
         self._manners = Latest[str, Any](MAX_MANNERS)  # of kept pages, by page id
         self._usual = Latest[str, Any](MAX_USUAL)  # that of the page that was kept last, by host
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched twice more without any noise, by host
@@ -82,7 +69,7 @@ class Probe:
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
         """The verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone."""
         near = verdict.near
-        of: _Kept | None = None
+        of: Kept | None = None
         filed: Entry | None = None
         state = State.ABSENT
         try:
@@ -114,7 +101,7 @@ class Probe:
             noise=" ".join(self._noisy(visit, page)),
         )
 
-    async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> _Kept | None:
+    async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> Kept | None:
         """The kept page that differs from the one here in noise alone, if that is known or can be learned."""
         of = self._known(visit, page)
         if of is not None or (kept := self._asked_for(visit, near)) is None:
@@ -124,7 +111,7 @@ class Probe:
             kept = None if of else self._asked_for(visit, near)
             return of if kept is None else await self._ask(visit, page, kept)
 
-    def _asked_for(self, visit: Visit, near: Near | None) -> _Kept | None:
+    def _asked_for(self, visit: Visit, near: Near | None) -> Kept | None:
         """The kept page that should be fetched again: the page here may be equal to it, and its noise is not known.
 
         It is one that is near; or, once a kind of page has become a section, the last one of that kind.
@@ -132,12 +119,12 @@ class Probe:
         kept = self._to_be_asked(visit, near) if self.may_fetch() else None
         return kept if kept and self._again.may_ask(kept.url) else None
 
-    def _to_be_asked(self, visit: Visit, near: Near | None) -> _Kept | None:
+    def _to_be_asked(self, visit: Visit, near: Near | None) -> Kept | None:
         evidence = near and near.evidence
         if near and evidence and not evidence.other_name and evidence.share >= LEAST_PROBED:
             is_known, is_met = self._noise.is_known(near.url), self._noise.is_met(near.url)
-            if not is_known or (is_met and near.page_id not in self._digested):
-                return _Kept(near.page_id, near.url, near.simhash, near.digest, visit.carried)
+            if not is_known or (is_met and near.page_id not in self._kept):
+                return Kept(near.page_id, near.url, near.simhash, near.digest, visit.carried)
         alike, last = self._kinds.get(kind_of(visit.url), (0, None))
         return last if alike >= SECTION and not self._noise.is_tried(visit.url) else None
 
@@ -191,7 +178,7 @@ class Probe:
         )
         return answers[0] if answers else None
 
-    async def _ask(self, visit: Visit, page: Page, kept: _Kept) -> _Kept | None:
+    async def _ask(self, visit: Visit, page: Page, kept: Kept) -> Kept | None:
         """Fetches a kept page twice more, and learns from that; that page if the one here is equal but for noise.
 
         Where noise is known already, one answer tells what a page is without it that was kept before that.
@@ -212,8 +199,8 @@ class Probe:
         if not is_known and not self._noise.learn(kept.url, *map(text_of, answers)):
             return None
         digests = {digest for answer in answers for digest in self._digests(kept.url, answer, kept.url)}
-        self._remember(digests, kept)
-        return self._find(self._digests(kept.url, _read(visit, page), visit.url), visit)
+        self._kept.remember(digests, kept)
+        return self._kept.find(self._digests(kept.url, _read(visit, page), visit.url), visit)
 
     def _manner_of(self, filed: Entry, visit: Visit) -> Any:
         """How a kept page is asked for: as it was, or as the page here if another crawl has kept it; None if it must not be.
@@ -247,23 +234,23 @@ class Probe:
         stored = self._detector.sketcher.words([filed.sketch])
         return Evidence(*hosts.part(page, host(filed.url)).weigh(stored)[0])
 
-    def _known(self, visit: Visit, page: Page) -> _Kept | None:
+    def _known(self, visit: Visit, page: Page) -> Kept | None:
         """The kept page that is known to be equal but for noise."""
         if not self._noise.is_tried(visit.url):
             return None
-        return self._find(self._digests(visit.url, _read(visit, page), visit.url), visit)
+        return self._kept.find(self._digests(visit.url, _read(visit, page), visit.url), visit)
 
     def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """A page is kept: once a page of its kind was fetched again, others are compared with it without noise and name."""
         if fingerprint.simhash is None:
             return
-        kept = _Kept(visit.page_id, visit.url, fingerprint.simhash, fingerprint.digest, visit.carried)
+        kept = Kept(visit.page_id, visit.url, fingerprint.simhash, fingerprint.digest, visit.carried)
         self._note_manner(visit)
         kind = kind_of(visit.url)
         self._kinds[kind] = self._kinds.get(kind, (0, kept))[0] + 1, kept
         if self._noise.is_tried(visit.url):
             try:
-                self._remember(self._digests(visit.url, _read(visit, page), visit.url), kept)
+                self._kept.remember(self._digests(visit.url, _read(visit, page), visit.url), kept)
             except Exception:  # no probe may cost a page
                 logger.exception("Kept %s: it can't be compared without its noise", inert(visit.url))
 
@@ -274,18 +261,6 @@ class Probe:
         usual = self._usual.get(name)
         # Most pages of a host share one, of more than a kilobyte.
         self._usual[name] = self._manners[visit.page_id] = usual if manner == usual else manner
-
-    def _find(self, digests: Iterable[int], visit: Visit) -> _Kept | None:
-        found = (self._kept.get((digest, visit.carried)) for digest in digests)
-        return next((kept for kept in found if kept and kept.page_id != visit.page_id), None)
-
-    def _remember(self, digests: Iterable[int], kept: _Kept) -> None:
-        self._digested.add(kept.page_id)
-        for digest in digests:
-            self._kept.setdefault((digest, kept.carried), kept)
-        while len(self._kept) > MAX_KEPT:
-            _, forgotten = self._kept.popitem(last=False)
-            self._digested.discard(forgotten.page_id)
 
     def _digests(self, like: str, page: Page, url: str) -> tuple[int, int]:
         """What tells a page from all that differ in more than noise; and from all that differ in more than that and their names.

@@ -1,0 +1,45 @@
+"""Kept pages as they are without their noise: by digests, so that a page is compared with all of them at once."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from dedup.filter.visit import Visit
+
+#: Digests that are remembered; a page has two at least.
+MAX_KEPT = 100_000
+
+
+class Kept(NamedTuple):
+    """A kept page that is known without its noise."""
+
+    page_id: str
+    url: str
+    simhash: int
+    digest: int  #: of its tokens, noise and all
+    carried: int
+
+
+class KeptPages:
+    """The kept pages of one crawl, by what is left of them, and by what their requests carried; the oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[tuple[int, int], Kept] = OrderedDict()
+        self._page_ids = set[str]()
+
+    def __contains__(self, page_id: str) -> bool:
+        return page_id in self._page_ids
+
+    def find(self, digests: Iterable[int], visit: Visit) -> Kept | None:
+        """Returns the first other page with one of the digests, asked for with the same data."""
+        found = (self._pages.get((digest, visit.carried)) for digest in digests)
+        return next((kept for kept in found if kept and kept.page_id != visit.page_id), None)
+
+    def remember(self, digests: Iterable[int], kept: Kept) -> None:
+        """Takes up a page, unless another was there with the same digest."""
+        self._page_ids.add(kept.page_id)
+        for digest in digests:
+            self._pages.setdefault((digest, kept.carried), kept)
+        while len(self._pages) > MAX_KEPT:
+            _, forgotten = self._pages.popitem(last=False)
+            self._page_ids.discard(forgotten.page_id)

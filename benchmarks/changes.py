@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from lxml import html
+from lxml.etree import ParserError
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
@@ -75,7 +76,10 @@ def read(folder: Path) -> dict[str, bytes]:
 
 def main_says(data: bytes, where: list[str]) -> tuple[str, ...]:
     """The words of a page's main element, and where its links lead."""
-    root = html.fromstring(data, parser=html.HTMLParser(encoding="utf-8", huge_tree=True))
+    try:
+        root = html.fromstring(data, parser=html.HTMLParser(encoding="utf-8", huge_tree=True))
+    except ParserError:  # a page of a comment, say
+        return ()
     found = next((nodes[0] for path in where if (nodes := root.xpath(path))), root)
     return (*main_text(data, where), "", *found.xpath(".//@href[not(starts-with(., '#'))]"))
 

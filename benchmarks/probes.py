@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import random
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -33,6 +32,11 @@ class Site(Crawl):
     def __init__(self, pages: Sequence[scenes.Shown], seed: int) -> None:
         self._pages = {page.url: page.html for page in pages}
         self._chance = random.Random(seed)
+        self.order = random.Random(seed).sample(pages, len(pages))
+        self._by_url = {page.url: page for page in pages}
+
+    def fetch_again(self, origin: str, *, judged: bool = True) -> None:
+        self.order.append(self._by_url[origin])
 
     def html(self, url: str) -> str:
         html, chance = self._pages[url], self._chance
@@ -57,24 +61,27 @@ class Found(NamedTuple):
 
 
 async def crawl(pages: Sequence[scenes.Shown], seed: int) -> Found:
-    """Pages are judged in a shuffled order."""
+    """Pages are judged in a shuffled order, and those that are fetched again behind them."""
     site, counts = Site(pages, seed), Counts()
-    kept, met = set[str](), Counter[bool]()
+    kept, is_copy, dropped = set[str](), set[str](), set[str]()
     with tempfile.TemporaryDirectory() as folder:
         log = DropLog(str(Path(folder) / "log"))
         filter = Filter(open_index("memory:", Detector()), log, stats=counts, crawl=site)
-        for page in random.Random(seed).sample(pages, len(pages)):
+        for page in site.order:
             url = page.url
             outcome = await filter.judge(Visit(url, url, partial(read, site.html(url), url), origin=url))
             is_kept = outcome.action == "keep"
             if page.content in kept:
-                met[is_kept] += 1
+                is_copy.add(url)
+            (dropped.discard if is_kept else dropped.add)(url)
             if is_kept:
                 kept.add(page.content)
                 await filter.handed_over(url)
         await filter.close()
     contents = len({page.content for page in pages})
-    return Found(contents, contents - len(kept), met.total(), met[False], counts.get("dedup/probes", 0))
+    return Found(
+        contents, contents - len(kept), len(is_copy), len(dropped & is_copy), counts.get("dedup/probes", 0)
+    )
 
 
 def main() -> None:

@@ -67,10 +67,10 @@ class Filter:
         self.history = history
         self.crawl = crawl = crawl or Crawl()
         self._traps = Traps(self.stats)
-        self._probe = Probe(index, self.stats, crawl, fetches=own.probe and crawl.fetches)
+        self._watch = Watch(index, self.stats, crawl, self._tell_undone)
+        self._probe = Probe(index, self.stats, crawl, self._watch.undo, fetches=own.probe and crawl.fetches)
         self._changes = Changes(history, index, self._probe, crawl, self.stats) if history else None
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
-        self._watch = Watch(index, self.stats, crawl, self._tell_undone)
         #: URLs that need not be fetched.
         self.variants = Variants(index, log, self._watch, self.stats)
         self._soft_404s = Soft404s(

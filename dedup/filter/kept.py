@@ -1,10 +1,15 @@
 """Kept pages as they are without their noise: by digests, so that a page is compared with all of them at once."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from xxhash import xxh3_128_intdigest
+
+from dedup.filter.noise import Noise, joined
+from dedup.filter.own_name import without_own_name
 from dedup.filter.visit import Visit
+from dedup.page.html import Page
 
 #: Digests that are remembered; a page has two at least.
 MAX_KEPT = 100_000
@@ -43,3 +48,31 @@ class KeptPages:
         while len(self._pages) > MAX_KEPT:
             _, forgotten = self._pages.popitem(last=False)
             self._page_ids.discard(forgotten.page_id)
+
+
+def text_of(page: Page) -> list[str]:
+    """All tokens of a page, those of data in its scripts behind the others."""
+    return [*page.tokens, "", *page.data]
+
+
+def digests(left: Sequence[str], url: str) -> tuple[int, int]:
+    """What tells a page from all that differ in more than noise; and from all that differ in more than that and their names.
+
+    ``left`` are its tokens without noise.
+    """
+    return _digest(left), _digest(["", *without_own_name(left, url)])
+
+
+def noisy(noise: Noise, url: str, tokens: Sequence[str]) -> Iterator[str]:
+    """The tokens of a page at places of noise, and those of its name."""
+    left = iter(without_own_name(noise.left(url, tokens), url))
+    stays = next(left, None)
+    for token in tokens:
+        if token == stays:
+            stays = next(left, None)
+        elif token:
+            yield token
+
+
+def _digest(tokens: Sequence[str]) -> int:
+    return xxh3_128_intdigest(joined(tokens))

@@ -21,6 +21,8 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from xxhash import xxh3_64_intdigest
+
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
 
@@ -142,18 +144,32 @@ class Noise:
 
     def left(self, url: str, tokens: Sequence[str]) -> list[str]:
         """Returns the tokens of a page without those at places of noise.  O(n), and a bounded number of steps for each place."""
-        kind = self._kinds.get(kind_of(url))
-        if kind is None or not kind.places:
-            return list(tokens)
-        where = _Where(tokens)
-        found = (place.run(tokens, where, most) for place, most in kind.places.items())
-        runs = sorted(run for run in found if run)
+        runs = sorted(run for run in self._runs(url, tokens) if run)
         left: list[str] = []
         at = 0
         for first, last in runs:
             left += tokens[at:first]  # none, if it begins within what was left out
             at = max(at, last)
         return [*left, *tokens[at:]]
+
+    def shown(self, url: str, tokens: Sequence[str]) -> list[int]:
+        """Returns a hash of what a page shows at each place of noise, in the order in which they were learned; 0 for none."""
+        return [
+            xxh3_64_intdigest(joined(tokens[slice(*run)])) if run else 0 for run in self._runs(url, tokens)
+        ]
+
+    def _runs(self, url: str, tokens: Sequence[str]) -> list[tuple[int, int] | None]:
+        """The first and the last token at each place of noise that is known of pages like this one."""
+        kind = self._kinds.get(kind_of(url))
+        if kind is None or not kind.places:
+            return []
+        where = _Where(tokens)
+        return [place.run(tokens, where, most) for place, most in kind.places.items()]
+
+
+def joined(tokens: Sequence[str]) -> bytes:
+    """Tokens as bytes, to be hashed."""
+    return "\0".join(tokens).encode("utf-8", "surrogatepass")
 
 
 class _Where:

@@ -6,27 +6,26 @@ in the two pages says which.  So the kept page is asked for twice more: what dif
 (see `dedup.filter.noise`), and the page is a duplicate only if nothing else differs from the kept one.
 
 A few pages of a kind are fetched again, and not every page: after that, pages of that kind are compared without what is
-noise there, by a digest.  The kept page has to show what it showed when it was filed: a wall that is served twice is no
-noise.  It is asked for as it was, with the same headers, cookies, proxy or browser.
+noise there, by a digest; and a kept page with two copies is asked for once (see `dedup.filter.own_noise`).  It has to
+show what it showed when it was filed: a wall that is served twice is no noise.  It is asked for as it was, with the same
+headers, cookies, proxy or browser.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from xxhash import xxh3_128_intdigest
-
 from dedup.filter.again import MAX_HOSTS, Again
-from dedup.filter.kept import Kept, KeptPages
+from dedup.filter.kept import Kept, KeptPages, digests, noisy, text_of
+from dedup.filter.manners import Manners
 from dedup.filter.noise import MAX_KINDS, Noise, kind_of
-from dedup.filter.own_name import without_own_name
+from dedup.filter.own_noise import OwnNoise
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
-from dedup.index.entry import original_id
 from dedup.index.lifecycle import State
 from dedup.index.verdict import Near
 from dedup.latest import Latest
@@ -40,10 +39,6 @@ logger = logging.getLogger(__name__)
 SHARE, FIRST = 0.1, 20
 #: Kept pages of one kind that make a section.
 SECTION = 8
-#: Kept pages of which it is remembered how they were asked for.
-MAX_MANNERS = 30_000
-#: Hosts whose pages share theirs.
-MAX_USUAL = 1_000
 #: Pages of a host that were fetched twice more without any noise, before no others are; noise on one outweighs so many.
 QUIET, LOUD = 5, 1_000
 
@@ -51,19 +46,31 @@ QUIET, LOUD = 5, 1_000
 class Probe:
     """Tells noise from content on the pages of one crawl."""
 
-    def __init__(self, index: Index, stats: Stats, crawl: Crawl, *, fetches: bool) -> None:
-        """If it never ``fetches``, no noise is known, and every page is kept."""
+    def __init__(
+        self,
+        index: Index,
+        stats: Stats,
+        crawl: Crawl,
+        undo: Callable[[str, str], None] = lambda of_id, why: None,
+        *,
+        fetches: bool,
+    ) -> None:
+        """If it never ``fetches``, no noise is known, and every page is kept.
+
+        ``undo`` is told of a kept page for which pages were dropped, and why these drops are not right.
+        """
         self._index = index
         self._detector = index.detector
         self._stats = stats
         self._crawl = crawl
         self._again = Again(crawl, stats)
+        self._undo = undo
         self._fetches = fetches
         self._noise = Noise()
+        self._own = OwnNoise()
         self._kept = KeptPages()
         self._kinds = Latest[str, tuple[int, Kept]](MAX_KINDS)  # how many were kept, and the last of them
-        self._manners = Latest[str, Any](MAX_MANNERS)  # of kept pages, by page id
-        self._usual = Latest[str, Any](MAX_USUAL)  # that of the page that was kept last, by host
+        self._manners = Manners(index, crawl)
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched twice more without any noise, by host
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
@@ -77,7 +84,11 @@ class Probe:
             if of is not None:
                 filed = await self._index.find(of.page_id)
                 (state,) = await self._index.states([of.page_id])
-                if filed is None or filed.digest != of.digest:  # it was claimed anew, with other content
+                if (
+                    filed is None
+                    or filed.digest != of.digest
+                    or not await self._changes_there(visit, page, of, filed)
+                ):  # it was claimed anew, with other content
                     of = None
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: no probe may cost a page)
             logger.debug("Kept %s: the page near it can't be fetched again: %s", inert(visit.url), error)
@@ -98,7 +109,7 @@ class Probe:
             of_run=filed.run,
             done=state.is_done,
             evidence=evidence,
-            noise=" ".join(self._noisy(visit, page)),
+            noise=" ".join(noisy(self._noise, visit.url, text_of(_read(visit, page)))),
         )
 
     async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> Kept | None:
@@ -148,7 +159,7 @@ class Probe:
     def may_learn(self, url: str) -> bool:
         """Whether pages like this one are fetched again, since their noise is not known, and their host may have some."""
         is_quiet = self._quiet.get(host(url), 0) >= QUIET
-        may_fetch = self.may_fetch(max(1, len(self._usual))) and self._again.may_ask(url)
+        may_fetch = self.may_fetch(max(1, self._manners.hosts)) and self._again.may_ask(url)
         return not self._noise.is_known(url) and not is_quiet and may_fetch
 
     async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> None:
@@ -171,7 +182,7 @@ class Probe:
     async def again(self, page_id: str, visit: Visit) -> Page | None:
         """A kept page as it is now, asked for beside a visit of its host; None if it shows something else than it did."""
         filed = await self._index.find(page_id)
-        if filed is None or (manner := self._manner_of(filed, visit)) is None:
+        if filed is None or (manner := self._manners.of(filed, visit)) is None:
             return None
         answers = await self._again.answers(
             manner, filed.url, visit.origin, lambda answer: self._is_as_filed(answer, filed), 1
@@ -184,7 +195,7 @@ class Probe:
         Where noise is known already, one answer tells what a page is without it that was kept before that.
         """
         filed = await self._index.find(kept.page_id)
-        if filed is None or filed.digest != kept.digest or (manner := self._manner_of(filed, visit)) is None:
+        if filed is None or filed.digest != kept.digest or (manner := self._manners.of(filed, visit)) is None:
             return None
         is_known = self._noise.is_known(kept.url)
         answers = await self._again.answers(
@@ -198,20 +209,38 @@ class Probe:
             return None
         if not is_known and not self._noise.learn(kept.url, *map(text_of, answers)):
             return None
-        digests = {digest for answer in answers for digest in self._digests(kept.url, answer, kept.url)}
-        self._kept.remember(digests, kept)
+        if is_known and self._detector.fingerprint_page(answers[0]).digest == filed.digest:
+            return None  # it doesn't change, or it seldom does
+        for answer in answers:
+            self._own.met(kept.page_id, self._noise.shown(kept.url, text_of(answer)))
+            self._kept.remember(self._digests(kept.url, answer, kept.url), kept)
         return self._kept.find(self._digests(kept.url, _read(visit, page), visit.url), visit)
 
-    def _manner_of(self, filed: Entry, visit: Visit) -> Any:
-        """How a kept page is asked for: as it was, or as the page here if another crawl has kept it; None if it must not be.
+    async def _changes_there(self, visit: Visit, page: Page, of: Kept, filed: Entry) -> bool:
+        """Whether a page may differ from a kept one as it does: that one changes there itself, or others do, for once."""
 
-        Asked for at its own URL as the page here was, it would be the page here; and cookies are for one host.
-        """
-        page_id = original_id(filed.page_id)
-        if page_id in self._manners or filed.run == self._index.run:
-            return self._manners.get(page_id)
-        is_other = filed.url != visit.url and host(filed.url) == host(visit.url)
-        return self._crawl.manner(visit.origin) if is_other else None
+        def is_explained() -> bool:
+            return self._own.explains(of.page_id, self._noise.shown(of.url, text_of(_read(visit, page))))
+
+        def is_same(answer: Page) -> bool:
+            found = self._kept.find(self._digests(of.url, answer, of.url), visit)
+            return found is not None and found.page_id == of.page_id
+
+        if is_explained() or self._own.trust(of.page_id):
+            return True
+        async with self._again.turn(of.url):
+            may_ask = self.may_fetch() and self._again.may_ask(of.url)
+            manner = self._manners.of(filed, visit) if may_ask else None
+            if manner is None or not self._own.ask(of.page_id):
+                return is_explained()
+            answers = await self._again.answers(manner, of.url, visit.origin, is_same, 1)
+            for answer in answers:
+                self._own.met(of.page_id, self._noise.shown(of.url, text_of(answer)))
+            if answers and not is_explained():
+                self._undo(
+                    of.page_id, "what differs between them does not change on the page that it duplicates"
+                )
+            return is_explained()
 
     def _is_as_filed(self, page: Page, filed: Entry) -> bool:
         """Whether most of what is a page's own is what it was when it was filed: a wall in the same chrome is not."""
@@ -245,51 +274,20 @@ class Probe:
         if fingerprint.simhash is None:
             return
         kept = Kept(visit.page_id, visit.url, fingerprint.simhash, fingerprint.digest, visit.carried)
-        self._note_manner(visit)
+        if self._fetches:
+            self._manners.note(visit)
         kind = kind_of(visit.url)
         self._kinds[kind] = self._kinds.get(kind, (0, kept))[0] + 1, kept
         if self._noise.is_tried(visit.url):
             try:
                 self._kept.remember(self._digests(visit.url, _read(visit, page), visit.url), kept)
+                self._own.met(visit.page_id, self._noise.shown(visit.url, text_of(_read(visit, page))))
             except Exception:  # no probe may cost a page
                 logger.exception("Kept %s: it can't be compared without its noise", inert(visit.url))
 
-    def _note_manner(self, visit: Visit) -> None:
-        if not self._fetches:
-            return
-        manner, name = self._crawl.manner(visit.origin), host(visit.url)
-        usual = self._usual.get(name)
-        # Most pages of a host share one, of more than a kilobyte.
-        self._usual[name] = self._manners[visit.page_id] = usual if manner == usual else manner
-
     def _digests(self, like: str, page: Page, url: str) -> tuple[int, int]:
-        """What tells a page from all that differ in more than noise; and from all that differ in more than that and their names.
-
-        ``like`` is an address of the kind whose noise it is.
-        """
-        left = self._noise.left(like, text_of(page))
-        named = ["", *without_own_name(left, url)]
-        return _digest(left), _digest(named)
-
-    def _noisy(self, visit: Visit, page: Page) -> Iterator[str]:
-        """The tokens at places of noise, and those of the page's name."""
-        tokens = text_of(_read(visit, page))
-        left = iter(without_own_name(self._noise.left(visit.url, tokens), visit.url))
-        stays = next(left, None)
-        for token in tokens:
-            if token == stays:
-                stays = next(left, None)
-            elif token:
-                yield token
-
-
-def _digest(tokens: Sequence[str]) -> int:
-    return xxh3_128_intdigest("\0".join(tokens).encode("utf-8", "surrogatepass"))
-
-
-def text_of(page: Page) -> list[str]:
-    """All tokens of a page, those of data in its scripts behind the others."""
-    return [*page.tokens, "", *page.data]
+        """The `digests` of a page without the noise of pages like another."""
+        return digests(self._noise.left(like, text_of(page)), url)
 
 
 def _read(visit: Visit, page: Page) -> Page:

@@ -19,8 +19,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from xxhash import xxh3_128_hexdigest
 
 from dedup.filter.alarm import name_of
+from dedup.filter.kept import text_of
 from dedup.filter.noise import Noise
-from dedup.filter.probe import Probe, text_of
+from dedup.filter.probe import Probe
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
 from dedup.fingerprint.fingerprint import Fingerprint

@@ -37,19 +37,25 @@ class Process:
         if not self._pid:
             _run(work)
 
+    def has_ended(self) -> bool:
+        """Whether it has ended; it has to, in time and without an error."""
+        pid, status = os.waitpid(self._pid, os.WNOHANG)
+        if pid:
+            assert status == 0, "a crawl could not be run"
+            return True
+        if time.monotonic() > self._end:
+            self.kill()
+            raise AssertionError("a crawl has not ended")
+        return False
+
     def wait(self, enough: Callable[[], bool] = lambda: False) -> bool:
         """Waits for its end, or until it is enough, and then kills it (-9); whether it was killed."""
-        while True:
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
-            if pid:
-                assert status == 0, "a crawl could not be run"
-                return False
-            is_late = time.monotonic() > self._end
-            if is_late or enough():
+        while not self.has_ended():
+            if enough():
                 self.kill()
-                assert not is_late, "a crawl has not ended"
                 return True
             time.sleep(0.005)
+        return False
 
     def kill(self) -> None:
         os.kill(self._pid, signal.SIGKILL)

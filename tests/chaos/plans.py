@@ -3,6 +3,7 @@
 Each gives the contents that its crawls have handed over.
 """
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -157,18 +158,33 @@ def survive(trial: Trial) -> set[str]:
 
 
 def shards(trial: Trial) -> set[str]:
-    """Two workers with a supervisor each; one is killed, and started again at once."""
+    """Two workers with a supervisor each; one is killed, and started again at once.
+
+    So is one that has ended when the other one waits for it: where a worker begins after the crawl has ended without it, as on
+    a busy machine, it begins a crawl anew.
+    """
     names = ["one", "other"]
 
     def start(number: int) -> Process:
         settings = {"DEDUP_SHARD": f"{number + 1}/2", "DEDUP_HEIR": trial.spec.heir}
         return Process(trial.crawl(names[number], **settings, **trial.slowly()))
 
-    workers = [start(0), start(1)]
     victim = trial.spec.seed % 2
-    if trial.kill(workers[victim], has(trial.items, trial.file(names[victim]))):
-        start(victim).wait()
-    workers[1 - victim].wait()
+    is_enough = has(trial.items, trial.file(names[victim]))
+    running, ended = {number: start(number) for number in (0, 1)}, dict[int, float]()
+    while running:
+        for number, worker in list(running.items()):
+            if worker.has_ended():
+                del running[number]
+                ended[number] = time.monotonic()
+            elif number == victim and not trial.disturbed and is_enough():
+                worker.kill()
+                trial.disturbed = True
+                running[number] = start(number)
+            elif time.monotonic() > ended.get(1 - number, math.inf) + 4 * LEASE:
+                running[1 - number] = start(1 - number)
+                del ended[1 - number]
+        time.sleep(0.005)
     return contents(*map(trial.file, names))
 
 

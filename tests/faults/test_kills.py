@@ -226,10 +226,10 @@ def test_what_scrapy_loses_of_a_killed_job_comes_back_with_a_fresh_one(
         killed = Crawl(site.url, folder, **job).kill_at(rng.random() * whole)
         resumed = Crawl(site.url, folder, **job)
         assert resumed.ended() == 0
-        lost = check(folder, filtered=kind != "off")
+        lost = check(folder, job=True)
         fresh = Crawl(site.url, folder, **job | {"JOBDIR": folder / "fresh job"})
         assert fresh.ended() == 0
-        assert check(folder, filtered=kind != "off") == set()
+        assert check(folder, job=True) == set()
         if kind != "off":
             add_up(resumed)
             add_up(fresh)

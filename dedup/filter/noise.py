@@ -104,6 +104,10 @@ class Noise:
 
     def __init__(self) -> None:
         self._kinds = Latest[str, _Kind](MAX_KINDS)
+        # The last page that was asked about: it is asked about several times in turn.
+        self._asked = "", 0
+        self._tokens: Sequence[str] = ()
+        self._found: list[tuple[int, int] | None] = []
 
     def is_known(self, url: str) -> bool:
         """Whether enough pages of this kind were fetched again."""
@@ -163,8 +167,12 @@ class Noise:
         kind = self._kinds.get(kind_of(url))
         if kind is None or not kind.places:
             return []
-        where = _Where(tokens)
-        return [place.run(tokens, where, most) for place, most in kind.places.items()]
+        asked = kind_of(url), kind.probed
+        if self._asked != asked or self._tokens != tokens:
+            where = _Where(tokens)
+            self._found = [place.run(tokens, where, most) for place, most in kind.places.items()]
+            self._asked, self._tokens = asked, tokens
+        return self._found
 
 
 def joined(tokens: Sequence[str]) -> bytes:

@@ -132,7 +132,7 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         fetched = "judged" if archived else "fetched"
         yield (
             f"  again     {count('fetched_again'):,} dropped pages were {fetched} again, since the page that they duplicate "
-            f"failed or is no page{unsaid}"
+            f"failed, is no page, or turned out to differ{unsaid}"
         )
     if count("asked_again"):
         yield f"  asked     {count('asked_again'):,} times a callback asked for its page once more: the answer was no page"

@@ -13,6 +13,7 @@ from typing import Any
 
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record
+from dedup.filter.carried import Carried
 from dedup.filter.changes import Changes
 from dedup.filter.claims import Claimant
 from dedup.filter.copies import Copies
@@ -32,13 +33,8 @@ from dedup.filter.visit import Crawl, Outcome, Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.history.file import History
 from dedup.index import Index, Verdict
-from dedup.index.entry import scope_mask
-from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.settings import Action, FilterSettings
-
-#: How many contents are remembered, to tell which pages are kept only for what their requests carried.
-REMEMBERED = 10_000
 
 
 class Filter:
@@ -86,7 +82,7 @@ class Filter:
         self._copies = Copies(index, log, self.stats, own, crawl, self._claimant, self._watch, self.unreached)
         self._retries = Retries(index.detector.max_distance)
         self._reading = Reading(index.detector, self.stats)
-        self._carried = Latest[int, int](REMEMBERED)  # by content, what the first page's request carried
+        self._carried = Carried(index.settings.scope)
         self._ending = Ending(
             index, self._watch, self._changes, self.unreached, self._copies.audit, self.stats, crawl
         )
@@ -120,7 +116,7 @@ class Filter:
             verdict = await self._told_apart(visit, page, fingerprint, claimed)
         if verdict.status == "new":
             verdict = (
-                replace(verdict, reason="carries") if self._is_apart(visit, fingerprint.digest) else verdict
+                replace(verdict, reason="carries") if self._carried.differ(visit, fingerprint) else verdict
             )
         elif claimed.status == "new":  # what was dropped for it meanwhile is fetched again
             await self.failed(visit.page_id)
@@ -180,13 +176,6 @@ class Filter:
         if record is not None and self._changes is not None:
             self._changes.spare(visit.url)
         return record
-
-    def _is_apart(self, visit: Visit, digest: int) -> bool:
-        """Returns whether a page is equal to a kept one, and is kept all the same since its request has carried other data."""
-        key = digest ^ scope_mask(self.index.settings.scope, visit.url)
-        carried = self._carried.get(key, visit.carried)
-        self._carried[key] = carried
-        return carried != visit.carried
 
     def link_failed(self, found_on: str | None) -> None:
         """Notes that a link on the page at this URL led to no page."""

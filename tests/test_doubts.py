@@ -12,7 +12,8 @@ import pytest
 
 from dedup.errors import IndexUnavailableError
 from dedup.filter import Counts, doubts
-from dedup.filter.doubts import Drop, Watch
+from dedup.filter.doubts import Watch
+from dedup.filter.drop import Drop
 from tests.support.coroutines import driven
 from tests.support.filters import FailingIndex, Notes, fingerprint
 from tests.support.waiting import until

@@ -13,7 +13,8 @@ from dedup.filter.canonical import Canonicals
 from dedup.filter.claims import Claimant
 from dedup.filter.counting import LINKS, counts_of
 from dedup.filter.depths import Depths
-from dedup.filter.doubts import Drop, Watch
+from dedup.filter.doubts import Watch
+from dedup.filter.drop import Drop
 from dedup.filter.pairs import Pairs
 from dedup.filter.recording import make_record
 from dedup.filter.soft_404 import RULE as SOFT_404

@@ -15,9 +15,9 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, NamedTuple
 
 from dedup.errors import DedupError
+from dedup.filter.drop import Drop
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl
 from dedup.fingerprint.simhash import distance
@@ -43,19 +43,6 @@ MAX_AGAIN = 5
 MAX_DOUBTS = 10_000
 #: Why a page is fetched again.
 NOT_SAID = "nobody has said what became of the page that it duplicates"
-
-
-class Drop(NamedTuple):
-    """What is remembered of a page that was dropped."""
-
-    page_id: str
-    url: str
-    origin: Any  #: what `Crawl` takes
-    of_simhash: int | None = None  #: simhash of the kept page
-    links: int = 0  #: that were not followed
-    line: bytes = b""  #: what the drop log says of it
-    #: When that of the kept page's run was to end as it was first seen after the drop.
-    lease: float = math.inf
 
 
 class Watch:

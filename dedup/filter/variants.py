@@ -12,7 +12,8 @@ from xxhash import xxh3_128_intdigest
 from dedup.droplog.log import DropLog, as_line
 from dedup.droplog.record import Record
 from dedup.errors import DedupError
-from dedup.filter.doubts import Drop, Watch
+from dedup.filter.doubts import Watch
+from dedup.filter.drop import Drop
 from dedup.filter.recording import make_record
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Outcome, Visit

@@ -1,0 +1,17 @@
+"""A drop, as it is remembered for as long as it may turn out wrong."""
+
+import math
+from typing import Any, NamedTuple
+
+
+class Drop(NamedTuple):
+    """What is remembered of a page that was dropped."""
+
+    page_id: str
+    url: str
+    origin: Any  #: what `Crawl` takes
+    of_simhash: int | None = None  #: simhash of the kept page
+    links: int = 0  #: that were not followed
+    line: bytes = b""  #: what the drop log says of it
+    #: When that of the kept page's run was to end as it was first seen after the drop.
+    lease: float = math.inf

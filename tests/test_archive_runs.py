@@ -103,7 +103,11 @@ def test_wherever_it_is_killed_the_next_run_ends_it(times: int, tmp_path: Path) 
     assert len(wanted[1]) > 20
     chance = random.Random(times)
     for n in range(times):
-        at = deeds - n // 5 if n % 5 == 4 else chance.randrange(n * deeds // times, (n + 1) * deeds // times)
+        at = (
+            deeds - n // 5
+            if n % 5 == 4
+            else 1 + chance.randrange(n * deeds // times, (n + 1) * deeds // times)
+        )
         assert Forked(run, killed, path, at).wait(LIMIT) == -signal.SIGKILL
         if n % 2:  # and once more
             Forked(run, killed, path, at // 2).wait(LIMIT)

@@ -268,6 +268,11 @@ def test_a_damaged_file_is_refused_unless_all_of_it_is_right(
     assert outcomes["opened"] > 0
 
 
+def test_a_page_id_that_has_lost_its_number_is_damage(closed: Files, tmp_path: Path) -> None:
+    outcome, _ = examine(tmp_path / "copy", {"": OF_THE_FILE["a bit"](closed[""], random.Random(3330))})
+    assert outcome == "refused with 5"
+
+
 def test_a_damaged_log_costs_the_pages_that_are_only_there(
     killed: Files, tmp_path: Path, trials: int
 ) -> None:

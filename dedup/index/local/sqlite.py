@@ -221,7 +221,7 @@ class Store(IndexFile):
         """Returns the row of a page; 0 if it is not there, which costs the least."""
         with self._errors():
             found = self._reader.execute("SELECT number FROM pages WHERE page_id = ?", (page_id,)).fetchone()
-        return int(found[0]) if found else 0
+        return self._number(found[0]) if found else 0
 
     def rows(self, page_ids: Sequence[str]) -> dict[str, int]:
         """Returns the rows of those pages that are there."""
@@ -231,6 +231,11 @@ class Store(IndexFile):
             query = f"SELECT page_id, number FROM pages WHERE page_id IN ({', '.join('?' * len(some))})"
             with self._errors():
                 found.update(self._reader.execute(query, some))
+        return {page_id: self._number(number) for page_id, number in found.items()}
+
+    def _number(self, found: object) -> int:
+        if not isinstance(found, int):  # a bit has flipped in the table of page ids
+            raise IndexCorruptError(f"the index file:{self.name} is damaged: a page has no number")
         return found
 
     def host(self, name: str) -> bytes | None:

@@ -269,8 +269,16 @@ def test_a_damaged_file_is_refused_unless_all_of_it_is_right(
 
 
 def test_a_page_id_that_has_lost_its_number_is_damage(closed: Files, tmp_path: Path) -> None:
-    outcome, _ = examine(tmp_path / "copy", {"": OF_THE_FILE["a bit"](closed[""], random.Random(3330))})
-    assert outcome == "refused with 5"
+    async def find() -> None:
+        index = index_in(tmp_path / "copy")
+        await index.open()
+        with pytest.raises(IndexCorruptError, match="has no number"):
+            await index.find("page 0 of the index")
+        with suppress(DedupError):
+            await index.close()
+
+    put(tmp_path / "copy", {"": OF_THE_FILE["a bit"](closed[""], random.Random(3330))})
+    asyncio.run(find())
 
 
 def test_a_damaged_log_costs_the_pages_that_are_only_there(

@@ -149,9 +149,9 @@ def test_behind_a_wall_that_is_put_up_late_nothing_is_gone(visits: Visits, wall:
             self.is_up = self.is_up or path == "/15"
             return wall if self.is_up and path != "/login" else super().get(path, default)
 
-    visits.crawl(STORY)
+    visits.crawl(STORY | {"/18": page("log in", "/19")})
     visits.crawl(Walled(STORY | {"/login": page("log in")}))
-    assert "gone" not in {word for word, _ in visits.told()}
+    assert not {"gone", "moved"} & {word for word, _ in visits.told()}
     assert len(visits.unseen()) == 6
     assert not visits.crawls()[-1].is_whole
 
@@ -286,6 +286,27 @@ def test_spiders_are_told(visits: Visits) -> None:
     assert sorted(heard) == [("changed", "/x", True), ("gone", "/20", False), ("new", "/y", True)]
 
 
+def test_a_date_around_all_pages_is_no_change_though_what_stands_beside_it_is_learned_page_by_page(
+    visits: Visits,
+) -> None:
+    asked = count(100)
+
+    def site(day: int) -> dict[str, Any]:
+        """Each page is of a kind of its own."""
+
+        def shown(name: str, *links: str) -> Any:
+            return lambda headers: page(
+                name, *links, more=f"day {day} and visitor {next(asked)} {words('foot', 9)}"
+            )
+
+        names = [f"/{letter}" for letter in "abcdefghij"]
+        return {"/": shown("home", *names)} | {name: shown(name) for name in names}
+
+    visits.crawl(site(2))
+    visits.crawl(site(3))
+    assert visits.told() == set()
+
+
 def test_what_is_learned_of_noise_late_counts_for_all_pages() -> None:
     """A counter beside the date of the day makes the edits of all pages differ, until it is known."""
     contents = Contents(cast(Any, None), cast(Any, SimpleNamespace(probed=lambda url: 0)))
@@ -320,6 +341,7 @@ def test_the_command_shows_writes_and_reports_what_has_changed(visits: Visits, t
     done = ask("-o", output, "--html", report)
     assert done.returncode == 1, done.stderr
     assert "1 new, 2 changed, 0 moved, 0 hidden, 0 gone" in done.stdout
+    assert f"         + {' '.join(words('x').split()[-2:])} now\n" in done.stdout
     lines = [json.loads(line) for line in output.read_text("ascii").splitlines()]
     told = {(line["change"], visits.path(line["url"])): line.get("edits") for line in lines}
     (said,) = told["changed", "/x"] or ()
@@ -328,12 +350,14 @@ def test_the_command_shows_writes_and_reports_what_has_changed(visits: Visits, t
     assert "%3Cb%3E" in report.read_text("ascii")
     visits.crawl(shown)
     assert ask().returncode == 0
-    assert ask("--since", "1h").stdout == ask("--since", "2020-01-01").stdout
+    assert ask("--since", "1h").stdout == (since_ever := ask("--since", "2020-01-01").stdout)
+    assert "and all before it\n  24 new, 0 changed" in since_ever
     first = visits.crawls()[0].run
     assert "1 new, 2 changed" in ask("--since", first[:8]).stdout
     assert (wrong := ask("--since", "soon")).returncode == 2
     assert "an ISO date, 2h, 3d, 1w, or a run" in wrong.stderr
     assert "2 older versions deleted" in ask("--keep", 1).stdout
+    assert "1 new, 2 changed" in ask("--since", first[:8]).stdout
     assert ask("--keep", -1).returncode == 2
 
 

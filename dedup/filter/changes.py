@@ -128,7 +128,8 @@ class Changes:
         if contents.own(url, found):
             await contents.learn(visit.url, text)
             if self._probe.probed(url) != probed:
-                found = await contents.differences(url, old, text)
+                before, found = found, await contents.differences(url, old, text)
+                contents.note(url, found, contents.keys(url, before))
         if not (own := contents.own(url, found)):
             self._pending[visit.page_id] = _Met(last, "", url, digest, simhash, text)
             return None, bool(last.is_handed) and last.carried == signed(visit.carried)

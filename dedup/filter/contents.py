@@ -68,7 +68,7 @@ class Contents:
         """A page has these edits, each of which may be one of chrome, instead of those that were known ``before``."""
         for key in before:
             self._alike[key] = self._alike.get(key, 1) - 1
-        for key in self._keys(url, found):
+        for key in self.keys(url, found):
             self._alike[key] = self._alike.get(key, 0) + 1
 
     async def learn(self, url: str, text: Text) -> None:
@@ -108,14 +108,15 @@ class Contents:
         left = self._probe.left(url, [*tokens, "", *text.data])
         return [token for token in left if type(token) is str]
 
-    def _keys(self, url: str, found: list[Said]) -> list[int]:
+    def keys(self, url: str, found: list[Said]) -> list[int]:
+        """By what the edits of a page are counted."""
         name = host(url)
         return [hash((name, said.old, said.new)) for said in found]
 
     def own(self, url: str, found: list[Said]) -> list[Said]:
         """The edits that few pages of a host have."""
         return [
-            edit for edit, own in zip(found, self._are_own(url, self._keys(url, found)), strict=True) if own
+            edit for edit, own in zip(found, self._are_own(url, self.keys(url, found)), strict=True) if own
         ]
 
     def _are_own(self, url: str, keys: Sequence[int]) -> list[bool]:
@@ -124,7 +125,7 @@ class Contents:
 
     def told(self, url: str, found: list[Said]) -> Told:
         """What has to stay for these edits to be told as they are now."""
-        keys = self._keys(url, found)
+        keys = self.keys(url, found)
         return Told(self._probe.probed(url), keys, self._are_own(url, keys)) if len(keys) <= FEW else Told()
 
     def stands(self, url: str, told: Told) -> bool:

@@ -1,8 +1,8 @@
 """What has become of the pages that earlier crawls have met, and that this one has not: moved, hidden, gone, or not seen.
 
 A page that is not met is not gone.  When a crawl has nothing else to do, it asks for such pages once, by their addresses, if
-most pages of their host were met and no wall was.  Without a clear answer a page was just not seen.  Nor is one gone if a page
-beside it that was met is not served any more, either: then a wall has been put up since, such as a redirect to a login.
+most pages of their host were met and no wall was.  Without a clear answer a page was just not seen.  Nor is one gone or moved if a
+page beside it that was met is not served any more, either: then a wall has been put up since, such as a redirect to a login.
 """
 
 import asyncio
@@ -67,11 +67,13 @@ class Missing:
         found = await asyncio.gather(*map(find, asked))
         if is_closing():
             return False
-        if walled := await self._walled({change.url for change in found if change and change.word == "gone"}):
-            found = [None if change and change.url in walled else change for change in found]
-        unknown = {host(version.url) for version, change in zip(asked, found, strict=True) if change is None}
+        became = dict(zip(asked, found, strict=True))
+        seem_lost = (one.url for one, change in became.items() if change and change.word in {"gone", "moved"})
+        walled = await self._walled({*seem_lost})
+        became |= {version: None for version in asked if version.url in walled}
+        unknown = {host(version.url) for version, change in became.items() if change is None}
         told = 0
-        for version, change in zip(asked, found, strict=True):
+        for version, change in became.items():
             if change is None or (change.word == "hidden" != version.word and host(change.url) in unknown):
                 continue  # a page that could not be had may link to it
             told += 1
@@ -84,7 +86,7 @@ class Missing:
         return not walled
 
     async def _walled(self, gone: set[str]) -> set[str]:
-        """Those pages that seem to be gone, where the page nearest to them that was met is not served any more, either."""
+        """Those pages that are not where they were, where the page nearest to them that was met is not served any more, either."""
         origins, now = self._contents.origins, self._history.crawl
         beside = {folder: "" for url in gone for folder in _folders(url)}
         for version in self._history.lasting() if gone else ():

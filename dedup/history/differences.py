@@ -8,8 +8,9 @@ from typing import NamedTuple
 #: A common subsequence is looked for if the numbers of differing tokens of both pages, multiplied, are at most
 #: this, which takes 50 MB and a tenth of a second.  Beyond it, all differing tokens are one edit.
 MAX_CELLS = 400_000_000
-#: Two edits with at most this many common tokens between them are made one, as these are not worth reading.
-CHAFF = 1
+#: Two edits with at most this many common tokens between them are made one, as these are not worth reading: on pages that are
+#: laid side by side, and where only what differs is told.
+CHAFF, BETWEEN = 1, 3
 #: Two sequences that differ agree again where this many tokens are equal, if that is not more than this many tokens farther on.
 ANCHOR, STEP = 6, 64
 
@@ -22,7 +23,7 @@ class Edit(NamedTuple):
     tokens: list[str]
 
 
-def edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
+def edits(old: Sequence[str], new: Sequence[str], chaff: int = CHAFF) -> list[Edit]:
     """Returns the edits that turn the old sequence into the new one, in order.
 
     Takes O(n m / 64) time, for the n and m tokens that are left without the common start and the common end
@@ -41,7 +42,7 @@ def edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
     for (i, j), (next_i, next_j) in pairwise([(-1, -1), *common, (len(a), len(b))]):
         if next_i - i == next_j - j == 1:
             continue
-        if found and head + i + 1 - found[-1].end <= CHAFF:
+        if found and head + i + 1 - found[-1].end <= chaff:
             last = found.pop()
             found.append(Edit(last.start, head + next_i, list(b[start:next_j])))
         else:
@@ -51,7 +52,7 @@ def edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
 
 
 def small_edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
-    """Edits likewise, not always the fewest, and in O(n + m) where they are small and far from each other.
+    """Edits likewise, not always the fewest, and in O(n + m) where they are small.
 
     >>> small_edits(list("the quick fox"), list("the slow fox"))
     [Edit(start=4, end=9, tokens=['s', 'l', 'o', 'w'])]
@@ -67,9 +68,9 @@ def small_edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
         if at == len(old) and its == len(new):
             return found
         if (met := _meet_again(old[at : at + STEP], new[its : its + STEP])) is None:
-            last = edits(old[at:], new[its:])
-            return found + [edit._replace(start=at + edit.start, end=at + edit.end) for edit in last]
-        found.append(Edit(at, at + met[0], list(new[its : its + met[1]])))
+            met = len(old) - at, len(new) - its
+        some = edits(old[at : at + met[0]], new[its : its + met[1]], BETWEEN)
+        found += [edit._replace(start=at + edit.start, end=at + edit.end) for edit in some]
         at, its = at + met[0], its + met[1]
 
 

@@ -68,6 +68,7 @@ DELETE FROM texts WHERE number IN (
             SELECT 1 FROM versions AS later WHERE later.page = one.page AND later.first > one.first)),
         paired, number LIMIT ?)
 """
+_NO_PATH = re.compile(r"^([a-z]+://[^/?#]+)(?=$|\?)", re.IGNORECASE)
 _SECTION = re.compile(r"^[a-z]+://[^/?#]*/?(?:[^/?#]*/)?", re.IGNORECASE)
 
 
@@ -143,10 +144,11 @@ class Texts:
 def name_of(url: str) -> str:
     """By what a page is known here: its URL without user, session ids and fragment.
 
-    >>> name_of("http://me:secret@a.org/b?PHPSESSID=9f86d081#top")
-    'http://a.org/b'
+    >>> name_of("http://me:secret@a.org/b?PHPSESSID=9f86d081#top"), name_of("http://a.org"), name_of("http://a.org?b=/")
+    ('http://a.org/b', 'http://a.org/', 'http://a.org/?b=/')
     """
-    return strip_session(strip_user(url)).encode("utf-8", "replace").decode()[:MAX_URL]
+    name = _NO_PATH.sub(r"\1/", strip_session(strip_user(url)))
+    return name.encode("utf-8", "replace").decode()[:MAX_URL]
 
 
 def _section(url: str) -> str:

@@ -28,6 +28,7 @@ def changes_report(
     data = {
         "latest": times[crawls[-1].number],
         "since": times.get(since, ""),
+        "first": len(crawls) == 1,
         "whole": bool(crawls[-1].is_whole),
         "counts": counts,
         "lists": lists,

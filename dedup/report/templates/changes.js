@@ -89,7 +89,7 @@ for (const [word, text] of Object.entries(WORDS)) {
 }
 element("origin").textContent = data.since
   ? `What the crawl of ${when(data.latest)} found, compared with that of ${when(data.since)}`
-  : `The crawl of ${when(data.latest)}: the first, so that all is new`;
+  : `What the crawl of ${when(data.latest)} found, ${data.first ? "the first" : "and all before it"}`;
 element("guard").textContent = data.whole ? "" :
   "The last crawl was stopped, or met a wall: what it has not met is not called hidden or gone.";
 element("query").addEventListener("input", () => { state.shown = PAGE; draw(); });

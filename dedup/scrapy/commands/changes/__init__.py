@@ -37,9 +37,7 @@ class Command(base.Command):
             help="add the changes to a file, in JSON Lines; - prints them",
         )
         add("--html", default="", metavar="FILE", help="a report for the browser, in one file")
-        keep = (
-            "delete the texts of all versions of a page but the last N, and what is known of these versions"
-        )
+        keep = "delete what all versions of a page but the last N have said; when it was there stays known"
         add("--keep", type=int, default=0, metavar="N", help=keep)
         whose = "the spider whose site is meant; only needed where the project has several"
         add("--spider", default="", metavar="NAME", help=whose)

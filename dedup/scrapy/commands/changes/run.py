@@ -22,8 +22,8 @@ from dedup.report.file import write_report
 from dedup.scrapy.commands.index.access import spider_meant
 from dedup.scrapy.settings import read_settings
 
-#: How many changes of a kind are printed, and how many characters of the words that differ.
-SHOWN, WIDTH = 10, 60
+#: How many changes of a kind are printed, how many characters of the words that differ, and words around them.
+SHOWN, WIDTH, AROUND = 10, 60, 2
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> int:
@@ -51,7 +51,7 @@ def _show(opts: argparse.Namespace, history: History) -> int:
     if opts.html:
         write_report(Path(opts.html), changes_report(found, missed, crawls, since))
     if opts.output != "-":
-        _print(found, missed, latest, next((crawl for crawl in crawls if crawl.number == since), None))
+        _print(found, missed, crawls, since)
     if opts.keep:
         print(f"{many(history.prune(opts.keep), 'older version')} deleted")
     return 1 if found else 0
@@ -103,9 +103,11 @@ def _write(path: str, found: Sequence[Change], missed: Sequence[str], crawls: Se
         raise SettingsError(f"{printable(path)!r} can't be written: {error.strerror}") from None
 
 
-def _print(found: Sequence[Change], missed: Sequence[str], latest: Crawl, since: Crawl | None) -> None:
-    counts = Counter(change.word for change in found)
-    before = f"since that of {_when(since)} ({since.run[:8]})" if since else "since none: it was the first"
+def _print(found: Sequence[Change], missed: Sequence[str], crawls: Sequence[Crawl], since: int) -> None:
+    counts, latest = Counter(change.word for change in found), crawls[-1]
+    first = "which was the first" if len(crawls) == 1 else "and all before it"
+    compared = (f"since that of {_when(one)} ({one.run[:8]})" for one in crawls if one.number == since)
+    before = next(compared, first)
     told = ", ".join(f"{counts[word]:,} {word}" for word in WORDS)
     print(f"The crawl of {_when(latest)} ({latest.run[:8]}), {before}\n  {told}")
     if not latest.is_whole:
@@ -117,14 +119,10 @@ def _print(found: Sequence[Change], missed: Sequence[str], latest: Crawl, since:
         for change in some[:SHOWN]:
             led = f", {'redirected' if change.is_redirected else 'moved'} from {inert(change.other)}"
             print(f"{word:8} {inert(change.url)}{led if change.other else ''}")
-            for old, new, *_ in change.edits[:3]:
-                print(
-                    *(
-                        f"         {sign} {inert(said, WIDTH)}"
-                        for sign, said in (("-", old), ("+", new))
-                        if said
-                    ),
-                    sep="\n",
-                )
+            for edit in change.edits[:3]:
+                before, after = " ".join(edit.before.split()[-AROUND:]), " ".join(edit.after.split()[:AROUND])
+                for sign, said in (("-", edit.old), ("+", edit.new)):
+                    if said:
+                        print(f"         {sign} {inert(before)} {inert(said, WIDTH)} {inert(after)}".rstrip())
         if len(some) > SHOWN:
             print(f"         ... and {len(some) - SHOWN:,} more")

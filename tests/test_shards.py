@@ -530,6 +530,26 @@ def test_a_request_that_is_sent_elsewhere_or_names_code_is_handed_over_only_if_i
     assert Packing(spider, "secret").unpack(signed).meta == meta
 
 
+@pytest.mark.parametrize(
+    "leave", [{"dont_filter": True}, {"meta": {"allow_offsite": True}}], ids=["dont_filter", "allow_offsite"]
+)
+def test_a_request_that_leaves_the_sites_of_its_spider_is_handed_over_only_if_it_is_signed(
+    leave: dict[str, object],
+) -> None:
+    spider = Spider("walker", allowed_domains=["a.org"], start_urls=["http://b.org/"])
+    for url in ("http://www.a.org/1", "http://b.org/2"):
+        assert Packing(spider).pack(Request(url, **leave))
+    assert Packing(spider).pack(Request("http://c.org/"))  # Scrapy refuses it there as it does here
+    request = Request("http://c.org/", **leave)
+    assert Packing(Spider("walker")).pack(request)
+    assert Packing(spider).pack(request) is None
+    with pytest.raises(ValueError, match="outside of the spider's sites"):
+        Packing(spider).unpack(msgspec.msgpack.encode({"url": request.url, **leave}))
+    signed = Packing(spider, "secret").pack(request)
+    assert signed
+    assert Packing(spider, "secret").unpack(signed).url == request.url
+
+
 @pytest.mark.parametrize("key", ["", "secret"])
 def test_the_proxy_of_a_machine_is_not_that_of_others(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scrapy's own middleware sets it anew, by the environment of the worker that takes the request."""

@@ -16,6 +16,7 @@ from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest, XmlRpcRequest
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import request_from_dict
+from scrapy.utils.url import url_is_from_any_domain
 
 from dedup.scrapy.workers.callbacks import callbacks
 
@@ -112,12 +113,20 @@ class Packing:
                 raise ValueError(f"no request of its has the {name} {values[name]!r:.100}")
         if "_class" in values and values["_class"] not in _CLASSES:
             raise ValueError(f"it is of the class {values['_class']!r:.100}")
-        if (meta := values.get("meta")) is None:
-            return
+        meta = values.get("meta") or {}
+        if (values.get("dont_filter") or meta.get("allow_offsite")) and self._is_offsite(values["url"]):
+            raise ValueError(f"it asks for {values['url']!r:.100}, which is outside of the spider's sites")
         is_path = "." in str(meta.get("referrer_policy"))  # of a class, and no name of a policy
         for name in (*_ELSEWHERE, *_CALLED, *(["referrer_policy"] if is_path else [])):
             if meta.get(name) is not None:
                 raise ValueError(f"its meta has a {name}, which is taken only with DEDUP_HASH_KEY")
+
+    def _is_offsite(self, url: str) -> bool:
+        """Whether Scrapy would not fetch it without its saying so: it is neither of the allowed domains nor a start."""
+        if not (allowed := getattr(self._spider, "allowed_domains", None)):
+            return False
+        starts = (urlsplit(start).hostname for start in getattr(self._spider, "start_urls", ()))
+        return not url_is_from_any_domain(url, [host for host in (*allowed, *starts) if host])
 
 
 def _everywhere(values: dict[str, Any]) -> dict[str, Any]:

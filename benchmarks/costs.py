@@ -25,8 +25,7 @@ from dedup import Detector, open_index
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.plans import BLOCKS, EXACT, REDIS_BYTES, Plan
 from dedup.index.local.tables import SortedTables
-from dedup.index.redis.buckets import Buckets, bucket_bits
-from dedup.index.redis.keys import Keys
+from dedup.index.redis.buckets import bucket_bits
 from dedup.index.weighing import MAX_LOOKED
 from dedup.scrapy.commands.index import plan as planned
 from tests.support.redis import running_server
@@ -140,7 +139,7 @@ def costs_of_redis(count: int) -> dict[str, float]:
                 disk = rewritten(client) / count
         print(f"redis  {run}: {took:.0f} us", flush=True)
         bits = bucket_bits(plan, math.ceil(run[2] * count))
-        buckets = plan.size + Buckets(Keys("plan"), plan, bits, "").flipped * bits
+        buckets = plan.size + plan.flipped * bits
         rows.append([1, plan.size, buckets, count * buckets / 2.0**bits])
         times.append(took)
     names = ("claim", "table", "bucket", "entry")

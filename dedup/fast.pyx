@@ -7,6 +7,7 @@ is rare is left to Python: words that are not ASCII, and URLs that are not plain
 the tree or the octets of a text, without recursion, so that no page can exhaust the stack.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.dict cimport PyDict_GetItem
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
@@ -33,7 +34,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 11
+VERSION = 12
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -1275,32 +1276,83 @@ cdef extern from *:
     int compare_ranks(const void* a, const void* b) noexcept nogil
 
 
-def equal(const uint32_t[::1] values, const uint32_t[::1] numbers, const uint64_t[::1] keys, Py_ssize_t size, uint64_t key):
-    """What `dedup.index.local.tables.SortedTables.equal` finds: in a table of the upper halves of keys, and in the tail."""
-    cdef Py_ssize_t low = 0, high = values.shape[0], middle, at, step = 64
+cdef enum:
+    MOST_EXACT = 8  #: there are no more tables of exact keys
+
+
+cdef const void* start_of(object array) except? NULL:
+    """Where an array begins, whose caller has it meanwhile.  A view of it, which would check its type, costs .5 us."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_SIMPLE)
+    PyBuffer_Release(&view)
+    return view.buf
+
+
+cdef struct Exact:
+    const uint32_t* values
+    const uint32_t* numbers
+    const uint64_t* keys
+    Py_ssize_t covered  #: how many pages are in the table
+    Py_ssize_t guess  #: where the key would be if all were as far apart, as they nearly are
+    bint is_in_tail  #: whether it may be there
+
+
+def note(object bits, list columns, int count, Py_ssize_t first, Py_ssize_t end):
+    """Sets a bit, of 2^20, for each key that some pages have in the first ``count`` columns."""
+    cdef uint8_t* octets = <uint8_t*> start_of(bits)
+    cdef const uint64_t* keys
+    cdef Py_ssize_t place, at
+    for place in range(count):
+        keys = <const uint64_t*> start_of(columns[place].rows)
+        for at in range(first, end):
+            octets[keys[at] >> 47] |= 1 << (keys[at] >> 44 & 7)
+
+
+def equal(list tables, list columns, object bits, Py_ssize_t size, tuple keys):
+    """What `dedup.index.local.tables.SortedTables.equal` finds: in tables of the upper halves of keys, and in the tail.
+
+    The arrays of a table are of uint32, that of a column is of uint64; of each key in the tail one of the ``bits`` is set.
+    """
+    cdef Exact exact[MOST_EXACT]
+    cdef const uint8_t* octets = <const uint8_t*> start_of(bits)
+    cdef Py_ssize_t place, count = min(<Py_ssize_t> MOST_EXACT, len(tables))
+    cdef uint64_t key
+    for place in range(count):
+        table, key = tables[place], keys[place]
+        exact[place].values = <const uint32_t*> start_of(table.values)
+        exact[place].numbers = <const uint32_t*> start_of(table.numbers)
+        exact[place].keys = <const uint64_t*> start_of(columns[place].rows)
+        exact[place].covered = len(table.numbers)
+        exact[place].guess = (key >> 32) * exact[place].covered >> 32
+        exact[place].is_in_tail = octets[key >> 47] >> (key >> 44 & 7) & 1
+        PREFETCH(exact[place].values + exact[place].guess)
+    return [equal_in(&exact[place], size, keys[place]) for place in range(count)]
+
+
+cdef list equal_in(const Exact* table, Py_ssize_t size, uint64_t key):
+    cdef Py_ssize_t low = 0, high = table.covered, at = table.guess, middle, step = 64
     cdef uint32_t half = key >> 32
     cdef list found = []
-    at = <uint64_t> half * high >> 32  # where it would be if all were as far apart, as they nearly are
-    while at < high and step < high:  # so its place is next to that, but for keys that nobody has hashed
-        if values[at] < half:
+    while at < high and step < high:  # its place is next to the guess, but for keys that nobody has hashed
+        if table.values[at] < half:
             low, at = at + 1, at + step
         else:
             high, at = at, max(low, at - step)
         step *= 4
     while low < high:
         middle = (low + high) >> 1
-        if values[middle] < half:
+        if table.values[middle] < half:
             low = middle + 1
         else:
             high = middle
-    while low < values.shape[0] and values[low] == half:
-        if keys[numbers[low]] == key:
-            found.append(numbers[low])
+    while low < table.covered and table.values[low] == half:
+        if table.keys[table.numbers[low]] == key:
+            found.append(table.numbers[low])
         low += 1
     found.sort()
-    if count_equal(&keys[0], numbers.shape[0], size, key):
-        for at in range(numbers.shape[0], size):
-            if keys[at] == key:
+    if table.is_in_tail and count_equal(table.keys, table.covered, size, key):
+        for at in range(table.covered, size):
+            if table.keys[at] == key:
                 found.append(at)
     return found
 
@@ -1332,39 +1384,53 @@ cdef void put_least_first(int64_t* ranks, int64_t count, int64_t most) noexcept 
             return
 
 
-def within(const int32_t[::1] starts, const int32_t[::1] ends, const uint32_t[::1] folds, const uint32_t[::1] numbers,
-           const uint64_t[:, ::1] moves, int tables, int width, const int64_t[::1] masks, const uint64_t[::1] keys, Py_ssize_t covered, Py_ssize_t size, uint64_t key,
-           int radius, Py_ssize_t most, Py_ssize_t most_met):
+cdef inline int64_t length(const int32_t* starts, int64_t bucket) noexcept nogil:
+    return starts[bucket + 1] - starts[bucket]
+
+
+def within(object bucket_starts, object all_folds, object all_numbers, object all_moves, int tables, int width, int flipped,
+           object all_keys, Py_ssize_t covered, Py_ssize_t size, uint64_t key, int radius, Py_ssize_t most, Py_ssize_t most_met):
     """What `dedup.index.local.tables.SortedTables.within` finds in buckets, and in the tail of keys from ``covered`` on.
 
-    ``moves`` bring the bits of a key together that are a prefix of ``width`` bits: each is a table, right, mask and left.  If the
-    bucket of the key in each table and those beside it hold more than ``most_met`` candidates, all keys are looked at instead.
+    The arrays are of int32, uint32, uint32, uint64, shape (n, 4), and uint64.  Moves bring the bits of a key together that are
+    a prefix of ``width`` bits: each is a table, right, mask and left.  If the buckets hold more than ``most_met`` candidates,
+    all keys are looked at instead.
     """
-    cdef Py_ssize_t place, count = tables * masks.shape[0], met = 0, n = 0, first, at, told = 0
-    cdef Py_ssize_t enough = most * tables + 1  # more than `most` pages, though all tables may have the same ones
+    cdef const int32_t* starts = <const int32_t*> start_of(bucket_starts)
+    cdef const uint32_t* folds = <const uint32_t*> start_of(all_folds)
+    cdef const uint32_t* numbers = <const uint32_t*> start_of(all_numbers)
+    cdef const uint64_t* move = <const uint64_t*> start_of(all_moves)
+    cdef const uint64_t* keys = <const uint64_t*> start_of(all_keys)
+    cdef Py_ssize_t place, count = tables, met = 0, n = 0, first, at, told = 0
+    cdef Py_ssize_t enough = most * (tables + 1) + 1  # all tables may have the same pages, and one twice, amid a merge
     cdef int64_t bucket, distance, last = -1
     cdef uint32_t fold = <uint32_t> (key ^ (key >> 32))
     cdef int64_t* found = NULL
-    cdef int64_t* buckets = <int64_t*> PyMem_Malloc(8 * count)
-    cdef uint64_t* own = <uint64_t*> PyMem_Malloc(8 * tables)
+    cdef int64_t* buckets = <int64_t*> PyMem_Calloc(tables + flipped * width, 8)
     cdef list groups = [], group = []
     try:
-        if not buckets or not own:
+        if not buckets:
             raise MemoryError
+        for at in range(len(all_moves)):
+            buckets[move[0]] |= ((key >> move[1]) & move[2]) << move[3] >> (64 - width)
+            move += 4
         for place in range(tables):
-            own[place] = 0
-        for at in range(moves.shape[0]):
-            own[moves[at, 0]] |= ((key >> moves[at, 1]) & moves[at, 2]) << moves[at, 3]
-        for place in range(count):
-            at = place // masks.shape[0]
-            buckets[place] = (at << width) + <int64_t> (own[at] >> (64 - width)) ^ masks[place % masks.shape[0]]
+            buckets[place] += place << width
             PREFETCH(&starts[buckets[place]])
-            PREFETCH(&ends[buckets[place]])
+        for at in range(flipped):  # the emptiest ones
+            for place in range(at + 1, tables):
+                if length(starts, buckets[place]) < length(starts, buckets[at]):
+                    buckets[at], buckets[place] = buckets[place], buckets[at]
+        for at in range(flipped):
+            for place in range(width):
+                buckets[count] = buckets[at] ^ (<int64_t> 1 << place)
+                PREFETCH(&starts[buckets[count]])
+                count += 1
         for place in range(count):
             bucket = buckets[place]
-            met += ends[bucket] - starts[bucket]
+            met += length(starts, bucket)
             PREFETCH(&folds[starts[bucket]])
-            PREFETCH(&folds[0] + ends[bucket])
+            PREFETCH(&folds[starts[bucket + 1]])
         if met > most_met:
             count = covered = met = 0
         found = <int64_t*> PyMem_Malloc(8 * (met + size - covered + 1))
@@ -1373,11 +1439,11 @@ def within(const int32_t[::1] starts, const int32_t[::1] ends, const uint32_t[::
         with nogil:
             for place in range(count):
                 bucket, first = buckets[place], n
-                n += near_folds(&folds[0], starts[bucket], ends[bucket], fold, radius, found + n)
+                n += near_folds(folds, starts[bucket], starts[bucket + 1], fold, radius, found + n)
                 for at in range(first, n):
                     found[at] = numbers[found[at]]
             first, met = n, 0
-            n += near_keys(&keys[0], covered, size, key, radius, found + n)
+            n += near_keys(keys, covered, size, key, radius, found + n)
             for at in range(n):
                 if at < first and found[at] >= covered:  # of a merge that is under way: the tail has it, too
                     continue
@@ -1406,5 +1472,4 @@ def within(const int32_t[::1] starts, const int32_t[::1] ends, const uint32_t[::
         return groups, False
     finally:
         PyMem_Free(buckets)
-        PyMem_Free(own)
         PyMem_Free(found)

@@ -19,6 +19,7 @@ from dedup.fingerprint.plans import (
     MAX_TABLES,
     MIN_PREFIX,
     Plan,
+    Table,
     block_plan,
     plan,
     plan_for,
@@ -32,25 +33,29 @@ MAX_DISTANCE = SETTINGS["max_distance"].kind.high
 BLOCKS = [block_plan(k) for k in range(4, MAX_DISTANCE + 1)]
 EVERY = [found for k in range(MAX_DISTANCE + 1) for found in possible_plans(k)] + BLOCKS
 EXHAUSTIVE = [found for k in range(4) for found in possible_plans(k)]
-SMALL = [
-    Plan(bits, k, levels)
-    for bits, k, levels in [
-        (8, 0, (1,)),
-        (8, 1, (2,)),
-        (8, 1, (8,)),
-        (8, 2, (3, 2)),
-        (10, 3, (7,)),
-        (12, 1, (3, 4)),
-        (12, 1, (5,)),
-        (12, 2, (4,)),
-        (12, 3, (4, 4)),
-        (12, 3, (5,)),
-        (16, 2, (5, 3)),
-        (16, 3, (6,)),
-        (16, 4, (5, 5)),
-        (16, 2, (3, 3, 3)),
+SMALL = (
+    [
+        Plan(bits, k, levels)
+        for bits, k, levels in [
+            (8, 0, (1,)),
+            (8, 1, (2,)),
+            (8, 1, (8,)),
+            (8, 2, (3, 2)),
+            (10, 3, (7,)),
+            (12, 1, (3, 4)),
+            (12, 1, (5,)),
+            (12, 2, (4,)),
+            (12, 3, (4, 4)),
+            (12, 3, (5,)),
+            (16, 2, (5, 3)),
+            (16, 3, (6,)),
+            (16, 4, (5, 5)),
+            (16, 2, (3, 3, 3)),
+        ]
     ]
-] + [Plan(16, 7, (4,), flips=1), Plan(12, 3, (2,), flips=1), Plan(12, 5, (2,), flips=2)]
+    + [Plan(16, k, (4,), flips=True) for k in range(4, 8)]
+    + [Plan(12, 3, (2,), flips=True)]
+)
 
 
 def each(plans: list[Plan]) -> Callable[[Callable[[Plan], None]], Callable[[], None]]:
@@ -135,11 +140,24 @@ def test_a_prefix_range_holds_what_shares_the_prefix(found: Plan) -> None:
 # --- Nothing is missed, nothing is made up ------------------------------------------------------------
 
 
+def choices(found: Plan) -> list[dict[Table, list[int]]]:
+    """For each choice of the tables that are also looked at one bit beside: by table, in which bits a prefix may differ."""
+    beside = {table: [0, *(1 << bit for bit in range(table.prefix))] for table in found.tables}
+    return [
+        {table: beside[table] if table in chosen else [0] for table in found.tables}
+        for chosen in combinations(found.tables, found.flipped)
+    ]
+
+
 def missed(found: Plan, flipped: npt.NDArray[np.uint64]) -> list[int]:
-    """The patterns of flipped bits that change the prefix of every table to one that no query looks at."""
-    for table in found.tables:
-        flipped = flipped[~np.isin(table.prefix_of(flipped), found.masks)]
-    return flipped.tolist()
+    """The patterns of flipped bits that change the prefix of every table to one that some query does not look at."""
+    every: set[int] = set()
+    for masks in choices(found):
+        left = flipped
+        for table, some in masks.items():
+            left = left[~np.isin(table.prefix_of(left), some)]
+        every |= {*left.tolist()}
+    return sorted(every)
 
 
 @each(SMALL + EXHAUSTIVE)
@@ -168,10 +186,10 @@ def test_one_bit_more_than_planned_may_be_missed(found: Plan) -> None:
 def look_up(found: Plan, stored: npt.NDArray[np.uint64], queries: list[int]) -> list[set[int]]:
     """What the tables find for each query: entries with its prefix, or one beside it, then only those that are near."""
     candidates = np.zeros((len(queries), len(stored)), bool)
-    for table in found.tables:
+    for table, masks in choices(found)[0].items():
         permuted = table.permute(stored)
         for row, query in zip(candidates, queries, strict=True):
-            for mask in found.masks:
+            for mask in masks:
                 low, high = table.prefix_range(table.permute(query) ^ mask << found.bits - table.prefix)
                 row |= (permuted >= np.uint64(low)) & (permuted <= np.uint64(high))
     near = np.bitwise_count(stored ^ array(queries)[:, None]) <= found.max_distance
@@ -341,7 +359,7 @@ def test_in_memory_four_tables_are_enough_for_any_number_of_pages(k: int) -> Non
     planned = {Detector(max_distance=k).plan(pages, in_memory=True) for pages in PAGES}
     assert planned == {block_plan(k)}
     assert block_plan(k).size == min(k + 1, 4)
-    assert Detector(max_distance=k).plan(1, 84 if k == 6 else plan(k, 1).size, in_memory=True).flips == 0
+    assert Detector(max_distance=k).plan(1, 84 if k == 6 else plan(k, 1).size, in_memory=True).flipped == 0
 
 
 @pytest.mark.parametrize(("tau", "tables"), [(3.1, 20), (6.1, 16), (9.1, 10), (18.1, 4)])

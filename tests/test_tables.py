@@ -142,7 +142,10 @@ def test_all_is_found_after_each_slice_of_a_merge(plan: Plan, monkeypatch: pytes
         query = int(keys[rng.randrange(number)]) ^ 1 << number % 64
         found = filed.within((*NO_DIGESTS, query), plan.max_distance, number)
         assert found == scanned(keys[:number], query, plan.max_distance)
-        assert filed.equal(query ^ 1) == np.flatnonzero(keys[:number] == np.uint64(query)).tolist()
+        assert (
+            filed.equal((query ^ 1, *NO_DIGESTS[1:]))[0]
+            == np.flatnonzero(keys[:number] == np.uint64(query)).tolist()
+        )
     assert merging > 15
 
 
@@ -191,7 +194,10 @@ def test_a_merge_takes_many_claims_and_holds_none_for_long(monkeypatch: pytest.M
 def test_tables_of_nothing_find_nothing() -> None:
     filed = SortedTables(block_plan(3))
     filed.check()
-    assert (filed.within((*NO_DIGESTS, 0), 3, 9), filed.equal(0)) == (([], False), [])
+    assert (filed.within((*NO_DIGESTS, 0), 3, 9), filed.equal(NO_DIGESTS)) == (
+        ([], False),
+        [[]] * len(NO_DIGESTS),
+    )
 
 
 # --- Skew ----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ The bits below may be cut again in the same way (a second level), for fewer cand
 
 Where looking at one prefix more costs next to nothing, four tables are enough for every k to 7:
 two fingerprints within 7 bits differ in at most one bit of one of four blocks, so a query looks at its own prefix in
-each table and at those that differ from it in one bit (multi-index hashing; Norouzi, Punjani, Fleet 2012).
+each table, and in most at those that differ from it in one bit (multi-index hashing; Norouzi, Punjani, Fleet 2012).
 
 The paper's designs for 64 bits, k = 3 and 2^34 fingerprints, section 3.1.1, by number of tables:
 
@@ -106,30 +106,31 @@ class Plan:
     """The tables for one width, distance and cutting; equal levels make equal tables, everywhere.
 
     There are tables for each of ``columns`` keys: for one simhash, or for each of a page's bands.  With ``flips``, a
-    table for each block has that block as its prefix, and matches share all of a prefix but for so many bits.
+    table for each block has that block as its prefix, and matches share all of a prefix but for one bit.
     """
 
     bits: int  #: f, the width of a fingerprint
     max_distance: int  #: k
     levels: tuple[int, ...]  #: r, the number of blocks, at each level
     columns: int = 1
-    flips: int = 0
+    flips: bool = False
 
     @property
     def left_out(self) -> int:
         """How many blocks of each level are not in a prefix: as many as differ in a match, or all but one."""
         return self.levels[0] - 1 if self.flips else self.max_distance
 
-    @cached_property
-    def masks(self) -> tuple[int, ...]:
-        """In which bits the prefix of a match may differ from that of a query: none, or none or one.
+    @property
+    def flipped(self) -> int:
+        """In how many tables, whichever these are, a query looks at prefixes that differ from its own in one bit, too.
 
-        >>> [f"{mask:b}" for mask in block_plan(max_distance=6).masks][:4]
-        ['0', '1', '10', '100']
+        If a match were found in none, it would differ in two bits or more of each of their blocks, and in one of every
+        other block: in more than k bits (Qin et al. 2018).
+
+        >>> [block_plan(k).flipped for k in range(8)]
+        [0, 0, 0, 0, 1, 2, 3, 4]
         """
-        width = min(table.prefix for table in self.tables)
-        chosen = (flipped for n in range(self.flips + 1) for flipped in combinations(range(width), n))
-        return tuple(sum(1 << bit for bit in flipped) for flipped in chosen)
+        return max(0, self.max_distance + 1 - self.levels[0]) if self.flips else 0
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -158,7 +159,8 @@ class Plan:
 
     def candidates(self, pages: float) -> float:
         """Returns how many unrelated fingerprints a query is expected to meet among ``pages`` of them."""
-        return float(sum(pages * len(self.masks) / 2.0**table.prefix for table in self.tables))
+        beside = self.flipped * self.tables[0].prefix / 2.0 ** self.tables[0].prefix
+        return pages * (beside + sum(1 / 2.0**table.prefix for table in self.tables))
 
     def describe(self, pages: int) -> str:
         """One line for people.
@@ -180,7 +182,7 @@ class Plan:
 
     def __str__(self) -> str:
         """Returns what an index calls its plan: the blocks at each level, and how many bits of a prefix may differ."""
-        return ".".join(map(str, self.levels)) + (f"+{self.flips}" if self.flips else "")
+        return ".".join(map(str, self.levels)) + ("+1" if self.flips else "")
 
 
 def _cut(order: tuple[int, ...], blocks: int) -> list[tuple[int, ...]]:
@@ -223,17 +225,17 @@ def exact_plan(columns: int) -> Plan:
 def block_plan(max_distance: int) -> Plan:
     """Returns the fewest tables: k + 1 blocks up to k = 3, then four whose prefixes may differ in one bit.
 
-    They are the same for any number of pages, of which a query meets a thousandth: 1,038 of 1,000,000 where k > 3.
+    They are the same for any number of pages, of which a query meets a thousandth: 793 of 1,000,000 where k = 6.
 
     >>> [block_plan(k).size for k in range(8)]
     [1, 2, 3, 4, 4, 4, 4, 4]
     >>> block_plan(6).describe(1_000_000)
-    '4 tables (k = 6, p = 16, of which one bit may differ): 1,038 candidates a page at 1,000,000 pages, 32 bytes a page in memory'
+    '4 tables (k = 6, p = 16, of which one bit may differ): 793 candidates a page at 1,000,000 pages, 32 bytes a page in memory'
     """
     SETTINGS["max_distance"].check(max_distance)
     if max_distance < BLOCKS:
         return Plan(64, max_distance, (max_distance + 1,))
-    return Plan(64, max_distance, (BLOCKS,), flips=1)
+    return Plan(64, max_distance, (BLOCKS,), flips=True)
 
 
 @cache

@@ -34,12 +34,11 @@ class Buckets:
         """``plan`` is one of buckets."""
         self._tables = plan.tables
         self._column, self._width = plan.tables[0].column, plan.tables[0].prefix
-        self._starts = np.zeros(plan.size << self._width, np.int32)
-        self._ends = self._starts.copy()
+        self._starts = np.zeros((plan.size << self._width) + 1, np.int32)  # and where the last one ends
         self._folds = Growing(np.uint32)
         self._numbers = Growing(np.uint32)
         self._rows = 0  # how many are in use
-        self._masks = np.array(plan.masks, np.int64)
+        self._flipped = plan.flipped
         self._first = [place << self._width for place in range(plan.size)]
         below = 64 - self._width
         moves = [(place, *move) for place, table in enumerate(plan.tables) for move in table.moves]
@@ -58,8 +57,10 @@ class Buckets:
         key = keys[self._column]
         each = zip(self._first, self._tables, strict=True)
         own = np.array([first + table.prefix_of(key) for first, table in each])
-        buckets = (own[:, None] ^ self._masks).ravel()
-        ends = self._ends[buckets]
+        emptiest = (self._starts[own + 1] - self._starts[own]).argsort()[: self._flipped]
+        beside = own[emptiest, None] ^ 1 << np.arange(self._width)
+        buckets = np.concatenate((own, beside.ravel()))
+        ends = self._starts[buckets + 1]
         lengths = ends - self._starts[buckets]
         met = lengths.cumsum()
         if met[-1] > most:
@@ -74,16 +75,17 @@ class Buckets:
     ) -> tuple[list[list[int]], bool]:
         """Returns the same in compiled code, looked up and put in order: see `SortedTables.within`."""
         found: tuple[list[list[int]], bool] = fast.within(  # type: ignore[union-attr]
-            self._starts, self._ends, self._folds.rows, self._numbers.rows, self._moves, len(self._tables), self._width,
-            self._masks, keys, covered, size, key, radius, most, most_met,
+            self._starts, self._folds.rows, self._numbers.rows, self._moves, len(self._tables), self._width, self._flipped,
+            keys, covered, size, key, radius, most, most_met,
         )  # fmt: skip
         return found
 
     def merge(self, columns: list[Hashes], size: int) -> Iterator[None]:
         """Files the keys of the next pages, up to a number, and stops after each slice.
 
-        Buckets move up in their place, the last ones first; meanwhile all that was there is found.  ``columns`` are
-        read at once.  O(m) for m pages, then O(n) in slices.
+        Buckets move up in their place, the last ones first; meanwhile all that was there is found, some of it twice: what
+        has moved last may still be where it was, behind the bucket before it.  ``columns`` are read at once.  O(m) for m
+        pages, then O(n) in slices.
         """
         keys = columns[self._column][self.covered : size]
         if not self._rows:
@@ -92,7 +94,7 @@ class Buckets:
         fresh, numbers, own = self._sort(keys)
         del columns, keys
         yield
-        buckets = len(self._starts)
+        buckets = len(self._starts) - 1
         before = np.zeros(buckets + 1, np.int64)  # how many of the fresh belong into earlier buckets
         np.cumsum(np.bincount(own, minlength=buckets), out=before[1:])
         rows = self._rows + len(fresh)
@@ -100,22 +102,23 @@ class Buckets:
         self._folds.reserve(rows)
         self._numbers.reserve(rows)
         self._rows = rows
-        last = buckets
+        last, end = buckets, int(self._starts[-1])
+        self._starts[-1] = rows
         while last:
             yield
-            here = max(0, int(self._ends[last - 1]) - SLICE)
+            here = max(0, end - SLICE)
             low = min(int(self._starts[:last].searchsorted(np.int32(here))), last - 1)
-            old = slice(int(self._starts[low]), int(self._ends[last - 1]))
+            old = slice(int(self._starts[low]), end)
             added = slice(int(before[low]), int(before[last]))
             moved = slice(old.start + added.start, old.stop + added.stop)
-            new = self._ends[own[added]] - old.start + np.arange(added.stop - added.start)
+            ends = np.append(self._starts[low + 1 : last], np.int32(end))
+            new = ends[own[added] - low] - old.start + np.arange(added.stop - added.start)
             folds, pages = self._folds.rows, self._numbers.rows
             weave(folds[moved], new, folds[old].copy(), fresh[added])
             weave(pages[moved], new, pages[old].copy(), numbers[added])
             del folds, pages
             self._starts[low:last] += before[low:last]
-            self._ends[low:last] += before[low + 1 : last + 1]
-            last = low
+            last, end = low, old.start
 
     def _build(self, keys: Hashes) -> None:
         """Files the first pages, one table after the other."""
@@ -127,10 +130,8 @@ class Buckets:
             order = prefixes.argsort(kind="stable")  # which counts, as there are few values
             here = slice(place * len(keys), (place + 1) * len(keys))
             self._folds.rows[here], self._numbers.rows[here] = folds[order], order
-            lengths = np.bincount(prefixes, minlength=1 << self._width)
-            ends = lengths.cumsum() + here.start
-            buckets = slice(place << self._width, place + 1 << self._width)
-            self._starts[buckets], self._ends[buckets] = ends - lengths, ends
+            ends = np.bincount(prefixes, minlength=1 << self._width).cumsum() + here.start
+            self._starts[1:][place << self._width : place + 1 << self._width] = ends
 
     def _each(self, keys: Hashes) -> Iterator[npt.NDArray[np.uint16]]:
         """Returns the prefixes of keys, table by table."""
@@ -148,8 +149,7 @@ class Buckets:
     def check(self, columns: list[Hashes]) -> None:
         """Raises AssertionError unless each table is in order and holds exactly the first of the keys."""
         keys = columns[self._column]
-        assert np.array_equal(self._starts[1:], self._ends[:-1]), "buckets don't follow each other"
-        bucket = np.repeat(np.arange(len(self._starts)), self._ends - self._starts)
+        bucket = np.repeat(np.arange(len(self._starts) - 1), np.diff(self._starts))
         for table, first in zip(self._tables, self._first, strict=True):
             mine = bucket - first >> table.prefix == 0
             folds, numbers = self._folds.rows[: self._rows][mine], self._numbers.rows[: self._rows][mine]

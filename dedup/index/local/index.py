@@ -81,18 +81,25 @@ class LocalIndex(Index):
         with self._shelf.lock:
             tables, keys = self._shelf.tables, entry.keys
             own = self._state(self._shelf.find(entry.page_id))
-            equal = tables.equal(keys[0])
+            equal, views, *rare = tables.equal(keys)
             done = {number: self._shadow(number) for number in equal[:MAX_EQUAL]}
             if own is State.ABSENT and any(self._is_copied(entry, *each) for each in done.items()):
                 return Candidates(tables.size, own, [*done], done=done)
             groups, is_more = tables.within(keys, self.detector.radius, MAX_LOOKED)
-            views, rare = tables.equal(keys[1], column=1)[:MAX_EQUAL], tables.sharing(keys, MAX_RARE)
             is_new = own is State.ABSENT and not (equal or views or groups or any(rare))
             if is_new:
                 self._claimed[entry.page_id] = self._shelf.file(entry, None, None)
             is_crowded = is_more or len(equal) > MAX_EQUAL
             return Candidates(
-                tables.size, own, equal[:MAX_EQUAL], views, rare, groups, is_crowded, done, is_filed=is_new
+                tables.size,
+                own,
+                equal[:MAX_EQUAL],
+                views[:MAX_EQUAL],
+                [each[:MAX_RARE] for each in rare],
+                groups,
+                is_crowded,
+                done,
+                is_new,
             )
 
     def _is_copied(self, entry: Entry, number: int, done: bool | None) -> bool:

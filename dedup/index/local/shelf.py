@@ -242,7 +242,7 @@ class Shelf:
         """Returns the number of a page that is filed."""
         if live := self.live.get(entry.page_id):
             return live.number
-        numbers = self.tables.equal(entry.keys[0])
+        numbers = self.tables.equal(entry.keys)[0]
         row = self._row(entry.page_id)
         if found := [number for number in numbers if self._rows[number] == row and row]:
             return found[0]

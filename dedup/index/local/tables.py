@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.compiled import fast
-from dedup.fingerprint.fingerprint import RARE
 from dedup.fingerprint.plans import EXACT, Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.simhash import distances
@@ -39,10 +38,8 @@ class SortedTables:
     >>> tables = SortedTables(block_plan(max_distance=6))
     >>> [tables.add(keys) for keys in ((7, 6, 1, 2, 3, 4, 0b1111), (8, 6, 5, 2, 3, 8, 0xF0F0 << 40))]
     [0, 1]
-    >>> tables.within((9,) * 6 + (0b0001,), radius=3, most=9), tables.equal(8), tables.equal(6, column=1)
-    (([[0]], False), [1], [0, 1])
-    >>> tables.sharing((9, 9, 5, 2, 6, 9, 0), most=8)
-    [[1], [0, 1], [], []]
+    >>> tables.within((9,) * 6 + (0b0001,), radius=3, most=9), tables.equal((8, 6, 5, 2, 6, 9, 0))
+    (([[0]], False), [[1], [0, 1], [1], [0, 1], [], []])
     """
 
     def __init__(self, plan: Plan, keys: Hashes | None = None) -> None:
@@ -56,6 +53,9 @@ class SortedTables:
         self._near: Buckets | _Permuted = Buckets(plan) if plan.is_of_buckets else _Permuted(plan)
         self._tables = plan.size  # any of them may have a page
         self._covered = 0  # how many pages are in every table
+        self._bits = np.zeros(
+            1 << 17, np.uint8
+        )  # of the keys in the tail, by which most are known not to be there
         self._merging: Iterator[None] | None = None
         for _ in self._merge():
             pass
@@ -66,6 +66,7 @@ class SortedTables:
             column.reserve(self.size + 1)
             column.rows[self.size] = key
         self.size += 1
+        self._note(self.size - 1)
         if self._merging is None and self.size - self._covered > self._most():
             self._merging = self._merge()
         if self._merging and next(self._merging, self) is self:
@@ -85,6 +86,7 @@ class SortedTables:
         for _ in self._merging or ():
             pass
         self._merging, self.size = None, size
+        self._note(first)
         if self.size - self._covered > self._most():
             for _ in self._merge():
                 pass
@@ -101,30 +103,33 @@ class SortedTables:
             yield from table.merge(self._columns[table.table.column].rows[len(table.numbers) : size])
         yield from self._near.merge([column.rows for column in self._columns], size)
         self._covered = size
+        self._bits[:] = 0
+        self._note(size)
+
+    def _note(self, first: int) -> None:
+        """Notes the keys of the last pages, from ``first`` on, which are in the tail."""
+        if fast:
+            fast.note(self._bits, self._columns, len(EXACT), first, self.size)
 
     def keys(self, number: int) -> tuple[int, ...]:
         """Returns the keys of a page."""
         return tuple(int(column.rows[number]) for column in self._columns)
 
-    def equal(self, digest: int, column: int = 0) -> list[int]:
-        """Returns the numbers of all pages with a digest, or (column 1) one of the main view, ascending."""
-        held, exact = self._columns[column].rows, self._exact[column]
+    def equal(self, keys: tuple[int, ...]) -> list[list[int]]:
+        """Returns the numbers of all pages with each digest, main view and rare shingle of the page here, ascending."""
         if fast:
-            numbers: list[int] = fast.equal(exact.values, exact.numbers, held, self.size, digest)
+            numbers: list[list[int]] = fast.equal(self._exact, self._columns, self._bits, self.size, keys)
             return numbers
-        return self.equal_in_numpy(digest, column)
+        return self.equal_in_numpy(keys)
 
-    def equal_in_numpy(self, digest: int, column: int) -> list[int]:
+    def equal_in_numpy(self, keys: tuple[int, ...]) -> list[list[int]]:
         """Returns the same."""
-        held, key, exact = self._columns[column].rows, np.uint64(digest), self._exact[column]
-        filed, covered = exact.equal(digest), len(exact.numbers)
-        tail = (held[covered : self.size] == key).nonzero()[0]
-        found: list[int] = (tail + covered).tolist() if len(tail) else []
-        return sorted(filed[held[filed] == key].tolist()) + found if len(filed) else found
-
-    def sharing(self, keys: tuple[int, ...], most: int) -> list[list[int]]:
-        """Returns the numbers of the pages that share each rare shingle, no more than ``most`` of them."""
-        return [self.equal(keys[column], column)[:most] for column in range(len(EXACT) - RARE, len(EXACT))]
+        found = []
+        for column, exact, key in zip(self._columns, self._exact, keys, strict=False):
+            filed, covered, held = exact.equal(key), len(exact.numbers), column.rows
+            tail = (held[covered : self.size] == np.uint64(key)).nonzero()[0] + covered
+            found.append(sorted(filed[held[filed] == np.uint64(key)].tolist()) + tail.tolist())
+        return found
 
     def since(self, first: int, keys: tuple[int, ...], radius: int) -> list[int]:
         """Returns the numbers of the pages from ``first`` on that have an equal digest, or a key within ``radius`` bits.  O(n)."""

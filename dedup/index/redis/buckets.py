@@ -92,11 +92,6 @@ class Buckets:
             named.append((front, table.column, table._replace(moves=moves).permute))
         return named
 
-    @cached_property
-    def flipped(self) -> int:
-        """In how many tables buckets are read whose names differ in one bit, too: see lua/look.lua."""
-        return max(0, self.plan.max_distance + 1 - self.plan.size) if self.plan.flips else 0
-
 
 def bucket_bits(plan: Plan, pages: int, each: int = BUCKET_PAGES, least: int = MIN_BITS) -> int:
     """Returns how many bits name a bucket, if ``each`` bucket is to have about that many pages.

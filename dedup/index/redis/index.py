@@ -80,7 +80,7 @@ class RedisIndex(SharedIndex):
             self._keys.pages,
             pack(entry),
             b"".join(place.key for place in places),
-            self._buckets.flipped,
+            self.plan.flipped,
             self._buckets.bucket_bits,
         ]
         answer = await self._session.call("look", [place.bucket for place in places], arguments)

@@ -17,8 +17,7 @@ from rich.filesize import decimal
 from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import BLOCKS, EXACT, REDIS_BYTES, Plan
-from dedup.index.redis.buckets import MAX_READ, Buckets, bucket_bits
-from dedup.index.redis.keys import Keys
+from dedup.index.redis.buckets import MAX_READ, bucket_bits
 from dedup.printing import inert
 from dedup.scrapy.commands.terminal import print_table
 from dedup.scrapy.crowds import CROWDS
@@ -70,7 +69,7 @@ def in_file(plan: Plan, pages: float) -> Needs:
     >>> from dedup.fingerprint.plans import block_plan
     >>> needs = in_file(block_plan(max_distance=6), 1e8)
     >>> needs.tables, needs.memory, needs.disk, round(needs.claim)
-    (4, 14000000000.0, 58000000000.0, 779)
+    (4, 14000000000.0, 58000000000.0, 657)
     """
     memory = FILE["row"] + KEY * (len(EXACT) + plan.columns) + plan.local_bytes
     looked = plan.candidates(pages)
@@ -89,8 +88,7 @@ def in_redis(plan: Plan, pages: float) -> Needs:
     (59700000000.0, 79346, 7000.0)
     """
     bits = bucket_bits(plan, math.ceil(pages))
-    flipped = Buckets(Keys("plan"), plan, bits, "").flipped
-    buckets = plan.size + flipped * bits
+    buckets = plan.size + plan.flipped * bits
     looked = pages * buckets / 2.0**bits
     own = KEY * (plan.columns - 1)
     memory = REDIS["record"] + own + REDIS_BYTES * (1 + len(EXACT) + plan.size)

@@ -174,8 +174,6 @@ class LinkSettings(Group):
 # fmt: on
 
 
-#: Names of before, and what has taken their place.
-REPLACED: Mapping[str, str] = {"min_own": "min_containment"}
 #: In the order in which they are listed.
 GROUPS: tuple[type[Group], ...] = (
     CrawlSettings,

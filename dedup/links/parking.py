@@ -61,7 +61,6 @@ class Parking:
         self._where: dict[int, str] = {}  # the lot of each link that waits, by the digest of its URL
         self._found: dict[str, int] = {}  # by host: new contents
         self._spent: dict[str, int] = {}  # by host: samples
-        self.left_out = 0  #: links that are in the log only, for want of room
 
     def __len__(self) -> int:
         return len(self._where)
@@ -114,7 +113,6 @@ class Parking:
         """Forgets the link that has waited longest: it is in the log only."""
         key = next(iter(self._where))
         del self._lots[self._where.pop(key)].links[key]
-        self.left_out += 1
 
     def found(self, host: str) -> int:
         """Counts a new page of a host; returns how many it has."""

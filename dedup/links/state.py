@@ -19,8 +19,6 @@ def write_state(path: Path, links: Links) -> bool:
     """Writes all but the links that wait; says whether it could."""
     state = {
         "format": FORMAT,
-        "min_yield": links.settings.min_yield,
-        "skip": links.settings.skip,
         "rates": {name: astuple(count) for name, count in links.yields.rates.items()},
         "met": dict(links.yields.met.items()),
         "hosts": links.parking.hosts(),

@@ -17,7 +17,6 @@ from dedup.errors import DedupError, SettingsError
 from dedup.scrapy.places import default_namespace, file_of, history_of, in_project, index_folder
 from dedup.settings import (
     GROUPS,
-    REPLACED,
     SETTINGS,
     CrawlSettings,
     DetectorSettings,
@@ -241,10 +240,6 @@ def _check_names(settings: BaseSettings) -> None:
     known = list(map(_spell, SETTINGS))
     for name in settings:
         if isinstance(name, str) and name.startswith(PREFIX) and name not in known:
-            if new := REPLACED.get(name.removeprefix(PREFIX).lower()):
-                raise SettingsError(
-                    f"{name} is no longer a setting; {_spell(new)} has taken its place: {SETTINGS[new].text}"
-                )
             near = difflib.get_close_matches(name.removeprefix(PREFIX).lower(), SETTINGS, n=1)
             hint = f"did you mean {_spell(near[0])}?" if near else f"the settings are {', '.join(known)}"
             raise SettingsError(f"{name} is not a setting; {hint}")

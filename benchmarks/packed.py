@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.compression import BLOCK, HuffmanTable, huffman_bits
-from dedup.batch.packed import STEP, PackedTable
+from benchmarks.papers.packed import STEP, PackedTable
 from dedup.fingerprint.plans import plan_for
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.simhash import distances

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 import dedup
+from benchmarks.papers.packed import PackedTable
 from dedup.batch import near_pairs, query
 from dedup.batch.hamming import _cheapest, _cost_of_pairs
-from dedup.batch.packed import PackedTable
 from dedup.fingerprint.plans import possible_plans
 from dedup.fingerprint.simhash import distances
 
@@ -114,7 +114,6 @@ def duration(seconds: float) -> str:
 
 def print_costs(rate: dict[str, float], memory: float, in_redis: float) -> None:
     print("| | " + " | ".join(f"{size:,} pages" for size in SIZES) + " |\n|---|" + "---|" * len(SIZES))
-    packed = (66 - 33 + 0.5) / 8
     rows: list[tuple[str, Callable[[int], str]]] = [
         ("reading and fingerprinting", lambda size: duration(size * rate["page"])),
         ("claims, one by one, in a file", lambda size: duration(size * rate["claim"])),
@@ -124,10 +123,7 @@ def print_costs(rate: dict[str, float], memory: float, in_redis: float) -> None:
         ("... machines of 64 GB for that", lambda size: f"{-(-size * in_redis // MACHINE):,.0f}"),
         ("all pairs of all, in batch", lambda size: duration(_reckoned(size) * rate["join"])),
         ("a million queries, in batch", lambda size: duration(size * rate["stored"])),
-        (
-            "... what is read for that",
-            lambda size: f"{8 * size / 1e9:,.2f} GB, packed {packed * size / 1e9:,.2f}",
-        ),
+        ("... what is read for that", lambda size: f"{8 * size / 1e9:,.2f} GB"),
     ]
     for name, cell in rows:
         print(f"| {name} | " + " | ".join(cell(size) for size in SIZES) + " |")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.compression import HuffmanTable
-from dedup.batch import PackedTable, query
+from benchmarks.papers.packed import PackedTable
 from dedup.fingerprint.plans import Table, plan_for
 from dedup.fingerprint.shingles import Hashes
 
@@ -51,14 +51,6 @@ def test_a_packed_table_is_a_sorted_array(kind, size: int, table: Table) -> None
         shares = table.prefix_of(ordered) == np.uint64(table.prefix_of(asked))
         right = ordered[shares & (np.bitwise_count(ordered ^ np.uint64(asked)) <= 3)]
         assert np.array_equal(packed.near(asked, 3), right)
-
-
-def test_a_packed_table_is_asked_by_many_as_an_array_is() -> None:
-    stored, queries = random(20_000), random(20_000)[::7] ^ np.uint64(0b11)
-    packed = PackedTable(stored)
-    assert [each.tolist() for each in query(queries, packed, 2)] == [
-        each.tolist() for each in query(queries, np.sort(stored), 2)
-    ]
 
 
 def test_a_packed_table_takes_the_bits_that_it_promises() -> None:

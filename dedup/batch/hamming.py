@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dedup.batch.packed import PackedTable
 from dedup.batch.pairs import Clusters, Numbers, Pairs
 from dedup.batch.tables import Chunk, Probe, prefix_mask, within
 from dedup.errors import DedupError, SettingsError
@@ -38,14 +37,12 @@ def query(queries: Any, stored: Any, max_distance: int, *, memory: int = MEMORY)
     """Returns all pairs of a query and a stored fingerprint that differ in at most ``max_distance`` (0 to 7) of 64 bits.
 
     ``memory`` bounds the bytes that are used beside the arguments and the answer: queries that need more are asked in
-    parts, and what is stored is read once for each part; a `PackedTable` is unpacked chunk by chunk, and its rows are
-    places in its order.  Raises `DedupError` if the answer alone needs more.
+    parts, and what is stored is read once for each part.  Raises `DedupError` if the answer alone needs more.
 
     >>> query([0b1111, 0], [0b1101, 1 << 63, 0b1111], max_distance=1)
     Pairs(left=array([0, 0, 1]), right=array([0, 2, 1]), distances=array([1, 0, 1], dtype=uint8))
     """
-    asked = _fingerprints("queries", queries)
-    there = stored if isinstance(stored, PackedTable) else _fingerprints("stored", stored)
+    asked, there = _fingerprints("queries", queries), _fingerprints("stored", stored)
     answer = _Answer(max_distance, memory)
     plan = _cheapest(max_distance, lambda plan: _cost_of_query(plan, len(asked), len(there)))
     part = memory // 2 // (PER_QUERY + PER_ENTRY * plan.size)

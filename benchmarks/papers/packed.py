@@ -2,7 +2,7 @@
 
 Successive fingerprints of a sorted table share their top bits, so that these need not be stored again and again (Manku,
 Jain, Das Sarma 2007, section 3.2).  The paper writes in Huffman's code how many bits each shares with the one before
-it; to read one, all before it in its block must be read, one after the other (`benchmarks.papers.compression`).  Here
+it; to read one, all before it in its block must be read, one after the other (`compression`).  Here
 the upper bits of all are counted in one row of bits instead, and the lower ones stand beside each other, as wide as
 they are (Elias 1974, "Efficient storage and retrieval by content and address of static files"; Vigna 2013,
 "Quasi-succinct indices"), which takes a little less room than the paper's code, and whole arrays are read at once.

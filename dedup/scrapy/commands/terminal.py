@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from dedup.errors import DedupError
 from dedup.scrapy.settings import spelled
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress, ProgressColumn
+    from rich.progress import Progress, ProgressColumn, TaskID
 
 T = TypeVar("T")
 
@@ -56,14 +56,16 @@ def complain(command: str, text: str) -> None:
     print(f"{command}: {text}", file=sys.stderr)
 
 
-def _progress(*columns: "ProgressColumn") -> "Progress":
-    """A progress bar on the error output, which is a terminal; it vanishes at its end."""
+@contextmanager
+def _bar(*columns: "str | ProgressColumn", **task: Any) -> "Iterator[tuple[Progress, TaskID]]":
+    """Shows a progress bar on the error output, which is a terminal; it vanishes at its end."""
     from rich.console import Console
     from rich.progress import Progress
 
-    console = Console(stderr=True)
     # Not redirected, or what is printed meanwhile would go where the bar goes.
-    return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+    how: dict[str, Any] = {"transient": True, "redirect_stdout": False, "redirect_stderr": False}
+    with Progress(*columns, console=Console(stderr=True), **how) as progress:
+        yield progress, progress.add_task("", **task)
 
 
 @contextmanager
@@ -73,10 +75,10 @@ def reading(paths: Sequence[Path]) -> Iterator[Callable[[BinaryIO], BinaryIO]]:
     if size < LARGE or not sys.stderr.isatty():
         yield lambda file: file
         return
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
 
-    with _progress(TextColumn("Reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn()) as progress:
-        task = progress.add_task("", total=size)
+    columns = "Reading", BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    with _bar(*columns, total=size) as (progress, task):
         yield lambda file: progress.wrap_file(file, task_id=task)
 
 
@@ -89,10 +91,10 @@ def counting(what: str, total: int | None, least: int = MANY) -> Iterator[Callab
     if (total is not None and total < least) or not sys.stderr.isatty():
         yield lambda: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
-    with _progress(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as progress:
-        task = progress.add_task("", total=total)
+    columns = what, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with _bar(*columns, total=total) as (progress, task):
         yield lambda: progress.advance(task)
 
 
@@ -103,27 +105,28 @@ def working(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
     The function that this yields has to be told how much of the total is done, and how many pages that are.  Where there
     is no terminal, it prints a line now and then.
     """
-    started, begun, told = time.monotonic(), [-1], [time.monotonic()]
+    started = told = time.monotonic()
+    begun = -1
 
     def rate(pages: int) -> str:
-        if begun[0] < 0:
-            begun[0] = pages
-        return f"{pages:,} pages, {(pages - begun[0]) / (time.monotonic() - started + 1e-9):,.0f}/s"
+        nonlocal begun
+        begun = pages if begun < 0 else begun
+        return f"{pages:,} pages, {(pages - begun) / (time.monotonic() - started + 1e-9):,.0f}/s"
 
     def tell(done: int, pages: int) -> None:
+        nonlocal told
         text = rate(pages)
-        if time.monotonic() - told[0] >= LINE_EVERY:
-            told[0] = time.monotonic()
+        if time.monotonic() - told >= LINE_EVERY:
+            told = time.monotonic()
             print(f"{what}: {done / max(1, total):.0%}, {text}", file=sys.stderr, flush=True)
 
     if not sys.stderr.isatty():
         yield tell
         return
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TimeRemainingColumn
 
-    columns = TextColumn(what), BarColumn(), TextColumn("{task.fields[pages]}"), TimeRemainingColumn()
-    with _progress(*columns) as progress:
-        task = progress.add_task("", total=total, pages="")
+    columns = what, BarColumn(), "{task.fields[pages]}", TimeRemainingColumn()
+    with _bar(*columns, total=total, pages="") as (progress, task):
         yield lambda done, pages: progress.update(task, completed=done, pages=rate(pages))
 
 
@@ -141,10 +144,9 @@ def busy(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import SpinnerColumn, TimeElapsedColumn
 
-    with _progress(TextColumn(what), SpinnerColumn("line"), TimeElapsedColumn()) as progress:
-        progress.add_task("", total=None)
+    with _bar(what, SpinnerColumn("line"), TimeElapsedColumn(), total=None):
         yield
 
 

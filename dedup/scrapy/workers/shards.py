@@ -14,7 +14,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 
-from dedup.errors import DedupError, IndexInUseError, IndexUnavailableError, ShardTakenError
+from dedup.errors import DedupError, IndexUnavailableError, ShardTakenError
 from dedup.filter import Filter
 from dedup.frontier.handover import MOST, Beat, Handover, Link, Note
 from dedup.frontier.partition import Shard
@@ -72,14 +72,12 @@ class ShardMiddleware:
         self._inbox = Inbox(crawler, self._handover, self._outbox, self._packing, self.journal)
         self._filter: Filter | None = None
         self._logger = logger_for(crawler, __name__)
-        self._asked = time.monotonic()  # for a shard
-        self._waits = False  # for it, and has said so
         self._gate = Gate(crawler)
         self._named = asyncio.Event()  # the crawl, or Redis is away
         self._needs_filter = asks_for(crawler.settings, "enabled")
         self._idled = False  # nothing was left to be crawled, and nothing has been scheduled since
-        self._ended = False
-        self._reminder = Reminder(crawler, shard.of)
+        self.has_ended = False  #: nothing is left to be done by any worker
+        self._reminder = Reminder(crawler, shard, LEASE)
         self._silent = False
         self._is_out = False  # stopped by an error, such as that another worker has the shard
         self.is_watched = False  #: then all shards are looked at now and then
@@ -211,17 +209,9 @@ class ShardMiddleware:
         if self._silent:
             self._logger.info("Links are handed over and taken again")
             self._silent = False
+        if beat.word == "held":
+            self._reminder.wait()
         if beat.word != "ok":
-            if beat.word == "held" and not self._waits:
-                self._waits = True
-                text = "Waits for shard %s, which another worker has, or had until it died: that shows within %d seconds"
-                self._logger.info(text, self._shard, 1.5 * LEASE)
-            if beat.word == "held" and now > self._asked + 1.5 * LEASE:
-                raise IndexInUseError(
-                    f"shard {self._shard} is being crawled by another worker; give this one the number of another shard, "
-                    f"or start it with auto/{self._shard.of}, which takes the first shard that is free",
-                    settings=("shard",),
-                )
             return
         self._gate.until = now + (LEASE * SAFE if self._handover.held else float("inf") if beat.ended else 0)
         self._delivered(links, notes, beat)
@@ -237,8 +227,8 @@ class ShardMiddleware:
         self._inbox.take(beat.requests)
         if is_ready:
             await self._inbox.inherit()
-        self._ended = beat.ended
-        if self._ended and self._is_idle():
+        self.has_ended = beat.ended
+        if self.has_ended and self._is_idle():
             self._nudge()  # so that the engine looks again, and closes
         self._reminder.see(beat.missing)
 
@@ -262,11 +252,6 @@ class ShardMiddleware:
             return False
         return self._filter is None or not self._filter.is_busy()
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing is left to be done by any worker."""
-        return self._ended
-
     def is_own(self, url: str) -> bool:
         """Whether the host of a page is crawled here."""
         return self._outbox.is_of(Request(url), self._handover.held)
@@ -274,7 +259,7 @@ class ShardMiddleware:
     def spider_idle(self) -> None:
         """Nothing is left to be crawled here; more may come, until the whole crawl has ended."""
         self._idled = True
-        if not self._ended or self._outbox.waiting:
+        if not self.has_ended or self._outbox.waiting:
             raise DontCloseSpider
 
     def _stop(self, error: DedupError) -> None:
@@ -292,7 +277,7 @@ class ShardMiddleware:
         if not hasattr(self, "_beating"):
             return
         await end(self._beating)
-        finished = self._ended and reason in {"finished", "start_error"}
+        finished = self.has_ended and reason in {"finished", "start_error"}
         with suppress(DedupError):
             links, notes = self._first()
             while links or notes:

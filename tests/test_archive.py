@@ -191,9 +191,8 @@ def test_what_has_no_place_in_the_format_of_the_output_is_told(tmp_path: Path) -
     done = scrapy("dedup", source, "-o", tmp_path / "kept.jsonl")
     assert done.returncode == 0
     assert done.stderr.splitlines()[-1] == (
-        "dedup: 5 records that were not judged (2 requests, revisits and others that hold no page, 1 no HTTP response, "
-        "1 of another status than 200, 1 of a type that DEDUP_TYPES does not name) can't be written in the format of "
-        "the output, and stay in the input only"
+        "dedup: not written, since the format of the output has no place for it: 2 requests, revisits and others that "
+        "hold no page, 1 no HTTP response, 1 of another status than 200, 1 of a type that DEDUP_TYPES does not name"
     )
     lines = write(tmp_path / "x.jsonl", b'{"price": 1}\n' + rows())
     assert Cleaning([str(lines)], str(tmp_path / "kept.warc")).run().unwritten == {"no_page": 1}

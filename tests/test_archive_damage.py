@@ -443,10 +443,10 @@ def test_the_command_says_each_kind_of_damage_in_a_line(tmp_path: Path) -> None:
     done = scrapy("dedup", path, "-o", kept)
     assert done.returncode == 7
     assert done.stderr.splitlines() == [
-        f"dedup: 1 record is cut off, and left out; the first is in {path}",
-        f"dedup: 2 records are without a URL, and not judged; the first is in {path}",
-        f"dedup: what is damaged is in {kept}.damaged, as it is, but for what can't be unpacked",
-        "dedup: 2 records that were not judged (2 without a URL) can't be written in the format of the output, and stay in the input only",
+        f"dedup: 1 record left out: cut off; the first is in {path}",
+        f"dedup: 2 records not judged: without a URL; the first is in {path}",
+        f"dedup: damaged records are in {kept}.damaged, unless they can't be unpacked",
+        "dedup: not written, since the format of the output has no place for it: 2 without a URL",
     ]
     assert [json.loads(line)["url"][-1] for line in kept.read_text().splitlines()] == list("01234")
 

@@ -38,12 +38,8 @@ OTHERS = {
     "not_http": "no HTTP response",
 }
 #: What is not judged, and has no place in a file of another format.
-UNWRITTEN = {
+UNWRITTEN = OTHERS | {
     "kind": "requests, revisits and others that hold no page",
-    "large": "longer than 16 MB",
-    "no_page": "without html or text",
-    "no_url": "without a URL",
-    "not_http": "no HTTP response",
     "status": "of another status than 200",
     "type": "of a type that DEDUP_TYPES does not name",
 }
@@ -107,25 +103,16 @@ def _page_id(url: str) -> str | None:
 
 
 def _tell(result: Result, opts: argparse.Namespace) -> int:
-    for table, words, end in ((result.damage, DAMAGE, "left out"), (result.others, OTHERS, "not judged")):
+    for table, words, what in ((result.damage, DAMAGE, "left out"), (result.others, OTHERS, "not judged")):
         for why, (count, first) in sorted(table.items()):
             if why in words:
-                found = f"{many(count, 'record')} {'is' if count == 1 else 'are'} {words[why]}, and {end}"
+                found = f"{many(count, 'record')} {what}: {words[why]}"
                 complain("dedup", f"{found}; the first is in {inert(first)}")
     if result.damage and os.path.exists(f"{opts.kept}.damaged"):
-        complain(
-            "dedup",
-            f"what is damaged is in {inert(opts.kept)}.damaged, as it is, but for what can't be unpacked",
-        )
+        complain("dedup", f"damaged records are in {inert(opts.kept)}.damaged, unless they can't be unpacked")
     if result.unwritten:
-        total = sum(result.unwritten.values())
-        one = total == 1
         why = ", ".join(f"{count:,} {UNWRITTEN[each]}" for each, count in sorted(result.unwritten.items()))
-        what = f"{many(total, 'record')} that {'was' if one else 'were'} not judged ({why})"
-        complain(
-            "dedup",
-            f"{what} can't be written in the format of the output, and {'stays' if one else 'stay'} in the input only",
-        )
+        complain("dedup", f"not written, since the format of the output has no place for it: {why}")
     to = sys.stderr if opts.kept == "-" else sys.stdout
     print(summary(result.stats, opts.duplicates, archived=True), file=to)
     if opts.index:

@@ -8,37 +8,41 @@ from typing import Any, NamedTuple, Unpack, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import BinaryType, DoubleType, LongType, StringType, StructField, StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from dedup.archive.capture import NEVER, fingerprint, payload_digest
 from dedup.archive.entries import storable
 from dedup.archive.inputs import open_input
-from dedup.archive.rows import USUAL, Named
+from dedup.archive.rows import USUAL, FieldNames
 from dedup.batch.pages import Settings
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.page.html import Page
 from dedup.settings import Types
-from dedup.spark.fingerprints import ARROW, NAMES, PRINT, arrays, printed
+from dedup.spark.fingerprints import NAMES, PRINT, batched, printed
 from dedup.spark.pages import Options, task_of
 
 #: The turn of a page, and what decides between those that have one: as `Capture.turn` says.
-ORDER = [
-    StructField("turn", DoubleType()),
-    StructField("fetched", LongType()),
-    StructField("url", StringType()),
-    StructField("input", LongType()),  # the rank of its name
-    StructField("number", LongType()),  # as it was given
-    StructField("item", LongType()),
-]
+ORDER = pa.struct(
+    [
+        ("turn", pa.float64()),
+        ("fetched", pa.int64()),
+        ("url", pa.string()),
+        ("input", pa.int64()),  # the rank of its name
+        ("number", pa.int64()),  # as it was given
+        ("item", pa.int64()),
+    ]
+)
 #: What an archive knows of a page beside; and once for each input, what else is in it.
 BESIDE = [
-    StructField("name", StringType()),  # of a page without a URL
-    StructField("record_id", StringType()),
-    StructField("size", LongType()),
-    StructField("payload", BinaryType()),
-    StructField("facts", StringType()),
+    pa.field("name", pa.string()),  # of a page without a URL
+    pa.field("record_id", pa.string()),
+    pa.field("size", pa.int64()),
+    pa.field("payload", pa.binary()),
+    pa.field("facts", pa.string()),
 ]
+_IN_ORDER = [field.name for field in ORDER]
+CAPTURE = pa.schema([("id", pa.string()), ("url", pa.string()), ("order", ORDER), *PRINT, *BESIDE])
 #: Pages that go to Spark at once.
 BATCH = 500
 
@@ -52,11 +56,11 @@ def archives(
     of a page has the number of its input and its place there, from 0: "0:17".  The page that was fetched first comes first.
     """
     wanted = task_of(cast(Options, settings))
-    found = captures(spark, Asked(inputs, inputs, types, wanted.detector, wanted.plan.scope))
+    found = captures(spark, ReadTask(inputs, inputs, types, wanted.detector, wanted.plan.scope))
     return found.where("facts is null").select(NAMES)
 
 
-class Asked(NamedTuple):
+class ReadTask(NamedTuple):
     """How archives are to be read."""
 
     inputs: Sequence[str]  #: paths
@@ -65,24 +69,23 @@ class Asked(NamedTuple):
     detector: Detector
     scope: str
     keep: str = "first"
-    named: Named = USUAL
+    named: FieldNames = USUAL
 
 
-def captures(spark: SparkSession, asked: Asked) -> DataFrame:
+def captures(spark: SparkSession, asked: ReadTask) -> DataFrame:
     """Returns the same with the columns of `BESIDE`.  One row of each input holds its facts, and no page."""
-    first = [StructField("id", StringType()), StructField("url", StringType())]
-    schema = StructType([*first, StructField("order", StructType(ORDER)), *PRINT, *BESIDE])
     count = len(asked.inputs)
-    return spark.range(0, count, 1, count).mapInArrow(partial(_read, asked=asked), schema)
+    rows = spark.range(0, count, 1, count)
+    return rows.mapInArrow(partial(_read, asked=asked), from_arrow_schema(CAPTURE))
 
 
-def _read(batches: Iterable[pa.RecordBatch], asked: Asked) -> Iterator[pa.RecordBatch]:
+def _read(batches: Iterable[pa.RecordBatch], asked: ReadTask) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column("id").to_pylist():
             yield from _read_one(number, asked)
 
 
-def _read_one(number: int, asked: Asked) -> Iterator[pa.RecordBatch]:
+def _read_one(number: int, asked: ReadTask) -> Iterator[pa.RecordBatch]:
     detector, name = asked.detector, asked.names[number]
     rank = sorted({*asked.names}).index(name)
     others: dict[str, int] = {}
@@ -97,33 +100,23 @@ def _read_one(number: int, asked: Asked) -> Iterator[pa.RecordBatch]:
         else:
             url, called, record = map(storable, (page.url, page.name, page.record_id))
             read, made = fingerprint(page, detector)
-            turn = page.turn(made.tokens, asked.keep, read.canonical), page.fetched, url, rank, number, items
-            known = called, record, len(page.body), payload_digest(page), None
-            rows.append((turn, printed(read, made, url, asked.scope), known))
+            order = page.turn(made.tokens, asked.keep, read.canonical), page.fetched, url, rank, number, items
+            beside = called, record, len(page.body), payload_digest(page), None
+            rows.append(_row(url or called, order, printed(read, made, url, asked.scope), beside))
         items += 1
         if len(rows) == BATCH:
-            yield _batch(rows)
+            yield batched(rows, CAPTURE)
             rows = []
     if rows:
-        yield _batch(rows)
+        yield batched(rows, CAPTURE)
     facts = json.dumps({"items": items, "others": others, "damage": damage})
     nothing = printed(Page([], 0, "facts"), Fingerprint.unjudged("facts"), "", "all")
-    yield _batch([((0.0, NEVER, "", rank, number, items), nothing, ("", "", 0, b"", facts))])
+    order = 0.0, NEVER, "", rank, number, items
+    yield batched([_row("", order, nothing, ("", "", 0, b"", facts))], CAPTURE)
 
 
-def _batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    turns, prints, known = zip(*rows, strict=True)
-    columns = [
-        pa.array(column, ARROW[type(field.dataType)])
-        for column, field in zip(zip(*turns, strict=True), ORDER, strict=True)
-    ]
-    order = pa.StructArray.from_arrays(columns, names=[field.name for field in ORDER])
-    ids = pa.array([f"{number}:{item}" for *_, number, item in turns])
-    urls = pa.array([turn[2] or called for turn, (called, *_) in zip(turns, known, strict=True)])
-    beside = [
-        pa.array(column, ARROW[type(field.dataType)])
-        for column, field in zip(zip(*known, strict=True), BESIDE, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(
-        [ids, urls, order, *arrays(prints), *beside], names=[*NAMES, *(field.name for field in BESIDE)]
-    )
+def _row(
+    url: str, order: tuple[Any, ...], prints: tuple[Any, ...], beside: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Returns a row of `CAPTURE`; ``order`` ends with the number of the input and the place there."""
+    return f"{order[-2]}:{order[-1]}", url, dict(zip(_IN_ORDER, order, strict=True)), *prints, *beside

@@ -15,6 +15,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from dedup.archive.capture import Reader
 from dedup.archive.cleaning import Cleaning
@@ -23,7 +24,7 @@ from dedup.archive.parts import merge
 from dedup.errors import SettingsError
 from dedup.files import make_private
 from dedup.filter import Counts
-from dedup.spark.archives import Asked, captures
+from dedup.spark.archives import ReadTask, captures
 from dedup.spark.contents import contents, kept_by_spark
 from dedup.spark.filtered import SAID, filtered
 from dedup.spark.session import session
@@ -57,7 +58,7 @@ class Spark:
 def _captures(spark: SparkSession, cleaning: Cleaning, readers: Sequence[Reader]) -> DataFrame:
     paths = [os.path.abspath(reader.path) for reader in readers]
     names, scope = [reader.name for reader in readers], cleaning.plan.scope
-    asked = Asked(paths, names, cleaning.types, cleaning.detector, scope, cleaning.keep, cleaning.named)
+    asked = ReadTask(paths, names, cleaning.types, cleaning.detector, scope, cleaning.keep, cleaning.named)
     return captures(spark, asked)
 
 
@@ -105,7 +106,7 @@ def _note_verdicts(
         policy=cleaning.policy,
     )
     in_order = placed.where("part is not null").repartition("part").sortWithinPartitions("order")
-    judged = in_order.select("id", "url", "size", "packed", "order").mapInArrow(work, SAID)
+    judged = in_order.select("id", "url", "size", "packed", "order").mapInArrow(work, from_arrow_schema(SAID))
     stats = Counts()
     for reason, count in pages.where("reason is not null").groupBy("reason").count().collect():
         merge(stats, {"dedup/pages": count, "dedup/unjudged": count, f"dedup/unjudged/{reason}": count})

@@ -4,13 +4,12 @@ import asyncio
 import json
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-from pyspark.sql.types import StringType, StructField, StructType
 
 from dedup.archive.entries import Row
 from dedup.archive.judging import judge_all
@@ -21,16 +20,12 @@ from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
 from dedup.settings import FilterSettings, IndexSettings
 from dedup.spark.archives import ORDER
-from dedup.spark.fingerprints import ARROW
+from dedup.spark.fingerprints import batched
 
 #: Rows for pages that are in the drop log, with the page for which each was dropped, if it was; and the counts of each task.
-SAID = StructType(
-    [
-        *(StructField(name, StringType()) for name in ("id", "of", "of_url", "line", "counts")),
-        StructField("order", StructType(ORDER)),
-    ]
+SAID = pa.schema(
+    [*((name, pa.string()) for name in ("id", "of", "of_url", "line", "counts")), ("order", ORDER)]
 )
-TURN = pa.struct([(field.name, ARROW[type(field.dataType)]) for field in ORDER])
 #: Lines that go to Spark at once.
 LINES = 10_000
 
@@ -98,17 +93,11 @@ def filtered(
         asyncio.run(judge_all(turns, index, stats, policy))
         rows = (_row(turns, *logged) for logged in turns.logged())
         while some := list(islice(rows, LINES)):
-            yield _said(some)
-    yield _said([(None, None, None, None, json.dumps(stats), None)])
+            yield batched(some, SAID)
+    yield batched([(None, None, None, None, json.dumps(stats), None)], SAID)
 
 
 def _row(turns: _Turns, position: int, turn: dict[str, Any], record: Record) -> tuple[Any, ...]:
     line = as_line(record).decode()
     of, url = turns.dropped.get(position, (None, None))
     return turns.ids[position], None if of is None else turns.ids[of], url, line, None, turn
-
-
-def _said(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    *texts, turns = zip(*rows, strict=True)
-    columns = [*(pa.array(column, pa.string()) for column in texts), pa.array(turns, TURN)]
-    return pa.RecordBatch.from_arrays(columns, names=SAID.names)

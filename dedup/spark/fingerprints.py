@@ -8,16 +8,8 @@ from typing import Any, Unpack
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from dedup.archive.capture import Capture, fingerprint
 from dedup.archive.packing import pack
@@ -29,29 +21,23 @@ from dedup.page.urls import host
 from dedup.spark.pages import Columns, Options, selected, task_of
 
 #: What is made of a page; 64 bits are a long, whose sign means nothing.
-PRINT = [
-    StructField("scope", LongType()),  # pages are compared if it is the same
-    StructField("host", StringType()),  # whose chrome is learned
-    StructField("reason", StringType()),  # why it can't be judged; null if it can
-    StructField("simhash", LongType()),
-    StructField("sketch", BinaryType()),
-    StructField("tokens", IntegerType()),
-    StructField("links", IntegerType()),
-    StructField("digest", LongType()),
-    StructField("view", LongType()),
-    StructField("bands", ArrayType(LongType())),
-    StructField("packed", BinaryType()),  # all of it, as `dedup.archive.packing` has it
-]
-ARROW = {
-    LongType: pa.int64(),
-    DoubleType: pa.float64(),
-    StringType: pa.string(),
-    IntegerType: pa.int32(),
-    BinaryType: pa.binary(),
-    ArrayType: pa.list_(pa.int64()),
-}
+PRINT = pa.schema(
+    [
+        ("scope", pa.int64()),  # pages are compared if it is the same
+        ("host", pa.string()),  # whose chrome is learned
+        ("reason", pa.string()),  # why it can't be judged; null if it can
+        ("simhash", pa.int64()),
+        ("sketch", pa.binary()),
+        ("tokens", pa.int32()),
+        ("links", pa.int32()),
+        ("digest", pa.int64()),
+        ("view", pa.int64()),
+        ("bands", pa.list_(pa.int64())),
+        ("packed", pa.binary()),  # all of it, as `dedup.archive.packing` has it
+    ]
+)
 #: Columns by which a table of fingerprints is known.
-NAMES = ["id", "url", "order", *(field.name for field in PRINT)]
+NAMES = ["id", "url", "order", *PRINT.names]
 
 
 def fingerprints(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
@@ -73,7 +59,7 @@ def fingerprints(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     table = selected(pages, columns)
     make = partial(_made, kind=columns.kind, detector=detector, scope=plan.scope)
     passed = [table.schema[name] for name in ("id", "url", "order")]
-    made = table.mapInArrow(make, StructType([*passed, *PRINT]))
+    made = table.mapInArrow(make, StructType([*passed, *from_arrow_schema(PRINT)]))
     if columns.keep == "longest":
         made = made.withColumn("order", sql.struct((-sql.col("tokens")).alias("rank"), "order"))
     return made
@@ -97,7 +83,7 @@ def _made(
             page, made = _read(content.as_py(), kind, url.as_py(), encoding.as_py(), detector)
             rows.append(printed(page, made, url.as_py(), scope))
         passed = [batch.column(name) for name in NAMES[:3]]
-        yield pa.RecordBatch.from_arrays([*passed, *arrays(rows)], names=NAMES)
+        yield pa.RecordBatch.from_arrays([*passed, *batched(rows, PRINT).columns], names=NAMES)
 
 
 def _read(
@@ -129,10 +115,10 @@ def printed(page: Page, made: Fingerprint, url: str, scope: str) -> tuple[Any, .
     )
 
 
-def arrays(rows: Sequence[tuple[Any, ...]]) -> list[pa.Array]:
-    """Returns rows that were `printed`, column by column."""
-    kinds = [ARROW[type(field.dataType)] for field in PRINT]
-    return [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(kinds)]
+def batched(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """Returns rows as Spark takes them from a task."""
+    columns = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(schema.types)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _signed(number: int) -> int:

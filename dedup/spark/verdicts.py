@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from dedup.archive.packing import unpack
 from dedup.batch.pages import Settings, open
@@ -21,24 +22,22 @@ from dedup.batch.parts import Groups, parts
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector
 from dedup.spark.contents import contents, hashes, kept_by_spark, node
-from dedup.spark.fingerprints import prints_of
+from dedup.spark.fingerprints import batched, prints_of
 from dedup.spark.near import links
 from dedup.spark.pages import Options, task_of
 
 #: What is said of a page.
-TYPES = {
-    **dict.fromkeys(("id", "url", "status", "reason", "of", "of_id", "rule"), pa.string()),
-    "distance": pa.int32(),
-    "resemblance": pa.float64(),
-}
-SCHEMA = (
-    "id string, url string, status string, reason string, of string, of_id string, rule string, distance int, "
-    "resemblance double"
+VERDICT = pa.schema(
+    [
+        *((name, pa.string()) for name in ("id", "url", "status", "reason", "of", "of_id", "rule")),
+        ("distance", pa.int32()),
+        ("resemblance", pa.float64()),
+    ]
 )
 
 
 def verdicts(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
-    """Returns the verdict on each page, in the columns of `SCHEMA`.
+    """Returns the verdict on each page, in the columns of `VERDICT`.
 
     They are the verdicts of `dedup.Pages.add` on the same pages in the same order, however the table is partitioned, and
     even if Spark runs a task twice.
@@ -56,9 +55,8 @@ def verdicts(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
     is_copy = sql.coalesce(~sql.col("unsure") & (sql.col("first") != sql.col("id")), sql.lit(False))
     needed = placed.where(sql.col("part").isNotNull() & ~is_copy)
     in_order = needed.repartition("part").sortWithinPartitions("part", "order")
-    judged = in_order.select("id", "url", "packed").mapInArrow(
-        partial(verdicts_of, settings=settings), SCHEMA
-    )
+    judge = partial(verdicts_of, settings=settings)
+    judged = in_order.select("id", "url", "packed").mapInArrow(judge, from_arrow_schema(VERDICT))
     new = _said(placed.where(sql.col("part").isNull() & ~is_copy), status="'new'")
     unjudged = _said(prints.where(sql.col("reason").isNotNull()), status="'unjudged'", reason="reason")
     copies = _said(
@@ -76,10 +74,8 @@ def verdicts(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
 def _said(rows: DataFrame, **values: str) -> DataFrame:
     """Returns one verdict for all rows.  The values are SQL expressions; what is not given is null."""
     values |= {"id": "id", "url": "url"}
-    fields = (field.split() for field in SCHEMA.split(", "))
-    return rows.selectExpr(
-        *(f"cast({values.get(name, 'null')} as {kind}) as {name}" for name, kind in fields)
-    )
+    columns = (sql.expr(values.get(name, "null")).alias(name) for name in VERDICT.names)
+    return rows.select(*columns).to(from_arrow_schema(VERDICT))
 
 
 def duplicates(pages: DataFrame, **given: Unpack[Options]) -> DataFrame:
@@ -157,8 +153,7 @@ def verdicts_of(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterat
                 said.append(
                     (page_id, url, v.status, v.reason, v.of, v.of_id, v.rule, v.distance, v.resemblance)
                 )
-            columns = [pa.array([row[at] for row in said], kind) for at, kind in enumerate(TYPES.values())]
-            yield pa.RecordBatch.from_arrays(columns, names=[*TYPES])
+            yield batched(said, VERDICT)
 
 
 def _check_ids(prints: DataFrame) -> None:

@@ -13,10 +13,11 @@ import math
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dedup.droplog.record import now
 from dedup.files import make_private
 
 logger = logging.getLogger(__name__)
@@ -96,8 +97,7 @@ class Course:
     def _add(self, values: dict[str, Any]) -> None:
         if self._failed:
             return
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"run": self._run, "time": now} | values) + "\n"
+        line = json.dumps({"run": self._run, "time": now()} | values) + "\n"
         if self._held is None:
             self._write([line])
         else:

@@ -218,6 +218,11 @@ def _fault(found: Mapping[str, Any]) -> str:
     raise AssertionError("nothing is wrong with it")
 
 
+def now() -> str:
+    """Returns the time as records have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
 def moment(text: str, now: datetime | None = None) -> str:
     """A time as records have it, from an ISO date (UTC unless it says otherwise) or from how long ago it was.
 

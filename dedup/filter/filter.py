@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from dedup.droplog.log import DropLog
-from dedup.droplog.record import Record
+from dedup.droplog.record import Record, now
 from dedup.filter.carried import Carried
 from dedup.filter.changes import Changes
 from dedup.filter.claims import Claimant
@@ -22,7 +22,6 @@ from dedup.filter.doubts import Watch
 from dedup.filter.ending import Ending
 from dedup.filter.probe import Probe
 from dedup.filter.reading import Reading
-from dedup.filter.recording import now
 from dedup.filter.retries import Retries
 from dedup.filter.soft_404 import Soft404s
 from dedup.filter.stats import Counts, Stats, count, spend

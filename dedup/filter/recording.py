@@ -1,17 +1,9 @@
 """The record of a near-duplicate, as the filter makes it."""
 
-from datetime import UTC, datetime
-
-from dedup.droplog.record import Record, make
+from dedup.droplog.record import Record, make, now
 from dedup.filter.visit import Outcome, Visit
 from dedup.page.urls import strip_user
 from dedup.settings import Action
-
-
-def now() -> str:
-    """The time as records have it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
 
 #: Characters of what was seen to be noise that are told.
 MAX_NOISE = 200

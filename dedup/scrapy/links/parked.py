@@ -6,10 +6,10 @@ can begin with the others.
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from dedup.droplog.log import MAX_TEXT, DropLog
+from dedup.droplog.record import now
 from dedup.errors import SettingsError
 from dedup.links import Doubt, Link
 from dedup.page.urls import strip_user
@@ -32,7 +32,7 @@ class ParkedLog:
         if len(link.url) > MAX_TEXT:
             return False
         record = {
-            "time": _now(),
+            "time": now(),
             "url": link.url,
             "found_on": strip_user(link.found_on),
             "found_on_kept": link.on_kept,
@@ -44,7 +44,7 @@ class ParkedLog:
 
     def fetched(self, url: str) -> None:
         """Writes that a link that was parked has been downloaded after all."""
-        self._write({"time": _now(), "url": url, "fetched": True})
+        self._write({"time": now(), "url": url, "fetched": True})
 
     def _write(self, record: dict[str, object]) -> bool:
         try:
@@ -81,7 +81,3 @@ def parked_urls(path: Path) -> Iterator[str]:
     except OSError as error:
         raise SettingsError(f"{inert(str(path))} can't be read: {error.strerror or error}") from None
     yield from waiting
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -10,7 +10,7 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from dedup.errors import SettingsError
-from dedup.frontier.handover import Note, Taken
+from dedup.frontier.handover import Delivery, Note
 from dedup.scrapy.workers.feeds import check_feeds
 from dedup.scrapy.workers.journal import Journal
 from dedup.scrapy.workers.outbox import Outbox
@@ -155,13 +155,13 @@ def test_an_heir_sends_nothing_that_is_done_and_whatever_is_sent_as_often_as_it_
 def test_an_heir_takes_what_was_handed_over_and_is_not_done() -> None:
     desk, requests = Desk(), [Request("http://a.org/", dont_filter=True) for _ in range(3)]
     for place, request in enumerate(requests):
-        desk.journal.taken(Taken(0, place, b""), request)
+        desk.journal.taken(Delivery(0, place, b""), request)
         desk.journal.scheduled(request, 0)
     desk.journal.let_go(requests[1])
     assert desk.left() == []  # they are in the log of the shard
     heir, past = desk.heir(), []
     for place, request in enumerate([request.copy() for request in requests]):
-        heir.journal.taken(Taken(0, place, b""), request)
+        heir.journal.taken(Delivery(0, place, b""), request)
         past.append(heir.journal.is_past(request))
     assert past == [False, True, False]
 
@@ -170,7 +170,7 @@ def test_what_the_scheduler_refuses_is_not_noted_as_done_since_another_one_like_
     desk = Desk()
     handed, left = Request("http://a.org/page"), Request("http://a.org/page")
     desk.schedule("page")
-    desk.journal.taken(Taken(0, 0, b""), handed)
+    desk.journal.taken(Delivery(0, 0, b""), handed)
     assert desk.journal.inherited(0, b"a ticket", left)
     desk.rest[b"a ticket"] = b"..."
     for request in (handed, left):

@@ -28,7 +28,7 @@ from twisted.python.failure import Failure
 
 from dedup import SettingsError
 from dedup.errors import IndexInUseError
-from dedup.frontier.handover import Beat, Handover, Link, Taken
+from dedup.frontier.handover import Beat, Delivery, Handover, Link
 from dedup.frontier.partition import Shard, owner
 from dedup.history.changes import changes
 from dedup.history.file import History
@@ -631,7 +631,7 @@ def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest
 
     async def beat(links: object, notes: object, **_: bool) -> Beat:
         requests = (Packing(spider).pack(Request(f"http://a.org/{n}")) for n in range(4))
-        return Beat("ok", requests=[Taken(0, n, request) for n, request in enumerate(requests) if request])
+        return Beat("ok", requests=[Delivery(0, n, request) for n, request in enumerate(requests) if request])
 
     crawler.engine = SimpleNamespace(crawl=crawl)  # type: ignore[assignment]
     shards._handover.held = {0: 0, 1: 0}

@@ -31,7 +31,7 @@ from dedup.archive.parts import judge_apart
 from dedup.archive.progress import ChangedError
 from dedup.archive.reading import read
 from dedup.archive.recalling import RecallingIndex
-from dedup.archive.rows import USUAL, Named
+from dedup.archive.rows import USUAL, FieldNames
 from dedup.archive.targets import Targets, check_own
 from dedup.archive.writing import write
 from dedup.droplog.log import DropLog
@@ -117,9 +117,9 @@ class Cleaning:
         return replace(self.filter, min_depth=0, incremental=False, on_index_failure="stop", audit=0.0)
 
     @property
-    def named(self) -> Named:
+    def named(self) -> FieldNames:
         """The fields of rows that are read in addition to the usual ones."""
-        return Named(self.id, "" if self.keep in WORDS or is_preference(self.keep) else self.keep)
+        return FieldNames(self.id, "" if self.keep in WORDS or is_preference(self.keep) else self.keep)
 
     @property
     def targets(self) -> Targets:

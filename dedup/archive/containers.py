@@ -186,7 +186,7 @@ def make_wacz(warc: Path, target: Path) -> None:
 
     listed, pages = target.with_suffix(".cdxj"), target.with_suffix(".jsonl")
     make_index(warc, warc.name, listed)
-    with listed.open() as lines, pages.open("w") as file, closing(_Said(target.parent)) as said:
+    with listed.open() as lines, pages.open("w") as file, closing(_PageLists(target.parent)) as said:
         print(json.dumps({"format": "json-pages-1.0", "id": "pages", "title": "Pages"}), file=file)
         for line in lines:
             _, at, fields = line.split(" ", 2)
@@ -199,7 +199,7 @@ def make_wacz(warc: Path, target: Path) -> None:
         main(["create", "-o", str(target), "--pages", str(pages), "--copy-pages", str(warc)])
 
 
-class _Said:
+class _PageLists:
     """What the lists of inputs say of pages.  It stays in the files, since it may have the text of each page."""
 
     def __init__(self, folder: Path) -> None:

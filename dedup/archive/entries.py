@@ -5,7 +5,7 @@ from typing import NamedTuple
 from dedup.archive.capture import Capture
 
 #: A digest of the bytes of a page; its fingerprint, packed; how many tokens it has; and 64 bits each that it is found by.
-Made = tuple[bytes, bytes, int, bytes]
+Imprint = tuple[bytes, bytes, int, bytes]
 
 
 class Place(NamedTuple):

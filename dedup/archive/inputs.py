@@ -12,7 +12,7 @@ from dedup.archive.capture import Item, Reader
 from dedup.archive.containers import sources
 from dedup.archive.folder import Folder
 from dedup.archive.lines import Lines
-from dedup.archive.rows import USUAL, Named
+from dedup.archive.rows import USUAL, FieldNames
 from dedup.archive.streams import MAGIC, first_bytes
 from dedup.archive.warc import Warc, is_warc
 from dedup.errors import SettingsError
@@ -26,7 +26,7 @@ FORMATS = "a WARC file, JSON Lines (either may be compressed by gzip), WACZ, ARC
 
 
 def open_inputs(
-    names: Sequence[str], types: Types, folder: Path, named: Named = USUAL, first: int = 0
+    names: Sequence[str], types: Types, folder: Path, named: FieldNames = USUAL, first: int = 0
 ) -> list[Reader]:
     """Returns the readers of inputs, whose numbers begin at ``first``.
 
@@ -53,7 +53,7 @@ def _told(name: str) -> Iterator[None]:
         raise SettingsError(f"the input {inert(name)} can't be read: {why}") from None
 
 
-def open_input(path: Path, name: str = "", types: Types = "html", named: Named = USUAL) -> Reader:
+def open_input(path: Path, name: str = "", types: Types = "html", named: FieldNames = USUAL) -> Reader:
     """Returns the reader of one input.  Messages call it by ``name``.  Raises `SettingsError`."""
     name = name or str(path)
     with _told(name):
@@ -63,7 +63,7 @@ def open_input(path: Path, name: str = "", types: Types = "html", named: Named =
     return reader
 
 
-def _open(path: Path, name: str, types: Types, named: Named) -> Reader | None:
+def _open(path: Path, name: str, types: Types, named: FieldNames) -> Reader | None:
     if path.is_dir():
         folder = Folder(path, name)
         return folder if folder.size else None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dedup.archive.capture import NEVER, Capture
-from dedup.archive.entries import Made, Original, Place, Row, Verdict, storable
+from dedup.archive.entries import Imprint, Original, Place, Row, Verdict, storable
 from dedup.archive.packing import canonical_of
 from dedup.droplog.record import Record
 from dedup.files import make_private
@@ -94,7 +94,9 @@ class Journal:
             "REPLACE INTO facts VALUES (?, ?)", [(n, json.dumps(v)) for n, v in facts.items()]
         )
 
-    def add(self, pages: Iterable[tuple[Place, Capture, Made]], facts: Mapping[str, Any], keep: str) -> None:
+    def add(
+        self, pages: Iterable[tuple[Place, Capture, Imprint]], facts: Mapping[str, Any], keep: str
+    ) -> None:
         """Adds pages with their places and fingerprints, and sets facts, in one step."""
         rows = [
             (

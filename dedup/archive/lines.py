@@ -11,7 +11,7 @@ from msgspec import DecodeError, Raw, defstruct, field
 from msgspec.json import Decoder, decode
 
 from dedup.archive.capture import MAX_BODY, Item
-from dedup.archive.rows import USUAL, Named, capture
+from dedup.archive.rows import USUAL, FieldNames, capture
 from dedup.archive.streams import members
 
 #: Bytes of a line: each of a page may take six.
@@ -21,7 +21,7 @@ MAX_LINE = 2 * MAX_BODY
 class Lines:
     """Reads a file of JSON Lines."""
 
-    def __init__(self, path: Path, name: str = "", named: Named = USUAL) -> None:
+    def __init__(self, path: Path, name: str = "", named: FieldNames = USUAL) -> None:
         self.path = path
         self.name = name or str(path)
         self.size = os.path.getsize(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup.archive.capture import Item
-from dedup.archive.rows import USUAL, Named, capture
+from dedup.archive.rows import USUAL, FieldNames, capture
 
 if TYPE_CHECKING:
     from pyarrow import Array
@@ -20,7 +20,7 @@ ROWS, HELD = 64, 1 << 29
 class Parquet:
     """Reads a Parquet file."""
 
-    def __init__(self, path: Path, name: str = "", named: Named = USUAL) -> None:
+    def __init__(self, path: Path, name: str = "", named: FieldNames = USUAL) -> None:
         """Raises ValueError if it can't be read, or has no pages."""
         self.path = path
         self.name = name or str(path)

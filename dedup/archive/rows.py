@@ -11,7 +11,7 @@ from dedup.page.charset import decode
 FIELDS = ("url", "html", "text", "fetched")
 
 
-class Named(NamedTuple):
+class FieldNames(NamedTuple):
     """The fields that a caller may name."""
 
     id: str = "id"  #: what a page without a URL is called
@@ -23,10 +23,10 @@ class Named(NamedTuple):
         return [*dict.fromkeys((*FIELDS, self.id, *filter(None, [self.key])))]
 
 
-USUAL = Named()
+USUAL = FieldNames()
 
 
-def capture(row: Mapping[str, Any], where: str = "", named: Named = USUAL) -> Capture | None:
+def capture(row: Mapping[str, Any], where: str = "", named: FieldNames = USUAL) -> Capture | None:
     """Returns the page in a row; None if there is none.  ``where`` is its name if it has neither a URL nor an id.
 
     >>> capture({"url": "http://example.org/", "text": "a < b", "price": 7})

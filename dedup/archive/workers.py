@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dedup.archive.capture import Capture, fingerprint, payload_digest
-from dedup.archive.entries import Made
+from dedup.archive.entries import Imprint
 from dedup.archive.packing import pack
 from dedup.errors import DedupError
 from dedup.fingerprint.detector import Detector
@@ -35,7 +35,7 @@ def cores() -> int:
 
 def fingerprints(
     batches: Iterable[tuple[T, Sequence[Capture]]], detector: Detector, workers: int
-) -> Iterator[tuple[T, list[Made]]]:
+) -> Iterator[tuple[T, list[Imprint]]]:
     """Yields the packed fingerprints of each batch, with what was given beside the batch, in the order of the batches.
 
     With one worker, this process does the work itself.  At most `AHEAD` batches for each worker are in memory.
@@ -44,7 +44,7 @@ def fingerprints(
         for what, batch in batches:
             yield what, _make(batch, detector)
         return
-    waiting: deque[tuple[T, Future[list[Made]]]] = deque()
+    waiting: deque[tuple[T, Future[list[Imprint]]]] = deque()
     with pool(workers, detector, "makes fingerprints") as submit:
         for what, batch in batches:
             waiting.append((what, submit(_work, batch)))
@@ -121,11 +121,11 @@ def _end_with(end: Callable[[int], None]) -> None:
         end(1)
 
 
-def _work(batch: Sequence[Capture]) -> list[Made]:
+def _work(batch: Sequence[Capture]) -> list[Imprint]:
     return _make(batch, _detector)
 
 
-def _make(batch: Sequence[Capture], detector: Detector) -> list[Made]:
+def _make(batch: Sequence[Capture], detector: Detector) -> list[Imprint]:
     return [(payload_digest(page), *_packed(page, detector)) for page in batch]
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from dedup.droplog.record import Record
-from dedup.filter.contents import Contents, Told, text_of
+from dedup.filter.contents import Basis, Contents, text_of
 from dedup.filter.missing import Missing
 from dedup.filter.noise import MAX_KNOWN
 from dedup.filter.probe import Probe
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 REMEMBERED = 100_000
 
 
-class _Met(NamedTuple):
+class _Sighting(NamedTuple):
     """A page that is met, until it is handed over."""
 
     version: Version | None  #: that of before, if the page is what it was
@@ -57,10 +57,10 @@ class Changes:
         if earlier := [crawl for crawl in history.crawls() if crawl.number < history.crawl]:
             stats.set_value("dedup/changes/since", clock(earlier[-1].began))
         self._missing = Missing(history, contents, crawl, stats, index.settings.min_containment)
-        self._pending: dict[str, _Met] = {}  # by page id
+        self._pending: dict[str, _Sighting] = {}  # by page id
         self._handed = Latest[str, str](REMEMBERED)  # URLs of pages that were handed over last, by page id
         # The versions before, and what is known of the edits.
-        self._changed = Latest[str, tuple[Version, Told]](REMEMBERED)
+        self._changed = Latest[str, tuple[Version, Basis]](REMEMBERED)
         self._told = Latest[str, None](REMEMBERED)  # URLs of which it is counted what has become of them
         self._is_whole = False
 
@@ -106,21 +106,21 @@ class Changes:
             return None, False
         digest, simhash = signed(fingerprint.view or fingerprint.digest), fingerprint.hex or ""
         if last is None or not last.is_here:
-            self._pending[visit.page_id] = _Met(None, "new", url, digest, simhash, text_of(read()))
+            self._pending[visit.page_id] = _Sighting(None, "new", url, digest, simhash, text_of(read()))
             return Change("new", url), False
         contents.meet(url)
         if last.digest == digest:
-            self._pending[visit.page_id] = _Met(
+            self._pending[visit.page_id] = _Sighting(
                 last, "back" if last.word == "hidden" else "", url, digest, simhash
             )
             return None, bool(last.is_handed) and last.carried == signed(visit.carried)
         text = text_of(read())
         if last.first == self._history.crawl:  # what has become of it is told, and it is met once more
-            self._pending[visit.page_id] = _Met(last, "", url, digest, simhash, text)
+            self._pending[visit.page_id] = _Sighting(last, "", url, digest, simhash, text)
             return None, False
         old = None if last.text is None else self._history.texts.read(last.text)
         if old is None:  # nobody knows any more what it said
-            self._pending[visit.page_id] = _Met(None, "changed", url, digest, simhash, text)
+            self._pending[visit.page_id] = _Sighting(None, "changed", url, digest, simhash, text)
             return Change("changed", url), False
         probed = self._probe.probed(url)
         found = await contents.differences(url, old, text)
@@ -131,17 +131,17 @@ class Changes:
                 before, found = found, await contents.differences(url, old, text)
                 contents.note(url, found, contents.keys(url, before))
         if not (own := contents.own(url, found)):
-            self._pending[visit.page_id] = _Met(last, "", url, digest, simhash, text)
+            self._pending[visit.page_id] = _Sighting(last, "", url, digest, simhash, text)
             return None, bool(last.is_handed) and last.carried == signed(visit.carried)
         self._changed[url] = last, contents.told(url, found)
-        self._pending[visit.page_id] = _Met(None, "changed", url, digest, simhash, text, own)
+        self._pending[visit.page_id] = _Sighting(None, "changed", url, digest, simhash, text, own)
         return Change("changed", url, own), False
 
     def is_open(self, page_id: str) -> bool:
         """Whether a page was met of which it is not yet said whether it was handed over or failed."""
         return page_id in self._pending
 
-    def _write(self, met: _Met) -> None:
+    def _write(self, met: _Sighting) -> None:
         if met.version is None:
             self._history.write(
                 met.url, met.word, met.digest, met.simhash, met.text, edits=met.edits, carried=met.carried

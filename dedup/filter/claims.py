@@ -31,7 +31,7 @@ SILENCE = 60.0
 
 
 @dataclass(slots=True, eq=False)
-class _Aside:
+class _LatePage:
     """A page that was kept unjudged, to be filed later."""
 
     page_id: str
@@ -64,7 +64,7 @@ class Claimant:
         self._is_closing = is_closing
         self._stopped = False
         self._claimed: set[str] = set()  # page ids whose output is not yet handed over
-        self._aside: dict[str, _Aside] = {}  # by page id, in their order
+        self._aside: dict[str, _LatePage] = {}  # by page id, in their order
         self._is_away = False  # whether the index did not answer when it was asked last
         self._filing: asyncio.Task[None] | None = None
         self._told = ("", 0.0)
@@ -74,7 +74,7 @@ class Claimant:
         if self._aside and fingerprint.reason is None:
             await self._file_those_like(fingerprint)
             if self._aside and self._is_away:
-                self._set_aside(_Aside(page_id, url, fingerprint, carried))
+                self._set_aside(_LatePage(page_id, url, fingerprint, carried))
                 return Verdict("unjudged", reason="index")
         pauses = _pauses()
         while True:
@@ -90,7 +90,7 @@ class Claimant:
                         continue
                     case Response.SET_ASIDE:
                         self._is_away = True
-                        self._set_aside(_Aside(page_id, url, fingerprint, carried))
+                        self._set_aside(_LatePage(page_id, url, fingerprint, carried))
                     case Response.STOP if isinstance(error, DedupError) and not self._stopped:
                         self._stopped = True
                         self._stop(error)
@@ -103,7 +103,7 @@ class Claimant:
 
     # --- What is set aside
 
-    def _set_aside(self, page: _Aside) -> None:
+    def _set_aside(self, page: _LatePage) -> None:
         if len(self._aside) >= MAX_ASIDE:
             count(self._stats, "late/never")
             return
@@ -135,7 +135,7 @@ class Claimant:
         self._told = ("", 0.0)
         return True
 
-    async def _file(self, page: _Aside) -> None:
+    async def _file(self, page: _LatePage) -> None:
         """Files a page that is set aside, unless that is done or being done already."""
         if self._aside.get(page.page_id) is not page:
             return
@@ -143,7 +143,7 @@ class Claimant:
             page.filing = asyncio.create_task(self._claim_late(page))
         await asyncio.wait([page.filing])
 
-    async def _file_those_like(self, fingerprint: Fingerprint, page: _Aside | None = None) -> bool:
+    async def _file_those_like(self, fingerprint: Fingerprint, page: _LatePage | None = None) -> bool:
         """Files the pages that another may be a near-duplicate of, and that were set aside before; whether it could.
 
         So pages that are like each other are claimed in their order, and the others as it comes.
@@ -158,7 +158,7 @@ class Claimant:
                 return False
         return True
 
-    async def _claim_late(self, page: _Aside) -> None:
+    async def _claim_late(self, page: _LatePage) -> None:
         page_id = page.page_id
         try:
             if not await self._file_those_like(page.fingerprint, page):

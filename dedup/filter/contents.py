@@ -41,7 +41,7 @@ FEW = 16
 AROUND = 4
 
 
-class Told(NamedTuple):
+class Basis(NamedTuple):
     """What the edits of a page depended on as they were told."""
 
     probed: int = -1  #: pages like it that were fetched again; -1: that is not known
@@ -104,7 +104,7 @@ class Contents:
             ends = [(0, 0), *chrome, (len(tokens), 0)]
             return [*chain(*(tokens[end:start] for (_, end), (start, _) in pairwise(ends))), "", *text.data]
         for start, end in chrome:
-            tokens[start:end] = map(_Framed, tokens[start:end])  # noise is known by what is around it
+            tokens[start:end] = map(_ChromeToken, tokens[start:end])  # noise is known by what is around it
         left = self._probe.left(url, [*tokens, "", *text.data])
         return [token for token in left if type(token) is str]
 
@@ -123,12 +123,12 @@ class Contents:
         few = max(KNOWN, ALIKE * self._known.get(host(url), inf))
         return [self._alike.get(key, 0) < few for key in keys]
 
-    def told(self, url: str, found: list[Said]) -> Told:
+    def told(self, url: str, found: list[Said]) -> Basis:
         """What has to stay for these edits to be told as they are now."""
         keys = self.keys(url, found)
-        return Told(self._probe.probed(url), keys, self._are_own(url, keys)) if len(keys) <= FEW else Told()
+        return Basis(self._probe.probed(url), keys, self._are_own(url, keys)) if len(keys) <= FEW else Basis()
 
-    def stands(self, url: str, told: Told) -> bool:
+    def stands(self, url: str, told: Basis) -> bool:
         """Whether nothing has become known since that changes what was told of a page, and nothing more will."""
         is_same = told.probed == self._probe.probed(url) and self._are_own(url, told.keys) == told.own
         return is_same and not self._probe.may_learn(url)
@@ -153,7 +153,7 @@ class Contents:
         return share(self.shingles(url, old), self.shingles(led, new)) >= SAME
 
 
-class _Framed(str):
+class _ChromeToken(str):
     """A token that is marked as chrome."""
 
     __slots__ = ()

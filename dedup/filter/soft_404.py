@@ -51,7 +51,7 @@ FIRST_LOOK = 8
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
-class _Shown:
+class _ErrorPage:
     """What a host shows at addresses that lead nowhere."""
 
     def __init__(self, url: str, tokens: Sequence[str], heading: Sequence[str], noise: Noise) -> None:
@@ -117,7 +117,7 @@ class _Site:
     headings: Latest[int, int] = field(default_factory=lambda: Latest(HEADINGS))
     is_asked: bool = False
     is_due: bool = False  #: a kept page of it has to show still what it showed
-    shown: _Shown | None = None
+    shown: _ErrorPage | None = None
     #: By what their requests carried: page ids of kept pages that are like that, and digests of what they said.
     first: dict[int, tuple[str, int]] = field(default_factory=dict)
 
@@ -227,7 +227,13 @@ class Soft404s:
         return f"{origin[0] if origin else ''}/{name}"
 
     async def _judge(
-        self, site: _Site, shown: _Shown, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict
+        self,
+        site: _Site,
+        shown: _ErrorPage,
+        visit: Visit,
+        page: Page,
+        fingerprint: Fingerprint,
+        verdict: Verdict,
     ) -> Verdict:
         if not shown.is_like(visit.url, page if page.tokens else visit.read()):
             firsts = [page_id for page_id, _ in site.first.values()]
@@ -249,7 +255,7 @@ class Soft404s:
         return found
 
     async def _copy_of(
-        self, first: tuple[str, int] | None, shown: _Shown, fingerprint: Fingerprint
+        self, first: tuple[str, int] | None, shown: _ErrorPage, fingerprint: Fingerprint
     ) -> Verdict | None:
         """The verdict on a page that is like the first one, if that still stands in the index for what it said."""
         if first is None:
@@ -289,7 +295,7 @@ def _repeats(headings: Latest[int, int], url: str, heading: Sequence[str]) -> bo
     return other != whole
 
 
-def _shown(answers: Sequence[tuple[str, Page]], kept: Page) -> _Shown | None:
+def _shown(answers: Sequence[tuple[str, Page]], kept: Page) -> _ErrorPage | None:
     """What two answers say in common; None if most that the first says, and the kept page doesn't, is not in the other."""
     url, page = answers[0]
     a, b = (_Address(at).without(text_of(answer)) for at, answer in answers)
@@ -297,4 +303,4 @@ def _shown(answers: Sequence[tuple[str, Page]], kept: Page) -> _Shown | None:
     noise = Noise()
     if 2 * changing.total() >= own.total() or not noise.learn(url, a, b):
         return None
-    return _Shown(url, a, _Address(url).without(page.heading), noise)
+    return _ErrorPage(url, a, _Address(url).without(page.heading), noise)

@@ -31,7 +31,7 @@ RULE = "no_vary_search"
 MAX_PATHS, MAX_HEADERS, MAX_PAGES = 10_000, 4, 100_000
 
 
-class _Kept(NamedTuple):
+class _Original(NamedTuple):
     page_id: str
     url: str
     fingerprint: Fingerprint
@@ -46,7 +46,7 @@ class Variants:
         self._watch = watch
         self._stats = stats
         self._variances = Latest[str, tuple[Variance, ...]](MAX_PATHS)
-        self._pages = Latest[int, _Kept](MAX_PAGES)
+        self._pages = Latest[int, _Original](MAX_PAGES)
 
     def __bool__(self) -> bool:
         """Whether there may be any."""
@@ -65,7 +65,7 @@ class Variants:
             self._variances[path] = (*known, variance)[-MAX_HEADERS:]
         found = self._pages.get(key)
         if found is None or found.page_id == visit.page_id:
-            self._pages[key] = _Kept(visit.page_id, visit.url, outcome.fingerprint)
+            self._pages[key] = _Original(visit.page_id, visit.url, outcome.fingerprint)
 
     async def drop(self, visit: Visit) -> Record | None:
         """The record of a page that is not to be fetched, since it is a variant of a kept one; None if it is to be."""
@@ -87,7 +87,7 @@ class Variants:
         self._watch.add(kept.page_id, drop, certain=verdict.done)
         return record
 
-    def _find(self, visit: Visit) -> _Kept | None:
+    def _find(self, visit: Visit) -> _Original | None:
         path = visit.url.partition("#")[0].partition("?")[0]
         for variance in self._variances.get(path, ()):
             key = _key(visit, variance)
@@ -96,7 +96,7 @@ class Variants:
                 return kept
         return None
 
-    async def _verdict(self, kept: _Kept) -> Verdict | None:
+    async def _verdict(self, kept: _Original) -> Verdict | None:
         """That on a variant of a page; None if that is not kept any more, or is filed with another content."""
         filed = await self._index.find(kept.page_id)
         (state,) = await self._index.states([kept.page_id])

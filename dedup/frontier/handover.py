@@ -75,7 +75,7 @@ class Note(NamedTuple):
     key: bytes = b""  #: by which it will be known that it is done, if it may be met again
 
 
-class Taken(NamedTuple):
+class Delivery(NamedTuple):
     """A request that was handed to a shard."""
 
     shard: int
@@ -91,7 +91,7 @@ class Beat:
     ended: bool = False
     new: int = 0  #: links that nobody had handed over
     missing: tuple[int, int] | None = None  #: a shard that nobody holds, and how many links wait there
-    requests: Sequence[Taken] = field(default=(), repr=False)
+    requests: Sequence[Delivery] = field(default=(), repr=False)
     #: Of each shard, if they were asked for: ms until its lease ends, and how many links wait there if nobody holds it.
     shards: Sequence[tuple[int, int]] = ()
 
@@ -161,10 +161,10 @@ class Handover:
                 [*rows],
             ]:
                 self.crawl, self._links = crawl.decode(), total
-                requests = list[Taken]()
+                requests = list[Delivery]()
                 for shard, cursor, found in logs:
                     self.held[shard] = cursor + len(found)
-                    requests += [Taken(shard, cursor + at, request) for at, request in enumerate(found)]
+                    requests += [Delivery(shard, cursor + at, request) for at, request in enumerate(found)]
                 lacking = (missing, waiting) if missing >= 0 else None
                 return Beat(
                     "ok", bool(ended), new, lacking, requests, [(lease, links) for lease, links in rows]

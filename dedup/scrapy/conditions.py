@@ -25,7 +25,7 @@ _CONDITIONS = frozenset(
 _NOT_COMPARED = re.compile(r'^W/|(?:--?|;)(?:gzip|br|deflate|zstd)(?="$)')
 
 
-class Said(NamedTuple):
+class Terms(NamedTuple):
     """What a server has said of a page."""
 
     etag: str
@@ -33,7 +33,7 @@ class Said(NamedTuple):
     vary: str  #: names of headers, divided by commas
 
 
-def said(response: Response) -> Said | None:
+def said(response: Response) -> Terms | None:
     """What a server has said by which it can tell whether a page has changed; None if that is nothing.
 
     A date is of use only if the page had not changed for a second when it was sent (RFC 9110, section 8.8.2.2): it may change
@@ -41,7 +41,7 @@ def said(response: Response) -> Said | None:
 
     >>> dates = {"Date": "Mon, 02 Nov 2026 10:00:00 GMT", "Last-Modified": "Sun, 01 Nov 2026 10:00:00 GMT"}
     >>> said(Response("http://a.org/", headers={"ETag": '"7"', "Vary": "Cookie, Accept"} | dates))
-    Said(etag='"7"', modified='Sun, 01 Nov 2026 10:00:00 GMT', vary='accept,cookie')
+    Terms(etag='"7"', modified='Sun, 01 Nov 2026 10:00:00 GMT', vary='accept,cookie')
     >>> said(Response("http://a.org/", headers=dates | {"Last-Modified": dates["Date"]}))
     >>> said(Response("http://a.org/", headers={"ETag": '"7"', "Vary": "*"}))
     """
@@ -52,7 +52,7 @@ def said(response: Response) -> Said | None:
     vary = ",".join(sorted({name.strip() for name in names} - {""}))
     if not (etag or modified) or "*" in vary or len(vary) > MAX_HEADER:
         return None
-    return Said(etag, modified, vary)
+    return Terms(etag, modified, vary)
 
 
 def _only(response: Response, name: str) -> str:

@@ -28,7 +28,7 @@ from dedup.latest import Latest
 from dedup.printing import inert
 from dedup.scrapy.carried import Carried
 from dedup.scrapy.component import Component
-from dedup.scrapy.conditions import Said, conditions, digest_of, is_conditional, is_of, maker_of, said
+from dedup.scrapy.conditions import Terms, conditions, digest_of, is_conditional, is_of, maker_of, said
 from dedup.scrapy.holding import Revisit, pack_link, pack_links, revisit
 from dedup.scrapy.judgement import outcome_of
 from dedup.scrapy.sending import at_sending
@@ -45,10 +45,10 @@ _T = TypeVar("_T")
 MAX_ASKED = 100_000
 
 
-class _Whole(NamedTuple):
+class _Download(NamedTuple):
     """A page that was sent."""
 
-    said: Said | None
+    said: Terms | None
     asked: int | None  #: what it was asked for with
     size: int
 
@@ -64,7 +64,7 @@ class RevisitMiddleware(Component):
             raise NotConfigured
         super().__init__(crawler)
         self._asked = Latest[str, None](MAX_ASKED)  # page ids
-        self._whole = WeakKeyDictionary[Request, _Whole]()
+        self._whole = WeakKeyDictionary[Request, _Download]()
         self._held = WeakKeyDictionary[Request, Held | None]()  # what is to be held of these
         self._unmodified = WeakKeyDictionary[Request, Revisit]()
 
@@ -113,7 +113,7 @@ class RevisitMiddleware(Component):
         if response.status == 200:
             told = said(response)
             asked = told and self._digest(request, told.vary)
-            self._whole[request] = _Whole(told, asked, len(response.body))
+            self._whole[request] = _Download(told, asked, len(response.body))
         return response
 
     def _is_page(self, request: Request) -> bool:
@@ -194,7 +194,9 @@ class RevisitMiddleware(Component):
         if whole is not None and request is not None:
             self._held[request] = None if links is None else self._hold(request, response, whole, links)
 
-    def _hold(self, request: Request, response: Response, whole: _Whole, links: list[bytes]) -> Held | None:
+    def _hold(
+        self, request: Request, response: Response, whole: _Download, links: list[bytes]
+    ) -> Held | None:
         outcome, packed = outcome_of(response), pack_links(links)
         if outcome is None or outcome.page is None or packed is None:
             return None

@@ -29,7 +29,7 @@ class ExitStatus:
         dispatcher.disconnect(self._note, filter_failed)
 
 
-class _Crawling(ScrapyCommand):
+class _CrawlCommand(ScrapyCommand):
     """A command that crawls."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -39,9 +39,9 @@ class _Crawling(ScrapyCommand):
         self.exitcode = wanted.status or self.exitcode
 
 
-class Command(_Crawling, crawl.Command):
+class Command(_CrawlCommand, crawl.Command):
     """Scrapy's `crawl` with the exit status of the filter."""
 
 
-class RunSpider(_Crawling, runspider.Command):
+class RunSpider(_CrawlCommand, runspider.Command):
     """Scrapy's `runspider` with the exit status of the filter."""

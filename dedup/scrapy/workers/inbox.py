@@ -7,7 +7,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from dedup.filter.stats import count
-from dedup.frontier.handover import Handover, Taken
+from dedup.frontier.handover import Delivery, Handover
 from dedup.scrapy.signals import logger_for
 from dedup.scrapy.workers.journal import Journal
 from dedup.scrapy.workers.outbox import Outbox
@@ -34,7 +34,7 @@ class Inbox:
     def __contains__(self, request: Request) -> bool:
         return request in self._given
 
-    def take(self, requests: Iterable[Taken]) -> None:
+    def take(self, requests: Iterable[Delivery]) -> None:
         """Schedules what was handed over."""
         for taken in requests:
             if (request := self._unpacked(taken.request)) is not None:

@@ -21,7 +21,7 @@ from scrapy.crawler import Crawler
 from scrapy.dupefilters import RFPDupeFilter
 
 from dedup.filter.stats import count
-from dedup.frontier.handover import KEY, MOST, Note, Taken
+from dedup.frontier.handover import KEY, MOST, Delivery, Note
 from dedup.scrapy.signals import logger_for
 from dedup.scrapy.workers.feeds import flush_feeds
 from dedup.scrapy.workers.outbox import Outbox
@@ -38,7 +38,7 @@ class _Ticket:
     users: float = 0
 
 
-class _Waiting(NamedTuple):
+class _QueuedNote(NamedTuple):
     note: Note
     links: int  #: so many were found for other shards before
 
@@ -57,7 +57,7 @@ class Journal:
         self._made = 0  # tickets
         self._tickets: WeakKeyDictionary[Request, _Ticket] = WeakKeyDictionary()
         self._parents: WeakKeyDictionary[Request, Request] = WeakKeyDictionary()
-        self._notes: deque[_Waiting] = deque()
+        self._notes: deque[_QueuedNote] = deque()
         self._past: set[bytes] = set()  # keys of what was done before
         self._inherited: set[bytes] = set()  # tickets
         self._logger = logger_for(crawler, __name__)
@@ -80,7 +80,7 @@ class Journal:
         """The crawl of every worker begins with this request, which can't be packed."""
         self._tickets[request] = _Ticket(0, users=inf)
 
-    def taken(self, taken: Taken, request: Request) -> None:
+    def taken(self, taken: Delivery, request: Request) -> None:
         """A request was read from the log of its shard, and is about to be scheduled."""
         if not self.is_kept:
             return
@@ -162,7 +162,7 @@ class Journal:
         return blake2b(self._crawler.request_fingerprinter.fingerprint(request), digest_size=KEY).digest()
 
     def _note(self, note: Note) -> None:
-        self._notes.append(_Waiting(note, self._outbox.put))
+        self._notes.append(_QueuedNote(note, self._outbox.put))
 
     def _give_up(self, request: Request) -> None:
         self.is_kept = False

@@ -15,6 +15,7 @@ from dedup import Detector, SettingsError
 from dedup.intervals import wilson
 from dedup.lab.labelled import read_pairs
 from dedup.lab.pairs import score_pairs
+from dedup.scrapy.commands.evaluate.log import RESEMBLANCES
 from tests.support.logs import record
 from tests.support.pages.lookalikes import NEGATIVES
 from tests.support.pages.mutations import MUTATIONS
@@ -86,16 +87,23 @@ def test_a_page_may_be_a_url(tmp_path: Path) -> None:
     )
 
 
-def test_pairs_are_evaluated(pairs: Path, tmp_path: Path) -> None:
-    figures = tmp_path / "figures.json"
-    done = evaluate(pairs, "--root", pairs.parent, "--json", figures, "-s", "DEDUP_MIN_TOKENS=10")
+def table(printed: str) -> list[list[str]]:
+    """The rows of numbers that were printed, without the star."""
+    cells = (line.removeprefix("*").split() for line in printed.splitlines())
+    return [row for row in cells if len(row) > 2 and row[0].isdigit() and row[1][0].isdigit()]
+
+
+def test_pairs_are_evaluated(pairs: Path) -> None:
+    done = evaluate(pairs, "--root", pairs.parent, "-s", "DEDUP_MIN_TOKENS=10")
     assert done.returncode == 0, done.stderr
     assert "15 pairs, 8 near-duplicates, 0 with a page not judged" in done.stdout
-    rows = json.loads(figures.read_text())["rows"]
-    (own,) = [row for row in rows if (row["k"], row["min_resemblance"]) == (6, 0.75)]
-    assert own["precision"] == 1.0
-    assert own["recall"] >= 0.85
-    assert [row["recall"] for row in rows[::2]] == sorted(row["recall"] for row in rows[::2])
+    rows = table(done.stdout)
+    (own,) = [row for row in rows if row[:2] == ["6", "0.750"]]
+    assert own[2] == "1.000"
+    assert float(own[4]) >= 0.85
+    recalls = [float(row[4]) for row in rows if row[1] == "0.000"]
+    assert len(recalls) == 10
+    assert recalls == sorted(recalls)
     assert any(line.startswith("*") and " 6 " in line for line in done.stdout.splitlines())
 
 
@@ -103,12 +111,16 @@ def test_a_log_tells_what_other_thresholds_would_have_dropped(tmp_path: Path) ->
     log = tmp_path / "duplicates.jsonl"
     records = [record(distance=0, resemblance=0.99), record(distance=3, resemblance=0.8)]
     log.write_text("".join(json.dumps(record) + "\n" for record in records) + '{"torn')
-    figures = tmp_path / "figures.json"
-    done = evaluate("--from-log", log, "--json", figures)
+    done = evaluate("--from-log", log)
     assert done.returncode == 0, done.stderr
-    result = json.loads(figures.read_text())
-    rows = {row[0]: dict(zip(result["thresholds"], row[1:], strict=True)) for row in result["rows"]}
-    assert (rows[2][0.5], rows[3][0.5], rows[3][0.8], rows[3][0.85], rows[10][0.95]) == (1, 2, 2, 1, 1)
+    rows = {int(k): dict(zip(RESEMBLANCES, drops, strict=True)) for k, *drops in table(done.stdout)}
+    assert (rows[2][0.5], rows[3][0.5], rows[3][0.8], rows[3][0.85], rows[10][0.95]) == (
+        "1",
+        "2",
+        "2",
+        "1",
+        "1",
+    )
     assert "2 near-duplicates in " in done.stdout
     assert "1 line unreadable" in done.stdout
 

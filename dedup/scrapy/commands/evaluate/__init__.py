@@ -30,7 +30,6 @@ class Command(base.Command):
         add("--root", type=Path, default=Path(), help="the folder that paths start from (default: this one)")
         other = "INPUT is a drop log: show how many pages other thresholds would have dropped"
         add("--from-log", action="store_true", help=other)
-        add("--json", type=Path, metavar="FILE", help="write the figures to FILE")
 
     def work(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
         """Evaluates the input."""

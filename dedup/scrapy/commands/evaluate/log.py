@@ -2,7 +2,6 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from dedup.droplog.reader import Reader
 from dedup.fingerprint.detector import Detector
@@ -12,8 +11,8 @@ from dedup.scrapy.commands.terminal import print_table
 RESEMBLANCES = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
-def evaluate_log(path: Path, detector: Detector) -> dict[str, Any]:
-    """Prints the table of drops by k and resemblance, and returns it."""
+def evaluate_log(path: Path, detector: Detector) -> None:
+    """Prints the table of drops by k and resemblance."""
     reader = Reader()
     records = (record for record in reader.read([path]) if not record.get("undone"))
     found = Counter((record["distance"], record["resemblance"]) for record in records)
@@ -31,4 +30,3 @@ def evaluate_log(path: Path, detector: Detector) -> dict[str, Any]:
         "The log knows only what its crawl found with its own thresholds. To see more, crawl with "
         "DEDUP_ACTION=mark, DEDUP_MAX_DISTANCE=7 and DEDUP_MIN_RESEMBLANCE=0.5."
     )
-    return {"log": str(path), "records": reader.records, "thresholds": RESEMBLANCES, "rows": rows}

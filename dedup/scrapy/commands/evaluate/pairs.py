@@ -1,9 +1,7 @@
 """Precision, recall and F1 of the verdict on labelled pairs, by threshold."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from scrapy.settings import Settings
 
@@ -22,16 +20,16 @@ def evaluate_pairs(
     path: Path,
     detector: Detector,
     thresholds: Sequence[tuple[int, float]],
-    opts: argparse.Namespace,
+    root: Path,
     settings: Settings,
-) -> dict[str, Any]:
-    """Prints the figures for the pairs of a file, and returns them."""
+) -> None:
+    """Prints the figures for the pairs of a file; the paths in it begin at ``root``."""
     labelled = read_pairs(path)
     sources = list({page for pair in labelled for page in (pair.a, pair.b)})
     delay = max(DELAY, settings.getfloat("DOWNLOAD_DELAY"))
     fetched = fetch_pages(sources, settings, seconds=SECONDS, delay=delay)
     pages = {
-        source: detector.fingerprint(*(fetched.get(source) or read_page(source, opts.root)))
+        source: detector.fingerprint(*(fetched.get(source) or read_page(source, root)))
         for source in each(sources, "Fingerprints")
     }
     pairs = score_pairs(detector, [(pages[pair.a], pages[pair.b], pair.near) for pair in labelled])
@@ -42,19 +40,11 @@ def evaluate_pairs(
     rows = [_row(pairs, k, resemblance) for k, resemblance in sorted(thresholds)]
     names = ["k", "resemblance", "precision", "95 %", "recall", "95 %", "F1"]
     own = (detector.max_distance, detector.min_resemblance)
-    cells = [list(row.values()) for row in rows]
-    print_table(names, cells, gap=False, starred=lambda row: tuple(row[:2]) == own)
-    return {"pairs": len(labelled), "parameters": detector.parameters, "rows": rows}
+    print_table(names, rows, gap=False, starred=lambda row: row[:2] == own)
 
 
-def _row(pairs: Pairs, k: int, resemblance: float) -> dict[str, Any]:
+def _row(pairs: Pairs, k: int, resemblance: float) -> tuple[object, ...]:
     scores = pairs.scores(k, resemblance)
-    return {
-        "k": k,
-        "min_resemblance": resemblance,
-        "precision": scores.precision,
-        "precision_interval": wilson(scores.found, scores.found + scores.wrong),
-        "recall": scores.recall,
-        "recall_interval": wilson(scores.found, scores.found + scores.missed),
-        "f1": scores.f1,
-    }
+    precision = scores.precision, wilson(scores.found, scores.found + scores.wrong)
+    recall = scores.recall, wilson(scores.found, scores.found + scores.missed)
+    return k, resemblance, *precision, *recall, scores.f1

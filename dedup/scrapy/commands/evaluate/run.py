@@ -1,12 +1,10 @@
 """The work of `scrapy evaluate`: reads the input, and says which thresholds are to be tried on it."""
 
 import argparse
-import json
 from pathlib import Path
 
 from scrapy.settings import Settings
 
-from dedup.errors import SettingsError
 from dedup.fingerprint.detector import Detector
 from dedup.scrapy.commands.evaluate.log import evaluate_log
 from dedup.scrapy.commands.evaluate.pairs import evaluate_pairs
@@ -19,17 +17,9 @@ def run(path: Path, opts: argparse.Namespace, settings: Settings) -> int:
     settings.set("DEDUP_INDEX", "memory:", "cmdline")
     detector = read_settings(settings).detector
     if opts.from_log:
-        figures = evaluate_log(path, detector)
+        evaluate_log(path, detector)
     else:
-        figures = evaluate_pairs(path, detector, thresholds(detector), opts, settings)
-    if opts.json:
-        try:
-            opts.json.write_text(json.dumps(figures, indent=1) + "\n")
-        except OSError as error:
-            raise SettingsError(
-                f"--json is '{opts.json}', which can't be written: {error.strerror}"
-            ) from None
-        print(f"figures written to {opts.json}")
+        evaluate_pairs(path, detector, thresholds(detector), opts.root, settings)
     return 0
 
 

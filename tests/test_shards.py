@@ -38,6 +38,7 @@ from dedup.scrapy.visits import OWN
 from dedup.scrapy.workers.callbacks import callbacks
 from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.packing import Packing
+from dedup.scrapy.workers.reminder import Reminder
 from dedup.scrapy.workers.shards import LEASE, ShardMiddleware
 from tests.support.coroutines import driven
 from tests.support.crawls import Run, Walker, page, words
@@ -367,13 +368,11 @@ async def test_a_second_worker_of_a_shard_is_told_what_to_do(
     shards = ShardMiddleware(crawler, Shard.read("1/2"), "redis://localhost", "shop")
     for _ in range(2):
         await shards._beat()
-    said_before = [
-        record.getMessage() for record in caplog.records if record.name == ShardMiddleware.__module__
-    ]
+    said_before = [record.getMessage() for record in caplog.records if record.name == Reminder.__module__]
     assert said_before == [
         "Waits for shard 1/2, which another worker has, or had until it died: that shows within 90 seconds"
     ]
-    shards._asked -= 1.5 * LEASE
+    shards._reminder._began -= 1.5 * LEASE
     said = "shard 1/2 is being crawled by another worker; give this one the number of another shard, or start it with auto/2"
     with pytest.raises(IndexInUseError, match=re.escape(said)):
         await shards._beat()

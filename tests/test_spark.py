@@ -36,8 +36,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dedup.spark import clusters, fingerprints, near_pairs, unique, verdicts
+from dedup.spark.archives import ORDER
 from dedup.spark.cleaning import Spark
-from dedup.spark.filtered import TURN, filtered
+from dedup.spark.filtered import filtered
 from dedup.spark.pages import task_of
 from dedup.spark.session import ENDED
 from dedup.spark.verdicts import verdicts_of
@@ -264,7 +265,7 @@ def test_archives_are_cleaned_as_by_one_machine(
 
 def test_every_setting_arrives_in_a_task(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     page = Capture("http://a.org/", b"<p>" + b"story " * 50)
-    turn = pa.array([(0, 0, "", 0, 0, 0)], TURN)
+    turn = pa.array([(0, 0, "", 0, 0, 0)], ORDER)
 
     def judge(name: str, value: Any) -> None:
         found = task_of({"text": "body", name: value})  # type: ignore[misc]

@@ -41,7 +41,6 @@ BESIDE = [
     pa.field("payload", pa.binary()),
     pa.field("facts", pa.string()),
 ]
-_IN_ORDER = [field.name for field in ORDER]
 CAPTURE = pa.schema([("id", pa.string()), ("url", pa.string()), ("order", ORDER), *PRINT, *BESIDE])
 #: Pages that go to Spark at once.
 BATCH = 500
@@ -119,4 +118,4 @@ def _row(
     url: str, order: tuple[Any, ...], prints: tuple[Any, ...], beside: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """Returns a row of `CAPTURE`; ``order`` ends with the number of the input and the place there."""
-    return f"{order[-2]}:{order[-1]}", url, dict(zip(_IN_ORDER, order, strict=True)), *prints, *beside
+    return f"{order[-2]}:{order[-1]}", url, order, *prints, *beside

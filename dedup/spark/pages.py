@@ -13,7 +13,7 @@ from dedup.batch.turns import Keep
 from dedup.fingerprint.detector import Detector
 from dedup.settings import IndexSettings
 
-#: Of which types a column may be, and that in words.
+#: The types that a column may have, and the same in words.
 TYPES: dict[str, tuple[tuple[DataType, ...], str]] = {
     "html": ((StringType(), BinaryType()), "strings or binary"),
     "text": ((StringType(),), "strings"),

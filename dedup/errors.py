@@ -72,7 +72,7 @@ class SettingsError(DedupError, ValueError):
         return f"{sentence}; allowed: {self.allowed}" if self.allowed else sentence
 
     def renamed(self, spell: Callable[[str], str]) -> "SettingsError":
-        """The same error with the names that its reader knows; one that is a mere text stays as it is."""
+        """Returns the same error with the names that its reader knows; one that is a mere text is not changed."""
         if not self.name:
             return self
         others = {spell(name): value for name, value in self.others.items()}
@@ -107,7 +107,7 @@ class ShardTakenError(IndexMismatchError):
 
 
 class IndexCorruptError(DedupError):
-    """The index is damaged; it has been left as it is."""
+    """The index is damaged; nothing in it was changed."""
 
     exit_status = 5
     reason = "dedup_index_corrupt"

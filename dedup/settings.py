@@ -25,7 +25,7 @@ _MANY = 10**12  # more than there will ever be
 # fmt: off
 @dataclass(frozen=True)
 class CrawlSettings(Group):
-    """Of a Scrapy project: where things are, and which responses and requests the filter sees."""
+    """A Scrapy project: where things are, and which responses and requests the filter sees."""
 
     enabled: bool = setting(True, Flag(), "The filter can be turned off as a whole.")
     index: str | None = setting(None,
@@ -144,8 +144,8 @@ class IndexSettings(Group):
     expected_pages: int = setting(1_000_000, Number(1, _MANY),
         "An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.")
     lease: float = setting(60.0, Number(1.0, 60.0),
-        "A crawler on Redis of which nothing was heard for this many seconds is taken for dead; a lower value says so sooner "
-        "where crawlers are killed, and sooner of one that only hangs.")
+        "A crawler on Redis that is silent for this many seconds is taken for dead; a lower value notices sooner that one was "
+        "killed, but may also take one for dead that only hangs.")
     tables: int | None = setting(None, Number(1, _MANY),
         "The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many as "
         "its pages need.")

@@ -20,12 +20,12 @@ class Kind(ABC):
     """Which values are allowed; as a string, that in words."""
 
     def read(self, value: object) -> object:
-        """The value that is meant; one that can't be read is given back as it is, and is not admitted."""
+        """Returns the value that is meant.  One that can't be read is returned unchanged, and is not admitted."""
         return value
 
     @abstractmethod
     def admits(self, value: object) -> bool:
-        """Whether a value is allowed, type included."""
+        """Returns whether a value is allowed, type included."""
 
 
 @dataclass(frozen=True)

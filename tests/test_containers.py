@@ -148,9 +148,7 @@ def test_what_cant_be_made_is_told_at_once(tmp_path: Path, monkeypatch: pytest.M
     for options in ({"output": "kept.wacz"}, {"output": "kept.warc", "cdxj": "kept.cdxj"}):
         with pytest.raises(SettingsError, match=r"needs more: pip install 'shingleback\[archives\]'"):
             Cleaning([str(path)], **options).run()
-    with pytest.raises(
-        SettingsError, match="--cdxj is 'i', and -o is no WARC file, of which it is the index"
-    ):
+    with pytest.raises(SettingsError, match="--cdxj is 'i', which indexes a WARC file, and -o names none"):
         Cleaning([str(path)], str(tmp_path / "kept.jsonl"), cdxj="i").run()
 
 

@@ -708,8 +708,8 @@ def test_a_plan_says_what_an_index_would_take_and_opens_none(run: Command, tmp_p
     assert ["14.0 GB", "59.7 GB", "of memory"] in lines  # as docs/scale.md has it
     assert ["1", "3", "machines of 64.0 GB, 90% full"] in lines
     assert "\n- in Redis, set DEDUP_EXPECTED_PAGES = 100000000\n" in done.stdout
-    assert "amid 1,000 / 10,000 / 100,000 of them 0.99 / 0.983 / 0.98 of the copies were found" in done.stdout
-    assert "with DEDUP_SHARD, Redis holds besides, until the crawl has ended, 25.0 GB" in done.stdout
+    assert "among 1,000 / 10,000 / 100,000 pages, 0.99 / 0.983 / 0.98 of the copies were found" in done.stdout
+    assert "with DEDUP_SHARD, Redis holds 25.0 GB more until the crawl has ended" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 

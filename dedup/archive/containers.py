@@ -1,7 +1,7 @@
-"""What holds WARC files in another form: WACZ, WARC compressed by Zstandard, and ARC.
+"""Containers of WARC: WACZ, WARC compressed by Zstandard, and ARC.
 
-It is turned into WARC once, in the folder of a cleaning, and read from there; and WACZ is made of what is kept.  Those who
-keep these formats have written the libraries (the extra ``archives``).
+Each is turned into WARC once, in the folder of a cleaning, and read from there.  What is kept may be written as WACZ, by
+the library of those who maintain that format (the extra ``archives``).
 """
 
 import io
@@ -33,13 +33,13 @@ Source = tuple[Path, str]
 ZSTD, DICTIONARY = b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18"
 #: Bytes that are read at once, and of the first line of a record of ARC at most.
 READ, MAX_LINE = 1 << 20, 1 << 16
-#: Bytes of WACZ that are read at once: so many are lost at the end of a file whose checksum is wrong.
+#: Bytes of WACZ that are read at once, and are lost at the end of a file whose checksum is wrong.
 ZIPPED = 1 << 12
 #: Files of WACZ that hold records, and WACZ in WACZ.
 _ARCHIVE = re.compile(r"^archive/.*\.w?arc\b|\.wacz$", re.IGNORECASE)
 #: The first line of a record of ARC.
 _ARC = re.compile(rb"[a-z][a-z0-9+.-]*:.* \d{8,17} \S.* \d+\r?\n", re.IGNORECASE)
-#: What follows what could be read of a file, so that the reader tells of the damage.
+#: This is written behind what could be read of a damaged file, so that the reader finds the damage.
 DAMAGE = b"\r\nwhat follows is damaged\r\n"
 
 
@@ -119,7 +119,7 @@ def _from_zstd(path: Path, target: BinaryIO) -> None:
 
 
 def _from_arc(path: Path, target: BinaryIO) -> None:
-    """Makes a record of WARC of each of ARC (version 1 or 2); what is none is passed on for the reader to find."""
+    """Turns each record of ARC (version 1 or 2) into one of WARC.  Other bytes are copied, and the reader finds the damage."""
     after = 4  # fields after the URL
     with path.open("rb") as file:
         for member in members(file, lambda begins: begins.startswith((b"filedesc:", b"http"))):
@@ -179,8 +179,7 @@ def check_made(*names: str) -> None:
 def make_wacz(warc: Path, target: Path) -> None:
     """Makes WACZ of a WARC file: with a list of its pages, and with an index of all its records.
 
-    What the lists of inputs say of a page, such as its title, is taken over from the folder in which it is made.  Of what
-    they don't list, all HTML is listed.
+    A page that the inputs list keeps what their lists say of it, such as its title.  All other HTML is listed, too.
     """
     from wacz.main import main
 
@@ -200,7 +199,7 @@ def make_wacz(warc: Path, target: Path) -> None:
 
 
 class _PageLists:
-    """What the lists of inputs say of pages.  It stays in the files, since it may have the text of each page."""
+    """What the lists of pages in WACZ inputs say.  It stays in the files, since it may have the text of each page."""
 
     def __init__(self, folder: Path) -> None:
         self._files = [path.open("rb") for path in sorted(folder.glob("pages[1-9]*-*.jsonl"))]
@@ -214,7 +213,7 @@ class _PageLists:
                 at += len(line)
 
     def of(self, url: str, when: datetime) -> dict[str, Any]:
-        """What is said of the page at a URL; of several, of the one whose time is the nearest."""
+        """Returns what is said of the page at a URL.  If several were fetched there, the one of the nearest time counts."""
         if not (places := self._places.get(url)):
             return {}
         wanted = moment(when)

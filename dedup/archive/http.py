@@ -55,7 +55,7 @@ def parse(message: bytes) -> Response | None:
     for coding in reversed(fields.get(b"content-encoding", b"").lower().split(b",")):
         if unpack := _CODINGS.get(coding.strip()):
             packed, (body, ended) = body, unpack(body)
-            # What is not packed so is taken as it is: its stated length is that of what was once sent.
+            # A body that is not packed so is taken unchanged: its stated length is that of what was once sent.
             whole = body is packed or (whole and ended)
         elif coding.strip() in OTHERS and body.lstrip()[:1] != b"<":  # else it is unpacked already
             whole = False

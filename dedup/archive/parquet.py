@@ -52,14 +52,14 @@ class Parquet:
                         self._read += 1
                         found = capture(row, f"{self.name}:{self._read}", self._named)
                         yield Item(row, found, "" if found else "no_page")
-            except (OSError, ValueError):  # of which those of pyarrow are subclasses
+            except (OSError, ValueError):  # the errors of pyarrow are subclasses
                 told = True
                 yield Item(None, None, "packed", damaged=True)
-        if self._read < self._rows and not told:  # a row group says that it has fewer than there were
+        if self._read < self._rows and not told:  # a row group had fewer rows than the file says
             yield Item(None, None, "packed", damaged=True)
 
     def _rows_at_once(self, group: int) -> int:
-        # What it has of columns may end the process.
+        # One that is too large in memory may end the process.
         size: int = self._file.metadata.row_group(group).total_byte_size
         return max(1, min(ROWS, HELD // max(1, size)))
 

@@ -14,9 +14,9 @@ MAGIC = b"\x1f\x8b\x08"
 READ, UNPACKED = 1 << 15, 1 << 18
 #: At most this many bytes of a member, and as many as it had before, are unpacked twice: that bounds what wrong lengths cost.
 TWICE = 1 << 30
-#: Whether a member begins somewhere is decided by this many packed bytes.
+#: This many packed bytes decide whether a member begins somewhere.
 PROBE = 1 << 10
-#: Whether a member goes on with the one before is decided by so many unpacked bytes.
+#: This many unpacked bytes decide whether a member goes on with the one before.
 FIRST = 64
 #: At most this many bytes in damaged members, and as many as stand before them, are looked at again.
 AGAIN = 1 << 26

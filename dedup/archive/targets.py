@@ -31,7 +31,7 @@ class Targets(NamedTuple):
             )
         if self.cdxj and not self.output.removesuffix(".gz").endswith((".warc", ".wacz")):
             raise SettingsError(
-                f"--cdxj is '{inert(self.cdxj)}', and -o is no WARC file, of which it is the index"
+                f"--cdxj is '{inert(self.cdxj)}', which indexes a WARC file, and -o names none"
             )
         check_made(self.cdxj, self.output if self.output.endswith(".wacz") else "")
         for _, option, name in self._made():
@@ -56,7 +56,7 @@ def check_own(folder: Path) -> None:
     """Raises `SettingsError` unless the folder is new or holds only what a cleaning has left: it is deleted at the end."""
     if os.path.lexists(folder) and not (folder.is_dir() and not folder.is_symlink()):
         raise SettingsError(
-            f"{folder}, where this would be done, is no folder; name another output, or move it"
+            f"{folder}, where this would be done, is not a folder; name another output, or move it"
         )
     names = set(os.listdir(folder)) if folder.exists() else set()
     if "journal" not in names and names - {"lock"}:

@@ -36,8 +36,8 @@ class Record:
     head: bytes  #: its lines and the empty line after them
     fields: dict[str, str]  #: by their names in lower case
     block: bytes | None  #: None if it is too long to be read
-    #: From where to where it is in the file, with nothing else between; None if it shares a member of gzip, or is not
-    #: packed in a file of which the rest is.
+    #: Where it begins and ends in the file.  None if it shares a member of gzip, or if it is not packed and the rest of
+    #: the file is.
     span: tuple[int, int] | None
 
 
@@ -157,7 +157,7 @@ def _head(member: Member, first: bytes) -> tuple[bytes, dict[str, str]]:
 
 
 def _damage(member: Member, why: str, begins: bytes) -> Item:
-    """Takes what is damaged as it is, up to the next record of the member.  Of more than `MAX_BODY`, takes the beginning."""
+    """Takes the damaged bytes up to the next record of the member.  If there are more than `MAX_BODY`, the rest is passed over."""
     taken, size = [begins], len(begins)
     while line := member.line(MAX_LINE):
         if _FIRST.fullmatch(line):

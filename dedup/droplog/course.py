@@ -1,10 +1,9 @@
 """The course of a crawl, in a file beside its drop log: written by `Course`, read by `read_steps`.
 
 The file is JSON Lines, and its name is that of the log and ``.crawl``.  Each run adds one line of its thresholds
-(``run``, ``time``, ``method``, ``max_distance``, ``min_resemblance``, ``action``, ``min_containment``) and then lines of its counts
-so far (``run``, ``time``, ``pages``, ``duplicates``), ever farther apart, and at the end one of the URLs that only
-near-duplicates link to (``run``, ``time``, ``urls``, ``sampled``, ``new``, ``low``, ``high``).  Readers leave out
-other lines.
+(``run``, ``time``, ``method``, ``max_distance``, ``min_resemblance``, ``action``, ``min_containment``), then lines of its counts
+so far (``run``, ``time``, ``pages``, ``duplicates``), ever farther apart, and at the end one line about the URLs that only
+near-duplicates link to (``run``, ``time``, ``urls``, ``sampled``, ``new``, ``low``, ``high``).  Readers skip other lines.
 """
 
 import json
@@ -119,7 +118,7 @@ class Course:
 
 
 def pause(age: float) -> float:
-    """Seconds to the next line of a crawl that is so many seconds old.
+    """Returns the seconds to the next line, given the age of the crawl in seconds.
 
     >>> pause(0), pause(3_600)
     (0.25, 18.0)
@@ -165,7 +164,7 @@ def read_missed(paths: Iterable[Path]) -> Loss | None:
 
 
 def width(seconds: float) -> float:
-    """A round length of steps, of which at most `STEPS` + 1 cover a span of time; all in seconds.
+    """Returns a round length of steps in seconds, so that at most `STEPS` + 1 of them cover a span of time.
 
     >>> width(0), width(95), width(3_600), width(10 * 365 * 86_400)
     (0.5, 2, 60, 5270400)

@@ -42,8 +42,8 @@ FROM drops
 _HOSTS = "SELECT host, count(*), sum(links), sum(bytes) FROM drops GROUP BY host ORDER BY 2 DESC, 1"
 _DISTANCES = "SELECT distance, count(*) FROM drops GROUP BY distance ORDER BY distance"
 _RULES = "SELECT rule, count(*) FROM drops GROUP BY rule ORDER BY 2 DESC, 1"
-#: What two pages have in common: of what is own to either, as much as of the one of which less is; or of the whole pages.
-#: Computed in whole numbers, since 0.55 * 20 is not 11.
+#: The share that two pages have in common: of their own shingles, that of the page that shares less; or of all shingles.
+#: It is computed in whole numbers, since 0.55 * 20 is not 11.
 _SHARE = """
 CAST(round(10000 * CASE WHEN gone IS NULL OR new IS NULL OR matching IS NULL THEN resemblance
     ELSE matching * 1.0 / max(1, matching + max(new, gone)) END) AS INTEGER)

@@ -40,7 +40,7 @@ class Alarm:
         self._queries = Latest[str, set[str]](MAX_COUNTED)  # of the path of a kept page
 
     def rings(self, url: str, of: str, asked: str = "") -> bool:
-        """Whether a near-duplicate is one too many; ``asked`` is the URL that was redirected to it, if one was.
+        """Returns whether a near-duplicate is one too many; ``asked`` is the URL that was redirected to it, if one was.
 
         Where another page was asked for, one that leads to the path of the kept page is one too many: so is one
         sent to log in.

@@ -36,7 +36,7 @@ class Audit:
     def __init__(
         self, index: Index, share: float, stats: Stats, fetch: Callable[[str], Awaitable[Page | None]]
     ) -> None:
-        """``fetch`` gives the page at a URL as it is now, or None; whatever it raises counts as None."""
+        """``fetch`` fetches a page once more, or returns None; whatever it raises counts as None."""
         self._index = index
         self._detector = index.detector
         self.share = share
@@ -56,7 +56,7 @@ class Audit:
         return int.from_bytes(digest, "big") < self.share * 2**64
 
     async def check(self, url: str, page: Page, of: str, rule: str | None) -> None:
-        """Compares a page that a rule has dropped with the kept one as it is now."""
+        """Fetches the kept page again, and compares it with the page that a rule has dropped for it."""
         try:
             kept = await self._fetch(of)
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware)

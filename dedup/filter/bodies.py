@@ -93,7 +93,7 @@ class Bodies:
 
 
 def depends_on_name(body: Body) -> bool:
-    """Whether links of a page may depend on the last part of its address; True if that can't be told.
+    """Returns whether links of a page may depend on the last part of its address; True if that can't be told.
 
     >>> [depends_on_name(Body(html, "utf-8", "html"))
     ...  for html in (b"<a href='/b?x=1'>", b"<a href='?x=1'>", b"<a href=&quest;x>", b"<base href=..>")]

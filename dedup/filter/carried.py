@@ -1,11 +1,11 @@
-"""What the requests of pages carried: of equal pages, those whose requests carried other data of the user's are all kept."""
+"""What the requests of pages carried.  Equal pages are kept if their requests carried different data of the user's."""
 
 from dedup.filter.visit import Visit
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index.entry import scope_mask
 from dedup.latest import Latest
 
-#: Contents of which that is remembered.
+#: Contents that are remembered.
 REMEMBERED = 10_000
 
 
@@ -17,7 +17,7 @@ class Carried:
         self._by_content = Latest[int, int](REMEMBERED)
 
     def differ(self, visit: Visit, fingerprint: Fingerprint) -> bool:
-        """Whether the first page of this content in the same scope was asked for with other data."""
+        """Returns whether the first page of this content in the same scope was asked for with other data."""
         content = fingerprint.digest ^ scope_mask(self._scope, visit.url)
         carried = self._by_content.get(content, visit.carried)
         self._by_content[content] = carried

@@ -1,7 +1,7 @@
 """What has become of the pages that earlier crawls have met: new, changed, moved, hidden, gone, or not seen.
 
-A page has changed if anything differs from what it said outside marked chrome and is its own (`dedup.filter.contents`).
-Whatever is not certain counts as a change.  Of those that are not met, `dedup.filter.missing` tells.
+A page has changed if anything of its own differs, outside marked chrome (`dedup.filter.contents`).  What is not certain
+counts as a change.  `dedup.filter.missing` tells what became of pages that are not met.
 """
 
 import logging
@@ -29,14 +29,14 @@ from dedup.printing import clock
 
 logger = logging.getLogger(__name__)
 
-#: Of so many pages it is known that they were handed over: an item of theirs may still fail.
+#: Pages that are remembered as handed over: an item of theirs may still fail.
 REMEMBERED = 100_000
 
 
 class _Sighting(NamedTuple):
     """A page that is met, until it is handed over."""
 
-    version: Version | None  #: that of before, if the page is what it was
+    version: Version | None  #: the last one, if the page has not changed
     word: str
     url: str
     digest: int
@@ -61,13 +61,13 @@ class Changes:
         self._handed = Latest[str, str](REMEMBERED)  # URLs of pages that were handed over last, by page id
         # The versions before, and what is known of the edits.
         self._changed = Latest[str, tuple[Version, Basis]](REMEMBERED)
-        self._told = Latest[str, None](REMEMBERED)  # URLs of which it is counted what has become of them
+        self._told = Latest[str, None](REMEMBERED)  # URLs whose change is counted
         self._is_whole = False
 
     async def see(
         self, visit: Visit, read: Callable[[], Page], fingerprint: Fingerprint, verdict: Verdict
     ) -> tuple[Change | None, bool]:
-        """What has become of a page, and whether an earlier crawl has handed over what it says, as its request carried the same."""
+        """Returns what has become of a page, and whether an earlier crawl has handed it over unchanged, for equal data of its request."""
         change, is_handed = None, False
         with self._bearing():
             change, is_handed = await self._see(visit, read, fingerprint, verdict)
@@ -138,7 +138,7 @@ class Changes:
         return Change("changed", url, own), False
 
     def is_open(self, page_id: str) -> bool:
-        """Whether a page was met of which it is not yet said whether it was handed over or failed."""
+        """Returns whether a page was met and has neither been handed over nor failed yet."""
         return page_id in self._pending
 
     def _write(self, met: _Sighting) -> None:
@@ -195,9 +195,9 @@ class Changes:
             self._history.flush()
 
     async def look_for_missing(self, *, may_hide: bool) -> None:
-        """Says what has become of the pages that a crawl that has nothing else to do has not met.
+        """Says what has become of pages that were not met, once the crawl has nothing else to do.
 
-        ``may_hide``: whether a page that is there, but was not met, is linked from nowhere.
+        ``may_hide``: whether a page that is still served, but was not met, is linked from nowhere.
         """
         with self._bearing():
             await self._look(may_hide=may_hide)
@@ -234,7 +234,7 @@ class Changes:
         self._history.flush()
 
     async def _compared_anew(self, url: str, before: Version) -> list[Said] | None:
-        """What differs on a page from what it was; None if nobody knows any more."""
+        """Returns what differs between a page and its last version; None if a text is gone."""
         now, read, contents = self._history.last(url), self._history.texts.read, self._contents
         if now is None or before.text is None or now.text is None or now.first != self._history.crawl:
             return None

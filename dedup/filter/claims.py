@@ -121,7 +121,7 @@ class Claimant:
     async def _file_all(self) -> bool:
         """Files what is set aside for as long as the index answers: first one page, then some at once.
 
-        Whether any could be filed.
+        Returns whether any could be filed.
         """
         before, at_once = len(self._aside), 1
         while some := list(islice(self._aside.values(), at_once)):
@@ -144,9 +144,9 @@ class Claimant:
         await asyncio.wait([page.filing])
 
     async def _file_those_like(self, fingerprint: Fingerprint, page: _LatePage | None = None) -> bool:
-        """Files the pages that another may be a near-duplicate of, and that were set aside before; whether it could.
+        """Files the pages that were set aside before and may be like another.  Returns whether it could.
 
-        So pages that are like each other are claimed in their order, and the others as it comes.
+        So pages that are like each other are claimed in their order, and the others in any.
         """
         if page is None and self._is_away:
             return False
@@ -208,7 +208,7 @@ class Claimant:
         return Failure.AWAY if isinstance(error, IndexUnavailableError) else Failure.UNUSABLE
 
     def is_open(self, page_id: str) -> bool:
-        """Whether a page was kept that has been neither confirmed nor released."""
+        """Returns whether a page was kept that has been neither confirmed nor released."""
         aside = self._aside.get(page_id)
         return page_id in self._claimed or (aside is not None and not aside.done)
 
@@ -256,7 +256,7 @@ class Claimant:
 
 
 def _may_be_like(one: Fingerprint, other: Fingerprint, radius: int) -> bool:
-    """Whether an index might find one page when the other is claimed: their tables share a key, or almost."""
+    """Returns whether an index might find one page when the other is claimed: their tables share a key, or almost."""
     if one.digest == other.digest or (one.view and one.view == other.view):
         return True
     if one.bands or other.bands:

@@ -1,7 +1,7 @@
-"""What pages say themselves: without noise and chrome, and what of that differs from what they said before.
+"""The own content of pages, and how it differs from what they said before.
 
-Two things that differ are no content.  What was seen to change when such a page was fetched twice more is noise
-(`dedup.filter.noise`).  And an edit that most known pages of a host have alike is one of the chrome around them.
+Two kinds of edits are no content.  What was seen to change when such a page was fetched twice more is noise
+(`dedup.filter.noise`).  And an edit that most known pages of a host have is one of the chrome around them.
 """
 
 import asyncio
@@ -31,18 +31,18 @@ ALIKE = 0.5
 SAME = 0.5
 #: Tokens of two texts, multiplied, that are compared in another thread.
 LARGE = 4_000_000
-#: Edits of which it is known how many pages have them.
+#: Edits whose pages are counted.
 MAX_EDITS = 100_000
-#: Of so many hosts it is known how many known pages were met, and how their pages are asked for.
+#: Hosts that are remembered.
 MAX_HOSTS = 10_000
-#: So many edits of a page are remembered: one that has more is compared once more at the end.
+#: Edits of a page that are remembered: a page that has more is compared once more at the end.
 FEW = 16
 #: Words that are told before and after those that differ.
 AROUND = 4
 
 
 class Basis(NamedTuple):
-    """What the edits of a page depended on as they were told."""
+    """What was known when the edits of a page were told."""
 
     probed: int = -1  #: pages like it that were fetched again; -1: that is not known
     keys: Sequence[int] = ()
@@ -55,7 +55,7 @@ class Contents:
     def __init__(self, index: Index, probe: Probe) -> None:
         self._index = index
         self._probe = probe
-        #: Of a page of each host: how others there are asked for.
+        #: By host, `Visit.origin` of a page: others there are asked for in its manner.
         self.origins = Latest[str, Any](MAX_HOSTS)
         self._known = Latest[str, int](MAX_HOSTS)  # known pages that were met, by host
         self._alike = Latest[int, int](MAX_EDITS)  # pages that have an edit, by its digest
@@ -65,7 +65,7 @@ class Contents:
         self._known[host(url)] = self._known.get(host(url), 0) + 1
 
     def note(self, url: str, found: list[Said], before: Sequence[int] = ()) -> None:
-        """A page has these edits, each of which may be one of chrome, instead of those that were known ``before``."""
+        """Counts the edits of a page, in place of the keys of those that were counted ``before``."""
         for key in before:
             self._alike[key] = self._alike.get(key, 1) - 1
         for key in self.keys(url, found):
@@ -80,7 +80,7 @@ class Contents:
         await self._probe.learn(url, self.origins.get(host(url)), is_same)
 
     async def differences(self, url: str, old: Text, new: Text) -> list[Said]:
-        """The old words and the new ones, place by place, without noise."""
+        """Returns the old words and the new ones, place by place, without noise."""
         a, b = self._said(url, old), self._said(url, new)
         found = await asyncio.to_thread(small_edits, a, b) if len(a) * len(b) > LARGE else small_edits(a, b)
         return [
@@ -124,17 +124,17 @@ class Contents:
         return [self._alike.get(key, 0) < few for key in keys]
 
     def told(self, url: str, found: list[Said]) -> Basis:
-        """What has to stay for these edits to be told as they are now."""
+        """Returns what these edits depend on."""
         keys = self.keys(url, found)
         return Basis(self._probe.probed(url), keys, self._are_own(url, keys)) if len(keys) <= FEW else Basis()
 
     def stands(self, url: str, told: Basis) -> bool:
-        """Whether nothing has become known since that changes what was told of a page, and nothing more will."""
+        """Returns whether nothing has become known since that changes the edits of a page, and nothing more will."""
         is_same = told.probed == self._probe.probed(url) and self._are_own(url, told.keys) == told.own
         return is_same and not self._probe.may_learn(url)
 
     def words(self, url: str, text: Text) -> tuple[str, ...]:
-        """What a page says, wherever it is: its words without noise."""
+        """Returns what a page says, whatever its address: its words without noise."""
         return tuple(word for word in self._said(url, text) if not is_url(word))
 
     def shingles(self, url: str, text: Text) -> Hashes:
@@ -149,7 +149,7 @@ class Contents:
         )
 
     def are_same(self, url: str, old: Text, led: str, new: Text) -> bool:
-        """Whether what two URLs say is the same page, though its words may have changed."""
+        """Returns whether what two URLs say is the same page, though its words may have changed."""
         return share(self.shingles(url, old), self.shingles(led, new)) >= SAME
 
 
@@ -165,5 +165,5 @@ def text_of(page: Page) -> Text:
 
 
 def share(a: Hashes, b: Hashes) -> float:
-    """How much of each set of shingles the other has, of the one of which it has less."""
+    """Returns the share of either set of shingles that the other contains, whichever is less."""
     return min(containment(a, b), containment(b, a)) if len(a) and len(b) else 0.0

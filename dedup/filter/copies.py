@@ -1,4 +1,4 @@
-"""What becomes of near-duplicates: their records, and what follows for their links and for the pages that they copy."""
+"""What becomes of near-duplicates: their records, their links, and the pages that they copy."""
 
 import asyncio
 import logging
@@ -60,7 +60,7 @@ class Copies:
         self._pairs.visit(url)
 
     def keep(self, visit: Visit, canonical: str) -> None:
-        """Notes a page that is kept, of which there may be copies."""
+        """Notes a kept page, which may have copies."""
         self._depths.keep(visit.page_id, visit.depth)
         self._canonicals.keep(visit.url, canonical)
 

@@ -1,12 +1,13 @@
 """Watches drops that may yet turn out wrong.
 
-Each was dropped for a kept page.  If that page was claimed but is not yet processed, it may fail, or its crawler may
-die, and then it was kept nowhere.  Of a page that another crawler has done, all that it links to is lost if that crawler
-had died before the drop, of which nothing is known until its lease ends; so the drop is certain only when that crawler
-has renewed its lease after it, or has finished.  Even then the page may turn out to be no page, but a wall.  What was
-dropped for it is then fetched again.  And so it is if nobody says in time what became of that page: its claim is annulled, so
-that the first copy that is fetched again takes its place.  If the index is out of reach, what is
-fetched again is not judged any more; if the crawl is stopped, whoever goes on with it judges it.  So no doubt ends in a loss.
+Each was dropped for a kept page.  If that page is claimed but not yet processed, it may fail, or its crawler may die, and
+then it was kept nowhere.  If another crawler has processed it and had died before the drop, all that the page links to is
+lost.  That shows only when the lease of that crawler ends.  So the drop is certain only when that crawler has renewed its
+lease after the drop, or has finished.  Even then the kept page may turn out to be a wall.
+
+In all these cases what was dropped is fetched again.  So it is if nobody says in time what became of the kept page: its
+claim is annulled, and the first copy that is fetched again takes its place.  If the index is out of reach, what is fetched
+again is kept unjudged.  If the crawl is stopped, whoever goes on with it judges it.  So no doubt ends in a loss.
 """
 
 import asyncio
@@ -32,12 +33,11 @@ logger = logging.getLogger(__name__)
 INTERVAL = 1.0
 #: Seconds for which a page of another crawler is waited for by a crawl that is otherwise at its end.
 PATIENCE = 20.0
-#: ... and that many times as long if the page is done, and its run is silent: by then the lease of a run that has died has
-#: ended, and what was dropped for the page is judged when it is fetched again.
+#: ... and this many times as long if the page is done and its run is silent: by then the lease of a dead run has ended.
 SILENCE = 3.5
-#: At each of so many looks it is asked anew who has filed the pages that are done: another run may have met one again.
+#: At every tenth look it is asked anew who has filed the pages that are done: another run may have met one again.
 ASKED_ANEW = 10
-#: So often a page is fetched again because a crawler died, or was silent for too long, until it is kept in any case.
+#: A page is fetched again this often because a crawler died or was silent for too long; then it is kept in any case.
 MAX_AGAIN = 5
 #: How many uncertain drops are remembered at most, and how many of those that seem to be certain.
 MAX_DOUBTS = 10_000
@@ -57,7 +57,7 @@ class Watch:
     ) -> None:
         """``crawl`` fetches pages again, and holds them as long as that may happen.
 
-        ``undone`` is told of the line in the drop log of a drop that is not right, and why that is so.
+        ``undone`` is called with the line in the drop log of a drop that was wrong, and why it was.
         """
         self._index = index
         self._stats = stats
@@ -65,7 +65,7 @@ class Watch:
         self._undone = undone
         self._waiting: dict[str, list[Drop]] = {}  # by the page id of the kept page
         self._count = 0
-        # Of those that are done: their runs, which are to give a sign of life.
+        # The runs of pages that are done, which have to give a sign of life.
         self._runs: dict[str, str] = {}
         # Runs that gave none for too long, and when their leases were to end as it was first seen after that.
         self._silent: dict[str, float] = {}
@@ -83,7 +83,7 @@ class Watch:
         self._annulling: asyncio.Task[None] | None = None
 
     def may_doubt(self, page_id: str, of_run: str | None = None) -> bool:
-        """Whether a page may be dropped for one that is not certain: there is room, and it was not so too often.
+        """Returns whether a page may be dropped for one that is not certain: there is room, and it was not fetched again too often.
 
         ``of_run`` is the run of the kept page; it must not be one from which nothing was heard for too long.
         """
@@ -95,7 +95,7 @@ class Watch:
         return self._count
 
     def has_processed(self, page_id: str) -> bool:
-        """Whether this crawl has processed a page, unless that was long ago."""
+        """Returns whether this crawl has processed a page, unless that was long ago."""
         return page_id in self._processed
 
     def add(self, of_id: str, drop: Drop, *, certain: bool) -> None:
@@ -142,7 +142,7 @@ class Watch:
                 self.settle(page_id, processed=False, elsewhere=True)
 
     async def _is_as_it_was(self, of_id: str) -> bool:
-        """Whether a page is filed with what others were dropped for: it may have failed, and been claimed anew."""
+        """Returns whether a page is filed with what others were dropped for: it may have failed, and been claimed anew."""
         before = self._runs.get(of_id)
         if before and self._looks % ASKED_ANEW:
             return True
@@ -214,7 +214,7 @@ class Watch:
         self._shown[page_id] = simhash
 
     def is_outdated(self, of_id: str, of_simhash: int, max_distance: int) -> bool:
-        """Whether a kept page shows something else by now than what it is filed with."""
+        """Returns whether a kept page shows something else by now than what it is filed with."""
         return of_id in self._shown and distance(of_simhash, self._shown[of_id]) > max_distance
 
     def _forget(self, of_id: str) -> list[Drop]:
@@ -238,9 +238,9 @@ class Watch:
             self._crawl.let_go(drop.origin)
 
     def is_waiting(self) -> bool:
-        """Whether a crawl with nothing else to do should go on; what has been uncertain for too long is given up.
+        """Returns whether a crawl with nothing else to do should go on.  Gives up what has been uncertain for too long.
 
-        What counts is how long it was when somebody last looked: on a busy machine this crawl may itself have been silent.
+        That time ends at the last look: on a busy machine this crawl may itself have been silent.
         """
         if not self._waiting:
             return False
@@ -255,9 +255,9 @@ class Watch:
         return True
 
     async def _annul(self, of_ids: Iterable[str]) -> None:
-        """Takes claims back of which nobody says what became; of what was dropped for them, the first is kept.
+        """Takes back claims whose pages nobody has processed in time; the first page that was dropped for one is kept then.
 
-        A page that is done can't be taken back: what was dropped for it is kept if its run is silent.
+        A page that is done can't be taken back.  What was dropped for it is kept if its run is silent.
         """
         for of_id in of_ids:
             if run := self._runs.get(of_id):
@@ -293,5 +293,5 @@ class Watch:
 
 
 def _is_alive(lease: float, before: float) -> bool:
-    """Whether a run has given a sign of life since its lease was first seen, or has finished."""
+    """Returns whether a run has given a sign of life since its lease was first seen, or has finished."""
     return lease == math.inf or lease > before

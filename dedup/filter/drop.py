@@ -1,4 +1,4 @@
-"""A drop, as it is remembered for as long as it may turn out wrong."""
+"""What is remembered of a drop for as long as it may turn out wrong."""
 
 import math
 from typing import Any, NamedTuple
@@ -13,5 +13,5 @@ class Drop(NamedTuple):
     of_simhash: int | None = None  #: simhash of the kept page
     links: int = 0  #: that were not followed
     line: bytes = b""  #: what the drop log says of it
-    #: When that of the kept page's run was to end as it was first seen after the drop.
+    #: The end of the lease of the kept page's run, as it was first seen after the drop.
     lease: float = math.inf

@@ -1,4 +1,4 @@
-"""The end of a crawl: what is still to be fetched when it has nothing else to do."""
+"""The end of a crawl: what it still has to fetch when nothing else is left."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -155,7 +155,7 @@ class Filter:
     async def _told_apart(
         self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict
     ) -> Verdict:
-        """The verdict on a page by what its host shows at addresses that lead nowhere, or when a kept page is fetched again."""
+        """Returns the verdict on a page by what its host shows where nothing is, or when a kept page is fetched again."""
         verdict = await self._soft_404s.check(visit, page, fingerprint, verdict)
         return (
             await self._probe.check(visit, page, fingerprint, verdict) if verdict.status == "new" else verdict
@@ -169,7 +169,7 @@ class Filter:
         return replace(outcome, change=change, unchanged=outcome.unchanged or is_same)
 
     async def spare(self, visit: Visit) -> Record | None:
-        """Returns the record of a page that need not be fetched, since its site says that it is a kept one; None for all others."""
+        """Returns the record of a page that need not be fetched, since its site says that it is a kept one; else None."""
         may_drop = self.action_for(visit) == "drop" and not self.crawl.depth_limit
         record = await self.variants.drop(visit) if may_drop else None
         if record is not None and self._changes is not None:
@@ -240,19 +240,19 @@ class Filter:
         self._watch.undo(page_id, "the spider has asked for the page that it duplicates once more")
 
     def is_open(self, page_id: str) -> bool:
-        """Returns whether a page was kept of which it is not yet said whether it was handed over or failed."""
+        """Returns whether a page was kept and has neither been handed over nor failed yet."""
         is_met = self._changes is not None and self._changes.is_open(page_id)  # one that can't be judged, too
         return is_met or self._claimant.is_open(page_id)
 
     def is_busy(self) -> bool:
-        """Returns whether a crawl that has nothing else to do should go on: a drop is uncertain, or the audit still fetches.
+        """Returns whether a crawl with nothing else to do should go on: a drop is uncertain, or the audit still fetches.
 
         What has been uncertain for too long is fetched again.
         """
         return self._ending.is_busy()
 
     def looks_for_missing(self) -> bool:
-        """Returns whether pages are asked for that earlier crawls have met and this one has not, which begins if it has ended."""
+        """Returns whether pages are being asked for that earlier crawls have met and this one has not.  Begins with that if the crawl has ended."""
         return self._ending.looks_for_missing()
 
     @property
@@ -266,9 +266,9 @@ class Filter:
         return len(self._watch)
 
     def end_doubts(self) -> None:
-        """Has all pages fetched again whose drops are still uncertain, by whoever goes on with the crawl: he judges them anew.
+        """Has all pages fetched again whose drops are still uncertain.  Whoever goes on with the crawl judges them anew.
 
-        Later the crawl takes no request.  What is left by then, `close` has fetched again unjudged.
+        It has to be called while the crawl still takes requests; `close` has the rest fetched again unjudged.
         """
         self._watch.give_up(judged=True)
 

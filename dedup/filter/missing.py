@@ -1,8 +1,8 @@
-"""What has become of the pages that earlier crawls have met, and that this one has not: moved, hidden, gone, or not seen.
+"""What has become of pages that earlier crawls have met and this one has not: moved, hidden, gone, or not seen.
 
-A page that is not met is not gone.  When a crawl has nothing else to do, it asks for such pages once, by their addresses, if
-most pages of their host were met and no wall was.  Without a clear answer a page was just not seen.  Nor is one gone or moved if a
-page beside it that was met is not served any more, either: then a wall has been put up since, such as a redirect to a login.
+A page that was not met need not be gone.  When the crawl has nothing else to do, it asks for such pages once, if it has met
+most pages of their host and no wall.  Without a clear answer a page counts as not seen.  So it does if a page beside it,
+which the crawl has met, is not served any more: then a wall has been put up meanwhile, such as a redirect to a login.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from dedup.history.texts import Text, name_of
 from dedup.latest import Latest
 from dedup.page.urls import host
 
-#: Of a host of which a crawl has met less than this share of the pages of before, no page is called gone.
+#: No page of a host is called gone if the crawl has met less than this share of its earlier pages.
 LEAST_SEEN = 0.5
 #: Pages that were not met and are asked for, at most, and how many at once.
 MAX_ASKED, AT_ONCE = 10_000, 8
-#: By how many of its least own shingles it is looked for where a page has moved.
+#: A page that may have moved is looked for by this many of its least own shingles.
 LEAST = 16
 #: Redirects that are remembered.
 MAX_LED = 100_000
@@ -48,7 +48,7 @@ class Missing:
         self._led[asked] = url
 
     async def look(self, *, may_hide: bool) -> bool:
-        """Says what has become of each such page; whether the crawl was not stopped meanwhile."""
+        """Says what has become of each such page.  Returns whether the crawl went on to the end of that."""
         is_closing, origins = self._crawl.is_closing, self._contents.origins
         if self._stats.get_value("dedup/alarms"):
             return False
@@ -86,7 +86,7 @@ class Missing:
         return not walled
 
     async def _walled(self, gone: set[str]) -> set[str]:
-        """Those pages that are not where they were, where the page nearest to them that was met is not served any more, either."""
+        """Returns those pages that seem to be gone or moved and whose nearest page that was met is not served any more."""
         origins, now = self._contents.origins, self._history.crawl
         beside = {folder: "" for url in gone for folder in _folders(url)}
         for version in self._history.lasting() if gone else ():
@@ -111,7 +111,7 @@ class Missing:
         return {url for url, near in nearest.items() if near and not served[near]}
 
     def _missing(self) -> tuple[int, list[Version]]:
-        """How many pages that were there before were not met, and those of hosts of which most were."""
+        """Returns how many earlier pages were not met, and those of them whose hosts were met for the most part."""
         now = self._history.crawl
         before, lost = Counter[str](), list[Version]()
         for version in self._history.lasting():
@@ -131,7 +131,7 @@ class Missing:
         ]
 
     async def _match(self, missing: Sequence[Version]) -> dict[str, str]:
-        """Where the contents of missing pages are now: URLs of pages that this crawl has met first, one for each."""
+        """Returns where the contents of missing pages are now: each at a URL that no crawl had met before this one."""
         now, contents = self._history.crawl, self._contents
         wanted = [version for version in missing if version.text is not None]
         fresh = [*self._history.versions("first = ? AND word = 'new'", now)] if wanted else []
@@ -161,7 +161,7 @@ class Missing:
         return matches
 
     async def _texts(self, versions: Iterable[Version]) -> AsyncIterator[tuple[str, Text]]:
-        """What these say, as far as it is stored; in between, whatever else is to be done has its turn."""
+        """Yields the stored texts of versions, and gives other tasks their turn in between."""
         for version in versions:
             text = None if version.text is None else self._history.texts.read(version.text)
             if text is not None:
@@ -171,7 +171,7 @@ class Missing:
     def _what_became(
         self, version: Version, match: str, answer: Answer | None, *, may_hide: bool
     ) -> Change | None:
-        """What became of a page that was not met, by where its content is now and by what its address answers."""
+        """Returns what became of a page, by where its content is now and what its address answers; None if that is not clear."""
         url, led = version.url, "" if answer is None else name_of(answer.url)
         if match:
             return Change("moved", match, other=url, is_redirected=led == match)

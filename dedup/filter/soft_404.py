@@ -5,8 +5,8 @@ host is asked, once, for two addresses that can't exist.  A page is a soft 404 i
 own address and for noise, in which the two differ.  The first of these pages is kept, as any page: it may be the home page,
 which the host shows at every other address, too.
 
-A ban, a login, or the shell of an application is shown at such addresses as well, and is no soft 404.  So a kept page has
-to show still what it showed; and if most pages of a host are like that, they are judged as if nobody had asked.
+A ban, a login, or the shell of an application is shown at such addresses as well, and is no soft 404.  So a kept page
+must still show what it showed before; and if most pages of a host are like that, they are judged as if nobody had asked.
 """
 
 import logging
@@ -37,15 +37,15 @@ logger = logging.getLogger(__name__)
 
 #: What records have for the rule by which these pages were found.
 RULE = "soft_404"
-#: Hosts of which it is known what they show at addresses that lead nowhere.
+#: Hosts that are remembered.
 MAX_HOSTS = 10_000
-#: A host is asked when so many of its pages were in question: one may be just a copy.
+#: A host is asked when this many of its pages were in question: one may be just a copy.
 SUSPECTS = 2
 #: Headings of a host that are remembered until it is asked.
 HEADINGS = 16
 #: Kept pages of a host that may be asked for again; one of them is not the page that others are like.
 KEPT = 2
-#: After so many drops on a host, and whenever they have doubled, a kept page of it has to show still what it showed.
+#: After this many drops on a host, and whenever they have doubled, a kept page of it has to show the same as before.
 FIRST_LOOK = 8
 #: Letters for the digits of a hash: digits among them would make it an id, which counts for nothing in a link.
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
@@ -62,7 +62,7 @@ class _ErrorPage:
         self._noise = noise
 
     def is_like(self, url: str, page: Page) -> bool:
-        """Whether a page says the same, but for its address and for noise.  O(tokens)."""
+        """Returns whether a page says the same, but for its address and for noise.  O(tokens)."""
         address = _Address(url)
         if address.without(_Address(self.url).without(page.heading)) != address.without(self._heading):
             return False
@@ -72,7 +72,7 @@ class _ErrorPage:
 
 
 def _are_alike(a: str, b: str) -> bool:
-    """Whether two tokens are equal; URL tokens lack the folders that they share with their page."""
+    """Returns whether two tokens are equal; URL tokens lack the folders that they share with their page."""
     return a == b or (is_url(a) and is_url(b) and (a.endswith(b) or b.endswith(a)))
 
 
@@ -185,7 +185,7 @@ class Soft404s:
         return site
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
-        """The verdict on a page that was claimed: "duplicate" by the rule "soft_404" if it is one and not the first."""
+        """Returns the verdict on a claimed page: "duplicate" by the rule "soft_404" if it is one, and not the first."""
         if not self._may_be_one(visit, verdict):
             return verdict
         site = self._site(visit.url)
@@ -257,7 +257,7 @@ class Soft404s:
     async def _copy_of(
         self, first: tuple[str, int] | None, shown: _ErrorPage, fingerprint: Fingerprint
     ) -> Verdict | None:
-        """The verdict on a page that is like the first one, if that still stands in the index for what it said."""
+        """Returns the verdict on a page like the first one; None if that one is not filed with its content any more."""
         if first is None:
             return None
         page_id, digest = first
@@ -279,13 +279,13 @@ class Soft404s:
 
 
 def _names_another(url: str, verdict: Verdict) -> bool:
-    """Whether a verdict names a kept page that is called otherwise, of this host or of one that shows the same."""
+    """Returns whether a verdict names a kept page that is called otherwise, of this host or of one that shows the same."""
     of = verdict.of if verdict.status == "duplicate" else verdict.near and verdict.near.url
     return bool(of) and name_of(of or "") != name_of(url)
 
 
 def _repeats(headings: Latest[int, int], url: str, heading: Sequence[str]) -> bool:
-    """Whether the heading of a page is that of another one but for the words of their addresses."""
+    """Returns whether the heading of a page is that of another one but for the words of their addresses."""
     left = _Address(url).without(heading)
     if not left:
         return False
@@ -296,7 +296,7 @@ def _repeats(headings: Latest[int, int], url: str, heading: Sequence[str]) -> bo
 
 
 def _shown(answers: Sequence[tuple[str, Page]], kept: Page) -> _ErrorPage | None:
-    """What two answers say in common; None if most that the first says, and the kept page doesn't, is not in the other."""
+    """Returns what two answers have in common.  None if most of what the first says, beside the kept page, is not in the other."""
     url, page = answers[0]
     a, b = (_Address(at).without(text_of(answer)) for at, answer in answers)
     own, changing = (Counter(a) - Counter(said) for said in (text_of(kept), b))

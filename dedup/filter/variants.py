@@ -1,7 +1,7 @@
-"""Variants of a URL: those that differ only in what doesn't matter, as the site itself says by the header No-Vary-Search.
+"""Variants of a URL: they differ only in what doesn't matter, as the site itself says by the header No-Vary-Search.
 
-They are near-duplicates of the page that was kept, and are known before they are downloaded.  All doubts about a drop hold: if
-the kept page fails, or turns out to be none, its variants are fetched after all.
+They are near-duplicates of a kept page that are known before they are downloaded.  As with any drop, if the kept page
+fails or turns out to be a wall, its variants are fetched after all.
 """
 
 import logging
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 #: The rule of such drops.
 RULE = "no_vary_search"
-#: Paths of which it is known what matters in their queries, how many different headers of each count, and pages.
+#: Paths whose headers are remembered, different headers of each, and kept pages.
 MAX_PATHS, MAX_HEADERS, MAX_PAGES = 10_000, 4, 100_000
 
 
@@ -49,7 +49,7 @@ class Variants:
         self._pages = Latest[int, _Original](MAX_PAGES)
 
     def __bool__(self) -> bool:
-        """Whether there may be any."""
+        """Returns whether there may be any."""
         return bool(self._variances)
 
     def keep(self, visit: Visit, outcome: Outcome, header: bytes) -> None:
@@ -68,7 +68,7 @@ class Variants:
             self._pages[key] = _Original(visit.page_id, visit.url, outcome.fingerprint)
 
     async def drop(self, visit: Visit) -> Record | None:
-        """The record of a page that is not to be fetched, since it is a variant of a kept one; None if it is to be."""
+        """Returns the record of a page that need not be fetched, since it is a variant of a kept one; else None."""
         if (kept := self._find(visit)) is None:
             return None
         try:
@@ -97,7 +97,7 @@ class Variants:
         return None
 
     async def _verdict(self, kept: _Original) -> Verdict | None:
-        """That on a variant of a page; None if that is not kept any more, or is filed with another content."""
+        """Returns the verdict on variants of a page; None if that is not kept any more, or is filed with another content."""
         filed = await self._index.find(kept.page_id)
         (state,) = await self._index.states([kept.page_id])
         simhash = kept.fingerprint.simhash
@@ -125,7 +125,7 @@ class Variants:
 
 
 def _key(visit: Visit, variance: Variance) -> int | None:
-    """What variants share, if their requests carry the same; None for a query that can't be read."""
+    """Returns the key that variants share if their requests carry the same; None for a query that can't be read."""
     path, _, query = visit.url.partition("#")[0].partition("?")
     if (matter := variance.matter(query)) is None:
         return None

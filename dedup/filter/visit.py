@@ -104,7 +104,7 @@ class Answer(NamedTuple):
 class Crawl:
     """What the filter asks of the crawl that it works for.
 
-    As it is here, it suits pages that are replayed, of which none can be fetched.
+    This base class suits pages that are replayed, and can't be fetched again.
     """
 
     #: The depth whose links are not followed any more; 0 = there is none.
@@ -116,38 +116,38 @@ class Crawl:
         raise error
 
     def is_closing(self) -> bool:
-        """Whether the crawl is about to end, so that nothing should wait for the index any more."""
+        """Returns whether the crawl is about to end, so that nothing should wait for the index any more."""
         return False
 
     async def fetch(self, url: str) -> Page | None:
-        """The page at a URL as it is now, for the audit; None if it can't be had.  It may raise anything."""
+        """Fetches a page for the audit; returns None if it can't be had.  It may raise anything."""
         return None
 
     def manner(self, origin: Any) -> Any:
-        """How a page was asked for besides its URL, given `Visit.origin`; None if it may not be asked for once more.
+        """Returns with what a page was asked for beside its URL, given `Visit.origin`; None if it may not be asked for again.
 
         It is held for as long as the page may be asked for again.
         """
         return ()
 
     async def fetch_in(self, manner: Any, url: str, origin: Any) -> Page | None:
-        """The page at a URL as it is now, asked for in the `manner` of a page that was kept there.
+        """Fetches the page at a URL once more, in the `manner` of the page that was kept there.
 
         ``origin`` is that of the page which is compared with it.  It may raise anything.
         """
         return await self.fetch(url)
 
     async def ask(self, url: str, origin: Any) -> Answer | None:
-        """What an address answers, asked in the manner of a page of its host, given `Visit.origin`; None if it can't be
-        asked.  It raises nothing."""
+        """Asks an address in the manner of a page of its host, given `Visit.origin`; None if it can't be asked.  It raises
+        nothing."""
         return None
 
     def has_ended(self) -> bool:
-        """Whether no other worker of the crawl has anything left to do, asked when this one has not."""
+        """Returns whether no other worker of the crawl has anything left to do, asked when this one has not."""
         return True
 
     def is_own(self, url: str) -> bool:
-        """Whether this worker of the crawl is the one that asks the host of a page."""
+        """Returns whether this worker of the crawl is the one that asks the host of a page."""
         return True
 
     def wake(self) -> None:

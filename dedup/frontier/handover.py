@@ -67,7 +67,7 @@ class Link(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Of a request: that it was scheduled here, or that it is done."""
+    """Says that a request was scheduled here, or that it is done."""
 
     shard: int
     ticket: bytes  #: by which it is known
@@ -195,9 +195,9 @@ class Handover:
         raise IndexUnavailableError(f"{self.where} sent a reply that could not be understood")
 
     async def inherit(self, shard: int) -> tuple[list[bytes], dict[bytes, bytes]] | None:
-        """The next part of what was noted of a shard: keys of what is done, and, after those, what is not, by ticket.
+        """Returns the next part of the notes on a shard: keys of what is done, and after those the requests that are not, by ticket.
 
-        None if that is all.  What has changed meanwhile may come twice.
+        Returns None at the end.  What has changed meanwhile may come twice.
         """
         done, cursor = self._read.get(shard, (0, None))
         with self._server.errors():

@@ -27,7 +27,7 @@ PAUSE = 0.01
 
 
 def is_asyncio_available() -> bool:
-    """Whether a crawl runs on asyncio."""
+    """Returns whether a crawl runs on asyncio."""
     if VERSION >= (2, 14):
         from scrapy.utils.asyncio import is_asyncio_available as available
     else:

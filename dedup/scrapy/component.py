@@ -26,7 +26,7 @@ HEARD = _OWN | {name: getattr(signals, name) for name in _SCRAPYS}
 
 
 def is_tried_out(spider: Spider | None) -> bool:
-    """Whether a spider does not crawl, but answers a command: check, shell, fetch, view or parse."""
+    """Returns whether a spider does not crawl, but answers a command: check, shell, fetch, view or parse."""
     if spider is None or isinstance(spider, DefaultSpider) or os.environ.get("SCRAPY_CHECK"):
         return True  # the shell makes its spider later
     return getattr(spider.start, "__module__", "").startswith("scrapy.commands.")  # put there by the command

@@ -1,6 +1,6 @@
-"""The headers of a conditional request: what a server has said of a page, and what it is asked by that (RFC 9110, section 13).
+"""The headers of conditional requests (RFC 9110, section 13).
 
-A server may answer "not modified" to such a request, and sends no page then.
+A server that has sent an ETag or a date with a page may answer "not modified" when it is asked again, and send no page.
 """
 
 import inspect
@@ -26,7 +26,7 @@ _NOT_COMPARED = re.compile(r'^W/|(?:--?|;)(?:gzip|br|deflate|zstd)(?="$)')
 
 
 class Terms(NamedTuple):
-    """What a server has said of a page."""
+    """What a server has sent with a page, by which it can tell later whether the page has changed."""
 
     etag: str
     modified: str
@@ -34,10 +34,10 @@ class Terms(NamedTuple):
 
 
 def said(response: Response) -> Terms | None:
-    """What a server has said by which it can tell whether a page has changed; None if that is nothing.
+    """Returns what a server has sent by which it can tell whether a page has changed; None if it has sent nothing.
 
-    A date is of use only if the page had not changed for a second when it was sent (RFC 9110, section 8.8.2.2): it may change
-    once more within that.
+    A date counts only if the page had not changed for a second when it was sent (RFC 9110, section 8.8.2.2): within that
+    second it may change again.
 
     >>> dates = {"Date": "Mon, 02 Nov 2026 10:00:00 GMT", "Last-Modified": "Sun, 01 Nov 2026 10:00:00 GMT"}
     >>> said(Response("http://a.org/", headers={"ETag": '"7"', "Vary": "Cookie, Accept"} | dates))
@@ -56,7 +56,7 @@ def said(response: Response) -> Terms | None:
 
 
 def _only(response: Response, name: str) -> str:
-    """A header that stands there once, and can be sent back as it is; "" if there is none."""
+    """Returns a header that can be sent back unchanged; "" if it is missing, or stands there twice."""
     values = response.headers.getlist(name)
     value = values[0].decode("latin-1").strip() if len(values) == 1 else ""
     return value if len(value) <= MAX_HEADER and value.isascii() and value.isprintable() else ""
@@ -76,27 +76,27 @@ def conditions(held: Held) -> dict[str, str]:
 
 
 def is_conditional(request: Request) -> bool:
-    """Whether somebody else asks for less than the page."""
+    """Returns whether a request asks for less than the page already."""
     return not _CONDITIONS.isdisjoint(request.headers)
 
 
 def is_of(response: Response, held: Held) -> bool:
-    """Whether "not modified" is said of the page that is held: an ETag in the answer has to be that page's."""
+    """Returns whether "not modified" is about the page that is held: an ETag in the answer has to be that page's."""
     etag = _only(response, "ETag")
     return not (etag and held.etag) or _NOT_COMPARED.sub("", etag) == _NOT_COMPARED.sub("", held.etag)
 
 
 def digest_of(request: Request, vary: str, *more: object) -> int | None:
-    """A number that requests share if they ask for the same, as SQLite holds it: the headers that ``vary`` names, and ``more``."""
+    """Returns a number that requests share if the headers that ``vary`` names, and ``more``, are equal; SQLite can hold it."""
     named = [(name, request.headers.getlist(name)) for name in vary.split(",") if name]
     number = digest((named, more))
     return None if number is None else number - (1 << 63)
 
 
 def maker_of(spider: Spider) -> int | None:
-    """A digest of what decides which links a spider follows from a page, as far as that can be told: its code and its arguments.
+    """Returns a digest of what decides which links a spider follows from a page: its code and its arguments.
 
-    Arguments of a spider are texts; those that begin with "_" are of the service that starts it.
+    Arguments of a spider are texts.  Those that begin with "_" come from the service that starts it.
     """
     files = [_file_of(cls) for cls in type(spider).__mro__ if cls not in Spider.__mro__]
     texts = {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Crowd(NamedTuple):
-    """What was measured amid so many kept pages."""
+    """What was measured amid a number of kept pages."""
 
     recall: float  #: the share of copies that were found
     file: float  #: ms of CPU of a claim in a file
@@ -19,7 +19,7 @@ CROWDS = {1_000: Crowd(0.990, 1.5, 0.9), 10_000: Crowd(0.983, 2.0, 1.2), 100_000
 
 
 def recall_among(pages: int) -> tuple[int, float]:
-    """The least number of pages that is not less, or else the greatest that was measured, and the recall there.
+    """Returns the nearest number of pages that was measured, upwards if there is one, and the recall there.
 
     >>> recall_among(1_001), recall_among(10**7)
     ((10000, 0.983), (100000, 0.98))

@@ -53,7 +53,7 @@ class Engine(Crawl):
         self._closing = asyncio.ensure_future(compat.close(self._crawler, error.reason))
 
     def is_closing(self) -> bool:
-        """Whether the spider is being closed."""
+        """Returns whether the spider is being closed."""
         return is_closing(self._crawler)
 
     async def fetch(self, url: str) -> Page | None:
@@ -88,11 +88,11 @@ class Engine(Crawl):
             return None
 
     def has_ended(self) -> bool:
-        """Whether no worker of the crawl has anything left to do."""
+        """Returns whether no worker of the crawl has anything left to do."""
         return self._shards is None or self._shards.has_ended
 
     def is_own(self, url: str) -> bool:
-        """Whether this worker asks the host of a page."""
+        """Returns whether this worker asks the host of a page."""
         return self._shards is None or self._shards.is_own(url)
 
     def wake(self) -> None:

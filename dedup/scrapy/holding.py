@@ -1,7 +1,7 @@
-"""What is held of a page so that it need not be sent again: made when it was handed over, and turned into a page later.
+"""What is stored of a page so that it need not be sent again.
 
-Its words are in the history.  The links that were followed from it are held as requests, if all of them can be packed and have
-nothing in them that another crawl would not be given: cookies, headers, a body, a session, a proxy.
+Its words are in the history.  The links that were followed from it are stored as requests, if all of them can be packed
+and none holds what belongs to one crawl alone: cookies, headers, a body, a session, a proxy.
 """
 
 import zlib
@@ -25,13 +25,13 @@ from dedup.scrapy.workers.packing import Packing
 FLAG = "not_modified"
 #: Bytes of the links of a page, packed: pages with more are fetched whole.
 MAX_LINKS = 1_000_000
-#: Keys of meta that name what is of one crawl alone.
+#: Keys of meta that belong to one crawl alone.
 _OF_ONE_CRAWL = frozenset({"bindaddress", "cookiejar", "http_pass", "http_user", "proxy"})
 
 
 @dataclass(slots=True)
 class Revisit:
-    """A page of which the server says that it has not changed."""
+    """A page that has not changed, as the server says."""
 
     page: Page
     links: Sequence[Request]
@@ -46,7 +46,7 @@ class Revisit:
 
 
 def pack_link(packing: Packing, request: Request) -> bytes | None:
-    """A request that a callback has made of a page; None if another crawl can't be given it."""
+    """Packs a request that a callback has made of a page; returns None if another crawl can't use it."""
     is_of_any_crawl = (
         request.method == "GET"
         and not (request.body or request.headers or request.cookies)
@@ -57,12 +57,12 @@ def pack_link(packing: Packing, request: Request) -> bytes | None:
 
 
 def pack_links(links: Sequence[bytes]) -> bytes | None:
-    """All links of a page; None if they are too many."""
+    """Packs all links of a page; returns None if there are too many."""
     return zlib.compress(msgspec.msgpack.encode(links)) if sum(map(len, links)) <= MAX_LINKS else None
 
 
 def revisit(packing: Packing, request: Request, response: Response, held: Held, text: Text) -> Revisit:
-    """The page that a response "not modified" stands for, by its words and by what is held.  Raises `ValueError`."""
+    """Returns the page for which a response "not modified" stands, by its stored words and links.  Raises `ValueError`."""
     try:
         octets = zlib.decompressobj().decompress(held.links, 2 * MAX_LINKS)
         links = [packing.unpack(link) for link in msgspec.msgpack.decode(octets, type=list[bytes])]

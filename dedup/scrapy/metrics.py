@@ -1,4 +1,4 @@
-"""What Prometheus is told of a crawl while it runs: its stats, and what waits.  ``pip install 'shingleback[metrics]'``
+"""Tells Prometheus the stats of a crawl while it runs, and what waits.  ``pip install 'shingleback[metrics]'``
 
 ``EXTENSIONS = {"dedup.scrapy.metrics.Metrics": 0}`` is all that a project needs.  Whatever may be counted is there from
 the start, at 0, so that an alert sees the first one of its kind.

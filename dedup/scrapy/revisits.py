@@ -1,8 +1,8 @@
-"""Revisits: an incremental crawl asks for a page only if it has changed, by what the server has said of it before.
+"""Revisits: an incremental crawl asks for a page only if it has changed since the server last sent it.
 
-If the server says "not modified", the page is judged by its words as they are stored, and the links that were followed from it
-are followed again: no callback runs.  Whatever is not certain, the page is fetched whole, once more if need be.  Each is asked
-for conditionally at most once in a crawl, and only if a crawl that has ended as it should has handed it over, items and all.
+If the server says "not modified", the page is judged by its stored words, and the links that were followed from it are
+followed again; no callback runs.  In any doubt the page is fetched whole, once more if need be.  A page is asked for
+conditionally at most once in a crawl, and only if a crawl that ended well has handed it over, items and all.
 """
 
 import logging
@@ -41,7 +41,7 @@ from dedup.settings import LinkSettings
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
-#: How many pages are remembered that are not asked for conditionally once more.
+#: Pages that were asked for conditionally, of which this many are remembered.
 MAX_ASKED = 100_000
 
 
@@ -49,7 +49,7 @@ class _Download(NamedTuple):
     """A page that was sent."""
 
     said: Terms | None
-    asked: int | None  #: what it was asked for with
+    asked: int | None  #: a digest of the headers and data with which it was asked for
     size: int
 
 
@@ -131,7 +131,7 @@ class RevisitMiddleware(Component):
         return digest_of(request, vary, self._maker, self._carried.number(request))
 
     def _find(self, request: Request) -> Held | None:
-        """What is held of a page, if a crawl that has ended as it should has handed it over, and asked for it alike."""
+        """Returns what is held of a page, if a crawl that ended well has handed it over, and had asked for it alike."""
         own = page_id(self.crawler, request)
         held = None if own in self._asked else self._history.validators.find(request.url)
         if held is None or held.page_id != own or held.asked != self._digest(request, held.vary):
@@ -143,7 +143,7 @@ class RevisitMiddleware(Component):
         return held
 
     def _revisit(self, request: Request, response: Response, held: Held) -> Revisit | None:
-        """What is known of a page that was not sent; None if that is too little."""
+        """Returns a page that was not sent, from what is stored of it; None if that is too little."""
         try:
             last = self._history.last(name_of(request.url))
             text = None if last is None or last.text is None else self._history.texts.read(last.text)
@@ -153,16 +153,16 @@ class RevisitMiddleware(Component):
             return None
 
     def unmodified(self, request: Request, response: Response) -> Revisit | None:
-        """The page that a response stands for."""
+        """Returns the page for which a response stands."""
         return self._unmodified.get(request) if response.status == 304 else None
 
     def whole(self, request: Request) -> Request:
-        """What asks for such a page itself."""
+        """Returns the request that fetches such a page whole."""
         self._unmodified.pop(request)
         return request.replace(dont_filter=True)
 
     def suffices(self, request: Request, outcome: Outcome) -> bool:
-        """Whether what becomes of such a page can do without it: it is dropped, or nothing but its links are wanted."""
+        """Returns whether such a page need not be sent: it is dropped, or nothing but its links are wanted."""
         if outcome.unchanged:
             count(self._filter.stats, "not_modified")
             self._filter.stats.inc_value("dedup/not_modified_bytes", self._unmodified[request].size)
@@ -172,7 +172,7 @@ class RevisitMiddleware(Component):
         return is_dropped
 
     def _left(self, request: Request) -> None:
-        """The engine is done with a request: if something has refused what stands for its page, it is fetched whole."""
+        """The engine is done with a request.  If something has refused the response that stood for its page, the page is fetched whole."""
         revisit = self._unmodified.pop(request, None)
         if revisit is not None and not revisit.is_followed:
             self._filter.crawl.fetch_again(request)

@@ -85,7 +85,7 @@ def _read(settings: BaseSettings, name: str) -> Any:
 
 
 def asks_for(settings: BaseSettings, flag: str) -> bool:
-    """Whether a flag is set; a wrong value counts as yes, and is refused when the crawl starts."""
+    """Returns whether a flag is set; a wrong value counts as yes, and is refused when the crawl starts."""
     try:
         return bool(_read(settings, flag))
     except SettingsError:
@@ -154,12 +154,12 @@ def check_for_crawl(options: Options) -> None:
 
 
 def is_sharded(settings: BaseSettings) -> bool:
-    """Whether a crawl is to be one worker's share; a wrong value counts as yes, and is refused when the crawl starts."""
+    """Returns whether a crawl has a shard; a wrong value counts as yes, and is refused when the crawl starts."""
     return settings.get(_spell("shard")) not in (None, "")
 
 
 def unheard_shard(spider: Spider, settings: BaseSettings) -> str:
-    """What to say of a spider's argument that looks like the setting, and is not; nothing if there is none."""
+    """Returns a warning if a spider has an argument that looks like the setting ``shard``; else ""."""
     shard = getattr(spider, "shard", None)
     if not isinstance(shard, str) or is_sharded(settings):
         return ""
@@ -187,8 +187,10 @@ def shared_address(settings: BaseSettings, shard: str | None = None) -> str:
 
 
 def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str, str, str, bool] | None":
-    """The shard of a worker, where it meets the others, the index's Redis and its namespace, the key with which it signs
-    what it hands over, and whether whoever takes its place crawls only the rest; None without a shard.
+    """Returns the options of a worker; None without a shard.
+
+    They are its shard, the address of the index's Redis, the namespace, the key with which it signs what it hands over,
+    and whether its heir crawls only the rest.
 
     Raises `SettingsError`.
     """
@@ -214,7 +216,7 @@ def shard_options(settings: BaseSettings, spider: str = "") -> "tuple[Shard, str
 
 
 def weighs_links(settings: BaseSettings) -> bool:
-    """Whether any setting asks what links are expected to bring; wrong values are refused elsewhere."""
+    """Returns whether any setting asks what links are expected to bring; wrong values are refused elsewhere."""
     try:
         options = read_group(settings, LinkSettings)
     except SettingsError:
@@ -223,10 +225,10 @@ def weighs_links(settings: BaseSettings) -> bool:
 
 
 def in_memory(settings: BaseSettings) -> BaseSettings | None:
-    """The same settings with an index in memory; None if that can't take the place of what they ask for.
+    """Returns the same settings with an index in memory; None if that would not do.
 
-    A crawl hands over every content of its own, whatever earlier ones have kept.  So it needs no file, unless that was
-    chosen, or is asked what has changed.
+    A crawl hands over every content, whatever earlier ones have kept.  So it needs no file, unless the settings name
+    one, or ask what has changed.
     """
     if _read(settings, "index") or _read(settings, "incremental"):
         return None

@@ -18,7 +18,7 @@ Steps = Iterator[tuple[int, bool]]
 
 
 def is_whole(encoding: bytes, body: bytes) -> bool | None:
-    """Whether a body comes to its end, or is longer than any page that is judged; None if that can't be told.
+    """Returns whether a body comes to its end, or is longer than any page that is judged; None if that can't be told.
 
     ``encoding`` is its Content-Encoding in lower case.
 

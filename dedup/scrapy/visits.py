@@ -56,7 +56,7 @@ def reason_to_skip(request: Request, response: Response, types: Types) -> str | 
 
 
 def is_judged(response: Response, types: Types) -> bool:
-    """Whether a response is of the types that are judged."""
+    """Returns whether a response is of the types that are judged."""
     return types == "all" or _kind(response) in {"html": {"html"}, "text": {"html", "json", "text"}}[types]
 
 
@@ -187,7 +187,7 @@ def page_id(crawler: Crawler, request: Request) -> str:
 
 
 def is_seed(crawler: Crawler, request: Request) -> bool:
-    """Whether a crawl begins with a request, on its way to the spider, so that no other page leads to it.
+    """Returns whether a crawl begins with a request, on its way to the spider, so that no other page leads to it.
 
     Start requests have a mark, which others may have copied.  Requests that a queue or an API feeds to the engine
     have none; but they have no depth either, which Scrapy gives to all that a callback yields.

@@ -32,7 +32,7 @@ class RefusedError(IgnoreRequest):
 
 
 def is_internal(address: str) -> bool:
-    """Whether an IP address may be reached from this machine or its network only.
+    """Returns whether an IP address may be reached from this machine or its network only.
 
     >>> [is_internal(address) for address in ("127.0.0.1", "10.1.2.3", "169.254.169.254", "0.0.0.0", "224.0.0.1")]
     [True, True, True, True, True]
@@ -88,7 +88,7 @@ class Doorkeeper:
 
 
 def _is_within(name: str, asked: Request) -> bool:
-    """Whether a host is the one that was asked, or a subdomain."""
+    """Returns whether a host is the one that was asked, or a subdomain."""
     return f".{name}".endswith(f".{urlparse_cached(asked).hostname}")
 
 

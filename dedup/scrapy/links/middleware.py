@@ -36,7 +36,7 @@ from dedup.settings import LinkSettings
 
 #: In the meta of a request: the URL of the page on which it was found, and whether that was kept.
 FOUND_ON, FOUND_ON_KEPT = "dedup_found_on", "dedup_found_on_kept"
-#: In the meta of a request that has waited and is scheduled again, for as long as it is in the scheduler.
+#: In the meta of a request that has waited, while it is in the scheduler again.
 AGAIN = "dedup_again"
 #: In the meta of a request that has waited, until its page is judged.
 WAITED = "dedup_waited"
@@ -44,7 +44,7 @@ WAITED = "dedup_waited"
 PRIORITY = "dedup_priority"
 #: In the meta of a request: False if the callback is not to run on its page if that is a near-duplicate.
 HARVEST = "dedup_harvest"
-#: Requests of these are never parked: what they ask for is under way.
+#: Requests with these keys in their meta are never parked: what they ask for is under way.
 UNDER_WAY = ("redirect_times", "retry_times", "dedup_dropped")
 #: Files in the JOBDIR: what was learnt, and the requests that wait.
 STATE, WAITING = "dedup.links.json", "dedup.parked"
@@ -143,7 +143,7 @@ class LinksMiddleware(Component):
             request.priority += added
 
     def _is_like_a_duplicate(self, response: Response) -> bool:
-        """Whether a page has brought nothing new: its links are weighed."""
+        """Returns whether a page has brought nothing new: its links are weighed."""
         outcome = outcome_of(response)
         if outcome is None or outcome.action == "mark":
             return False
@@ -193,7 +193,7 @@ class LinksMiddleware(Component):
         return response
 
     def _is_new(self, outcome: Outcome) -> bool | None:
-        """Whether a page brings new content; None if that can't be told."""
+        """Returns whether a page brings new content; None if that can't be told."""
         verdict = outcome.verdict
         if verdict.status != "unjudged":
             return verdict.status != "duplicate"
@@ -266,7 +266,7 @@ def link_of(request: Request) -> Link:
 
 
 def is_start(request: Request) -> bool:
-    """Whether a crawl begins with a request.  Its meta may have been copied by others, which have a depth."""
+    """Returns whether a crawl begins with a request.  Its meta may have been copied by others, which have a depth."""
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
 

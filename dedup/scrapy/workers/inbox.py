@@ -20,9 +20,8 @@ class Inbox:
     def __init__(
         self, crawler: Crawler, handover: Handover, outbox: Outbox, packing: Packing, journal: Journal
     ) -> None:
-        self.legacies: set[int] = (
-            set()
-        )  #: shards of which it is still to be read what their last workers have left
+        #: Shards whose last workers have left something that is still to be read.
+        self.legacies: set[int] = set()
         self._crawler = crawler
         self._handover = handover
         self._outbox = outbox

@@ -30,17 +30,17 @@ from dedup.scrapy.workers.packing import Packing
 
 @dataclass(slots=True, eq=False)
 class _Ticket:
-    """By which a request is known; as long as ``users`` depend on it, it is not done."""
+    """What a request is known by.  The request is not done as long as ``users`` depend on it."""
 
     shard: int
     name: bytes = b""  #: empty for what is in the log of its shard anyway
-    key: bytes = b""  #: empty if nothing is to be known of it when it is done
+    key: bytes = b""  #: empty if nobody has to know that it is done
     users: float = 0
 
 
 class _QueuedNote(NamedTuple):
     note: Note
-    links: int  #: so many were found for other shards before
+    links: int  #: how many were found for other shards before
 
 
 class Journal:
@@ -72,7 +72,7 @@ class Journal:
     # --- Requests
 
     def found(self, request: Request, parent: Request) -> None:
-        """Notes on which page a request was found, or which one was redirected to it."""
+        """Notes on which page a request was found, or which request was redirected to it."""
         if self.is_kept:
             self._parents[request] = parent
 
@@ -88,7 +88,7 @@ class Journal:
         self._tickets[request] = _Ticket(taken.shard, key=self._key(request) or place)
 
     def inherited(self, shard: int, ticket: bytes, request: Request) -> bool:
-        """A request was left by the last worker; whether it is to be scheduled."""
+        """Notes a request that the last worker has left.  Returns whether it is to be scheduled."""
         if ticket in self._inherited or ticket.startswith(self._me):
             return False
         self._inherited.add(ticket)
@@ -100,7 +100,7 @@ class Journal:
         self._past.update(keys)
 
     def is_past(self, request: Request) -> bool:
-        """Whether a request was done before this worker had the shard."""
+        """Returns whether a request was done before this worker had the shard."""
         if not self._past:
             return False
         if request.dont_filter:
@@ -155,7 +155,7 @@ class Journal:
                 self._note(Note(ticket.shard, ticket.name, b"", ticket.key))
 
     def _key(self, request: Request) -> bytes:
-        """By which a request is known when it is met again; empty for one that is sent as often as it is met."""
+        """Returns the key by which a request is known when it is met again; b"" if it is sent each time that it is met."""
         if request.dont_filter:
             return b""
         assert self._crawler.request_fingerprinter is not None
@@ -181,9 +181,9 @@ class Journal:
         return len(self._notes)
 
     def first(self, links: int) -> list[Note]:
-        """As many notes as one beat takes, if so many links are handed over with it, or were before.
+        """Returns the notes that the next beat takes, given how many links have been handed over with it and before.
 
-        What they say is done is in the feeds by then; there are none if a feed can't be written.
+        What is noted as done has been written to the feeds by then.  If a feed can't be written, there are no notes.
         """
         notes = list[Note]()
         for waiting in islice(self._notes, MOST):
@@ -201,6 +201,6 @@ class Journal:
         return notes
 
     def written(self, notes: int) -> None:
-        """So many of the first ones have been written."""
+        """The first ``notes`` ones have been written."""
         for _ in range(notes):
             self._notes.popleft()

@@ -75,7 +75,7 @@ class Outbox:
         return packed is not None
 
     def is_of(self, request: Request, shards: Collection[int]) -> bool:
-        """Whether a request is of one of some shards."""
+        """Returns whether a request is of one of some shards."""
         return self.shard(request) in shards
 
     def shard(self, request: Request) -> int | None:

@@ -53,7 +53,7 @@ class Packing:
         self._names: dict[Any, str] = {}  # of methods of the spider, by their functions
 
     def pack(self, request: Request) -> bytes | None:
-        """The request in bytes; None if it would not come back as it is, or could be anybody's.
+        """Returns the request in bytes; None if it would not come back unchanged, or could be anybody's.
 
         Its callback has to be a method of the spider, and its meta of plain types: text, bytes, numbers, lists, dicts.
         """
@@ -89,7 +89,7 @@ class Packing:
         return self._names[function]
 
     def unpack(self, signed: bytes) -> Request:
-        """The request, as it was.  Raises `ValueError` if it is none of this spider's."""
+        """Returns the request that was packed.  Raises `ValueError` if it is not one of this spider's."""
         try:
             packed = signed[SIGNATURE:] if self._key else signed
             if not hmac.compare_digest(signed[: len(signed) - len(packed)], self._sign(packed)):
@@ -130,7 +130,7 @@ class Packing:
 
 
 def _everywhere(values: dict[str, Any]) -> dict[str, Any]:
-    """Leaves out of a request what another machine sets anew, by its own environment: the proxy, and its password."""
+    """Leaves out of a request what each machine sets by its own environment: the proxy, and its password."""
     if "_scheme_proxy" not in values.get("meta", ()):
         return values
     meta = {name: value for name, value in values["meta"].items() if name not in _OF_THIS_MACHINE}

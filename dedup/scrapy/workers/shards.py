@@ -245,7 +245,7 @@ class ShardMiddleware:
     # --- The end
 
     def _is_idle(self) -> bool:
-        """Whether nothing is left to be done here: not even for the filter, which waits for pages of others."""
+        """Returns whether nothing is left to be done here: not even for the filter, which waits for pages of others."""
         if self._idled and self._filter is not None and self._filter.is_looking:
             return True  # the crawl has ended, and pages are asked for past the scheduler
         if not (self._idled and self.crawler.engine.spider_is_idle()):
@@ -253,7 +253,7 @@ class ShardMiddleware:
         return self._filter is None or not self._filter.is_busy()
 
     def is_own(self, url: str) -> bool:
-        """Whether the host of a page is crawled here."""
+        """Returns whether the host of a page is crawled here."""
         return self._outbox.is_of(Request(url), self._handover.held)
 
     def spider_idle(self) -> None:

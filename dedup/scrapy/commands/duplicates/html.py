@@ -36,8 +36,8 @@ def make_report(
 ) -> None:
     """Writes a report of the drops in some logs.  Raises `SettingsError`.
 
-    ``read`` is the number of records in the logs, of which the drops are those ``wanted``.  With a door,
-    pages are fetched again by the settings of the project.  ``renewed``: seconds to the next report.
+    ``read`` is the number of records in the logs; the drops are those that were ``wanted``.  With a door, pages are
+    fetched again by the settings of the project.  ``renewed`` is the number of seconds to the next report.
     """
     with ExitStack() as stack:
         beside = [found for log in logs if (found := find_beside(log, texts.SUFFIX))]
@@ -63,7 +63,7 @@ def make_report(
 
 
 def _knows(find: texts.Find, drops: Drops) -> bool:
-    """Whether the words of any of the first pairs are stored."""
+    """Returns whether the words of any of the first pairs are stored."""
     return any(find(pair["url"], pair["simhash"]) for pair in drops.pairs(FETCHED))
 
 

@@ -51,7 +51,7 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
     find, missing = _logs(args, settings)
     if missing and not opts.follow:
         raise SettingsError(
-            f"no drop log: {missing}, and no such file is here; a crawl without near-duplicates leaves none; crawl, or name another LOG"
+            f"no drop log: {missing}, and no such file is here; a crawl without near-duplicates writes none; crawl, or name another LOG"
         )
     if opts.csv:
         print(text.CSV_HEADING)
@@ -92,7 +92,7 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
 def _follow_report(
     path: Path, find: Callable[[], list[Path]], wanted: Filter, settings: Settings, reader: Reader
 ) -> None:
-    """Writes a report anew as its logs grow, until Ctrl-C, and then once more, as it is to stay."""
+    """Writes a report anew as its logs grow, and a last time at Ctrl-C."""
 
     def write(reader: Reader, renewed: float = 0) -> None:
         paths = [log for log in find() if log.exists()]
@@ -114,7 +114,7 @@ def _follow_report(
 
 
 def _is_own(paths: Sequence[Path], settings: Settings) -> bool:
-    """Whether these logs are the project's, so that its crawls have asked their hosts before."""
+    """Returns whether these logs are the project's, so that its crawls have asked their hosts before."""
     log = read_settings(settings).crawl.log
     own = {path.resolve() for path in find_logs(log)} if log else set()
     return all(path.resolve() in own for path in paths)

@@ -1,7 +1,7 @@
-"""`scrapy index plan`: what an index of so many pages would take, before there is one.
+"""`scrapy index plan`: what an index of N pages would take, before there is one.
 
-Everything is reckoned from a few figures, for pages that are not alike.  They were measured, but for what a crawler remembers:
-that is reckoned from the most that it may.
+Everything is reckoned from a few measured figures, for pages that are not alike.  Only what a crawler remembers is not
+measured, but reckoned from its bounds.
 """
 
 import argparse
@@ -33,17 +33,18 @@ KEY = 8
 
 #: An append-only file is rewritten at twice its size, beside the old one.
 REDIS_FILES = 3
-#: What was measured, by benchmarks/costs.py but for a crawler: bytes of a page; and µs of CPU, of the crawler for a file and of the server for
-#: Redis.  Of each page: the ``row`` is its number and its keys in the tables of digests, the ``record`` and ``disk`` are those
-#: of URLs of 60 characters.  Of each claim: ``claim`` itself and its confirmation, then for each ``table`` (of a file, if it is
-#: searched by halves), for each ``bucket`` that is read, and for each page that is looked at (``candidate``, ``entry``).
-#: "crawler" is what the process of a crawl takes besides, in bytes: Scrapy, the filter from the start and for each of the first
-#: pages, as measured over HTTP up to 20,000 pages; and, as reckoned and not measured, the filter when all that it remembers
-#: is full, and its tables of hosts, of 96 kB each, when there are a thousand.  "shards" is what a crawl by many workers takes of
-#: Redis until it has ended, in bytes: a link that was handed over, and, with DEDUP_HEIR = "rest", one that waits (of 154 bytes, as
-#: packed) and one that is done.  "cluster" is
-#: what a Redis Cluster takes for each that one server takes; "recall" is that of simhash by its distance, the lower one of two
-#: sites (docs/quality.md, "Every default").
+#: The figures, measured by benchmarks/costs.py unless said otherwise.
+#:
+#: * "file" and "redis" have bytes of a page: ``row`` is its number and its keys in the tables of digests; ``record`` and
+#:   ``disk`` are for URLs of 60 characters.  And they have µs of CPU of a claim, of the crawler for a file and of the
+#:   server for Redis: ``claim`` with its confirmation; more for each ``table`` (of a file, if it is searched by halves),
+#:   each ``bucket`` that is read, and each page that is looked at (``candidate``, ``entry``).
+#: * "crawler" has bytes of the process of a crawl: Scrapy, the filter at the start, and each page, measured over HTTP up
+#:   to 20,000 pages; then, reckoned from their bounds, the filter's memory when it is full, and a thousand tables of hosts.
+#: * "shards" has bytes of Redis until a crawl by many workers has ended: a link that was handed over, and, with
+#:   DEDUP_HEIR = "rest", one that waits (packed, 154 bytes) and one that is done.
+#: * "cluster" is how many times as much a Redis Cluster takes as one server.
+#: * "recall" is that of simhash by its distance, on the worse of two sites (docs/quality.md, "Every default").
 COSTS: dict[str, dict[str, float]] = json.loads(Path(__file__).with_name("costs.json").read_text("ascii"))
 FILE, REDIS, SHARDS, CLUSTER, CRAWLER = (
     COSTS[name] for name in ("file", "redis", "shards", "cluster", "crawler")
@@ -64,7 +65,7 @@ class Needs(NamedTuple):
 
 
 def in_file(plan: Plan, pages: float) -> Needs:
-    """What an index in a file takes.
+    """Returns what an index in a file takes.
 
     >>> from dedup.fingerprint.plans import block_plan
     >>> needs = in_file(block_plan(max_distance=6), 1e8)
@@ -80,7 +81,7 @@ def in_file(plan: Plan, pages: float) -> Needs:
 
 
 def in_redis(plan: Plan, pages: float) -> Needs:
-    """What an index in Redis takes that is planned for so many pages.
+    """Returns what an index in Redis takes that is planned for this many pages.
 
     >>> from dedup.fingerprint.plans import block_plan
     >>> needs = in_redis(block_plan(max_distance=6), 1e8)
@@ -149,22 +150,22 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
         )
     scrapy, base, page, remembered, hosts = (decimal(int(octets)) for octets in CRAWLER.values())
     said.append(
-        f"a crawler takes {scrapy} besides for Scrapy, and its filter {base} and {page} a page, as measured up to 20,000 pages; and, "
-        f"reckoned from the most that it remembers, up to {remembered}, after 50,000 pages, and 96 kB for each host, up to {hosts}"
+        f"a crawler takes {scrapy} more for Scrapy, {base} for its filter, and {page} a page, measured up to 20,000 pages; the "
+        f"memory of the filter is full at {remembered}, after 50,000 pages, and its hosts take 96 kB each, at most {hosts}"
     )
     link, waiting, done = (decimal(int(pages * octets)) for octets in SHARDS.values())
     said.append(
-        f"with DEDUP_SHARD, Redis holds besides, until the crawl has ended, {link} if a link to each page is handed over; with "
-        f'DEDUP_HEIR = "rest" another {waiting} if they all wait at once, of which {done} are left when they are done'
+        f"with DEDUP_SHARD, Redis holds {link} more until the crawl has ended, if a link to each page is handed over; with "
+        f'DEDUP_HEIR = "rest" another {waiting} if they all wait at once, and {done} when all are done'
     )
     crowds = ((f"{size:,}", *(f"{each:g}" for each in crowd)) for size, crowd in CROWDS.items())
     sizes, found, file, redis = map(" / ".join, zip(*crowds, strict=True))
     said.append(
-        f"where all pages share a frame that is larger than what is their own (dedup/crowded grows there): amid {sizes} of them "
-        f"{found} of the copies were found, and a claim took {file} ms in a file, {redis} ms of the server in Redis"
+        f"if all pages share a frame larger than their own content (dedup/crowded grows then): among {sizes} pages, {found} of "
+        f"the copies were found, and a claim took {file} ms in a file, {redis} ms of the server in Redis"
     )
     said.append(
-        "all but what a crawler remembers is reckoned from measured figures, for pages unlike each other: see docs/operations.md"
+        "these figures are reckoned from measured ones, for pages unlike each other: see docs/operations.md"
     )
     print("", *said, sep="\n- ")
     return 0

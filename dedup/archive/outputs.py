@@ -88,13 +88,11 @@ class LinesOutput:
         """Writes a page."""
         if isinstance(item.raw, bytes):
             line = item.raw if item.raw.endswith(b"\n") else item.raw + b"\n"
-        elif isinstance(item.raw, dict):
-            line = json.dumps(item.raw, ensure_ascii=False, default=_shown).encode("utf-8", "replace") + b"\n"
-        elif item.capture is not None:
-            found = row(item.capture, written(item.capture.fetched))
-            line = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         else:
-            return False
+            found = item.raw if isinstance(item.raw, dict) else item.capture and row(item.capture)
+            if found is None:
+                return False
+            line = json.dumps(found, ensure_ascii=False, default=_shown).encode("utf-8", "replace") + b"\n"
         self._file.write(gzip.compress(line, 6, mtime=0) if self._packed else line)
         return True
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, NamedTuple
 
-from dedup.archive.capture import NEVER, Capture, Kind, moment
+from dedup.archive.capture import NEVER, Capture, Kind, moment, written
 from dedup.page.charset import decode
 
 #: The fields that are read.  A row is a page if it has html or text; html wins.
@@ -61,8 +61,8 @@ def _key(value: object) -> float | None:
     return found if isfinite(found) and found < NEVER else None
 
 
-def row(capture: Capture, fetched: str) -> dict[str, str]:
+def row(capture: Capture) -> dict[str, str]:
     """Returns the row as which a page of another format is written."""
-    body = decode(capture.body, capture.encoding)
+    body, fetched = decode(capture.body, capture.encoding), written(capture.fetched)
     field = "html" if capture.kind == "html" else "text"
     return {"url": capture.url, **({"fetched": fetched} if fetched else {}), field: body}

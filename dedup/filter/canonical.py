@@ -5,9 +5,8 @@ it is a page of its own.  So how often sites agree tells the precision of a craw
 is decided by it: templates often name a wrong page.
 """
 
-import hashlib
-
 from dedup.latest import Latest
+from dedup.links.address import digest
 from dedup.page.preference import plain
 
 #: Kept pages whose canonical URLs are remembered, which are other than their own (about 150 bytes each).
@@ -18,7 +17,7 @@ class Canonicals:
     """The canonical URLs of the pages of a crawl."""
 
     def __init__(self) -> None:
-        self._kept = Latest[bytes, bytes](MAX_KEPT)
+        self._kept = Latest[int, int](MAX_KEPT)
 
     def keep(self, url: str, canonical: str) -> None:
         """Takes note of a page that is kept."""
@@ -44,6 +43,6 @@ class Canonicals:
         return False if named == _key(url) else None
 
 
-def _key(url: str) -> bytes:
+def _key(url: str) -> int:
     """Returns a digest of a URL without what doesn't tell pages apart."""
-    return hashlib.blake2b(plain(url).encode("utf-8", "replace"), digest_size=8).digest()
+    return digest(plain(url))

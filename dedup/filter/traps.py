@@ -10,10 +10,9 @@ level deeper.
 import logging
 from collections.abc import Sequence
 
-from xxhash import xxh3_64_intdigest
-
 from dedup.filter.stats import Stats, count
 from dedup.index.verdict import Near
+from dedup.links.address import digest
 from dedup.page.patterns import pattern
 from dedup.page.urls import ORIGIN
 from dedup.printing import inert
@@ -69,8 +68,8 @@ class Traps:
         """Counts a page that is too short to be judged.  Warns of a folder in which most are word for word alike."""
         if (folder := _folder(url)) is None:
             return
-        digest = xxh3_64_intdigest(" ".join(words).encode("utf-8", "replace"))
-        new = digest not in self._short
+        key = digest(" ".join(words))
+        new = key not in self._short
         counts = self._folders.get(folder)
         if counts is None:
             if len(self._folders) >= MAX_PATTERNS:
@@ -79,7 +78,7 @@ class Traps:
         counts[0] += 1
         counts[1] += new
         if new and len(self._short) < MAX_SHORT:
-            self._short[digest] = None
+            self._short[key] = None
         pages, others = counts
         if pages in WARNED and others * 10 < pages:
             told = (

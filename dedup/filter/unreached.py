@@ -9,13 +9,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import lru_cache
 
-from xxhash import xxh3_64_intdigest
-
 from dedup.errors import DedupError
 from dedup.filter.stats import Stats, count
 from dedup.index import Index
 from dedup.intervals import wilson
 from dedup.latest import Latest
+from dedup.links.address import digest
 from dedup.page.html import Page
 from dedup.page.ids import strip_session
 from dedup.page.urls import host
@@ -57,9 +56,9 @@ class Unreached:
 
     def ask(self, url: str) -> None:
         """Notes that the crawl asks for a URL."""
-        digest = _digest(url)
-        if self._met.get(digest, "") is not None:
-            self._add(digest, None)
+        key = _key(url)
+        if self._met.get(key, "") is not None:
+            self._add(key, None)
 
     def visit(self, url: str) -> None:
         """Notes that the crawl has got a page from a URL."""
@@ -74,17 +73,17 @@ class Unreached:
     def leave(self, urls: Iterable[str]) -> None:
         """Notes the links of a page that are not followed."""
         for url in urls:
-            if (digest := _digest(url)) not in self._met:
-                self._add(digest, url)
+            if (key := _key(url)) not in self._met:
+                self._add(key, url)
 
-    def _add(self, digest: int, url: str | None) -> None:
-        if digest & ((1 << self._bits) - 1):
+    def _add(self, key: int, url: str | None) -> None:
+        if key & ((1 << self._bits) - 1):
             return
-        self._met[digest] = url
+        self._met[key] = url
         if len(self._met) > self._most:
             self._bits += 1
             mask = (1 << self._bits) - 1
-            self._met = {digest: url for digest, url in self._met.items() if not digest & mask}
+            self._met = {key: url for key, url in self._met.items() if not key & mask}
 
     def urls(self) -> list[str]:
         """Addresses that were never asked for, on hosts that the crawl has visited of late, in an order that means nothing."""
@@ -145,5 +144,5 @@ async def _release(index: Index, page_id: str) -> None:
 
 
 @lru_cache(maxsize=1 << 14)  # most links of a page are on others, too
-def _digest(url: str) -> int:
-    return xxh3_64_intdigest(strip_session(url).encode("utf-8", "replace"))
+def _key(url: str) -> int:
+    return digest(strip_session(url))

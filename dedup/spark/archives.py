@@ -101,7 +101,9 @@ def _read_one(number: int, asked: ReadTask) -> Iterator[pa.RecordBatch]:
             read, made = fingerprint(page, detector)
             order = page.turn(made.tokens, asked.keep, read.canonical), page.fetched, url, rank, number, items
             beside = called, record, len(page.body), payload_digest(page), None
-            rows.append(_row(url or called, order, printed(read, made, url, asked.scope), beside))
+            rows.append(
+                (f"{number}:{items}", url or called, order, *printed(read, made, url, asked.scope), *beside)
+            )
         items += 1
         if len(rows) == BATCH:
             yield batched(rows, CAPTURE)
@@ -111,11 +113,4 @@ def _read_one(number: int, asked: ReadTask) -> Iterator[pa.RecordBatch]:
     facts = json.dumps({"items": items, "others": others, "damage": damage})
     nothing = printed(Page([], 0, "facts"), Fingerprint.unjudged("facts"), "", "all")
     order = 0.0, NEVER, "", rank, number, items
-    yield batched([_row("", order, nothing, ("", "", 0, b"", facts))], CAPTURE)
-
-
-def _row(
-    url: str, order: tuple[Any, ...], prints: tuple[Any, ...], beside: tuple[Any, ...]
-) -> tuple[Any, ...]:
-    """Returns a row of `CAPTURE`; ``order`` ends with the number of the input and the place there."""
-    return f"{order[-2]}:{order[-1]}", url, order, *prints, *beside
+    yield batched([(f"{number}:{items}", "", order, *nothing, "", "", 0, b"", facts)], CAPTURE)

@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 from scrapy.cmdline import execute
 
 from dedup import SettingsError
-from dedup.droplog.course import pause, read_steps, read_thresholds
+from dedup.droplog.course import Thresholds, pause, read_steps, read_thresholds
 from dedup.droplog.drops import Drops
 from dedup.droplog.reader import Reader, find_logs
 from dedup.history.changes import WORDS, Change
@@ -882,7 +882,7 @@ def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
 def test_the_course_of_a_crawl_is_written_beside_its_log(crawl: Crawl) -> None:
     course = Path(f"{crawl.log}.crawl")
     [used] = read_thresholds([course])
-    assert used == ("simhash", 6, 0.75, "drop", None)
+    assert used == Thresholds("simhash", 6, 0.75, "drop", None)
     steps = list(read_steps([course]))
     assert sum(step.pages for step in steps) == 31
     assert sum(step.duplicates for step in steps) == 18

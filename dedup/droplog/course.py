@@ -6,7 +6,6 @@ so far (``run``, ``time``, ``pages``, ``duplicates``), ever farther apart, and a
 near-duplicates link to (``run``, ``time``, ``urls``, ``sampled``, ``new``, ``low``, ``high``).  Readers skip other lines.
 """
 
-import json
 import logging
 import math
 import uuid
@@ -14,7 +13,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple, TypeVar
+
+from msgspec import Meta, Struct, json, structs
 
 from dedup.droplog.record import now
 from dedup.files import make_private
@@ -36,19 +37,28 @@ _WIDTHS = (
     *(3_600 * hours for hours in (1, 2, 3, 6, 12, 24)),
 )
 
+_T = TypeVar("_T")
+_Count = Annotated[int, Meta(ge=0)]
+_Share = Annotated[float, Meta(ge=0, le=1)]
 
-#: The errors that a line of other fields or types leads to.
-_WRONG = (KeyError, TypeError, ValueError, OverflowError)
 
-
-class Thresholds(NamedTuple):
+class Thresholds(Struct, frozen=True):
     """The settings by which pages were taken for near-duplicates, and what was done with them."""
 
     method: str
-    max_distance: int
-    min_resemblance: float
+    max_distance: Annotated[int, Meta(ge=0, le=64)]
+    min_resemblance: _Share
     action: str
-    min_containment: float | None = None  #: None: whole pages were compared
+    min_containment: _Share | None = None  #: None: whole pages were compared
+
+
+class _Counts(Struct):
+    """What one run had judged by then."""
+
+    run: str
+    time: datetime
+    pages: int
+    duplicates: int
 
 
 class Step(NamedTuple):
@@ -59,14 +69,14 @@ class Step(NamedTuple):
     duplicates: int
 
 
-class Loss(NamedTuple):
+class Loss(Struct):
     """The URLs that one run has met on near-duplicates only, and never asked for."""
 
-    urls: int
-    sampled: int = 0  # of them, those that were fetched at the end
-    new: int = 0  # contents among the sampled ones
-    low: int = 0  # contents behind all of them: at least
-    high: int = 0  # at most, with 97.5 % confidence
+    urls: _Count
+    sampled: _Count = 0  #: how many of them were fetched at the end
+    new: _Count = 0  #: contents among the sampled ones
+    low: _Count = 0  #: contents behind all of them: at least
+    high: _Count = 0  #: at most, with 97.5 % confidence
 
 
 class Course:
@@ -81,7 +91,7 @@ class Course:
         self._run = uuid.uuid4().hex[:12]
         self._failed = False
         self._held: list[str] | None = []  # lines that are not yet written
-        self._add(thresholds._asdict())
+        self._add(structs.asdict(thresholds))
 
     def add(self, pages: int, duplicates: int) -> None:
         """Adds a line of the counts so far."""
@@ -91,12 +101,12 @@ class Course:
 
     def end(self, missed: Loss) -> None:
         """Adds a line of what was not reached."""
-        self._add(missed._asdict())
+        self._add(structs.asdict(missed))
 
-    def _add(self, values: dict[str, Any]) -> None:
+    def _add(self, values: dict[str, object]) -> None:
         if self._failed:
             return
-        line = json.dumps({"run": self._run, "time": now()} | values) + "\n"
+        line = json.encode({"run": self._run, "time": now()} | values).decode() + "\n"
         if self._held is None:
             self._write([line])
         else:
@@ -128,39 +138,23 @@ def pause(age: float) -> float:
 
 def read_thresholds(paths: Iterable[Path]) -> list[Thresholds]:
     """The different thresholds of all runs, the last used first."""
-    found: dict[Thresholds, None] = {}
-    for line in _lines(paths):
-        with suppress(*_WRONG):
-            bounds = int(line["max_distance"]), float(line["min_resemblance"])
-            contained = line.get("min_containment")
-            least = None if contained is None else min(1.0, max(0.0, float(contained)))
-            used = Thresholds(str(line["method"]), *bounds, str(line["action"]), least)
-            if 0 <= used.max_distance <= 64 and 0 <= used.min_resemblance <= 1:
-                found.pop(used, None)
-                found[used] = None
-    return list(found)[::-1]
+    return list(dict.fromkeys([*_read(paths, Thresholds)][::-1]))
 
 
 def read_steps(paths: Iterable[Path]) -> Iterator[Step]:
     """The steps of all runs."""
     before: dict[str, tuple[int, int]] = {}
-    for line in _lines(paths):
-        with suppress(*_WRONG):
-            time = datetime.fromisoformat(line["time"]).timestamp()
-            run, counts = str(line["run"]), (int(line["pages"]), int(line["duplicates"]))
-            since = (max(0, now - then) for now, then in zip(counts, before.get(run, (0, 0)), strict=True))
-            yield Step(time, *since)
-            before[run] = counts
+    for line in _read(paths, _Counts):
+        pages, duplicates = before.get(line.run, (0, 0))
+        since = max(0, line.pages - pages), max(0, line.duplicates - duplicates)
+        yield Step(line.time.timestamp(), *since)
+        before[line.run] = line.pages, line.duplicates
 
 
 def read_missed(paths: Iterable[Path]) -> Loss | None:
     """What the run that ended last has not reached; None if no run tells."""
-    found = None
-    for line in _lines(paths):
-        with suppress(*_WRONG):
-            told = Loss(*(int(line[name]) for name in Loss._fields))
-            found = told if min(told) >= 0 else found
-    return found
+    told = [*_read(paths, Loss)]
+    return told[-1] if told else None
 
 
 def width(seconds: float) -> float:
@@ -173,10 +167,11 @@ def width(seconds: float) -> float:
     return next((width for width in _WIDTHS if width >= least), math.ceil(least / 86_400) * 86_400)
 
 
-def _lines(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
+def _read(paths: Iterable[Path], kind: type[_T]) -> Iterator[_T]:
+    """Yields the lines of a kind."""
+    decode = json.Decoder(kind).decode
     for path in paths:
         with suppress(OSError), path.open("rb") as file:
             while line := file.readline(MAX_LINE):
                 with suppress(ValueError, RecursionError):
-                    if isinstance(found := json.loads(line), dict):
-                        yield found
+                    yield decode(line)

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dedup.latest import Latest
 
@@ -14,8 +15,7 @@ PRIOR, WEIGHT = 0.5, 4.0
 WINDOW, FADING = 60, 0.75
 
 
-@dataclass(slots=True)
-class Count:
+class Count(Struct, array_like=True):
     """Pages of a group."""
 
     judged: float = 0.0  #: how many were judged, of late

@@ -3,10 +3,10 @@
 The file is JSON, and is replaced as a whole.
 """
 
-import json
 import os
-from dataclasses import astuple
 from pathlib import Path
+
+from msgspec import Struct, json
 
 from dedup.files import make_private
 from dedup.links.policy import Links
@@ -15,19 +15,21 @@ from dedup.links.rates import Count
 FORMAT = 1
 
 
+class _State(Struct):
+    format: int
+    rates: dict[str, Count]
+    met: dict[int, list[float] | None]
+    hosts: dict[str, tuple[int, int]]
+
+
 def write_state(path: Path, links: Links) -> bool:
     """Writes all but the links that wait; says whether it could."""
-    state = {
-        "format": FORMAT,
-        "rates": {name: astuple(count) for name, count in links.yields.rates.items()},
-        "met": dict(links.yields.met.items()),
-        "hosts": links.parking.hosts(),
-    }
+    rates, met = dict(links.yields.rates), dict(links.yields.met)
     new = path.with_name(path.name + ".new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         make_private(new)
-        new.write_text(json.dumps(state), "ascii")
+        new.write_bytes(json.encode(_State(FORMAT, rates, met, links.parking.hosts())))
         os.replace(new, path)
     except OSError:
         return False
@@ -40,22 +42,12 @@ def read_state(path: Path, links: Links) -> bool:
     A file that can't be read teaches nothing.
     """
     try:
-        state = json.loads(path.read_text("ascii"))
-        if state["format"] != FORMAT:
-            return False
-        rates = {
-            str(name): Count(float(judged), float(new), *map(int, whole))
-            for name, (judged, new, *whole) in state["rates"].items()
-        }
-        met = {
-            int(key): [float(each) for each in value] if value else None
-            for key, value in state["met"].items()
-        }
-        hosts = {str(host): (int(found), int(spent)) for host, (found, spent) in state["hosts"].items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        state = json.decode(path.read_bytes(), type=_State)
+    except (OSError, ValueError, RecursionError):
         return False
-    for name, count in rates.items():
-        links.yields.rates[name] = count
-    links.yields.met.update(met)
-    links.parking.put(hosts)
+    if state.format != FORMAT:
+        return False
+    links.yields.rates.update(state.rates)
+    links.yields.met.update(state.met)
+    links.parking.put(state.hosts)
     return True

@@ -13,6 +13,8 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from dedup.droplog.course import read_missed, read_steps, read_thresholds, width
 from dedup.droplog.drops import Drops
 from dedup.droplog.reason import reason
@@ -66,9 +68,9 @@ def _data(drops: Drops, source: Source) -> dict[str, Any]:
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "logs": list(source.logs),
         "totals": totals._asdict(),
-        "thresholds": [used._asdict() for used in islice(read_thresholds(source.courses), 10)],
+        "thresholds": [structs.asdict(used) for used in islice(read_thresholds(source.courses), 10)],
         "timeline": _timeline(drops, steps),
-        "missed": missed and missed._asdict(),
+        "missed": missed and structs.asdict(missed),
         "grid": list(drops.grid()),
         "hosts": list(islice(drops.hosts(), MAX_HOSTS)),
         "clusters": [

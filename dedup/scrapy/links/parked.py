@@ -4,9 +4,12 @@ It is JSON Lines.  A link that was downloaded after all has a second line, which
 can begin with the others.
 """
 
-import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.json import Decoder
 
 from dedup.droplog.log import MAX_TEXT, DropLog
 from dedup.droplog.record import now
@@ -14,6 +17,14 @@ from dedup.errors import SettingsError
 from dedup.links import Doubt, Link
 from dedup.page.urls import strip_user
 from dedup.printing import inert
+
+
+class _Line(Struct):
+    url: str
+    fetched: bool = False
+
+
+_decode = Decoder(_Line).decode
 
 
 class ParkedLog:
@@ -65,19 +76,14 @@ def parked_urls(path: Path) -> Iterator[str]:
     """
     waiting: dict[str, None] = {}
     try:
-        with path.open("r", encoding="ascii", errors="replace") as lines:
+        with path.open("rb") as lines:
             for line in lines:
-                try:
-                    record = json.loads(line)
-                    url, fetched = record["url"], record.get("fetched", False)
-                except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                    continue
-                if not isinstance(url, str):
-                    continue
-                if fetched:
-                    waiting.pop(url, None)
-                else:
-                    waiting[url] = None
+                with suppress(ValueError, RecursionError):
+                    record = _decode(line)
+                    if record.fetched:
+                        waiting.pop(record.url, None)
+                    else:
+                        waiting[record.url] = None
     except OSError as error:
         raise SettingsError(f"{inert(str(path))} can't be read: {error.strerror or error}") from None
     yield from waiting

@@ -1,13 +1,21 @@
 """What a worker that is stopped with a JOBDIR leaves there, for the one that goes on with the job."""
 
-import json
 from pathlib import Path
+
+from msgspec import Struct, json
 
 from dedup.errors import SettingsError
 from dedup.frontier.handover import Handover, Link
 from dedup.frontier.partition import Shard
 
 FILE = "dedup.shard"
+
+
+class _Rest(Struct):
+    shard: str
+    crawl: str
+    cursor: int  #: how far the log of the shard was read
+    outbox: list[Link]
 
 
 class Job:
@@ -23,18 +31,14 @@ class Job:
         if self.path is None or not self.path.exists():
             return
         try:
-            left = json.loads(self.path.read_text("ascii"))
-            outbox = [
-                Link(n, bytes.fromhex(member), bytes.fromhex(request))
-                for n, member, request in left["outbox"]
-            ]
-            named, self.crawl, self.cursor = str(left["shard"]), str(left["crawl"]), int(left["cursor"])
-        except (OSError, ValueError, KeyError, TypeError):
+            left = json.decode(self.path.read_bytes(), type=_Rest)
+        except (OSError, ValueError):
             return  # it is damaged: then all that was handed to the shard is crawled again
-        if named != str(shard):
-            why = f"but its JOBDIR is that of shard {named}; go on as that shard, or with another JOBDIR"
+        if left.shard != str(shard):
+            why = f"but its JOBDIR is that of shard {left.shard}; go on as that shard, or with another JOBDIR"
             raise SettingsError(name="shard", value=str(shard), why=why)
-        self.outbox = {link.member: link for link in outbox}
+        self.crawl, self.cursor = left.crawl, left.cursor
+        self.outbox = {link.member: link for link in left.outbox}
 
     def begin(self) -> None:
         """From now on nothing is left, if this worker is killed.  Raises OSError."""
@@ -45,10 +49,6 @@ class Job:
         """Writes how far the log of the shard was read."""
         if self.path is None or self._shard.number is None:
             return
-        left = {
-            "shard": str(self._shard),
-            "crawl": handover.crawl,
-            "cursor": handover.held.get(self._shard.number, self.cursor),
-            "outbox": [(number, member.hex(), request.hex()) for number, member, request in outbox.values()],
-        }
-        self.path.write_text(json.dumps(left), "ascii")
+        cursor = handover.held.get(self._shard.number, self.cursor)
+        left = _Rest(str(self._shard), handover.crawl, cursor, [*outbox.values()])
+        self.path.write_bytes(json.encode(left))

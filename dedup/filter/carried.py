@@ -9,7 +9,7 @@ from dedup.latest import Latest
 REMEMBERED = 10_000
 
 
-class Carried:
+class Cargoes:
     """What the first requests for the contents of one crawl carried, as digests."""
 
     def __init__(self, scope: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, now
-from dedup.filter.carried import Carried
+from dedup.filter.carried import Cargoes
 from dedup.filter.changes import Changes
 from dedup.filter.claims import Claimant
 from dedup.filter.copies import Copies
@@ -81,7 +81,7 @@ class Filter:
         self._copies = Copies(index, log, self.stats, own, crawl, self._claimant, self._watch, self.unreached)
         self._retries = Retries(index.detector.max_distance)
         self._reading = Reading(index.detector, self.stats)
-        self._carried = Carried(index.settings.scope)
+        self._carried = Cargoes(index.settings.scope)
         self._ending = Ending(
             index, self._watch, self._changes, self.unreached, self._copies.audit, self.stats, crawl
         )

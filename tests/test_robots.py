@@ -111,7 +111,7 @@ def test_the_documented_line_is_the_one_of_this_project() -> None:
 
 #: `robot_parser` of Scrapy 2.14 to 2.19 awaits one Deferred for all requests that wait.  On asyncio the first of them gets the
 #: parser, and all others get None, which is taken for "everything is allowed".  It should print /robots.txt alone.
-EXAMPLE = """
+EXAMPLE = r"""
 # first_contact.py
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread

@@ -14,7 +14,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport qsort
+from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memchr, memcpy, memset, strcmp, strlen, strncmp, strstr
 from lxml.includes cimport etreepublic as cetree
 from lxml.includes.etreepublic cimport _Element, import_lxml__etree
@@ -988,9 +988,8 @@ cdef inline uint64_t mix(uint64_t value) noexcept nogil:
 
 cdef struct Values:
     uint64_t key
-    uint64_t* all
-    uint8_t* shown  #: whether each is outside marked chrome
-    Py_ssize_t count
+    uint64_t* all  #: those outside marked chrome from the beginning on, the others from the end on
+    Py_ssize_t shown, first  #: how many are outside; where the others begin
 
 
 cdef int hash_all(bytes octets, Py_ssize_t count, uint64_t seed, object hash_long, uint64_t* hashes,
@@ -1015,7 +1014,7 @@ cdef inline uint8_t flag(const uint8_t* flags, Py_ssize_t at) noexcept nogil:
 
 cdef void take(Values* values, const uint64_t* hashes, const uint8_t* outside, Py_ssize_t count,
                Py_ssize_t size) noexcept nogil:
-    """Adds the values of all shingles of some tokens, and whether these are outside marked chrome as a whole."""
+    """Adds the values of all shingles of some tokens, on the side of those that are outside marked chrome as a whole or not."""
     cdef Py_ssize_t start, at, window = min(size, count), within = 0
     cdef uint64_t polynomial = 0, highest = 1, multiplier = 0x9E3779B97F4A7C15U
     if count == 0:
@@ -1027,11 +1026,48 @@ cdef void take(Values* values, const uint64_t* hashes, const uint8_t* outside, P
     for start in range(count - window + 1):
         within += flag(outside, start + window - 1)
         polynomial = polynomial * multiplier + hashes[start + window - 1]
-        values.all[values.count] = mix((mix(polynomial) if size > 1 else polynomial) ^ values.key)
-        values.shown[values.count] = within == window
-        values.count += 1
+        if within == window:
+            at = values.shown
+            values.shown += 1
+        else:
+            at = values.first = values.first - 1
+        values.all[at] = mix((mix(polynomial) if size > 1 else polynomial) ^ values.key)
         within -= flag(outside, start)
         polynomial -= hashes[start] * highest
+
+
+cdef int sort(uint64_t* values, Py_ssize_t count, uint64_t* room) except -1 nogil:
+    """Sorts values, which are as good as random: in buckets by their highest bits, of which each has a few.  O(count), then."""
+    cdef int width = 8
+    cdef Py_ssize_t at, place, first = 0
+    cdef uint64_t value
+    while <Py_ssize_t> 1 << width < count and width < 24:
+        width += 1
+    cdef int shift = 64 - width
+    cdef uint32_t* ends = <uint32_t*> calloc((<size_t> 1 << width) + 1, 4)
+    if not ends:
+        with gil:
+            raise MemoryError
+    for at in range(count):
+        ends[(values[at] >> shift) + 1] += 1
+    for at in range(1 << width):
+        ends[at + 1] += ends[at]
+    for at in range(count):
+        place = values[at] >> shift
+        room[ends[place]] = values[at]
+        ends[place] += 1
+    for at in range(1 << width):
+        if ends[at] - first > 16:  # values that come again, or of an author who knows the key
+            qsort(room + first, ends[at] - first, 8, compare_ranks)
+        first = ends[at]
+    free(ends)
+    for at in range(count):
+        value, place = room[at], at
+        while place and values[place - 1] > value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value
+    return 0
 
 
 cdef uint64_t simhash(const uint64_t* hashes, const uint8_t* is_url, Py_ssize_t count) noexcept nogil:
@@ -1068,29 +1104,31 @@ for octet in range(256):
 
 
 def numbers(bytes octets, Py_ssize_t count, bytes data, Py_ssize_t more, tuple chrome, bint keep_urls, Py_ssize_t size,
-            uint64_t key, uint64_t seed, object hash_long):
+            uint64_t key, int slots, int bits, Py_ssize_t least_words, uint64_t seed, object hash_long):
     """The numbers of a page, as `dedup.fingerprint.numbers` makes them in numpy.
 
     Tokens and data are given joined by NULs; ``hash_long(octets, seed)`` hashes those that are too long for this.
-    Words, words outside marked chrome, simhash; and of all shingles, in their order, the values (8 bytes each), and
-    whether each is outside marked chrome (1 byte each).
+    Words, words outside marked chrome, simhash; the sketch of all shingles; and the values (8 bytes each) of those of the
+    main view, ascending.
     """
-    cdef Py_ssize_t start, end, at, words = 0, left = 0
+    cdef Py_ssize_t start, end, at, after, most = count + more, words = 0, left = 0, different = 0, main = 0
     cdef uint64_t* hashes = NULL
+    cdef uint64_t* every = NULL
     cdef uint8_t* outside = NULL
     cdef uint8_t* is_url = NULL
-    cdef uint64_t simhashed
+    cdef uint64_t simhashed, value
+    cdef bytes main_view, sketch = PyBytes_FromStringAndSize(NULL, slots * bits // 8 + 8)
+    cdef uint64_t* sketched = <uint64_t*> PyBytes_AS_STRING(sketch)
     cdef Values values
-    values.key, values.count = key, 0
+    values.key, values.shown, values.first = key, 0, most
     values.all = NULL
-    values.shown = NULL
     try:
-        values.all = <uint64_t*> PyMem_Malloc(8 * (count + more + 1))
-        values.shown = <uint8_t*> PyMem_Malloc(count + more + 1)
+        values.all = <uint64_t*> PyMem_Malloc(8 * (most + 1))
+        every = <uint64_t*> PyMem_Malloc(8 * (most + 1))
         hashes = <uint64_t*> PyMem_Malloc(8 * max(1, count, more))
         outside = <uint8_t*> PyMem_Malloc(max(1, count))
         is_url = <uint8_t*> PyMem_Malloc(max(1, count, more))
-        if not (values.all and values.shown and hashes and outside and is_url):
+        if not (values.all and every and hashes and outside and is_url):
             raise MemoryError
         hash_all(octets, count, seed, hash_long, hashes, is_url)
         if not keep_urls:
@@ -1108,14 +1146,32 @@ def numbers(bytes octets, Py_ssize_t count, bytes data, Py_ssize_t more, tuple c
         if more:
             hash_all(data, more, seed, hash_long, hashes, is_url)
             take(&values, hashes, NULL, more, size)
-        return (
-            words, left, simhashed,
-            PyBytes_FromStringAndSize(<char*> values.all, 8 * values.count),
-            PyBytes_FromStringAndSize(<char*> values.shown, values.count),
-        )
+        with nogil:
+            sort(values.all, values.shown, every)
+            sort(values.all + values.first, most - values.first, every)
+            at, after = 0, values.first
+            while at < values.shown or after < most:
+                if after == most or (at < values.shown and values.all[at] <= values.all[after]):
+                    value = values.all[at]
+                    at += 1
+                    if main == 0 or values.all[main - 1] != value:
+                        values.all[main] = value
+                        main += 1
+                else:
+                    value = values.all[after]
+                    after += 1
+                if different == 0 or every[different - 1] != value:
+                    every[different] = value
+                    different += 1
+            choose(every, NULL, different, 0, 0, slots, bits, sketched, NULL)
+        if left < least_words:
+            main_view = PyBytes_FromStringAndSize(<char*> every, 8 * different)
+        else:
+            main_view = PyBytes_FromStringAndSize(<char*> values.all, 8 * main)
+        return words, left, simhashed, sketch, main_view
     finally:
         PyMem_Free(values.all)
-        PyMem_Free(values.shown)
+        PyMem_Free(every)
         PyMem_Free(hashes)
         PyMem_Free(outside)
         PyMem_Free(is_url)
@@ -1138,25 +1194,36 @@ def count(const uint64_t[::1] main, const uint8_t[::1] cells, const uint8_t[::1]
     return counted
 
 
-def select(const uint64_t[::1] values, const uint8_t[::1] counts, double most, double rare, int slots, int bits,
-           uint64_t[::1] words, uint64_t[::1] mask):
-    """What `dedup.fingerprint.sketch.Sketcher.select` makes, into arrays."""
-    cdef Py_ssize_t at, place, last = -1, slot
+cdef void choose(const uint64_t* values, const uint8_t* counts, Py_ssize_t count, double most, double rare, int slots,
+                 int bits, uint64_t* words, uint64_t* mask) noexcept nogil:
+    """What `dedup.fingerprint.sketch.Sketcher.select` makes; without counts, of all values, and no mask."""
+    cdef Py_ssize_t at, place, last = -1, slot, end = slots * bits >> 6
     cdef uint64_t kinds = (<uint64_t> 1 << bits) - 1
     cdef int shift = 64, size = slots
     while size > 1:
         size >>= 1
         shift -= 1
-    words[:], mask[:] = 0, 0
-    for at in range(values.shape[0]):
-        if counts[at] < most:
-            words[words.shape[0] - 1] += 1
+    memset(words, 0, 8 * (end + 1))
+    if counts:
+        memset(mask, 0, 8 * end)
+    for at in range(count):
+        if counts == NULL or counts[at] < most:
+            words[end] += 1
             slot = values[at] >> shift
             if slot != last:  # the least value of a slot comes first
                 last, place = slot, slot * bits
                 words[place >> 6] |= ((values[at] & 0xFFFFFFFFU) % kinds + 1) << (place & 63)
-                if counts[at] < rare:
+                if counts and counts[at] < rare:
                     mask[place >> 6] |= <uint64_t> 1 << (place & 63)
+
+
+def select(const uint64_t[::1] values, const uint8_t[::1] counts, double most, double rare, int slots, int bits,
+           uint64_t[::1] words, uint64_t[::1] mask):
+    """What `dedup.fingerprint.sketch.Sketcher.select` makes, into arrays."""
+    if values.shape[0]:
+        choose(&values[0], &counts[0], values.shape[0], most, rare, slots, bits, &words[0], &mask[0])
+    else:
+        words[:], mask[:] = 0, 0
 
 
 cdef inline uint64_t lanes(uint64_t word, int bits, uint64_t lowest) noexcept nogil:

@@ -14,7 +14,7 @@ from dedup import compiled
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.features import Features
 from dedup.fingerprint.numbers import Maker, Numbers
-from dedup.fingerprint.shingles import ascending, mix
+from dedup.fingerprint.shingles import ascending, hash_tokens, mix
 from dedup.fingerprint.sketch import WIDTHS, Sketcher
 from dedup.page import walk, words
 from dedup.page.charset import decode
@@ -311,6 +311,16 @@ def test_many_tokens_have_the_same_numbers() -> None:
     maker = Maker(Features(), Sketcher(512, 2), True, 6, least_words=30, seed=0)
     chrome = ((0, 10), (500, 90_000))
     same(maker.make(tokens, (), chrome), maker.make_in_numpy(tokens, (), chrome))
+
+
+def test_tokens_whose_hashes_begin_alike_have_the_same_numbers() -> None:
+    sketcher, words = Sketcher(64, 2), [f"w{number}" for number in range(20_000)]
+    values = sketcher.values(hash_tokens(words)).tolist()
+    alike = [word for word, value in zip(words, values, strict=True) if value >> 56 == 0]
+    assert len(alike) > 50
+    maker = Maker(Features(), sketcher, True, 1, least_words=1, seed=0)
+    for tokens in (alike, alike * 20, words[:9] * 1_000):
+        same(maker.make(tokens, (), ((3, 40),)), maker.make_in_numpy(tokens, (), ((3, 40),)))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**64 - 1, 0x0123456789ABCDEF])

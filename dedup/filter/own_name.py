@@ -44,4 +44,6 @@ def without_own_name(tokens: Iterable[str], url: str) -> list[str]:
             return token.isascii() and len(token) < 20 and int(token) in numbers
         return token[:1] == "/" and bool(_NUMBER.search(token)) and own.endswith(_NUMBER.sub("0", token))
 
-    return [token for token in tokens if not is_own(token)]
+    left = list(tokens)
+    names = set(filter(is_own, {*left}))
+    return [token for token in left if token not in names]

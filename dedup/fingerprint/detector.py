@@ -217,7 +217,7 @@ class Detector(DetectorSettings):
             view = digest_of(shown, secrets["digest"].to_bytes(8, "big"))
         return Fingerprint(
             made.simhash,
-            self.sketcher.pack(made.every),
+            made.sketch,
             len(page.tokens),
             page.links,
             "short" if made.words < self.min_tokens else None,

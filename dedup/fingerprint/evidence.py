@@ -21,6 +21,7 @@ page, and the other way round: each contains the other (Broder 1997).
 """
 
 from functools import cached_property
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -165,14 +166,17 @@ class Part:
     @cached_property
     def _levels(self) -> "_Levels":
         found = dict[int, tuple[Hashes, Hashes, int]]()
+        at_most = np.bincount(self._counts, minlength=256).cumsum().tolist()
+
+        def less_than(bound: float) -> int:
+            return int(at_most[ceil(min(bound, 256.0)) - 1])
+
         # What was common when the kept page was filed may have half as many since the counts were halved, and no mark.
         halved = max(LEAST, (self._few - 1) // 2) if self._chrome.has_forgotten else self._few
         for most in (halved, *(factor * self._few for factor in LEVELS)):
-            count = int(np.count_nonzero(self._counts < most + 1))
-            if count not in found:
-                alone = int(np.count_nonzero(self._counts < most))
+            if (count := less_than(most + 1)) not in found:
                 words, rare = self._sketcher.select(self._main, self._counts, most + 1, self._few + 1)
-                found[count] = words, rare, alone
+                found[count] = words, rare, less_than(most)
         sketches, slots, others = zip(*found.values(), strict=True)
         return _Levels(np.array(sketches), np.array(slots), np.array(others)[:, None])
 

@@ -26,8 +26,9 @@ class Numbers(NamedTuple):
     words: int
     left: int  #: words outside marked chrome
     simhash: int | None  #: None for a page without words
-    every: Hashes  #: the values of all shingles, by `Sketcher.values`: ascending, shape (n,)
-    main: Hashes  #: those outside marked chrome, or all if too little is; likewise
+    sketch: bytes  #: of all shingles
+    #: The values of those outside marked chrome, or of all if too little is, by `Sketcher.values`: ascending, shape (n,).
+    main: Hashes
 
 
 class Maker(NamedTuple):
@@ -51,12 +52,13 @@ class Maker(NamedTuple):
     def make_fast(self, octets: bytes, count: int, data: bytes, more: int, chrome: Ranges) -> Numbers:
         """Returns the same, compiled, for the features of a crawl, of tokens that are joined by NULs.  O(n)."""
         assert fast
-        words, left, simhash, values, shown = fast.numbers(
+        kind = self.sketcher
+        sketched = kind.key, kind.slots, kind.bits, self.least_words
+        words, left, simhash, sketch, main = fast.numbers(
             *(octets, count, data, more, chrome, self.keep_urls, self.size),
-            *(self.sketcher.key, self.seed, xxhash.xxh3_64_intdigest),
+            *(*sketched, self.seed, xxhash.xxh3_64_intdigest),
         )
-        every, outside = np.frombuffer(values, np.uint64), np.frombuffer(shown, np.bool_)
-        return self._numbers(words, left, simhash if words else None, every, outside)
+        return Numbers(words, left, simhash if words else None, sketch, np.frombuffer(main, np.uint64))
 
     def make_in_numpy(self, tokens: Sequence[str], data: Sequence[str], chrome: Ranges) -> Numbers:
         """Returns the same, for all features."""
@@ -70,12 +72,10 @@ class Maker(NamedTuple):
         shown = np.ones(len(shingles) + len(more), np.bool_)
         shown[: len(shingles)] = self.features.within(outside, is_word, self.size)[: len(shingles)]
         values = self.sketcher.values(np.concatenate((shingles, more)))
-        return self._numbers(len(words), left, self.features.simhash(hashes, words), values, shown)
-
-    def _numbers(self, words: int, left: int, simhash: int | None, values: Hashes, outside: Bools) -> Numbers:
         every = ascending(values)
-        main = every if left < self.least_words or outside.all() else ascending(values[outside])
-        return Numbers(words, left, simhash, every, main)
+        main = every if left < self.least_words or shown.all() else ascending(values[shown])
+        simhash = self.features.simhash(hashes, words)
+        return Numbers(len(words), left, simhash, self.sketcher.pack(every), main)
 
     def shingles(self, tokens: Sequence[str]) -> Hashes:
         """Returns the shingles of tokens that are sketched: uint64, shape (n,)."""

@@ -21,8 +21,8 @@ def named_alike(tokens: Tokens, url: str) -> Tokens:
     ['lamp', '//a.org,b.net/p/7']
     ['lamp', '//a.org,b.net/p/7']
     """
-    own, found, itself = host(url), url_tokens(url, "", ""), url_tokens(url, url, folder(url))
-    if not found or not itself or not found[1].startswith(f"//{own}/"):
+    own, found = host(url), url_tokens(url, "", "")
+    if not found or not found[1].startswith(f"//{own}/"):
         return tokens
     path = found[1].lower()[len(own) + 2 :]
     octets = b"\0%b\0" % join(tokens)
@@ -30,7 +30,8 @@ def named_alike(tokens: Tokens, url: str) -> Tokens:
         return tokens
     link = rb"//([^/\0,]+)%b" % re.escape(path.encode())
     hosts = {each.decode() for each in re.findall(rb"\0%b(?=\0)" % link, octets)}
-    if not hosts:
+    itself = url_tokens(url, url, folder(url))
+    if not hosts or not itself:
         return tokens
     name = f"//{','.join(sorted({own, *hosts}))}{path}".encode()
     own_link = re.escape(itself[1].lower().encode())

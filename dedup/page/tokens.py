@@ -43,7 +43,7 @@ class Tokens(Sequence[str]):
         return found.decode() if isinstance(found, bytes) else [token.decode() for token in found]
 
     def __iter__(self) -> Iterator[str]:
-        return (token.decode() for token in self.each)
+        return iter(self.octets.decode().split("\0") if self._count else [])
 
     def __eq__(self, other: object) -> bool:
         return self.each == other.each if isinstance(other, Tokens) else list(self) == other

@@ -32,13 +32,6 @@ class ArrivalMiddleware(Component):
         self._arrived.add(response)
         show(response)
 
-    async def process_spider_output(self, response: Response, result: AsyncIterator[_T]) -> AsyncIterator[_T]:
-        """Passes the output on."""
-        async for output in result:
-            if isinstance(output, Request):
-                hide(output)
-            yield output
-
     def __contains__(self, response: Response) -> bool:
         return response in self._arrived
 
@@ -91,6 +84,7 @@ class ConfirmMiddleware(Component):
                 else:
                     yield output
                 continue
+            hide(output)
             if self._is_own(output, request):
                 asked_again = True
                 if was_seed:

@@ -30,7 +30,7 @@ from dedup.scrapy.carried import Carried
 from dedup.scrapy.component import Component
 from dedup.scrapy.conditions import Terms, conditions, digest_of, is_conditional, is_of, maker_of, said
 from dedup.scrapy.holding import Revisit, pack_link, pack_links, revisit
-from dedup.scrapy.judgement import outcome_of
+from dedup.scrapy.judgement import hide, outcome_of
 from dedup.scrapy.sending import at_sending
 from dedup.scrapy.settings import asks_for, read_group
 from dedup.scrapy.slot import Slot
@@ -186,6 +186,7 @@ class RevisitMiddleware(Component):
         links: list[bytes] | None = [] if whole and whole.said and whole.asked is not None else None
         async for output in result:
             if links is not None and isinstance(output, Request):
+                hide(output)
                 if (link := pack_link(self._packing, output)) is None:
                     links = None
                 else:

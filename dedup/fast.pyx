@@ -1325,6 +1325,14 @@ cdef extern from *:
             return n; \
         }
     COUNT_EQUAL(count_equal_any, ) COUNT_EQUAL(count_equal_avx2, WITH_AVX2)
+    #define COUNT_APART(name, attribute) \
+        attribute static void name(const uint64_t* keys, int64_t size, uint64_t key, int64_t* counts) { \
+            int64_t odd[65] = {0};  /* or each key would wait for the one before it */ \
+            for (int64_t at = 0; at < size; at++) (at & 1 ? odd : counts)[COUNT(keys[at] ^ key)]++; \
+            for (int bits = 0; bits <= 64; bits++) counts[bits] += odd[bits]; \
+        }
+    COUNT_APART(count_apart_any, ) COUNT_APART(count_apart_popcnt, WITH_POPCNT)
+    #define count_apart(...) (HAS_POPCNT ? count_apart_popcnt(__VA_ARGS__) : count_apart_any(__VA_ARGS__))
     #define count_equal(...) (HAS_AVX2 ? count_equal_avx2(__VA_ARGS__) : count_equal_any(__VA_ARGS__))
     #define near_keys(...) (HAS_POPCNT ? near_keys_popcnt(__VA_ARGS__) : near_keys_any(__VA_ARGS__))
     #define near_folds(...) (HAS_POPCNT ? near_folds_popcnt(__VA_ARGS__) : near_folds_any(__VA_ARGS__))
@@ -1340,6 +1348,7 @@ cdef extern from *:
     int64_t near_folds(const uint32_t* keys, int64_t first, int64_t end, uint32_t key, int radius,
                        int64_t* found) noexcept nogil
     int64_t count_equal(const uint64_t* keys, int64_t first, int64_t end, uint64_t key) noexcept nogil
+    void count_apart(const uint64_t* keys, int64_t size, uint64_t key, int64_t* counts) noexcept nogil
     int compare_ranks(const void* a, const void* b) noexcept nogil
 
 
@@ -1468,7 +1477,8 @@ def within(object bucket_starts, object all_folds, object all_numbers, object al
     cdef const uint32_t* numbers = <const uint32_t*> start_of(all_numbers)
     cdef const uint64_t* move = <const uint64_t*> start_of(all_moves)
     cdef const uint64_t* keys = <const uint64_t*> start_of(all_keys)
-    cdef Py_ssize_t place, count = tables, met = 0, n = 0, first, at, told = 0
+    cdef Py_ssize_t place, count = tables, met = 0, n = 0, first, at, told = 0, room
+    cdef int64_t apart[65]
     cdef Py_ssize_t enough = most * (tables + 1) + 1  # all tables may have the same pages, and one twice, amid a merge
     cdef int64_t bucket, distance, last = -1
     cdef uint32_t fold = <uint32_t> (key ^ (key >> 32))
@@ -1498,9 +1508,18 @@ def within(object bucket_starts, object all_folds, object all_numbers, object al
             met += length(starts, bucket)
             PREFETCH(&folds[starts[bucket]])
             PREFETCH(&folds[starts[bucket + 1]])
+        room = met + size - covered
         if met > most_met:
-            count = covered = met = 0
-        found = <int64_t*> PyMem_Malloc(8 * (met + size - covered + 1))
+            count = covered = room = 0
+            enough = most + 1
+            memset(apart, 0, sizeof(apart))
+            count_apart(keys, size, key, apart)
+            for at in range(radius + 1):
+                room += apart[at]
+                if room > most:  # those that are farther away are not told
+                    radius = at
+                    break
+        found = <int64_t*> PyMem_Malloc(8 * (room + 1))
         if not found:
             raise MemoryError
         with nogil:

@@ -62,8 +62,10 @@ class SortedTables:
 
     def add(self, keys: tuple[int, ...]) -> int:
         """Files the keys of a page, and returns its number.  O(1), and now and then a slice of a merge."""
+        if self.size == len(self._columns[0].rows):
+            for column in self._columns:
+                column.reserve(self.size + 1)
         for column, key in zip(self._columns, keys, strict=True):
-            column.reserve(self.size + 1)
             column.rows[self.size] = key
         self.size += 1
         self._note(self.size - 1)

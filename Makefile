@@ -26,7 +26,7 @@ crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
 
 test: $(VENV)/test system
-	$(BIN)/python -m pytest -q -n 5 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/python -m pytest -q -p tests.support.forks --forks 5 $(TESTS)
 
 chaos: $(VENV)/test system
 	$(BIN)/python -m tests.chaos --seed $(or $(SEED),0) --budget $(or $(BUDGET),60)

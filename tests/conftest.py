@@ -6,8 +6,6 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +13,14 @@ import pytest
 import redis
 from hypothesis import settings
 
-from tests.support import ROOT, processes
+from tests.support import processes
 from tests.support.cluster import Cluster, running_cluster
 from tests.support.crawls import crawl, site  # noqa: F401
 from tests.support.redis import PROGRAM, Server, running_server
 from tests.support.waiting import LIMIT
 
 #: The files that take longest, those that mostly wait among those that compute, so that there is always work for both
-#: cores.  Workers begin with them, so that none is left with one at the end.
+#: cores.  Forks begin with them, so that none is left with one at the end.
 LONGEST = (
     "test_shards.py",
     "test_lifecycle.py",
@@ -97,16 +95,6 @@ LONGEST = (
 collect_ignore = ["support/preloaded.py"]
 
 PLACES = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Of all tests, each worker reads its share first: what pytest makes of their assertions, the others find made."""
-    worker = getattr(session.config, "workerinput", None)
-    if worker is not None and "tests" in session.config.args:
-        files = sorted(Path(__file__).parent.rglob("test_*.py"))
-        for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
-            with suppress(Exception, pytest.skip.Exception):  # its own collection tells what is wrong with it
-                import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

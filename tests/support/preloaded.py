@@ -18,8 +18,10 @@ PACKAGES = (
     "dedup.scrapy",
     "dedup.scrapy.commands",
 )
-#: What else most crawls import.
+#: What else most crawls import, and what else is run in forks.
 MODULES = (
+    "pytest",
+    "tests.support.stores",
     "aiohttp.web",
     "certifi",
     "scrapy.cmdline",

@@ -1,10 +1,11 @@
-"""Processes that can be killed, forked from a server that has imported what they need.
+"""Processes that can be killed, forked from a Python that has imported what they need (see `tests.support.warm`).
 
-So a kill falls into the work, its start or its end, and not into the start of the interpreter.
+A kill falls into the work, its start or its end, and not into the start of the interpreter.
 """
 
-import multiprocessing
 import os
+import pickle
+import select
 import signal
 import subprocess
 import tempfile
@@ -16,13 +17,15 @@ from typing import Any
 
 from scrapy.cmdline import execute
 
-from tests.support import ROOT
+from tests.support import ROOT, warm
 from tests.support.waiting import LIMIT
 
-_server = multiprocessing.get_context("forkserver")
-_server.set_forkserver_preload(["pytest", "tests.support.preloaded", "tests.support.stores"])
-# multiprocessing asks after all children whenever it starts one, and who asks first gets the answer.
-_lock = threading.Lock()
+#: What a fork does: it calls a function, which is named by its module, in the folder and the environment of the test.
+WORK = f"""import pickle, sys
+sys.path.insert(0, {str(ROOT)!r})
+work, arguments = pickle.loads(bytes.fromhex(sys.argv[1]))
+work(*arguments)
+"""
 
 
 #: What was started and is not known to have ended: `kill_left` sees to it.
@@ -33,28 +36,35 @@ class Forked:
     """A running process."""
 
     def __init__(self, work: Callable[..., object], *arguments: Any) -> None:
-        with _lock:
-            self._process = _server.Process(target=work, args=arguments)
-            self._process.start()
+        self._line = warm.start("python", "-c", WORK, pickle.dumps((work, arguments)).hex())
+        self._status: int | None = None
+        self._lock = threading.Lock()
         _left.append(self)
 
     @property
     def status(self) -> int | None:
         """The exit status, or minus the number of the signal that ended it; None while it runs."""
-        with _lock:
-            return self._process.exitcode
+        return self._after(0)
 
-    def wait(self, seconds: float, enough: Callable[[], bool] = lambda: False) -> int | None:
+    def _after(self, seconds: float) -> int | None:
+        with self._lock:
+            if self._status is None and select.select([self._line], [], [], seconds)[0]:
+                self._status = warm.ended(self._line)
+            return self._status
+
+    def wait(self, seconds: float, enough: Callable[[], bool] | None = None) -> int | None:
         """Waits for its end, for these seconds, or until it is enough; returns its status."""
+        if enough is None:
+            return self._after(seconds)
         end = time.monotonic() + seconds
-        while (status := self.status) is None and time.monotonic() < end and not enough():
-            time.sleep(0.003)
+        while (status := self._after(0.003)) is None and time.monotonic() < end and not enough():
+            pass
         return status
 
     def send(self, number: int) -> None:
         """Sends a signal, if it still runs."""
         if self.status is None:
-            os.kill(self._process.pid or 0, number)
+            self._line.sendall(bytes([number]))
 
     def kill(self) -> bool:
         """Kills it (-9); tells whether it was still running."""

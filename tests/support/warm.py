@@ -13,6 +13,7 @@ import marshal
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -49,14 +50,10 @@ os._exit(status)
 
 @cache
 def programs() -> Path:
-    """The folder of the programs; their Python lives as long as this process.  Where the system has no pidfd,
-    they are the true ones."""
-    if not hasattr(os, "pidfd_open"):
-        return Path(sys.executable).parent
-    folder = tempfile.TemporaryDirectory(prefix="shingleback-")
-    address = f"{folder.name}/line"
+    """The folder of the programs; their Python lives as long as this process, whose forks use it, too."""
+    folder = Path(tempfile.mkdtemp(prefix="shingleback-"))
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(address)
+        listener.bind(str(folder / "line"))
         listener.listen(64)
         server = subprocess.Popen(
             [sys.executable, __file__, str(listener.fileno())],
@@ -64,23 +61,46 @@ def programs() -> Path:
             pass_fds=[listener.fileno()],
             start_new_session=True,
         )
-    text = PROGRAM.format(python=os.path.realpath(sys.executable), address=address)
+    text = PROGRAM.format(python=os.path.realpath(sys.executable), address=str(folder / "line"))
     for name in ("python", "scrapy"):
-        path = Path(folder.name, name)
-        path.write_text(text)
-        path.chmod(0o755)
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
 
     @atexit.register
-    def end() -> None:
-        server.communicate()
-        folder.cleanup()
+    def end(owner: int = os.getpid()) -> None:
+        if os.getpid() == owner:
+            server.kill()
+            server.communicate()
+            shutil.rmtree(folder)
 
-    return Path(folder.name)
+    return folder
 
 
 def python() -> str:
     """The program that takes the place of `sys.executable`."""
-    return str(programs() / "python") if hasattr(os, "pidfd_open") else sys.executable
+    return str(programs() / "python")
+
+
+def start(*arguments: str) -> socket.socket:
+    """Starts a fork without a program that stands for it.
+
+    A byte that is sent over the line is a signal to the fork; when this has ended, `ended` reads how.  With the line,
+    the fork is killed.
+    """
+    line = socket.socket(socket.AF_UNIX)
+    line.connect(str(programs() / "line"))
+    socket.send_fds(line, [b"."], [0, 1, 2])
+    call = marshal.dumps((arguments, os.getcwd(), dict(os.environ)))
+    line.sendall(len(call).to_bytes(8, "big") + call)
+    return line
+
+
+def ended(line: socket.socket) -> int:
+    """The exit status of a fork, or minus the number of the signal that ended it; waits for it, and closes the line."""
+    with line:
+        told = line.recv(2)
+    assert len(told) == 2, "the Python that is forked has gone"
+    return int.from_bytes(told, "big", signed=True)
 
 
 # --- The Python that is forked ------------------------------------------------------------------------
@@ -97,8 +117,10 @@ def serve(listener: socket.socket) -> list[str]:
             listener.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             streams = socket.recv_fds(line, 1, 3)[1]
-            with line.makefile("rb") as file:
-                arguments, folder, environment = marshal.loads(file.read(int.from_bytes(file.read(8), "big")))
+            size = int.from_bytes(
+                line.recv(8, socket.MSG_WAITALL), "big"
+            )  # what follows the call is for `keep`
+            arguments, folder, environment = marshal.loads(line.recv(size, socket.MSG_WAITALL))
             if child := os.fork():
                 for stream in streams:
                     os.close(stream)
@@ -115,11 +137,18 @@ def serve(listener: socket.socket) -> list[str]:
 
 def keep(line: socket.socket, child: int) -> NoReturn:
     """Passes signals on to a fork, and tells how it ended.  A program that was killed takes its fork along."""
-    end = os.pidfd_open(child)
-    while end not in select.select([line, end], [], [])[0]:
-        number = line.recv(1)
-        os.kill(child, number[0] if number else signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    while not (end := os.waitpid(child, os.WNOHANG))[0]:
+        ready = select.select([line, woken], [], [])[0]
+        if woken in ready:
+            os.read(woken, 64)
+        if line in ready:
+            number = line.recv(1)
+            os.kill(child, number[0] if number else signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(end[1])
     with suppress(OSError):
         line.sendall(status.to_bytes(2, "big", signed=True))
     os._exit(0)

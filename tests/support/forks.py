@@ -1,0 +1,155 @@
+"""Runs tests in forks of the process that has collected them: ``pytest -p tests.support.forks --forks 5``.
+
+What is imported and collected once, all of them have.  A file's tests are run by one fork, in their order; whichever is
+free takes the next file.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import groupby
+from mmap import mmap
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import pytest
+
+from tests.support.warm import programs
+
+#: Bytes of the number of a file.
+SIZE = 4
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--forks", type=int, default=0, help="how many processes run tests; 0 = this one")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Imports what crawls need, and starts the Python that is forked for programs, once for all forks."""
+    if session.config.option.forks and not session.config.option.collectonly:
+        import_module("tests.support.preloaded")
+        programs()
+
+
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Runs all tests, in a fork of this process those of some files."""
+    option = session.config.option
+    if not option.forks or option.collectonly or session.testsfailed:
+        return None  # pytest goes on as ever
+    files = [[*items] for _, items in groupby(session.items, lambda item: item.path)]
+    turns, write = os.pipe()  # what one has read, nobody else reads
+    with open(write, "wb") as file:
+        file.write(b"".join(number.to_bytes(SIZE) for number in range(len(files))))
+    base = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+    is_over = mmap(-1, 1)  # which all of them see
+    lines: dict[Connection, int] = {}
+    for number in range(option.forks):
+        ours, theirs = Pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy see to themselves
+            process = os.fork()
+        if not process:
+            for line in (*lines, ours):
+                line.close()
+            begin(session.config, theirs, base / f"fork{number}")
+            run(session, (item for place in places(turns) for item in files[place]), is_over)
+            return True
+        theirs.close()
+        lines[ours] = process
+    os.close(turns)
+    follow(session, lines, is_over)
+    return True
+
+
+# --- A fork -------------------------------------------------------------------------------------------
+
+
+class Teller:
+    """Tells the process that was forked what becomes of each test."""
+
+    def __init__(self, config: pytest.Config, line: Connection) -> None:
+        self.config = config
+        self.line = line
+
+    def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
+        self.line.send(("pytest_runtest_logstart", {"nodeid": nodeid, "location": location}))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
+        self.line.send(("pytest_runtest_logreport", data))
+
+    def pytest_runtest_logfinish(self, nodeid: str, location: Any) -> None:
+        self.line.send(("pytest_runtest_logfinish", {"nodeid": nodeid, "location": location}))
+
+
+def begin(config: pytest.Config, line: Connection, folder: Any) -> None:
+    """Parts with what a fork may not share: the terminal, the files of what is printed, temporary folders."""
+    os.setpgrp()  # an interrupt from the terminal reaches the other alone, which passes it on
+    plugins = config.pluginmanager
+    plugins.unregister(name="terminalreporter")
+    plugins.register(Teller(config, line))
+    config.workerinput = {}  # type: ignore[attr-defined]  # plugins of pytest that write results leave that to the other
+    capture = plugins.getplugin("capturemanager")
+    capture.stop_global_capturing()
+    capture.start_global_capturing()
+    folder.mkdir()
+    config._tmp_path_factory._basetemp = folder  # type: ignore[attr-defined]
+
+
+def places(turns: int) -> Iterator[int]:
+    """The files that nobody else takes."""
+    while number := os.read(turns, SIZE):
+        yield int.from_bytes(number)
+
+
+def run(session: pytest.Session, items: Iterator[pytest.Item], is_over: mmap) -> None:
+    """Runs tests until there are no more, or all is to end."""
+    item = next(items, None)
+    while item is not None and not is_over[0] and not session.shouldfail and not session.shouldstop:
+        following = next(items, None)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        item = following
+
+
+# --- The process that was forked ----------------------------------------------------------------------
+
+
+def follow(session: pytest.Session, lines: dict[Connection, int], is_over: mmap) -> None:
+    """Reports what the forks tell, until they have ended; a test of which nobody tells the end has failed."""
+    hook = session.config.hook
+    left = {item.nodeid: item for item in session.items}
+    try:
+        for name, data in told(lines):
+            if name == "pytest_runtest_logreport":
+                data = {"report": hook.pytest_report_from_serializable(config=session.config, data=data)}
+            elif name == "pytest_runtest_logfinish":
+                left.pop(data["nodeid"], None)
+            getattr(hook, name)(**data)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
+    finally:
+        is_over[0] = (
+            1  # after a failure or an interrupt, each ends its test and tears down what it has set up
+        )
+        for _ in told(lines):
+            pass
+    for item in left.values():
+        text = "It has not come to its end: the process that had its file has died"
+        report = pytest.TestReport(item.nodeid, item.location, {}, "failed", text, "call")
+        hook.pytest_runtest_logreport(report=report)
+
+
+def told(lines: dict[Connection, int]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What the forks tell: the names of hooks, and what these are called with.  Ends when all forks have ended."""
+    while lines:
+        for line in wait([*lines]):
+            assert isinstance(line, Connection)
+            try:
+                yield line.recv()
+            except (EOFError, ConnectionResetError):
+                os.waitpid(lines.pop(line), 0)

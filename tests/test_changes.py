@@ -108,6 +108,15 @@ def test_three_crawls_of_a_shop_say_what_was_done_to_it_and_hand_over_again_what
     assert len(words.items) == words.figures["pages"], "word for word, a counter is a change"
 
 
+def test_a_page_that_is_redirected_to_where_no_link_leads_has_moved(visits: Visits) -> None:
+    visits.crawl(STORY)
+    hidden = {path: answer for path, answer in STORY.items() if path != "/x"}
+    redirected = {"/": page("home", "/0"), "/x": (301, {"Location": "/y"}, b""), "/y": page("x")}
+    for told in ({("changed", "/"), ("moved", "/y")}, {("hidden", "/y")}, set()):
+        visits.crawl(hidden | redirected)
+        assert visits.told() == told
+
+
 # --- When nothing is called gone -----------------------------------------------------------------------
 
 CHAIN = {f"/{n}": page(n, f"/{n + 1}") for n in range(20)}
@@ -246,16 +255,17 @@ def test_a_page_whose_request_carries_what_has_changed_is_handed_over_though_it_
     )  # the index knows these very words
 
 
+class Twice(Walker):
+    """As Scrapy does it, the start is no link that was met."""
+
+    async def start(self) -> Any:
+        yield self.request("/", dont_filter=True)
+
+
 @pytest.mark.parametrize("batch", [1, 64], ids=["it is written", "not yet written"])
 def test_a_page_that_a_crawl_meets_twice_is_told_once(
     visits: Visits, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:
-    class Twice(Walker):
-        """As Scrapy does it, the start is no link that was met."""
-
-        async def start(self) -> Any:
-            yield self.request("/", dont_filter=True)
-
     monkeypatch.setattr("dedup.history.file.BATCH", batch)
     visited = count()
     front = page("home", "/", "/x")
@@ -300,11 +310,12 @@ def test_a_date_around_all_pages_is_no_change_though_what_stands_beside_it_is_le
             )
 
         names = [f"/{letter}" for letter in "abcdefghij"]
-        return {"/": shown("home", *names)} | {name: shown(name) for name in names}
+        return {"/": shown("home", *names)} | {name: shown(name, "/") for name in names}
 
-    visits.crawl(site(2))
-    visits.crawl(site(3))
+    for day in (2, 3, 4):  # the front page is met first, and last
+        assert visits.crawl(site(day), Twice).requests.count("/") > 1
     assert visits.told() == set()
+    assert visits.last.figures["changes/changed"] == 0
 
 
 def test_what_is_learned_of_noise_late_counts_for_all_pages() -> None:

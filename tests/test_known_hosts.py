@@ -119,6 +119,29 @@ async def test_a_table_counts_the_pages_of_all_crawls(address: str, namespace: s
 
 @PERSISTENT
 @driven
+async def test_what_a_page_says_stays_its_own_though_each_crawl_files_it_anew_with_another_date(
+    address: str, namespace: str
+) -> None:
+    """A banner that comes to all pages later is learned all the same."""
+    banner = " ".join(f"banner{n}" for n in range(60))
+
+    def of(number: int, day: int) -> Claim:
+        text = " ".join(f"fact{number}x{word}" for word in range(60))
+        url = f"http://{HOST}/{number}"
+        shown = f"<title>Product</title>{MENU}<p>{text}<p>day {day} of May {banner if day > 9 else ''}"
+        return url, url, DETECTOR.fingerprint(shown)
+
+    for day in range(12):
+        async with opened_at(address, DETECTOR, namespace=namespace) as index:
+            verdicts = await crawl(index, [of(number, day) for number in range(10)])
+            assert {verdict.status for verdict in verdicts} == {"new"}
+            assert index.hosts
+            own = len(index.hosts.part(of(3, day)[2], HOST).rare)
+    assert 50 < own < 75
+
+
+@PERSISTENT
+@driven
 async def test_what_a_page_was_called_is_filed(address: str, namespace: str) -> None:
     url, _, page = product(1)
     async with opened_at(address, DETECTOR, namespace=namespace) as index:

@@ -69,6 +69,8 @@ class Changes:
     ) -> tuple[Change | None, bool]:
         """Returns what has become of a page, and whether an earlier crawl has handed it over unchanged, for equal data of its request."""
         change, is_handed = None, False
+        if visit.page_id in self._pending:
+            return None, False  # it is met once more before it is handed over
         with self._bearing():
             change, is_handed = await self._see(visit, read, fingerprint, verdict)
         if met := self._pending.get(visit.page_id):

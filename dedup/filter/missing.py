@@ -196,9 +196,11 @@ class Missing:
         if change.word == "moved":
             write(change.other, "redirected" if change.is_redirected else "left", other=change.url)
             last = self._history.last(change.url)
-            if last is not None and last.first == self._history.crawl and last.word == "new":
-                write(change.url, "moved", last.digest, same_text=last.text, other=change.other)
-                self._stats.inc_value("dedup/changes/new", -1)
+            is_new = last is not None and last.first == self._history.crawl and last.word == "new"
+            if last is None or is_new:  # no link leads there, or it was met first
+                there = last or version
+                write(change.url, "moved", there.digest, same_text=there.text, other=change.other)
+                self._stats.inc_value("dedup/changes/new", -is_new)
         elif change.word == "hidden":
             write(change.url, "hidden", version.digest, same_text=version.text)
         else:

@@ -152,6 +152,8 @@ class History:
 
     def last(self, url: str) -> Version | None:
         """Returns the last version of a page; None if it was never met."""
+        if url in self._written:
+            self.flush()
         found = self._database.execute(
             f"{_LAST} WHERE url = ? ORDER BY first DESC LIMIT 1", (url,)
         ).fetchone()

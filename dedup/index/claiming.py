@@ -112,7 +112,9 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
                 assert answer.of is not None
                 return weighing.duplicate(answer.of, done=answer.done)
             case "new":
-                return Verdict.new(weighing.near(answer.near), known=answer.known, crowded=is_crowded)
+                refiled = looked.own is not State.ABSENT
+                near = weighing.near(answer.near)
+                return Verdict.new(near, known=answer.known, refiled=refiled, crowded=is_crowded)
             case "later":
                 seen, rounds = answer.seen, rounds + 1
                 await _weigh_later(store, weighing, answer.later)

@@ -149,9 +149,8 @@ class Index(ABC):
         verdict = await self._claim(entry, fingerprint)
         if self.hosts is not None and verdict.status == "new":
             near = verdict.near
-            self.hosts.learn_kept(
-                fingerprint, url, is_copy=bool(near and not near.evidence and near.same_name)
-            )
+            is_copy = bool(near and not near.evidence and near.same_name)
+            self.hosts.learn_kept(fingerprint, url, is_copy=is_copy, refiled=verdict.refiled)
             if near and near.evidence:
                 self.hosts.learn_near(url, near.url, near.evidence)
         elif self.hosts is not None and verdict.status == "duplicate" and verdict.rule != "exact":

@@ -16,6 +16,7 @@ from typing import TypeVar
 from dedup.fingerprint.chrome import KNOWN, Chrome
 from dedup.fingerprint.evidence import Evidence, Part
 from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 from dedup.latest import Latest
 from dedup.page.siblings import apart
@@ -26,6 +27,8 @@ from dedup.settings import IndexSettings
 K = TypeVar("K", int, tuple[int, bytes])
 #: No more tables are held in memory than this, of 96 kB each.
 MAX_HOSTS = 1000
+#: Nor more of those of pages that were filed before, in one crawl.
+MAX_REFILED = 100
 #: It is remembered for this many kept pages what was learned for them; then the first of them is forgotten.
 MAX_LEARNED = 10_000
 #: A drop with more new shingles is doubtful.  Some of them are learned for each kept page, as if they had been kept:
@@ -69,6 +72,7 @@ class Hosts:
         self._saving: dict[str, Chrome] = {}
         self._learned = Latest[str, int](MAX_LEARNED)  # how many, by the page id of the kept page
         self._contents = Latest[tuple[str, int], None](MAX_LEARNED)  # learned last, by host and digest
+        self._refiled = Latest[str, Chrome](MAX_REFILED)  # by host, what pages have that were filed before
         self._copies = Latest[str, int](MAX_LEARNED)  # that were not learned, by host
 
     def table(self, name: str) -> Chrome:
@@ -97,8 +101,12 @@ class Hosts:
     async def bring(self, urls: Iterable[str]) -> None:
         """Gets what others have learned of the hosts of some pages, if there are others."""
 
-    def learn_kept(self, page: Fingerprint, url: str, *, is_copy: bool = False) -> None:
-        """A page was kept.
+    def learn_kept(
+        self, page: Fingerprint, url: str, *, is_copy: bool = False, refiled: bool = False
+    ) -> None:
+        """A page was kept.  If it was ``refiled``, only what two such pages of this crawl share is learned.
+
+        All else would be counted for the same page again and again, until its own content was chrome.
 
         If it ``is_copy``, it is kept only because its host is not known yet, and resembles a page that is called
         the same: of such pages some are not learned, or else what they share would be chrome.  Nor is a content that
@@ -111,7 +119,13 @@ class Hosts:
         if is_copy and (copies := self._copies.get(name, 0)) < KNOWN:
             self._copies[name] = copies + 1
             return
-        self._learn(page, name, kept=True)
+        if refiled and page.own is not None:
+            met = self._refiled[name] = self._refiled.get(name) or Chrome()
+            shared = page.own.main[met.counts(page.own.main) > 0]
+            met.add(page.own.main)
+            self._learn(shared, name, kept=False)
+        elif page.own is not None:
+            self._learn(page.own.main, name, kept=True)
 
     def learn_dropped(self, page: Fingerprint, url: str, of_id: str, evidence: Evidence | None) -> None:
         """A page was dropped, and not for being equal: some are learned from, too.
@@ -122,13 +136,15 @@ class Hosts:
         every page has all of the chrome in its sketch.  Versions of the kept page, which are called the same, are
         not a section: what they share would be chrome after the second one.
         """
+        if page.own is None:
+            return
         name = host(url)
         table, learned = self.table(name), self._learned.get(of_id, 0)
         if evidence is None:
-            self._learn(page, name, kept=not table.is_known)
+            self._learn(page.own.main, name, kept=not table.is_known)
         elif evidence.new > DOUBTFUL and not evidence.same_name and learned < 2 * table.few:
             self._learned[of_id] = learned + 1
-            self._learn(page, name, kept=False)
+            self._learn(page.own.main, name, kept=False)
 
     def learn_near(self, url: str, other: str, evidence: Evidence) -> None:
         """A page is like another whose address names another page: it was kept, or is known for a copy by now.
@@ -148,10 +164,9 @@ class Hosts:
             self.table(name).merge(other)
             self._mark(name)
 
-    def _learn(self, page: Fingerprint, name: str, *, kept: bool) -> None:
-        if page.own is not None:
-            self.table(name).add(page.own.main, kept=kept)
-            self._mark(name)
+    def _learn(self, main: Hashes, name: str, *, kept: bool) -> None:
+        self.table(name).add(main, kept=kept)
+        self._mark(name)
 
     def _mark(self, name: str) -> None:
         if self.load:

@@ -44,6 +44,8 @@ class Verdict:
     near: Near | None = field(default=None, compare=False)
     #: True if the page is kept, and an earlier run, which did not die, has handed over this very content.
     known: bool = field(default=False, compare=False)
+    #: True if the page is kept, and was filed before with other content.
+    refiled: bool = field(default=False, compare=False)
     #: True if the page is kept, and more pages are like it than a claim looks at: it may be a near-duplicate of one of them.
     crowded: bool = field(default=False, compare=False)
 
@@ -53,9 +55,11 @@ class Verdict:
         return self.status != "duplicate"
 
     @classmethod
-    def new(cls, near: Near | None = None, *, known: bool = False, crowded: bool = False) -> "Verdict":
+    def new(
+        cls, near: Near | None = None, *, known: bool = False, refiled: bool = False, crowded: bool = False
+    ) -> "Verdict":
         """Says that no kept page is near enough: this one is kept, and filed."""
-        return cls("new", near=near, known=known, crowded=crowded)
+        return cls("new", near=near, known=known, refiled=refiled, crowded=crowded)
 
     @classmethod
     def same(cls, *, known: bool = False, crowded: bool = False) -> "Verdict":

@@ -27,7 +27,7 @@ from typing import Any
 
 from dedup.errors import DedupError
 from dedup.fingerprint.chrome import Chrome
-from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.hosts import MAX_HOSTS, Hosts, packed, unpacked
 from dedup.index.redis.client import Server
@@ -212,9 +212,8 @@ class SharedHosts(Hosts):
 
     # --- What is learned
 
-    def _learn(self, page: Fingerprint, name: str, *, kept: bool) -> None:
-        if page.own is not None:
-            self._change(name, partial(Chrome.add, main=page.own.main, kept=kept))
+    def _learn(self, main: Hashes, name: str, *, kept: bool) -> None:
+        self._change(name, partial(Chrome.add, main=main, kept=kept))
 
     def merge(self, tables: Mapping[str, Chrome]) -> None:
         for name, other in tables.items():

@@ -124,7 +124,8 @@ class ClusterIndex(SharedIndex):
         new, replaced = outcome.judgement.kept
         if replaced and replaced != entry.page_id:
             self._replacing[entry.page_id] = replaced
-        return Verdict.new(new.near, known=new.known, crowded=crowded)
+        refiled = own[0][name] is not None
+        return Verdict.new(new.near, known=new.known, refiled=refiled, crowded=crowded)
 
     def _number(self) -> int:
         """Returns a number for a claim: by the clock, and never twice."""

@@ -6,7 +6,7 @@ from dedup.page.urls import strip_user
 
 
 def printable(text: str) -> str:
-    """A path, or another text of the user's own, on one line.
+    """Returns a path, or another text of the user's own, on one line.
 
     >>> printable("a\\tb"), printable("Käse")
     ('a\\\\tb', 'Käse')
@@ -15,7 +15,7 @@ def printable(text: str) -> str:
 
 
 def inert(text: str, width: int = 500) -> str:
-    r"""A stranger's text as printable ASCII on one line, at most ``width`` characters; a URL loses its password.
+    r"""Returns a stranger's text as printable ASCII on one line, at most ``width`` characters; a URL loses its password.
 
     >>> inert("\x1b[2J[red]\u202e", 99), inert("http://me:secret@example.org/", 10)
     ('\\x1b[2J[red]\\u202e', 'http://...')
@@ -25,7 +25,7 @@ def inert(text: str, width: int = 500) -> str:
 
 
 def many(count: int, noun: str) -> str:
-    """A number of things.
+    """Returns a number with its noun, in the plural if need be.
 
     >>> many(1, "page"), many(1200, "page")
     ('1 page', '1,200 pages')
@@ -34,7 +34,7 @@ def many(count: int, noun: str) -> str:
 
 
 def clock(time: float | str, seconds: bool = False) -> str:
-    """A time in UTC, to the minute or to the second; it is given in seconds since 1970, or in ISO 8601.
+    """Returns a time in UTC, to the minute or to the second; it is given in seconds since 1970, or in ISO 8601.
 
     >>> clock(1_000_000_000), clock("2026-11-03T10:00:59.123+00:00", seconds=True)
     ('2001-09-09 01:46', '2026-11-03 10:00:59')
@@ -44,7 +44,7 @@ def clock(time: float | str, seconds: bool = False) -> str:
 
 
 def redact(address: str) -> str:
-    """The address of a server without user, password and options.
+    """Returns the address of a server without user, password and options.
 
     >>> redact("redis://user:secret@host:6379/0?password=secret"), redact(":secret@host")
     ('redis://host:6379/0', 'host')

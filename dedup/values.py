@@ -158,7 +158,7 @@ class Setting:
     text: str  #: what it does, in a sentence
 
     def read(self, value: object) -> Any:
-        """The value that is meant in a settings file or, as text, on a command line.
+        """Returns the value that is meant in a settings file or, as text, on a command line.
 
         None is the default, and so is "" where the default is None, which a command line can't say otherwise.
         Raises `SettingsError`.
@@ -175,13 +175,13 @@ class Setting:
             raise self.refusal(value)
 
     def refusal(self, value: object, why: str = "") -> SettingsError:
-        """The error that refuses a value; ``why`` is a clause that goes on from it ("which ...")."""
+        """Returns the error that refuses a value; ``why`` is a clause that goes on from it ("which ...")."""
         shown = _NotText() if isinstance(self.kind, Text) and self.kind.secret else value
         return SettingsError(name=self.name, value=shown, allowed=str(self.kind), why=why)
 
 
 def setting(default: T, kind: Kind, text: str) -> T:
-    """A field of a `Group`: its default, the values that it may have, and what it does, in a sentence."""
+    """Returns a field of a `Group`: its default, the values that it may have, and what it does, in a sentence."""
     shown = not (isinstance(kind, Text) and kind.secret)
     return field(default=default, repr=shown, metadata={"kind": kind, "text": text})
 
@@ -210,7 +210,7 @@ class Group:
 
     @classmethod
     def settings(cls) -> dict[str, Setting]:
-        """The settings of the group, by name."""
+        """Returns the settings of the group, by name."""
         return {
             each.name: Setting(each.name, each.metadata["kind"], each.default, each.metadata["text"])
             for each in fields(cls)

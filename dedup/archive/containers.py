@@ -44,7 +44,7 @@ DAMAGE = b"\r\nwhat follows is damaged\r\n"
 
 
 def sources(path: Path, name: str, folder: Path, number: int | str) -> list[Source]:
-    """The files that an input is read from: itself, or what it was turned into.  Raises OSError and ValueError."""
+    """Returns the files that an input is read from: itself, or what it was turned into.  Raises OSError and ValueError."""
     if not path.is_file():
         return [(path, name)]
     with path.open("rb") as file:
@@ -75,7 +75,7 @@ def _of_wacz(path: Path, name: str, folder: Path, number: int | str) -> Iterator
 
 
 def _turned(source: Any, target: Path, turn: Callable[[Any, BinaryIO], None]) -> Path:
-    """The file at a path, which is made unless it is there."""
+    """Returns the file at a path, which is made unless it is there."""
     if not target.exists():
         part = target.with_suffix(".new")
         make_private(part)

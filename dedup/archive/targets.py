@@ -45,7 +45,7 @@ class Targets(NamedTuple):
                 os.replace(folder / part, name)
 
     def _made(self) -> list[tuple[str, str, str]]:
-        """What each file is called in the folder, the option that names it, and its path."""
+        """Returns what each file is called in the folder, the option that names it, and its path."""
         named = self.output not in ("", INPUT)
         made = [("kept", "-o", self.output), ("damaged", "-o", f"{self.output}.damaged")] if named else []
         others = ("index", "--cdxj", self.cdxj), ("duplicates", "--duplicates", self.duplicates)

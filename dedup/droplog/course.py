@@ -137,12 +137,12 @@ def pause(age: float) -> float:
 
 
 def read_thresholds(paths: Iterable[Path]) -> list[Thresholds]:
-    """The different thresholds of all runs, the last used first."""
+    """Returns the different thresholds of all runs, the last used first."""
     return list(dict.fromkeys([*_read(paths, Thresholds)][::-1]))
 
 
 def read_steps(paths: Iterable[Path]) -> Iterator[Step]:
-    """The steps of all runs."""
+    """Yields the steps of all runs."""
     before: dict[str, tuple[int, int]] = {}
     for line in _read(paths, _Counts):
         pages, duplicates = before.get(line.run, (0, 0))
@@ -152,7 +152,7 @@ def read_steps(paths: Iterable[Path]) -> Iterator[Step]:
 
 
 def read_missed(paths: Iterable[Path]) -> Loss | None:
-    """What the run that ended last has not reached; None if no run tells."""
+    """Returns what the run that ended last has not reached; None if no run tells."""
     told = [*_read(paths, Loss)]
     return told[-1] if told else None
 

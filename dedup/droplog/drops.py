@@ -197,32 +197,32 @@ class Drops:
                 yield row  # `yield from` would close a cursor that may be gone with its database
 
     def totals(self) -> Totals:
-        """The sums over all drops."""
+        """Returns the sums over all drops."""
         (row,) = self._rows(_TOTALS)
         return Totals(*row)
 
     def hosts(self) -> Iterator[Host]:
-        """The hosts of dropped pages, those with the most drops first."""
+        """Returns the hosts of dropped pages, those with the most drops first."""
         return (Host(*row) for row in self._rows(_HOSTS))
 
     def distances(self) -> dict[int, int]:
-        """The number of drops of each distance."""
+        """Returns the number of drops of each distance."""
         return dict(self._rows(_DISTANCES))
 
     def shares(self) -> dict[float, int]:
-        """The number of drops by how much both pages have in common, rounded down to twentieths."""
+        """Returns the number of drops by how much both pages have in common, rounded down to twentieths."""
         return {twentieths / 20: drops for twentieths, drops in self._rows(_SHARES)}
 
     def rules(self) -> Iterator[tuple[str, int]]:
-        """The rules that decided, and their numbers of drops, most first."""
+        """Returns the rules that decided, and their numbers of drops, most first."""
         return self._rows(_RULES)
 
     def clusters(self) -> Iterator[Cluster]:
-        """All clusters, the largest first."""
+        """Returns all clusters, the largest first."""
         return (Cluster(*row) for row in self._rows(_CLUSTERS))
 
     def members(self) -> Iterator[Member]:
-        """All drops but soft 404s, by their kept pages."""
+        """Returns all drops but soft 404s, by their kept pages."""
         return (Member(*row) for row in self._rows(_MEMBERS))
 
     def grid(self) -> Iterator[tuple[int, int, int, int, int]]:
@@ -232,14 +232,14 @@ class Drops:
         return self._rows(_GRID)
 
     def times(self, start: float, width: float) -> dict[int, int]:
-        """The number of drops in each step of time, by number of the step.
+        """Returns the number of drops in each step of time, by number of the step.
 
         ``start`` (since 1970) and ``width`` of the steps are in seconds.
         """
         return dict(self._rows(_TIMES, start=start, width=width))
 
     def pairs(self, limit: int) -> Iterator[Record]:
-        """The records of drops, the largest cluster first, and in a cluster the least alike pair first.
+        """Returns the records of drops, the largest cluster first, and in a cluster the least alike pair first.
 
         A field that a record lacked is None.  If there are more than ``limit`` drops, half of those that are given
         are the least alike, and the others are from the largest clusters.
@@ -247,15 +247,15 @@ class Drops:
         return (cast(Record, dict(zip(FIELDS, row, strict=True))) for row in self._rows(_PAIRS, limit=limit))
 
     def hosts_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
-        """The hosts of a cluster's dropped pages, with the number of drops, most first."""
+        """Returns the hosts of a cluster's dropped pages, with the number of drops, most first."""
         return self._groups("host", cluster)
 
     def patterns_of(self, cluster: Cluster) -> Iterator[tuple[str, int]]:
-        """The patterns of a cluster's dropped pages, with the number of drops, most first."""
+        """Returns the patterns of a cluster's dropped pages, with the number of drops, most first."""
         return self._groups("pattern(url)", cluster)
 
     def places(self, url: str) -> Iterator[Place]:
-        """The other URLs at which the content of a URL was met, last seen first: kept pages and their drops.
+        """Returns the other URLs at which the content of a URL was met, last seen first: kept pages and their drops.
 
         The times of a kept page are those of its drops, as the log does not tell when the page was fetched.
         """

@@ -68,7 +68,7 @@ class DropLog:
             raise SETTINGS[setting].refusal(path, f"which is {what}")
 
     def _last(self) -> bytes:
-        """The last byte of the file."""
+        """Returns the last byte of the file."""
         assert self._file is not None
         os.lseek(self._file, -1, os.SEEK_END)
         return os.read(self._file, 1)
@@ -86,7 +86,7 @@ class DropLog:
         self._before = b""
 
     def beside(self, suffix: str) -> Path | None:
-        """The path of a file beside the log; None if there is no log, or it is /dev/null or the like."""
+        """Returns the path of a file beside the log; None if there is no log, or it is /dev/null or the like."""
         if self.path is None or (self.path.exists() and not self.path.is_file()):
             return None
         return Path(f"{self.path}{suffix}")
@@ -98,7 +98,7 @@ class DropLog:
 
 
 def as_line(record: Mapping[str, object]) -> bytes:
-    """A record as a line of a log, ASCII only."""
+    """Returns a record as a line of a log, ASCII only."""
     cut = {name: value[:MAX_TEXT] if isinstance(value, str) else value for name, value in record.items()}
     return json.dumps(cut).encode("ascii") + b"\n"
 
@@ -112,7 +112,7 @@ def _check_folder(path: Path) -> None:
 
 
 def fill(path: str, *, name: str, time: str, setting: str = "log") -> str:
-    """The path with name and time in the places of their marks.  Raises `SettingsError` for any other mark.
+    """Returns the path with name and time in the places of their marks.  Raises `SettingsError` for any other mark.
 
     >>> fill("logs/%(name)s.jsonl", name="news", time="")
     'logs/news.jsonl'

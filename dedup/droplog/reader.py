@@ -30,7 +30,7 @@ BESIDE = frozenset({course.SUFFIX, texts.SUFFIX, f"{texts.SUFFIX}-journal"})
 
 
 def find_logs(log: str) -> list[Path]:
-    """The logs that crawls have written to a path, sorted by name.
+    """Returns the logs that crawls have written to a path, sorted by name.
 
     ``%(name)s`` and ``%(time)s`` in the path stand for any text.  Raises `SettingsError` if it holds another mark.
     """
@@ -39,7 +39,7 @@ def find_logs(log: str) -> list[Path]:
 
 
 def find_beside(log: Path, suffix: str) -> Path | None:
-    """The file that a crawl has written beside a log, even if the log has been gzipped since; None without one."""
+    """Returns the file that a crawl has written beside a log, even if the log has been gzipped since; None without one."""
     for name in (log.name, log.name.removesuffix(".gz")):
         if (found := log.with_name(name + suffix)).is_file():
             return found
@@ -57,7 +57,7 @@ class Reader:
     def read(
         self, paths: Iterable[Path], watch: Callable[[BinaryIO], BinaryIO] = lambda file: file
     ) -> Iterator[Record]:
-        """The records of logs, one log after the other.
+        """Yields the records of logs, one log after the other.
 
         ``watch`` may wrap each file, to see how far it has been read.
         """
@@ -73,7 +73,7 @@ class Reader:
                 raise _unread(path, error) from None
 
     def follow(self, find: Find, pause: float = 0.2) -> Iterator[Record]:
-        """The records that are written from now on, without end, as ``tail -F`` gives lines.
+        """Returns the records that are written from now on, without end, as ``tail -F`` gives lines.
 
         ``find`` is asked for the logs every ``pause`` seconds.  A log that appears, is replaced or is cut is read
         from its start.
@@ -138,7 +138,7 @@ class _Tail:
             raise _unread(self.path, error) from None
 
     def lines(self) -> Iterator[bytes]:
-        """The lines that have been completed since the last call."""
+        """Yields the lines that have been completed since the last call."""
         yield from self._completed()
         if self._replaced():
             self._open(os.SEEK_SET)

@@ -6,7 +6,7 @@ from dedup.printing import inert
 
 
 def reason(record: Record) -> str:
-    """A clause about the dropped page, which goes on from its URL.
+    """Returns a clause about the dropped page, which goes on from its URL.
 
     >>> reason({"rule": "rare", "own": 412, "matching": 409, "new": 3, "gone": 0, "distance": 9, "resemblance": 0.99})
     'all of its own 412 shingles but 3 are on the kept page'

@@ -162,7 +162,7 @@ def _time(value: str) -> str:
 
 
 def make(**values: Unpack[Record]) -> Record:
-    """A record to be written.  Raises `ValueError` if a field is missing, unknown or wrong."""
+    """Returns a record to be written.  Raises `ValueError` if a field is missing, unknown or wrong."""
     if unknown := values.keys() - FIELDS.keys():
         raise ValueError(f"a record has no fields {sorted(unknown)}; allowed: {', '.join(FIELDS)}")
     return _checked(values)
@@ -196,7 +196,7 @@ def _in_order(found: Record) -> Record:
 
 
 def _fault(found: Mapping[str, Any]) -> str:
-    """What is wrong with a record, by its first field that is."""
+    """Returns what is wrong with a record, by its first field that is."""
     for name, field in FIELDS.items():
         if name in found:
             try:
@@ -216,7 +216,7 @@ def now() -> str:
 
 
 def moment(text: str, now: datetime | None = None) -> str:
-    """A time as records have it, from an ISO date (UTC unless it says otherwise) or from how long ago it was.
+    """Returns a time as records have it, from an ISO date (UTC unless it says otherwise) or from how long ago it was.
 
     Raises `SettingsError`.
 

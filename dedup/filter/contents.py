@@ -94,7 +94,7 @@ class Contents:
         ]
 
     def _said(self, url: str, text: Text) -> list[str]:
-        """The tokens of a page outside marked chrome, or all if too little is, and those of its data, without noise."""
+        """Returns the tokens of a page outside marked chrome, or all if too little is, and those of its data, without noise."""
         stored = isinstance(text.tokens, list)  # else they are packed
         tokens = [*text.tokens] if stored else join(text.tokens).decode().split("\0")
         chrome = text.chrome
@@ -114,7 +114,7 @@ class Contents:
         return [hash((name, said.old, said.new)) for said in found]
 
     def own(self, url: str, found: list[Said]) -> list[Said]:
-        """The edits that few pages of a host have."""
+        """Returns the edits that few pages of a host have."""
         return [
             edit for edit, own in zip(found, self._are_own(url, self.keys(url, found)), strict=True) if own
         ]
@@ -138,7 +138,7 @@ class Contents:
         return tuple(word for word in self._said(url, text) if not is_url(word))
 
     def shingles(self, url: str, text: Text) -> Hashes:
-        """The shingles that few pages of a host have."""
+        """Returns the shingles that few pages of a host have."""
         detector, hosts = self._index.detector, self._index.hosts
         page = Page(text.tokens, 0, None, tuple(text.chrome), data=tuple(text.data))
         found = detector.fingerprint_page(page)
@@ -160,7 +160,7 @@ class _ChromeToken(str):
 
 
 def text_of(page: Page) -> Text:
-    """What a history stores of a page."""
+    """Returns what a history stores of a page."""
     return Text(page.tokens, page.chrome, page.data)
 
 

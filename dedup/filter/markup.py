@@ -39,7 +39,7 @@ class Markup:
         return self._detector.read(self._text, self._url, lambda _: self._root)
 
     def links(self) -> list[str]:
-        """The URLs that it links to."""
+        """Returns the URLs that it links to."""
         return addresses(self._root, self._url)
 
     def body(self) -> Body | None:

@@ -21,7 +21,7 @@ _MONTHS = {
 
 
 def without_own_name(tokens: Iterable[str], url: str) -> list[str]:
-    """The tokens of a page but for numbers and months that its address has, and links to addresses that differ in numbers.
+    """Returns the tokens of a page but for numbers and months that its address has, and links to addresses that differ in numbers.
 
     >>> tokens = ["may", "2026", "7", "nights", "/06", "/2025/04", "/view?id=6", "/img/5.jpg"]
     >>> without_own_name(tokens, "http://a.org/calendar/2026/05")

@@ -10,7 +10,7 @@ MAX_NOISE = 200
 
 
 def make_record(visit: Visit, found: Outcome, action: Action, canonical: str, agrees: bool | None) -> Record:
-    """What the log says of a page that is a near-duplicate."""
+    """Returns what the log says of a page that is a near-duplicate."""
     verdict, fingerprint = found.verdict, found.fingerprint
     evidence = verdict.evidence
     own, matching = (round(evidence.own), round(evidence.matching)) if evidence else (None, None)

@@ -91,7 +91,7 @@ class _Address:
         self._names = rf"(?<![^\W_])(?:{spelled})(?![^\W_])" if spelled else ""
 
     def without(self, tokens: Iterable[str]) -> list[str]:
-        """The tokens of a page but for the words of its address, and for links that name it.
+        """Returns the tokens of a page but for the words of its address, and for links that name it.
 
         >>> _Address("http://a.org/shop/Red-lamp").without(["no", "red", "lamp", "/login?next=/shop/Red-lamp", "/lamps"])
         ['no', '/lamps']
@@ -221,7 +221,7 @@ class Soft404s:
             count(self._stats, "soft_404/hosts")
 
     def _nowhere(self, url: str, number: int) -> str:
-        """An address on the host of a URL that can't exist."""
+        """Returns an address on the host of a URL that can't exist."""
         origin = ORIGIN.match(url)
         name = xxh3_128_hexdigest(f"{self._index.run} {host(url)} {number}".encode()).translate(_LETTERS)
         return f"{origin[0] if origin else ''}/{name}"

@@ -10,7 +10,7 @@ class Stats(Protocol):
     """Keeps values by name; Scrapy's StatsCollector does."""
 
     def get_value(self, key: str, default: Any = None) -> Any:
-        """The value of that name, or the default."""
+        """Returns the value of that name, or the default."""
 
     def set_value(self, key: str, value: Any) -> None:
         """Sets the value of that name."""
@@ -23,7 +23,7 @@ class Counts(dict[str, Any]):
     """Keeps stats in a dictionary, for use without Scrapy."""
 
     def get_value(self, key: str, default: Any = None) -> Any:
-        """The value of that name, or the default."""
+        """Returns the value of that name, or the default."""
         return self.get(key, default)
 
     def set_value(self, key: str, value: Any) -> None:

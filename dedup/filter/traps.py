@@ -89,7 +89,7 @@ class Traps:
 
 
 def _folder(url: str) -> str | None:
-    """The URLs below the first folder of a path; None if it has none.
+    """Returns the URLs below the first folder of a path; None if it has none.
 
     >>> _folder("http://a.org/calendar/2026/11/"), _folder("http://a.org/about")
     ('http://a.org/calendar/*', None)

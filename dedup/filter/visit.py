@@ -51,7 +51,7 @@ class Visit:
         action: Action | None = None,
         origin: Any = None,
     ) -> Self:
-        """A page of HTML that was fetched from a URL, which is its page id; ``detector`` is that of the index.
+        """Returns a page of HTML that was fetched from a URL, which is its page id; ``detector`` is that of the index.
 
         ``encoding`` is the character set that the server named, if it named one.  ``asked`` is the URL that was asked
         for, be it this one or not.  The other keywords are the fields of these names.

@@ -28,7 +28,7 @@ class Shard:
 
     @classmethod
     def read(cls, text: str) -> "Shard":
-        """The shard that a setting names.  Raises `SettingsError`."""
+        """Returns the shard that a setting names.  Raises `SettingsError`."""
         named = re.fullmatch(r"(auto|[1-9]\d{0,3})/([1-9]\d{0,3})", text, re.ASCII)
         if named and int(named[2]) <= MAX_SHARDS:
             number = None if named[1] == "auto" else int(named[1]) - 1
@@ -42,7 +42,7 @@ class Shard:
 
 @lru_cache(maxsize=10_000)
 def owner(host: str, shards: int) -> int:
-    """The number of the shard, from 0 on, to which a host belongs: the one whose hash with it is greatest.
+    """Returns the number of the shard, from 0 on, to which a host belongs: the one whose hash with it is greatest.
 
     With one shard more, only hosts that move to the new one change.  It takes a hash for each shard.
 

@@ -28,7 +28,7 @@ class Pair(NamedTuple):
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of a JSON Lines or CSV file with the fields ``a``, ``b`` and ``label``.
+    """Returns the pairs of a JSON Lines or CSV file with the fields ``a``, ``b`` and ``label``.
 
     Raises `SettingsError`, which names the first line that can't be read.
     """
@@ -65,7 +65,7 @@ def _shown(row: Mapping[str, Any]) -> str:
 
 
 def read_page(source: str, root: Path) -> tuple[bytes | str, str]:
-    """The HTML and the URL of a page that is given by HTML, by path (below ``root``), or by its text.
+    """Returns the HTML and the URL of a page that is given by HTML, by path (below ``root``), or by its text.
 
     Raises `SettingsError` for a file of more than `MAX_PAGE` bytes.
 

@@ -49,7 +49,7 @@ class Pairs(NamedTuple):
     near: npt.NDArray[np.bool_]  #: the label
 
     def scores(self, max_distance: int, min_resemblance: float) -> Scores:
-        """How well the rule of these two thresholds does."""
+        """Returns how well the rule of these two thresholds does."""
         called = (self.distance <= max_distance) & (self.resemblance >= min_resemblance)
         pairs = called & self.near, called & ~self.near, ~called & self.near
         return Scores(*(int(some.sum()) for some in pairs))

@@ -20,7 +20,7 @@ class Skew(NamedTuple):
 
 
 def skew(keys: Hashes, plan: Plan, limit: int) -> Iterator[Skew]:
-    """The skew of every table, of keys of n pages: uint64, shape (n, len(EXACT) + columns).  O(n log n) each."""
+    """Yields the skew of every table, of keys of n pages: uint64, shape (n, len(EXACT) + columns).  O(n log n) each."""
     for number, table in enumerate((*EXACT, *plan.tables)):
         prefixes = np.sort(table.permute(keys[:, table.column]) >> np.uint64(table.bits - table.prefix))
         starts = np.flatnonzero(np.concatenate(([True], prefixes[1:] != prefixes[:-1])))

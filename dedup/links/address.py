@@ -98,7 +98,7 @@ def address(url: str) -> Address:
 
 
 def _starred(path: str, segments: list[str]) -> list[str]:
-    """The segments of a path, with a star for each that looks like an id."""
+    """Returns the segments of a path, with a star for each that looks like an id."""
     if not (_MIXED.search(path) or _LONG.search(path)):
         return segments
     return ["*" if is_opaque(each) or _MIXED.search(each) else each for each in segments]

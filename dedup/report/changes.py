@@ -14,7 +14,7 @@ MAX_CHANGES = 5_000
 def changes_report(
     found: Sequence[Change], missed: Sequence[str], crawls: Sequence[Crawl], since: int
 ) -> str:
-    """The text of the HTML file, in ASCII."""
+    """Returns the text of the HTML file, in ASCII."""
     times = {crawl.number: _time(crawl) for crawl in crawls}
     lists: dict[str, list[object]] = {}
     counts: dict[str, int] = {}

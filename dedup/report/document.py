@@ -100,13 +100,13 @@ class _Numbers(dict[str, int]):
 
 
 def _numbered(pair: Record, urls: _Numbers) -> Iterator[object]:
-    """The fields of a pair, with numbers for URLs."""
+    """Yields the fields of a pair, with numbers for URLs."""
     for name, value in pair.items():
         yield urls[value] if FIELDS[name].is_url and isinstance(value, str) else value
 
 
 def _timeline(drops: Drops, courses: Sequence[Path]) -> dict[str, Any]:
-    """The numbers of near-duplicates, and if they are known of kept pages, in each step of time."""
+    """Returns the numbers of near-duplicates, and if they are known of kept pages, in each step of time."""
     totals = drops.totals()
     ends = [datetime.fromisoformat(time).timestamp() for time in (totals.first, totals.last) if time]
     for step in read_steps(courses):
@@ -134,7 +134,7 @@ def _timeline(drops: Drops, courses: Sequence[Path]) -> dict[str, Any]:
 
 
 def doubt(pair: Record) -> tuple[float, int]:
-    """The order of pairs by which the least alike comes first."""
+    """Returns the order of pairs by which the least alike comes first."""
     return pair["resemblance"], -pair["distance"]
 
 
@@ -172,7 +172,7 @@ def _words(pairs: Sequence[Record], source: Source) -> tuple[list[Any], list[Any
 
 
 def _edited(old: Sequence[str], new: Sequence[str]) -> list[Any]:
-    """The edits from one to the other, each as start, end and the tokens that are new."""
+    """Returns the edits from one to the other, each as start, end and the tokens that are new."""
     return [part for edit in edits(old, new) for part in (edit.start, edit.end, " ".join(edit.tokens))]
 
 

@@ -91,7 +91,7 @@ def write_report(path: Path, text: str) -> None:
 
 
 def _mode(path: Path) -> int:
-    """The mode of the file that a report replaces, or that of any new file."""
+    """Returns the mode of the file that a report replaces, or that of any new file."""
     with suppress(FileNotFoundError):
         return stat.S_IMODE(path.stat().st_mode)
     umask = os.umask(0o077)

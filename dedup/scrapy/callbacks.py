@@ -53,7 +53,7 @@ def _read(callback: Any) -> tuple[str, list[Any]]:
 
 
 def _bound(function: FunctionType) -> list[Any]:
-    """The defaults of its arguments, and the variables around it that it uses."""
+    """Returns the defaults of its arguments, and the variables around it that it uses."""
     found = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # the variable has no value

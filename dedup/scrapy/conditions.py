@@ -70,7 +70,7 @@ def _is_older(modified: str, sent: str) -> bool:
 
 
 def conditions(held: Held) -> dict[str, str]:
-    """The headers that ask for a page only if it has changed."""
+    """Returns the headers that ask for a page only if it has changed."""
     named = {"If-None-Match": held.etag, "If-Modified-Since": held.modified}
     return {name: value for name, value in named.items() if value}
 
@@ -108,7 +108,7 @@ def maker_of(spider: Spider) -> int | None:
 
 
 def _file_of(cls: type) -> bytes:
-    """What is in the file of a class; b"" if it has none."""
+    """Returns what is in the file of a class; b"" if it has none."""
     try:
         return Path(inspect.getfile(cls)).read_bytes()
     except (OSError, TypeError):

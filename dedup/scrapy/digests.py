@@ -25,7 +25,7 @@ class _OpaqueError(Exception):
 
 
 def digest(value: Any) -> int | None:
-    """A number of 64 bits that equal values of the same types share; None if they can't be looked through.
+    """Returns a number of 64 bits that equal values of the same types share; None if they can't be looked through.
 
     Of dicts and sets, the order does not count.  Items of every kind that `itemadapter` knows are looked through.
 
@@ -47,7 +47,7 @@ class _Reader:
         self._values, self._bytes, self._depth = MAX_VALUES, MAX_BYTES, MAX_DEPTH
 
     def read(self, value: Any) -> bytes:
-        """The digest of a value.  Raises anything if it has none."""
+        """Returns the digest of a value.  Raises anything if it has none."""
         self._values -= 1
         if not self._values or not self._depth:
             raise _OpaqueError
@@ -98,7 +98,7 @@ class _Reader:
 
 
 def _name(value: Any) -> str:
-    """The name by which every process finds a class or a function.  Raises if there is none."""
+    """Returns the name by which every process finds a class or a function.  Raises if there is none."""
     if "<" in value.__qualname__:  # made in a function: others of that name may be another
         raise _OpaqueError
     return f"{value.__module__}.{value.__qualname__}"

@@ -61,7 +61,7 @@ class Engine(Crawl):
         return (await self._answer(Request(url, meta={"dedup": False, OWN: True}, dont_filter=True))).page
 
     def manner(self, origin: Request) -> Manner | None:
-        """The headers, cookies and options with which a page was asked for."""
+        """Returns the headers, cookies and options with which a page was asked for."""
         return manner_of(origin)
 
     async def fetch_in(self, manner: Manner, url: str, origin: Request) -> Page | None:

@@ -40,7 +40,7 @@ class Revisit:
     is_followed: bool = False  #: whether its links were given to the crawl
 
     def seen(self, visit: Visit) -> Visit:
-        """The visit of the response, as if the page had been sent."""
+        """Returns the visit of the response, as if the page had been sent."""
         urls = [request.url for request in self.links]
         return replace(visit, read=lambda: self.page, size=self.size, links=lambda: urls, body=lambda: None)
 

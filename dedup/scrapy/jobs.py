@@ -16,7 +16,7 @@ FILE = "dedup.run"
 
 
 def left_run(settings: BaseSettings) -> str | None:
-    """The run that goes on; None if a new one begins."""
+    """Returns the run that goes on; None if a new one begins."""
     folder = settings.get("JOBDIR")
     with suppress(OSError, UnicodeDecodeError):
         run = Path(folder, FILE).read_text("ascii").strip() if folder else ""
@@ -25,7 +25,7 @@ def left_run(settings: BaseSettings) -> str | None:
 
 
 def new_run(crawl: str) -> str:
-    """A run of a crawl by many workers, whose name its own begins with; "" for a crawl by itself.
+    """Returns a run of a crawl by many workers, whose name its own begins with; "" for a crawl by itself.
 
     >>> new_run("9b1deb4d3b7d4bad9bdd2b0d7b3dcb6d")[:CRAWL]
     '9b1deb4d3b7d4bad'

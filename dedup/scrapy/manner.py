@@ -42,7 +42,7 @@ class Manner(NamedTuple):
 
 
 def manner_of(request: Request) -> Manner | None:
-    """The manner of a request that was sent; None if it may have changed something, or has a body."""
+    """Returns the manner of a request that was sent; None if it may have changed something, or has a body."""
     if request.method != "GET" or request.body:
         return None
     headers = ((name, tuple(values)) for name, values in request.headers.items() if name not in _NOT_ASKED)
@@ -58,7 +58,7 @@ def _how(items: Iterable[tuple[Any, Any]]) -> Iterable[tuple[str, Any]]:
 
 
 def asking(url: str, request: Request, manner: Manner) -> Request:
-    """The filter's own request for a page, in a manner; what is the user's in ``meta`` is that of a request of his.
+    """Returns the filter's own request for a page, in a manner; what is the user's in ``meta`` is that of a request of his.
 
     It is answered in due time, or not at all.  Its cookies are those that were sent, and neither it nor its answer
     changes the cookies of the crawl.
@@ -79,7 +79,7 @@ def asking(url: str, request: Request, manner: Manner) -> Request:
 
 
 def _patience(request: Request, timeout: Any) -> float:
-    """The seconds for an answer; from its being sent on, so that neither queues nor delays count."""
+    """Returns the seconds for an answer; from its being sent on, so that neither queues nor delays count."""
     took = request.meta.get("download_latency")
     patience = max(PATIENCE, TIMES * took) if isinstance(took, int | float) else PATIENCE
     return min(patience, timeout) if isinstance(timeout, int | float) and timeout > 0 else patience

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 async def open_filter(
     crawler: Crawler, spider: Spider, log: logging.LoggerAdapter[logging.Logger]
 ) -> tuple[Filter, Options]:
-    """The filter of a crawl, which is about to begin, and its settings.  Raises `DedupError`s."""
+    """Returns the filter of a crawl, which is about to begin, and its settings.  Raises `DedupError`s."""
     settings: BaseSettings = crawler.settings
     shards = shards_of(crawler)
     crawl = await shards.crawl_name() if shards else ""
@@ -50,7 +50,7 @@ async def open_filter(
 
 
 def shards_of(crawler: Crawler) -> "ShardMiddleware | None":
-    """What makes a crawl one of several workers, if it is."""
+    """Returns what makes a crawl one of several workers, if it is."""
     if not is_sharded(crawler.settings):
         return None
     from dedup.scrapy.workers.shards import ShardMiddleware  # not above: it brings Redis
@@ -79,7 +79,7 @@ async def _open(
 
 
 def _history(options: Options, log: DropLog, run: str) -> History | None:
-    """The history of the site; None if none is kept, or if it can't be opened."""
+    """Returns the history of the site; None if none is kept, or if it can't be opened."""
     path = options.history or log.beside(SUFFIX)
     if path is None or not (options.crawl.keep_text or options.filter.incremental is True):
         return None

@@ -19,7 +19,7 @@ _BESIDE = re.compile(r"\.sqlite(-wal|-shm|-journal|\.lock|\.new)?$")
 
 
 def default_namespace(bot_name: str | None, spider: str) -> str:
-    """The namespace of a spider of a project: no other spider, and no other project, has it.
+    """Returns the namespace of a spider of a project: no other spider, and no other project, has it.
 
     >>> default_namespace("shop", "books"), default_namespace("shop", "{all}")
     ('shop/books', 'shop/%7Ball%7D')
@@ -29,7 +29,7 @@ def default_namespace(bot_name: str | None, spider: str) -> str:
 
 
 def file_of(namespace: str) -> str:
-    """The path of a namespace's default index, below the folder of all: no other namespace has it.
+    """Returns the path of a namespace's default index, below the folder of all: no other namespace has it.
 
     On file systems that do not tell capitals from small letters, too, and for names that no file can have:
 
@@ -48,12 +48,12 @@ def _file_name(part: str) -> str:
 
 
 def state_of(namespace: str) -> Path:
-    """The file with what was learnt of the links of a namespace's pages."""
+    """Returns the file with what was learnt of the links of a namespace's pages."""
     return Path(index_folder(), file_of(namespace)).with_suffix(".links.json")
 
 
 def history_of(address: str, namespace: str) -> Path:
-    """The history of a site: beside the file of its index, or in the project if that is not in a file.
+    """Returns the history of a site: beside the file of its index, or in the project if that is not in a file.
 
     What was met with one index is not left out of a crawl with another, so each has its own; a password may change.
 
@@ -69,14 +69,14 @@ def history_of(address: str, namespace: str) -> Path:
 
 
 def histories(settings: BaseSettings) -> list[Path]:
-    """The histories that the crawls of a project have left, those of its default indexes and of the one that it names."""
+    """Returns the histories that the crawls of a project have left, those of its default indexes and of the one that it names."""
     named = str(settings.get("DEDUP_INDEX") or "")
     found = [history_of(f"file:{in_project(named[5:])}", "")] if named.startswith("file:") else []
     return [*filter(Path.is_file, found), *sorted(Path(index_folder()).glob(f"**/*{HISTORY}"))]
 
 
 def in_project(path: str) -> str:
-    """A path as the whole project means it: a relative one is below the folder of scrapy.cfg, if there is one."""
+    """Returns a path as the whole project means it: a relative one is below the folder of scrapy.cfg, if there is one."""
     found = closest_scrapy_cfg()
     root = Path(found).parent if found else Path()
     if root.resolve() == Path.cwd() or Path(path).expanduser().is_absolute():
@@ -85,7 +85,7 @@ def in_project(path: str) -> str:
 
 
 def index_folder() -> str:
-    """Where the project, or without one this folder, keeps its indexes."""
+    """Returns where the project, or without one this folder, keeps its indexes."""
     try:
         return str(data_path("dedup"))
     except NotConfigured:

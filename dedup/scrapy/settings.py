@@ -55,7 +55,7 @@ def _spell(name: str) -> str:
 
 
 def spelled(error: DedupError) -> DedupError:
-    """The error in the words of a Scrapy project, where settings are called DEDUP_.
+    """Returns the error in the words of a Scrapy project, where settings are called DEDUP_.
 
     >>> print(spelled(SettingsError(name="recall", value=2, allowed="a number from 0.5 to 0.9999")))
     DEDUP_RECALL is 2; allowed: a number from 0.5 to 0.9999
@@ -93,7 +93,7 @@ def asks_for(settings: BaseSettings, flag: str) -> bool:
 
 
 def read_group(settings: BaseSettings, group: type[G]) -> G:
-    """The settings of a group.
+    """Returns the settings of a group.
 
     Raises `SettingsError`: one line that names the setting, its value and what is allowed.
     """
@@ -108,7 +108,7 @@ def namespace_of(settings: BaseSettings, spider: str = "") -> str:
 
 
 def read_settings(settings: BaseSettings, spider: str = "", run: str | None = None) -> Options:
-    """The options of a crawl; by default the index is that of a spider of the project.
+    """Returns the options of a crawl; by default the index is that of a spider of the project.
 
     ``run`` is the name of an earlier run that goes on.  All settings are checked.  Raises `SettingsError`.
     """
@@ -175,7 +175,7 @@ def unheard_shard(spider: Spider, settings: BaseSettings) -> str:
 
 
 def shared_address(settings: BaseSettings, shard: str | None = None) -> str:
-    """The index's Redis, in which the workers of a crawl meet.  Raises `SettingsError` if the index is elsewhere."""
+    """Returns the index's Redis, in which the workers of a crawl meet.  Raises `SettingsError` if the index is elsewhere."""
     with _spelling():
         address: str = _read(settings, "index") or "the file of this spider"
         if not address.startswith(_SHARED):

@@ -36,5 +36,5 @@ def refuse(crawler: Crawler, error: DedupError) -> None:
 
 
 def logger_for(crawler: Crawler, name: str) -> logging.LoggerAdapter[logging.Logger]:
-    """A logger whose lines carry the spider, as Scrapy's own do."""
+    """Returns a logger whose lines carry the spider, as Scrapy's own do."""
     return logging.LoggerAdapter(logging.getLogger(name), {"spider": crawler.spider})

@@ -64,7 +64,7 @@ def _zstd(body: bytes) -> Steps:
 
 
 def _library(*names: str) -> Any:
-    """The first of some modules that is installed."""
+    """Returns the first of some modules that is installed."""
     *others, last = names
     for name in others:
         try:

@@ -10,7 +10,7 @@ from dedup.scrapy.crowds import recall_among
 
 
 def summary(stats: Mapping[str, Any], log: str, scrapy: str = "scrapy", *, archived: bool = False) -> str:
-    """A block of lines made from a crawl's stats; ``scrapy`` is the command that people call it by here.
+    """Returns a block of lines made from a crawl's stats; ``scrapy`` is the command that people call it by here.
 
     ``log`` is the path of the drop log, "" if there is none.  ``archived``: the pages are those of archives, of which
     nothing is fetched or followed.
@@ -155,7 +155,7 @@ def _were(count: int, noun: str) -> str:
 
 
 def _missed(stats: Mapping[str, Any]) -> str:
-    """What is known of the contents behind addresses that were never asked for."""
+    """Returns what is known of the contents behind addresses that were never asked for."""
     get = "dedup/unreached/{}".format
     if not (sampled := stats.get(get("sampled"))):
         return ", and not fetched; DEDUP_AUDIT = 0.1 fetches a tenth of such URLs, to see what they hold"

@@ -43,7 +43,7 @@ TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 
 
 def reason_to_skip(request: Request, response: Response, types: Types) -> str | None:
-    """Why a response is not judged at all: it is not a page that a spider is to parse.  None if it is one."""
+    """Returns why a response is not judged at all: it is not a page that a spider is to parse.  None if it is one."""
     if request.meta.get(META) is False:
         return "by_the_filter" if OWN in request.meta else "opted_out"
     if request.callback is NO_CALLBACK:
@@ -61,7 +61,7 @@ def is_judged(response: Response, types: Types) -> bool:
 
 
 def _kind(response: Response) -> str | None:
-    """How a response is read; None if only its bytes can be compared."""
+    """Returns how a response is read; None if only its bytes can be compared."""
     if isinstance(response, HtmlResponse):
         return "html"
     if not isinstance(response, TextResponse):
@@ -83,7 +83,7 @@ def visit(
     keep_text: bool = False,
     carried: int = 0,
 ) -> Visit:
-    """A page as the filter takes it; the keywords are the settings of these names, and what its request carries."""
+    """Returns a page as the filter takes it; the keywords are the settings of these names, and what its request carries."""
     depth = request.meta.get("depth")
     return Visit(
         page_id(crawler, request),
@@ -107,7 +107,7 @@ _PLAIN = frozenset({HtmlResponse, JsonResponse, TextResponse})
 
 
 def _body(response: Response) -> Body | None:
-    """The bytes of a page, if all that `read_response` makes of it depends on them, its encoding and its address."""
+    """Returns the bytes of a page, if all that `read_response` makes of it depends on them, its encoding and its address."""
     if type(response) not in _PLAIN or _is_cut_off(response) or (kind := _kind(response)) is None:
         return None
     assert isinstance(response, TextResponse)
@@ -117,7 +117,7 @@ def _body(response: Response) -> Body | None:
 
 
 def linked(response: Response) -> Sequence[str]:
-    """The URLs that a page links to, but for those that Scrapy's link extractors leave out as no pages."""
+    """Returns the URLs that a page links to, but for those that Scrapy's link extractors leave out as no pages."""
     if not isinstance(response, HtmlResponse):
         return ()
     found = addresses(response.selector.root, response.url)
@@ -125,7 +125,7 @@ def linked(response: Response) -> Sequence[str]:
 
 
 def asked(request: Request) -> Action | None:
-    """What a request wants to be done with its page if it is a near-duplicate; None if it doesn't say."""
+    """Returns what a request wants to be done with its page if it is a near-duplicate; None if it doesn't say."""
     wanted = request.meta.get(META)
     if wanted is None or wanted is True or isinstance(wanted, Seen):
         return None
@@ -142,7 +142,7 @@ def _warn(wanted: str) -> None:
 
 
 def read_response(response: Response, detector: Detector) -> Page:
-    """The tokens of a page, or the reason why there are none."""
+    """Returns the tokens of a page, or the reason why there are none."""
     if _is_cut_off(response):
         return Page([], 0, "partial")
     if (kind := _kind(response)) is None:
@@ -158,7 +158,7 @@ def read_response(response: Response, detector: Detector) -> Page:
 
 
 def _tree(response: TextResponse, text: str) -> etree._Element:
-    """The tree of a page that its callback gets, too, as Scrapy makes it; it tells if the parser has stopped too early."""
+    """Returns the tree of a page that its callback gets, too, as Scrapy makes it; it tells if the parser has stopped too early."""
     if response._cached_selector is None:
         base = get_base_url(response)
         root = parse_whole(text, lambda text: create_root_node(text, HTMLParser, base_url=base))
@@ -175,13 +175,13 @@ def _is_cut_off(response: Response) -> bool:
 
 
 def found_on(request: Request) -> str | None:
-    """The URL of the page on which a request was found; None if that is not known."""
+    """Returns the URL of the page on which a request was found; None if that is not known."""
     referer = request.headers.get("Referer")
     return referer.decode("ascii", "replace") if referer else None
 
 
 def page_id(crawler: Crawler, request: Request) -> str:
-    """What the index knows a page by."""
+    """Returns what the index knows a page by."""
     assert crawler.request_fingerprinter is not None
     return crawler.request_fingerprinter.fingerprint(request).hex()
 

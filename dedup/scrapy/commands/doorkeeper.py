@@ -117,7 +117,7 @@ class _Addresses:
 
 
 async def _resolve(name: str) -> list[str]:
-    """The addresses of a host.  Scrapy's resolver holds them, so that the connection is made to one of these."""
+    """Returns the addresses of a host.  Scrapy's resolver holds them, so that the connection is made to one of these."""
     reactor: Any = import_module("twisted.internet.reactor")
     addresses = _Addresses()
     reactor.nameResolver.resolveHostName(addresses, name)

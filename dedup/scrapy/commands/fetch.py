@@ -142,7 +142,7 @@ def fetch(
 def fetch_pages(
     sources: Collection[str], settings: Settings, *, seconds: float, delay: float
 ) -> dict[str, tuple[str, str]]:
-    """The HTML and the final URL of those sources that are URLs, by source.
+    """Returns the HTML and the final URL of those sources that are URLs, by source.
 
     Raises `SettingsError` if one of them can't be had.
     """

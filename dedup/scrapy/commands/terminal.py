@@ -151,7 +151,7 @@ def busy(what: str) -> Iterator[None]:
 
 
 def interval(bounds: Sequence[float], digits: int = 3) -> str:
-    """A confidence interval, as text.
+    """Returns a confidence interval, as text.
 
     >>> interval((0.5, 0.75))
     '0.500-0.750'
@@ -202,7 +202,7 @@ def _cell(value: object) -> str:
 
 
 def screen() -> "Console":
-    """The output, as wide as the terminal; it changes nothing that is printed on it."""
+    """Returns the output, as wide as the terminal; it changes nothing that is printed on it."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else WIDTH

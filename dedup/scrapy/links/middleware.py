@@ -258,7 +258,7 @@ def is_asked_about(request: Request) -> bool:
 
 
 def link_of(request: Request) -> Link:
-    """A request as the policy sees it; one that no page has led to is never parked."""
+    """Returns a request as the policy sees it; one that no page has led to is never parked."""
     found_on = request.meta.get(FOUND_ON)
     if not isinstance(found_on, str) or is_start(request):
         return Link(_plain(request.url), origin=request)
@@ -271,13 +271,13 @@ def is_start(request: Request) -> bool:
 
 
 def again(request: Request, **changes: Any) -> Request:
-    """The request for the scheduler once more, past the filter of duplicate requests."""
+    """Returns the request for the scheduler once more, past the filter of duplicate requests."""
     copy: Request = request.replace(dont_filter=True, meta=request.meta | {AGAIN: True}, **changes)
     return copy
 
 
 def _asked_url(request: Request) -> str:
-    """The URL of the link that led to a page, through redirects or not."""
+    """Returns the URL of the link that led to a page, through redirects or not."""
     urls = request.meta.get("redirect_urls") or [request.url]
     return _plain(urls[0])
 

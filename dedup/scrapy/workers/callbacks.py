@@ -15,7 +15,7 @@ DEPTH = 8
 
 
 def callbacks(spider: Spider) -> frozenset[str]:
-    """The names of all methods that take a response, and that are named in the code of the spider's classes, in a
+    """Returns the names of all methods that take a response, and that are named in the code of the spider's classes, in a
     function beside them, or by a text in a value of theirs.
 
     >>> class Shop(Spider):

@@ -79,7 +79,7 @@ class Outbox:
         return self.shard(request) in shards
 
     def shard(self, request: Request) -> int | None:
-        """The shard of a request's host, if it has one."""
+        """Returns the shard of a request's host, if it has one."""
         host = urlparse_cached(request).hostname
         return None if host is None else owner(host, self._shards)
 

@@ -81,7 +81,7 @@ class Packing:
         return values
 
     def _name(self, method: Any) -> str:
-        """The name of a method of the spider, for which Scrapy looks through all of them each time.  May raise ValueError."""
+        """Returns the name of a method of the spider, for which Scrapy looks through all of them each time.  May raise ValueError."""
         function = getattr(method, "__func__", None)
         if function not in self._names:
             found = Request("http://a.org", callback=method).to_dict(spider=self._spider)
@@ -142,7 +142,7 @@ def _everywhere(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """A text of a kind of its own, such as lxml's, which the link extractors of Scrapy put into meta."""
+    """Returns a text of a kind of its own, such as lxml's, which the link extractors of Scrapy put into meta."""
     if isinstance(value, str):
         return str.__str__(value)
     raise TypeError(f"no text: {type(value)}")

@@ -116,7 +116,7 @@ class ShardMiddleware:
         self._begin()
 
     async def crawl_name(self) -> str:
-        """What the crawl of all workers is called; "" if Redis does not say so."""
+        """Returns what the crawl of all workers is called; "" if Redis does not say so."""
         self._begin()
         await self._named.wait()
         return self._handover.crawl

@@ -58,7 +58,7 @@ def _show(opts: argparse.Namespace, history: History) -> int:
 
 
 def _baseline(crawls: Sequence[Crawl], since: str) -> int:
-    """The number of the crawl that is compared with; 0 is that before the first."""
+    """Returns the number of the crawl that is compared with; 0 is that before the first."""
     if not since:
         return crawls[-2].number if len(crawls) > 1 else 0
     named = [crawl.number for crawl in crawls if len(since) >= 4 and crawl.run.startswith(since)]

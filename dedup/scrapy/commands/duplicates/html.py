@@ -68,7 +68,7 @@ def _knows(find: texts.Find, drops: Drops) -> bool:
 
 
 def _in_words(wanted: Filter) -> str:
-    """What a filter asks of a record."""
+    """Returns what a filter asks of a record."""
     conditions = (
         (wanted.host, f"the host {wanted.host}"),
         (wanted.url, f"the dropped page {wanted.url}"),

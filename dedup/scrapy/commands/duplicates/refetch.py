@@ -25,7 +25,7 @@ WIDTH = 100
 def refetch(
     urls: Collection[str], settings: Settings, detector: Detector, door: Door, done: Callable[[], object]
 ) -> dict[str, Text]:
-    """The texts of pages as they are now, by URL, without the pages that can't be fetched or read.
+    """Returns the texts of pages as they are now, by URL, without the pages that can't be fetched or read.
 
     ``done`` is called after each page.  Says which hosts are asked, and what could not be fetched.
     """
@@ -55,7 +55,7 @@ def refetch(
 
 
 def _hosts(urls: Collection[str]) -> str:
-    """The hosts of URLs, those of the most URLs first."""
+    """Returns the hosts of URLs, those of the most URLs first."""
     hosts = Counter(host(url) or "?" for url in urls)
     names = ", ".join(inert(name, WIDTH) for name, _ in hosts.most_common(SHOWN))
     return names + (f" and {len(hosts) - SHOWN:,} other hosts" if len(hosts) > SHOWN else "")

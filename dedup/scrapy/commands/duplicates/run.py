@@ -121,7 +121,7 @@ def _is_own(paths: Sequence[Path], settings: Settings) -> bool:
 
 
 def _logs(args: list[str], settings: Settings) -> tuple[Callable[[], list[Path]], str]:
-    """A function that finds the logs, now and later; and where a log was looked for that is missing, or ""."""
+    """Returns a function that finds the logs, now and later; and where a log was looked for that is missing, or ""."""
     if args:
         missing = [f"LOG is {name!r}" for name in args if not os.path.exists(name)]
         return lambda: [Path(name) for name in args], "".join(missing[:1])

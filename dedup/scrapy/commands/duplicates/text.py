@@ -41,7 +41,7 @@ BAR, URL = 30, 200
 
 
 def as_line(record: Record) -> str:
-    """A record as a line for people."""
+    """Returns a record as a line for people."""
     url, of = inert(record["url"], URL), inert(record["duplicate_of"], URL)
     why = record.get("undone")
     did = f"undone ({inert(why, URL)}):" if why else record["action"]
@@ -50,12 +50,12 @@ def as_line(record: Record) -> str:
 
 
 def as_json(record: Mapping[str, object]) -> str:
-    """A record, or another object, as a line of JSON."""
+    """Returns a record, or another object, as a line of JSON."""
     return json.dumps(record).replace("\x7f", "\\u007f")
 
 
 def as_csv(record: Record) -> str:
-    r"""A record as a row under `CSV_HEADING`.  No spreadsheet takes a cell for a formula (OWASP, CSV injection).
+    r"""Returns a record as a row under `CSV_HEADING`.  No spreadsheet takes a cell for a formula (OWASP, CSV injection).
 
     >>> print(as_csv({"url": "=1+1", "duplicate_of": "a,b", "distance": 0}))
     ,'=1+1,"a,b",0,,,,,,,,,,,,,,,,,,

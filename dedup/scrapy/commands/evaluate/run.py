@@ -24,7 +24,7 @@ def run(path: Path, opts: argparse.Namespace, settings: Settings) -> int:
 
 
 def thresholds(detector: Detector) -> list[tuple[int, float]]:
-    """The pairs of k and resemblance to try.
+    """Returns the pairs of k and resemblance to try.
 
     For simhash, every k alone and together with the project's resemblance.  The other methods don't use k:
     for them, resemblances are tried, and the chance of a page to be found at each is printed.

@@ -46,7 +46,7 @@ async def print_findings(index: Index) -> int:
 
 
 def told(text: str, width: int) -> str:
-    r"""A text of a finding on one line; what is already escaped in it, such as a key, is not escaped again.
+    r"""Returns a text of a finding on one line; what is already escaped in it, such as a key, is not escaped again.
 
     >>> print(told(r"p:\xce", 99), told("\x1b[2J", 99))
     p:\xce \x1b[2J

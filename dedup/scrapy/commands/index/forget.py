@@ -56,7 +56,7 @@ async def forget_pages(index: Index, urls: list[str], run: str, older_than: str,
 
 
 def _seconds(older_than: str) -> float:
-    """A time in seconds since 1970."""
+    """Returns a time in seconds since 1970."""
     try:
         return datetime.fromisoformat(moment(older_than)).timestamp()
     except SettingsError as error:

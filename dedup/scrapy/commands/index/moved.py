@@ -33,7 +33,7 @@ def _kept(time: int | None) -> str:
 
 
 async def _filed(index: Index, urls: list[str]) -> dict[str, int]:
-    """The times, in seconds since 1970, at which pages at some URLs were filed; others are left out."""
+    """Returns the times, in seconds since 1970, at which pages at some URLs were filed; others are left out."""
     try:
         survey = await index.survey() if index.persistent else None
         if survey is None:

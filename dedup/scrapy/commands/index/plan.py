@@ -172,7 +172,7 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
 
 
 def _recalling(detector: Detector, recall: float) -> tuple[Detector, list[str]]:
-    """The detector that finds this share of near-duplicates, and what to set for it."""
+    """Returns the detector that finds this share of near-duplicates, and what to set for it."""
     if detector.method == "minhash":
         planned = replace(detector, recall=recall)
         found = planned.finder.probability(detector.min_resemblance)

@@ -61,7 +61,7 @@ def _evidence(drop: Record) -> str:
 
 
 async def _filed(index: Index, urls: list[str]) -> dict[str, StoredPage]:
-    """The pages at some URLs, as the index has them."""
+    """Returns the pages at some URLs, as the index has them."""
     try:
         survey = await index.survey() if index.persistent else None
         if survey is None:

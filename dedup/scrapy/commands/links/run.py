@@ -17,7 +17,7 @@ from dedup.settings import LinkSettings
 
 
 def read_links(settings: Settings, spider: str) -> Links:
-    """What the last crawl of a spider has learnt.  Raises `IndexUnavailableError` if there was none."""
+    """Returns what the last crawl of a spider has learnt.  Raises `IndexUnavailableError` if there was none."""
     spider = spider_meant(settings, spider)
     links = Links(**vars(read_group(settings, LinkSettings)))
     path = state_of(namespace_of(settings, spider))

@@ -7,8 +7,6 @@ from scrapy.settings import Settings
 
 from dedup.scrapy.commands import base
 
-__all__ = ["Command"]
-
 EXIT_STATUS = "0: nothing has changed. 1: something has. 2: the usage or a setting is wrong. 3: no crawl has kept texts here."
 
 

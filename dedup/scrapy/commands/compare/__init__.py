@@ -7,8 +7,6 @@ from scrapy.settings import Settings
 
 from dedup.scrapy.commands import base
 
-__all__ = ["Command"]
-
 
 class Command(base.Command):
     """The exit status is 0 for near-duplicates, 1 for different pages, 2 if a page or a setting is wrong."""

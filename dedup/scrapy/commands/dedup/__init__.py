@@ -7,8 +7,6 @@ from scrapy.settings import Settings
 
 from dedup.scrapy.commands import base
 
-__all__ = ["Command"]
-
 
 class Command(base.Command):
     """The filter is that of the project's crawls: its settings can be varied by ``-s``."""

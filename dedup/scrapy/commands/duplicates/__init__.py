@@ -7,8 +7,6 @@ from scrapy.settings import Settings
 
 from dedup.scrapy.commands import base
 
-__all__ = ["Command"]
-
 
 class Command(base.Command):
     """The exit status is 0, or 2 if there is no log or an option is wrong."""

@@ -8,8 +8,6 @@ from scrapy.settings import Settings
 
 from dedup.scrapy.commands import base
 
-__all__ = ["Command"]
-
 
 class Command(base.Command):
     """The thresholds are those of the project's settings, so any of them can be varied by ``-s``."""

@@ -8,8 +8,6 @@ from scrapy.settings import Settings
 
 from dedup.scrapy.commands import base
 
-__all__ = ["Command"]
-
 #: The verbs, each with its arguments, the number of them that is allowed, and its options.
 VERBS: dict[str, tuple[str, range, tuple[str, ...]]] = {
     "info": ("", range(1), ()),

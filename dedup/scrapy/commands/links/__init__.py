@@ -7,8 +7,6 @@ from scrapy.settings import Settings
 
 from dedup.scrapy.commands import base
 
-__all__ = ["Command"]
-
 #: The verbs, each with its arguments, and the number of them.
 VERBS = {"rules": ("[--json | --discarder]", 0), "explain": ("URL [--json]", 1)}
 HELP = {

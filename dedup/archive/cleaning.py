@@ -126,14 +126,9 @@ class Cleaning:
         """The files that are made."""
         return Targets(self.output, self.duplicates, self.cdxj)
 
-    @property
-    def folder(self) -> Path | None:
-        """The folder of the journal.  None if no file is written: then an interrupted run can't go on."""
-        return self.targets.folder
-
     def run(self, progress: Progress = _silent) -> Result:
         """Runs the cleaning, or what an interrupted run has left of it.  Raises `DedupError`."""
-        folder = self.folder
+        folder = self.targets.folder
         try:
             if folder is None:
                 with tempfile.TemporaryDirectory(prefix="shingleback-") as temporary:
@@ -240,7 +235,7 @@ class Cleaning:
         for name, value in wanted.items():
             if begun[name] != value:
                 raise SettingsError(
-                    f"{self.folder} is what an interrupted run with other {name} has left; repeat that, or delete it"
+                    f"{self.targets.folder} is what an interrupted run with other {name} has left; repeat that, or delete it"
                 )
         if journal.get("begun") is None:
             journal.set(cleaning=wanted, begun=datetime.now(UTC).timestamp())

@@ -166,7 +166,7 @@ class Metrics(Component):
             leases.add_metric([str(number)], lease / 1000)
             waiting.add_metric([str(number)], links)
         yield from (waiting, leases)
-        yield gauge("dedup_outbox_links", "Links that wait here to be handed over.", of.waiting)
+        yield gauge("dedup_outbox_links", "Links that wait here to be handed over.", len(of.outbox.waiting))
         silence = time.monotonic() - of.beaten
         yield gauge("dedup_silence_seconds", "Since the Redis of the workers has answered.", silence)
 

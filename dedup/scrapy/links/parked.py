@@ -27,13 +27,12 @@ class _Line(Struct):
 _decode = Decoder(_Line).decode
 
 
-class ParkedLog:
+class ParkedLog(DropLog):
     """An open log of parked links."""
 
     def __init__(self, path: str, name: str) -> None:
         """``name`` is the spider's.  Raises `SettingsError` if the file can't be written to."""
-        self._log = DropLog(path, name, "parked")
-        self.path = self._log.path
+        super().__init__(path, name, "parked")
 
     def park(self, link: Link, doubt: Doubt, depth: int) -> bool:
         """Writes that a link is parked, and why; says whether the log holds it.
@@ -59,14 +58,10 @@ class ParkedLog:
 
     def _write(self, record: dict[str, object]) -> bool:
         try:
-            self._log.write(record)
+            self.write(record)
         except (OSError, ValueError):
             return False
         return True
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        self._log.close()
 
 
 def parked_urls(path: Path) -> Iterator[str]:

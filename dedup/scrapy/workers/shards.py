@@ -65,11 +65,11 @@ class ShardMiddleware:
         self._shard = shard
         self._job = Job(crawler.settings.get("JOBDIR"), shard)
         self._packing = Packing(crawler.spider, key)
-        self._outbox = Outbox(crawler, shard.of, self._packing, self._job.outbox)
+        self.outbox = Outbox(crawler, shard.of, self._packing, self._job.outbox)
         job = self._job.crawl, self._job.cursor
         self._handover = Handover(address, namespace, shard, LEASE, *job, journal=leaves_rest)
-        self.journal = Journal(crawler, self._packing, self._outbox, is_kept=leaves_rest)
-        self._inbox = Inbox(crawler, self._handover, self._outbox, self._packing, self.journal)
+        self.journal = Journal(crawler, self._packing, self.outbox, is_kept=leaves_rest)
+        self._inbox = Inbox(crawler, self._handover, self.outbox, self._packing, self.journal)
         self._filter: Filter | None = None
         self._logger = logger_for(crawler, __name__)
         self._gate = Gate(crawler)
@@ -139,18 +139,18 @@ class ShardMiddleware:
     def _enqueue(self, enqueue: Callable[[Request], bool], request: Request) -> bool:
         """Hands a request over, or gives it to the scheduler."""
         leave_slot(request)
-        if request not in self._inbox and self._outbox.add(request, self._handover.held):
+        if request not in self._inbox and self.outbox.add(request, self._handover.held):
             return True
         self._idled = False
         if is_new := not self.journal.is_past(request) and enqueue(request):
-            self.journal.scheduled(request, self._outbox.shard(request))
+            self.journal.scheduled(request, self.outbox.shard(request))
         else:
             self.journal.refused(request)
         return is_new
 
     def process_request(self, request: Request) -> None:
         """Refuses what the filter itself would ask of a host of another shard, for a probe or an audit."""
-        if OWN in request.meta and not self._outbox.is_of(request, self._handover.held):
+        if OWN in request.meta and not self.outbox.is_of(request, self._handover.held):
             raise IgnoreRequest(f"{request} is of a host that another worker asks")
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -158,18 +158,9 @@ class ShardMiddleware:
         if isinstance(exception, Parked):
             self.journal.hold(request)
 
-    def start(self, request: Request) -> bool:
-        """Puts a request with which the crawl begins into the log of its shard, our own or not: once for all workers."""
-        return self._outbox.add_start(request)
-
-    @property
-    def waiting(self) -> int:
-        """How many links are to be handed over."""
-        return len(self._outbox.waiting)
-
     async def room(self) -> None:
         """Waits until the links that wait to be handed over are few."""
-        while len(self._outbox.waiting) > 10 * MOST and not is_closing(self.crawler):  # noqa: ASYNC110
+        while len(self.outbox.waiting) > 10 * MOST and not is_closing(self.crawler):  # noqa: ASYNC110
             await asyncio.sleep(BEAT)
 
     # --- The beat
@@ -233,11 +224,11 @@ class ShardMiddleware:
         self._reminder.see(beat.missing)
 
     def _first(self) -> tuple[list[Link], list[Note]]:
-        links = self._outbox.first()
-        return links, self.journal.first(self._outbox.handed + len(links))
+        links = self.outbox.first()
+        return links, self.journal.first(self.outbox.handed + len(links))
 
     def _delivered(self, links: Collection[Link], notes: Sized, beat: Beat) -> None:
-        self._outbox.handed_over(links)
+        self.outbox.handed_over(links)
         self.journal.written(len(notes))
         if links:
             self.crawler.stats.inc_value("dedup/shard/handed_over", beat.new)
@@ -254,12 +245,12 @@ class ShardMiddleware:
 
     def is_own(self, url: str) -> bool:
         """Returns whether the host of a page is crawled here."""
-        return self._outbox.is_of(Request(url), self._handover.held)
+        return self.outbox.is_of(Request(url), self._handover.held)
 
     def spider_idle(self) -> None:
         """Nothing is left to be crawled here; more may come, until the whole crawl has ended."""
         self._idled = True
-        if not self.has_ended or self._outbox.waiting:
+        if not self.has_ended or self.outbox.waiting:
             raise DontCloseSpider
 
     def _stop(self, error: DedupError) -> None:
@@ -284,8 +275,8 @@ class ShardMiddleware:
                 self._delivered(links, notes, await self._handover.beat(links, notes, reading=False))
                 links, notes = self._first()
         if self._is_out:
-            self._outbox.waiting.clear()  # whoever has the shard now finds these links
-        if left := self._outbox.waiting:
+            self.outbox.waiting.clear()  # whoever has the shard now finds these links
+        if left := self.outbox.waiting:
             text = "Not handed over, since Redis is away: %s, to be %s"
             again = "found again by the worker that takes this shard next, or by a crawl that begins anew"
             self._logger.warning(text, many(len(left), "link"), "in the JOBDIR" if self._job.path else again)

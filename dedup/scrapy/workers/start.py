@@ -31,7 +31,7 @@ class ShardStartMiddleware:
         async for each in start:
             if shards is not None and isinstance(each, Request):
                 await shards.room()
-                if shards.start(each):
+                if shards.outbox.add_start(each):
                     continue
                 shards.journal.begins(each)
             yield each

@@ -80,9 +80,9 @@ def run(inputs: list[str], opts: argparse.Namespace, settings: Settings) -> int:
     try:
         result = cleaning.run(working)
     except KeyboardInterrupt:
-        if cleaning.folder is None:
+        if cleaning.targets.folder is None:
             raise
-        complain("dedup", f"interrupted; the same command goes on from there ({cleaning.folder})")
+        complain("dedup", f"interrupted; the same command goes on from there ({cleaning.targets.folder})")
         return 130
     return _tell(result, opts)
 

@@ -41,13 +41,10 @@ def _show(args: list[str], opts: argparse.Namespace, settings: Settings, reader:
     try:
         since = moment(opts.since) if opts.since else ""
         wanted = Filter(opts.host, opts.of, opts.min_distance, opts.max_resemblance, since, opts.url)
+        if opts.prefer:
+            preference(opts.prefer)
     except SettingsError as error:
         raise error.renamed(lambda name: "--" + name.replace("_", "-")) from None
-    if opts.prefer:
-        try:
-            preference(opts.prefer)
-        except SettingsError as error:
-            raise error.renamed(lambda name: "--" + name) from None
     find, missing = _logs(args, settings)
     if missing and not opts.follow:
         raise SettingsError(

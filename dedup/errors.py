@@ -114,7 +114,7 @@ class IndexCorruptError(DedupError):
 
 
 class OutputError(DedupError):
-    """What is to be written can't be; what was written before is whole, and the work can go on from there."""
+    """The output can't be written; what was written before is whole, and the work can go on from there."""
 
     exit_status = 8
     reason = "dedup_output"

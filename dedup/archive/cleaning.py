@@ -46,8 +46,8 @@ from dedup.settings import FilterSettings, IndexSettings, Types
 
 #: Which of pages alike may be kept, beside a preference or the one of the greatest value in a field of rows.
 WORDS = ("first", "newest")
-#: Shows how far a part has come: it gets a name and a total, and yields what is to be told how much is done, and of
-#: how many pages.
+#: Shows how far a part has come: it gets a name and a total, and yields a function that is called with what is done of
+#: the total, and the number of pages that are.
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int, int], None]]]
 
 
@@ -86,7 +86,7 @@ class Engine(Protocol):
     def __call__(
         self, cleaning: "Cleaning", journal: Journal, readers: Sequence[Reader], folder: Path
     ) -> None:
-        """Does so for the inputs of the readers.  The drop log is the file ``duplicates`` in the folder."""
+        """Reads and judges the inputs of the readers.  The drop log is the file ``duplicates`` in the folder."""
 
 
 @dataclass
@@ -241,7 +241,7 @@ class Cleaning:
             journal.set(cleaning=wanted, begun=datetime.now(UTC).timestamp())
 
     def _finish(self, folder: Path) -> None:
-        """Makes of the WARC file that was written what else is wanted."""
+        """Makes the index and the WACZ file of the WARC file that was written, as wanted."""
         if self.cdxj:
             make_index(folder / "kept", self.output, folder / "index")
         if self.output.endswith(".wacz"):

@@ -16,7 +16,7 @@ from dedup.archive.outputs import Output, WarcOutput, output, revisited
 from dedup.archive.progress import ChangedError, Progress
 from dedup.files import make_private
 
-#: Of a folder, what is none of its pages is told anyway.
+#: The reason for which files of a folder are no pages; it is counted when they are read.
 TOLD = "name"
 
 

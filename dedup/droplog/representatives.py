@@ -17,11 +17,11 @@ class Representative(NamedTuple):
 
 
 def representatives(drops: Drops, which: str) -> Iterator[Representative]:
-    """Yields that of each kept page, in the order of their URLs; where none is better, it is the kept page.
+    """Yields the representative of each kept page, in the order of their URLs; where none is better, it is the kept page.
 
-    ``which`` is one of `dedup.page.preference.PREFERENCES`, or names a function.  A URL that any of the pages names as
-    canonical is that of a page which names itself.  How much a page says is told by its own shingles.  What a host shows
-    where nothing is stands for nothing.  Raises `SettingsError`.
+    ``which`` is one of `dedup.page.preference.PREFERENCES`, or names a function.  A page counts
+    as canonical if any of the pages names its URL.  Its own shingles tell how much it says.  Soft 404 pages
+    are left out.  Raises `SettingsError`.
     """
     prefer = preference(which)
     for kept, members in groupby(drops.members(), key=lambda member: member.kept):

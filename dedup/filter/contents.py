@@ -37,12 +37,12 @@ MAX_EDITS = 100_000
 MAX_HOSTS = 10_000
 #: Edits of a page that are remembered: a page that has more is compared once more at the end.
 FEW = 16
-#: Words that are told before and after those that differ.
+#: Words before and after those that differ, which are recorded with them.
 AROUND = 4
 
 
 class Basis(NamedTuple):
-    """What was known when the edits of a page were told."""
+    """What was known when the edits of a page were recorded."""
 
     probed: int = -1  #: pages like it that were fetched again; -1: that is not known
     keys: Sequence[int] = ()

@@ -5,7 +5,7 @@ from dedup.filter.visit import Outcome, Visit
 from dedup.page.urls import strip_user
 from dedup.settings import Action
 
-#: Characters of what was seen to be noise that are told.
+#: At most this many characters of noise are in a record.
 MAX_NOISE = 200
 
 

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 RULE = "soft_404"
 #: Hosts that are remembered.
 MAX_HOSTS = 10_000
-#: A host is asked when this many of its pages were in question: one may be just a copy.
+#: A host is asked when this many of its pages may be such pages: one may be just a copy.
 SUSPECTS = 2
 #: Headings of a host that are remembered until it is asked.
 HEADINGS = 16
@@ -145,7 +145,7 @@ class Soft404s:
         self._sites = Latest[str, _Site](MAX_HOSTS)
 
     async def ask(self, visit: Visit, page: Page, verdict: Verdict) -> bool:
-        """Asks the host of a page what it shows at addresses that lead nowhere, if that is in question; whether it did.
+        """Asks the host of a page what it shows at addresses that lead nowhere, if need be.  Returns whether it did.
 
         Meanwhile the kept page that a verdict names may have failed.
         """

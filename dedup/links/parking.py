@@ -150,7 +150,7 @@ class Parking:
     def sample(self, most: int) -> list[tuple[Link, Lot]]:
         """Takes links that are to be downloaded all the same: of the lots least known first, the largest first.
 
-        In a lot it is the link of the least digest: any one, but the same in every crawl.
+        The link of the least digest in a lot is taken: any would do, but this is the same in every crawl.
         """
         if not self._explore:
             return []

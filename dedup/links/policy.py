@@ -50,7 +50,7 @@ class Doubt(NamedTuple):
 
 @dataclass(slots=True)
 class _Note:
-    """What was known when a page was downloaded, for the time when its verdict is there."""
+    """What was known when a page was downloaded, kept until its verdict is there."""
 
     groups: list[str]
     parameters: list[str]

@@ -26,7 +26,7 @@ _NOT_COMPARED = re.compile(r'^W/|(?:--?|;)(?:gzip|br|deflate|zstd)(?="$)')
 
 
 class Terms(NamedTuple):
-    """What a server has sent with a page, by which it can tell later whether the page has changed."""
+    """The validators that a server has sent with a page: with them it can tell later whether the page has changed."""
 
     etag: str
     modified: str

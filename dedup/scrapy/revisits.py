@@ -41,7 +41,7 @@ from dedup.settings import LinkSettings
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
-#: Pages that were asked for conditionally, of which this many are remembered.
+#: At most this many pages that were asked for conditionally are remembered.
 MAX_ASKED = 100_000
 
 

@@ -35,7 +35,7 @@ class Outbox:
         self._logger = logger_for(crawler, __name__)
 
     def add(self, request: Request, held: Collection[int]) -> bool:
-        """Takes a request for another shard than those that are ``held`` here; whether it did, now or before."""
+        """Takes a request for a shard that is not ``held`` here.  Returns whether it was taken, now or before."""
         shard = self.shard(request)
         if shard is None or shard in held:
             return False
@@ -52,9 +52,9 @@ class Outbox:
         return False
 
     def add_start(self, request: Request) -> bool:
-        """Takes a request with which the crawl begins, whatever its shard; whether it did.
+        """Takes a request with which the crawl begins, whatever its shard.  Returns whether it was taken.
 
-        If all workers begin with it, it is one.
+        If all workers begin with it, it is sent once.
         """
         shard = self.shard(request)
         if shard is None:
@@ -88,11 +88,11 @@ class Outbox:
         return self._crawler.request_fingerprinter.fingerprint(request)
 
     def first(self) -> list[Link]:
-        """As many links as one beat takes."""
+        """Returns as many links as one beat takes."""
         return list(islice(self.waiting.values(), MOST))
 
     def handed_over(self, links: Iterable[Link]) -> None:
-        """A beat has taken these."""
+        """Forgets links that a beat has taken."""
         for link in links:
             self.handed += self.waiting.pop(link.member, None) is not None
             self._handed[link.member] = None

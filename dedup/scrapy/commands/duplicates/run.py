@@ -24,7 +24,7 @@ PAUSE, BREAK = 5.0, 10.0
 
 
 def run(args: list[str], opts: argparse.Namespace, settings: Settings) -> int:
-    """Runs the command, and returns the exit status.  What could not be read is told on the error output."""
+    """Runs the command, and returns the exit status.  What could not be read is said on the error output."""
     reader = Reader()
     try:
         _show(args, opts, settings, reader)

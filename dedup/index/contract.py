@@ -77,7 +77,7 @@ class Index(ABC):
         #: What this run is called.  One that has finished goes on if it is opened again by its name.
         self.run = run or uuid4().hex
         #: What is learned of hosts; None if the chrome of a host counts like all else.
-        self.hosts = self._new_hosts() if own.chrome else None
+        self.hosts = Hosts(detector.sketcher, own) if own.chrome else None
         self._opened = False
         self._opening = asyncio.Lock()
 
@@ -274,13 +274,6 @@ class Index(ABC):
 
     @abstractmethod
     async def _forget(self, page_ids: Sequence[str]) -> int: ...
-
-    def _new_hosts(self) -> Hosts:
-        return Hosts(self.detector.sketcher, self.settings, self._load_host if self.persistent else None)
-
-    def _load_host(self, name: str) -> bytes | None:
-        """Returns the saved table of a host; None if there is none, or if it is got in another way."""
-        return None
 
     def _adopt(self, stored: Mapping[str, str]) -> Parameters:
         """Returns the parameters of an existing index, which are those wanted here; raises if they are not."""

@@ -177,10 +177,6 @@ class Weighing(Generic[K]):
             other.digest,
         )
 
-    def page_id(self, page: K | None) -> str | None:
-        """Returns the page id of a candidate."""
-        return None if page is None else self._entries[page].page_id
-
     def _beside(self, others: Mapping[K, Entry]) -> dict[K, Entry]:
         """Returns the other pages in the scope of this one."""
         entry = self.entry

@@ -244,7 +244,7 @@ class LocalIndex(Index):
         return len(fresh)
 
     async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
-        hosts = self.hosts or self._shelf.share(self._new_hosts())
+        hosts = self.hosts or self._shelf.share(Hosts(self.detector.sketcher, self.settings))
         hosts.merge(tables)
         await self._save([], hosts)
 

@@ -51,7 +51,7 @@ class SortedTables:
             column.rows[: self.size] = filed
         self._exact = [Sorted(table, np.uint32) for table in EXACT]
         self._near: Buckets | _Permuted = Buckets(plan) if plan.is_of_buckets else _Permuted(plan)
-        self._tables = plan.size  # any of them may have a page
+        self._tables = plan.size  # any of them may have a page, and one of them twice, amid a merge
         self._covered = 0  # how many pages are in every table
         self._bits = np.zeros(
             1 << 17, np.uint8
@@ -178,7 +178,7 @@ class SortedTables:
         if len(filed) > 1:
             rank += sum(each != 0 for each in differing)
         rank = (rank << 32 | numbers)[close]
-        if len(rank) > (enough := self._tables * most + 1):
+        if len(rank) > (enough := (self._tables + 1) * most + 1):
             rank = np.partition(rank, enough)[:enough]
         rank.sort()
         rank = rank[_begins(rank)]  # several tables may have one page

@@ -115,13 +115,12 @@ def numbers_of(entries: bytes, key: bytes) -> list[int]:
     return [int(number) for number in found["number"][same]]
 
 
-def nearest(parts: Sequence[Entries], key: bytes, radius: int, most: int, tables: int) -> tuple[bytes, bool]:
-    """Returns the pages within ``radius`` bits of a key, among the entries of buckets, as a look packs them.
+def nearest(parts: Sequence[Entries], query: int, radius: int, most: int, tables: int) -> tuple[bytes, bool]:
+    """Returns the pages within ``radius`` bits of a ``query``, among the entries of buckets, as a look packs them.
 
     There are ``most`` of them at most, the nearest first, and those filed first; also returns whether that is all.  A page may be in as many of the
     buckets as there are ``tables``.  O(n) for n entries, about 5 ns each.
     """
-    query = _KEY.unpack(key)[0]
     apart = [distances(entries["key"], query) for entries in parts]
     found, met, enough = [np.empty(0, np.uint64)], 0, most * tables
     for distance in range(radius + 1):

@@ -77,22 +77,11 @@ class Copies:
         self._lock = asyncio.Lock()
 
     async def near(
-        self, names: Sequence[bytes], sizes: Sequence[int], last: int, key: bytes, *, tables: int
+        self, names: Sequence[bytes], sizes: Sequence[int], last: int, key: int, *, tables: int
     ) -> tuple[bytes, bool]:
-        """Returns the pages near a key, as a look says them, of buckets as they were when ``last`` was the last number given out.
+        """Returns the pages near a key, as a look says them, in buckets of these sizes in bytes, and whether that is all.
 
-        And whether that is all.
-        """
-        parts, is_all = await self.read(names, sizes, last)
-        found, all_told = nearest(parts, key, self._radius, MAX_LOOKED, tables)
-        return found, is_all and all_told
-
-    async def read(
-        self, names: Sequence[bytes], sizes: Sequence[int], last: int
-    ) -> tuple[list[Entries], bool]:
-        """Returns the entries of buckets that had these sizes in bytes when ``last`` was the last number given out.
-
-        And whether that is all: together they are `MAX_READ` at most.
+        The buckets are read as they were when ``last`` was the last number given out, `MAX_READ` entries of them at most.
         """
         crowded = [name for name, size in zip(names, sizes, strict=True) if size > CROWD * ENTRY.itemsize]
         others = [name for name in names if name not in crowded]
@@ -107,7 +96,8 @@ class Copies:
         for place, entries in enumerate(found):
             found[place] = entries[: max(0, room)]
             room -= len(entries)
-        return found, room >= 0
+        pages, all_told = nearest(found, key, self._radius, MAX_LOOKED, tables)
+        return pages, all_told and room >= 0
 
     async def _copied(self, names: Sequence[bytes], last: int) -> list[Entries]:
         """Returns what is in buckets; at least `MAX_READ` entries of a bucket that has more."""

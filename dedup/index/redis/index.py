@@ -74,40 +74,26 @@ class RedisIndex(SharedIndex):
         return await claim(self, entry, page)
 
     async def look(self, entry: Entry) -> Candidates:
-        places = self._buckets.places(entry)
-        arguments = [
-            self.detector.radius,
-            self._keys.pages,
-            pack(entry),
-            b"".join(place.key for place in places),
-            self.plan.flipped,
-            self._buckets.bucket_bits,
-        ]
-        answer = await self._session.call("look", [place.bucket for place in places], arguments)
+        keys, arguments = self._asked(entry)
+        answer = await self._session.call(
+            "look", keys, [*arguments, self.plan.flipped, self._buckets.bucket_bits]
+        )
         match answer:
             case [
                 int(last),
                 bytes(own),
-                int(crowded),
+                int(more),
                 bytes(equal),
                 bytes(marks),
                 bytes(views),
                 list(rare),
                 *near,
             ]:
-                done = _done(numbers := _numbers(equal), marks)
-                looked = Candidates(
-                    last,
-                    self._state(own),
-                    numbers,
-                    _numbers(views),
-                    [*map(_numbers, rare)],
-                    (),
-                    bool(crowded),
-                    done,
-                )
+                numbers, others = _numbers(equal), [*map(_numbers, rare)]
+                done, is_crowded = _done(numbers, marks), bool(more)
             case _:
                 raise self._session.no_answer()
+        looked = Candidates(last, self._state(own), numbers, _numbers(views), others, (), is_crowded, done)
         match near:
             case [b"filed", int(number)]:
                 self._note(entry.page_id, number)
@@ -118,9 +104,9 @@ class RedisIndex(SharedIndex):
                 return looked
             case [b"many", bytes(names), bytes(sizes)]:
                 found, is_all = await self._copies.near(
-                    names.split(b"\n"), _numbers(sizes), last, places[-1].key, tables=len(places) - 1
+                    names.split(b"\n"), _numbers(sizes), last, entry.keys[-1], tables=len(keys) - 1
                 )
-                return looked._replace(near=_groups(found), is_crowded=looked.is_crowded or not is_all)
+                return looked._replace(near=_groups(found), is_crowded=is_crowded or not is_all)
             case [bytes(found), bytes(marks), *records]:
                 if marks:
                     told = [number for number, _ in _NEAR.iter_unpack(found)]
@@ -139,17 +125,9 @@ class RedisIndex(SharedIndex):
         return await self._pages.sketches(numbers)
 
     async def file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
-        places = self._buckets.places(entry)
-        keys, outdated = [place.bucket for place in places], list[bytes]()
-        arguments = [
-            self.detector.radius,
-            self._keys.pages,
-            pack(entry),
-            b"".join(place.key for place in places),
-            "" if seen is None else seen,
-            *map(_packed, order[:4]),
-            int(order.is_all),
-        ]
+        keys, arguments = self._asked(entry)
+        arguments += ["" if seen is None else seen, *map(_packed, order[:4]), int(order.is_all)]
+        outdated = list[bytes]()
         number: int | str = ""
         while True:
             match await self._session.call("file", [*keys, *outdated], [*arguments, number, len(outdated)]):
@@ -180,6 +158,13 @@ class RedisIndex(SharedIndex):
                     outdated = [self._keys.released, *(place.bucket for place in self._buckets.places(was))]
                 case _:
                     raise self._session.no_answer()
+
+    def _asked(self, entry: Entry) -> tuple[list[bytes], list[Any]]:
+        """Returns the buckets of a page, and what both scripts of a claim are told of it first."""
+        places = self._buckets.places(entry)
+        keys = b"".join(place.key for place in places)
+        buckets = [place.bucket for place in places]
+        return buckets, [self.detector.radius, self._keys.pages, pack(entry), keys]
 
     async def _write(self, batch: dict[str, int]) -> None:
         for some in batches(list(batch), PAGES):

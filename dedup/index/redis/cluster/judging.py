@@ -52,7 +52,8 @@ class Judge:
         order = self._weigh(tried).order()
         rivals = dict.fromkeys(page for _, page in (*order.equal, *order.like, *order.shown))
         verdict = Verdict.new(weighing.near(answer.near), known=answer.known)
-        return Judgement(None, tuple(rivals), (verdict, weighing.page_id(answer.replaced)))
+        replaced = answer.replaced and filed[answer.replaced].entry.page_id
+        return Judgement(None, tuple(rivals), (verdict, replaced))
 
     def equal(self, met: Mapping[bytes, Record], leases: Leases) -> Verdict | None:
         """Returns the verdict if a page of the very same content casts a shadow."""

@@ -1194,6 +1194,27 @@ def count(const uint64_t[::1] main, const uint8_t[::1] cells, const uint8_t[::1]
     return counted
 
 
+def learn(const uint64_t[:] main, uint8_t[::1] cells, uint8_t[::1] marks):
+    """What `dedup.fingerprint.chrome.Chrome` counts of a page, and how many shingles had no mark."""
+    cdef Py_ssize_t at, size = main.shape[0], fresh = 0
+    cdef bytes counted = PyBytes_FromStringAndSize(NULL, size)
+    cdef uint8_t* counts = <uint8_t*> PyBytes_AS_STRING(counted)  # what they are counted as now; 0 without a mark
+    cdef uint64_t cell = cells.shape[0] - 1, bit = 8 * marks.shape[0] - 1, first, second
+    for at in range(size):
+        first, second = main[at] & bit, (main[at] >> 20) & bit
+        counts[at] = 0
+        if (marks[first >> 3] >> (first & 7)) & (marks[second >> 3] >> (second & 7)) & 1:
+            counts[at] = min(254, cells[main[at] & cell], cells[(main[at] >> 20) & cell]) + 1
+        fresh += counts[at] == 0
+    for at in range(size):
+        for first in (main[at], main[at] >> 20):
+            if counts[at]:
+                cells[first & cell] = max(cells[first & cell], counts[at])
+            else:
+                marks[(first & bit) >> 3] |= 1 << (first & 7)
+    return fresh
+
+
 cdef void choose(const uint64_t* values, const uint8_t* counts, Py_ssize_t count, double most, double rare, int slots,
                  int bits, uint64_t* words, uint64_t* mask) noexcept nogil:
     """What `dedup.fingerprint.sketch.Sketcher.select` makes; without counts, of all values, and no mask."""

@@ -375,3 +375,14 @@ def test_shingles_are_counted_as_in_numpy(seed: int, pages: int, size: int) -> N
         chrome.add(ascending(rng.choice(some, 200) if pages % 2 else some[:200]))
     main = ascending(rng.choice(some, size))
     assert np.array_equal(chrome.counts(main), chrome.counts_in_numpy(main))
+
+
+def test_both_ways_learn_the_same_of_pages() -> None:
+    rng, one, other = np.random.default_rng(1), Chrome(), Chrome()
+    some = mix(rng.integers(0, 2**64, 20_000, np.uint64))
+    for pages in range(300):
+        page = np.concatenate((some[:100], rng.choice(some, pages % 7 * 100)))[:: 1 + pages % 2]
+        assert compiled.fast is not None
+        assert compiled.fast.learn(page, one._cells, one._marks) == other.learn_in_numpy(page)
+    assert one.to_bytes() == other.to_bytes()
+    assert one._cells.max() == 255

@@ -71,6 +71,15 @@ class Chrome:
         self._count(main)
 
     def _count(self, main: Hashes) -> None:
+        fresh = fast.learn(main, self._cells, self._marks) if fast else self.learn_in_numpy(main)
+        self._marked += fresh
+        if self._marked >= MARKED:
+            self._cells >>= 1
+            self._marks[:] = 0
+            self._marked, self._remembered = 0, self._remembered / 2
+
+    def learn_in_numpy(self, main: Hashes) -> int:
+        """Counts shingles that have a mark, and marks the others; returns how many these are."""
         is_marked = self._are_marked(main)
         fresh, again = main[~is_marked], main[is_marked]
         for bits in _places(fresh, BITS):
@@ -80,11 +89,7 @@ class Chrome:
         counts += counts < 255
         for places in (first, second):
             np.maximum.at(self._cells, places, counts)
-        self._marked += len(fresh)
-        if self._marked >= MARKED:
-            self._cells >>= 1
-            self._marks[:] = 0
-            self._marked, self._remembered = 0, self._remembered / 2
+        return len(fresh)
 
     def note_copies(self, parts: tuple[str, str], where: str) -> None:
         """The addresses of two pages that are like each other differ in these parts; each place counts once."""

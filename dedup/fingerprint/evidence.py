@@ -43,6 +43,8 @@ FEW_SHOWN = 2
 #: A sketch holds what was not common when its page was filed, and nobody knows any more what that was.  So it is
 #: compared with the page at several levels: without what is on this many times as many pages as make chrome.
 LEVELS = (1.0, 4.0, float("inf"))
+#: Where the parts of the range of shingles begin.
+_EDGES = np.arange(RARE, dtype=np.uint64) << np.uint64(64 - (RARE - 1).bit_length())
 
 Floats = npt.NDArray[np.float64]
 
@@ -148,8 +150,7 @@ class Part:
         if not self._is_known:
             return (0,) * RARE
         own = self._main[self._counts < self._few]
-        edges = np.arange(RARE, dtype=np.uint64) << np.uint64(64 - (RARE - 1).bit_length())
-        first = own.searchsorted(edges).tolist()
+        first = own.searchsorted(_EDGES).tolist()
         ends = [*first[1:], len(own)]
         return tuple(int(own[at]) if at < end else 0 for at, end in zip(first, ends, strict=True))
 

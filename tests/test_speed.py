@@ -2,23 +2,35 @@
 
 Bounds are about three times what was measured.  Each cost is the least of many rounds, in which both sides take turns,
 by the clock of the CPU: what else the machine does only adds to it.  tests/test_page_speed.py does so for a page.
+
+Calls of functions are counted where all is done in many small steps: whatever the machine does, they are as many.  These
+bounds are 1.3 times what was counted.
 """
 
 import random
-from collections.abc import Callable, Coroutine
+import sys
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from time import process_time_ns
 from typing import Any
 
+import pytest
 from parsel import Selector
 
-from dedup.filter import Body
+from dedup import index as indexes
+from dedup.filter import Body, Visit
+from dedup.fingerprint import chrome, numbers, sketch
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index
+from dedup.index.local import buckets, tables
+from dedup.page import limits, tokens, walk
 from dedup.page.read import read
 from tests.support.coroutines import driven
 from tests.support.filters import DETECTOR, filtering, open_index, text, visit
+from tests.support.pages.shops import Shop
 
 ROUNDS = 15
 Work = Callable[[], Coroutine[Any, Any, object]]
@@ -112,3 +124,47 @@ async def test_a_page_whose_body_is_known_costs_a_part_of_one_that_is_read(tmp_p
         cheap, dear = await least(known, unknown)
         assert it.figures["equal_bodies"] >= ROUNDS
     assert cheap < 0.5 * dear
+
+
+@contextmanager
+def counted_calls() -> Iterator[Counter[str]]:
+    """Counts the calls of functions that are made meanwhile, those of Python and those of C."""
+    events = Counter[str]()
+    sys.setprofile(lambda frame, event, function: events.update((event,)))
+    try:
+        yield events
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.parametrize(
+    ("is_compiled", "bound"),
+    [pytest.param(False, 1_480, id="in Python"), pytest.param(True, 690, id="compiled")],
+)
+@driven
+async def test_a_page_is_judged_in_so_many_calls(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_compiled: bool, bound: int
+) -> None:
+    if is_compiled:
+        pytest.importorskip("dedup.fast")
+    for module in () if is_compiled else (buckets, chrome, limits, numbers, sketch, tables, tokens, walk):
+        monkeypatch.setattr(module, "fast", None)
+    shop = Shop("shop.example.org", 60, 80, seed=3)
+    visits = []
+    for number in range(180):
+        html = shop.page(number % 60, random.Random(number % 60)).html + f"<p>{number // 60}"
+        url = f"http://shop.example.org/{number}"
+        visits.append(visit(str(number), read=partial(read, html, url)))
+    index = indexes.open_index("memory:", DETECTOR)
+    async with filtering(tmp_path / "drops.jsonl", index, action="mark") as it:
+
+        async def judge(some: list[Visit]) -> None:
+            for each in some:
+                await it.filter.judge(each)
+                await it.filter.handed_over(each.page_id)
+
+        await judge(visits[:60])
+        with counted_calls() as events:
+            await judge(visits[60:])
+        assert it.figures["duplicate"] == 120
+    assert (events["call"] + events["c_call"]) / 120 < bound

@@ -65,7 +65,7 @@ def rare_keys(least: tuple[int, ...], digest: int) -> tuple[int, ...]:
     >>> rare_keys((7, 0, 9, 0), digest=64)
     (7, 66, 9, 68)
     """
-    return tuple(key or digest ^ place for place, key in enumerate(least, 1))
+    return tuple([key or digest ^ place for place, key in enumerate(least, 1)])
 
 
 @cache

@@ -15,7 +15,7 @@ class Crowd(NamedTuple):
 
 
 #: By the number of kept pages.
-CROWDS = {1_000: Crowd(0.990, 1.5, 0.9), 10_000: Crowd(0.983, 2.0, 1.2), 100_000: Crowd(0.980, 3.0, 1.2)}
+CROWDS = {1_000: Crowd(0.990, 0.9, 0.9), 10_000: Crowd(0.983, 1.0, 1.2), 100_000: Crowd(0.980, 1.1, 1.2)}
 
 
 def recall_among(pages: int) -> tuple[int, float]:

@@ -10,17 +10,13 @@ must still show what it showed before; and if most pages of a host are like that
 """
 
 import logging
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from xxhash import xxh3_128_hexdigest
 
 from dedup.filter.alarm import name_of
-from dedup.filter.kept import text_of
-from dedup.filter.noise import Noise
+from dedup.filter.error_page import Address, ErrorPage, in_common
 from dedup.filter.probe import Probe
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
@@ -30,7 +26,6 @@ from dedup.index import Index, Verdict
 from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.page.urls import ORIGIN, host
-from dedup.page.words import is_url, split_tokens
 from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
@@ -51,59 +46,6 @@ FIRST_LOOK = 8
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
-class _ErrorPage:
-    """What a host shows at addresses that lead nowhere."""
-
-    def __init__(self, url: str, tokens: Sequence[str], heading: Sequence[str], noise: Noise) -> None:
-        """``url`` is the one of them that has shown the tokens."""
-        self.url = url
-        self._tokens = noise.left(url, tokens)
-        self._heading = heading
-        self._noise = noise
-
-    def is_like(self, url: str, page: Page) -> bool:
-        """Returns whether a page says the same, but for its address and for noise.  O(tokens)."""
-        address = _Address(url)
-        if address.without(_Address(self.url).without(page.heading)) != address.without(self._heading):
-            return False
-        own = _Address(self.url).without(self._noise.left(self.url, address.without(text_of(page))))
-        shown = address.without(self._tokens)
-        return len(own) == len(shown) and all(map(_are_alike, own, shown))
-
-
-def _are_alike(a: str, b: str) -> bool:
-    """Returns whether two tokens are equal; URL tokens lack the folders that they share with their page."""
-    return a == b or (is_url(a) and is_url(b) and (a.endswith(b) or b.endswith(a)))
-
-
-class _Address:
-    """An address, as its page may say it."""
-
-    def __init__(self, url: str) -> None:
-        try:
-            parts = urlsplit(url)
-        except ValueError:
-            parts = urlsplit("")
-        self._words = {*split_tokens(re.sub("[/_]", " ", unquote(f"{parts.path} {parts.query}")))}
-        self._words |= {*split_tokens(re.sub("/", " ", unquote(f"{parts.path} {parts.query}")))}
-        names = [value for _, value in parse_qsl(parts.query)] or [parts.path.rstrip("/").rpartition("/")[2]]
-        spelled = "|".join(re.escape(name) for name in names if name)
-        self._names = rf"(?<![^\W_])(?:{spelled})(?![^\W_])" if spelled else ""
-
-    def without(self, tokens: Iterable[str]) -> list[str]:
-        """Returns the tokens of a page but for the words of its address, and for links that name it.
-
-        >>> _Address("http://a.org/shop/Red-lamp").without(["no", "red", "lamp", "/login?next=/shop/Red-lamp", "/lamps"])
-        ['no', '/lamps']
-        """
-        return [token for token in tokens if not self._is_named(token)]
-
-    def _is_named(self, token: str) -> bool:
-        if not is_url(token):
-            return token in self._words
-        return bool(self._names) and re.search(self._names, token) is not None
-
-
 @dataclass(slots=True)
 class _Site:
     """What is known of a host."""
@@ -117,7 +59,7 @@ class _Site:
     headings: Latest[int, int] = field(default_factory=lambda: Latest(HEADINGS))
     is_asked: bool = False
     is_due: bool = False  #: a kept page of it has to show still what it showed
-    shown: _ErrorPage | None = None
+    shown: ErrorPage | None = None
     #: By what their requests carried: page ids of kept pages that are like that, and digests of what they said.
     first: dict[int, tuple[str, int]] = field(default_factory=dict)
 
@@ -216,7 +158,7 @@ class Soft404s:
                 return  # what its scripts would show there is not known
             answers.append((url, answer.page))
         kept = await self._probe.again(control, visit)
-        if kept is not None and (shown := _shown(answers, kept)) is not None:
+        if kept is not None and (shown := in_common(answers, kept)) is not None:
             site.shown = shown
             count(self._stats, "soft_404/hosts")
 
@@ -229,7 +171,7 @@ class Soft404s:
     async def _judge(
         self,
         site: _Site,
-        shown: _ErrorPage,
+        shown: ErrorPage,
         visit: Visit,
         page: Page,
         fingerprint: Fingerprint,
@@ -255,7 +197,7 @@ class Soft404s:
         return found
 
     async def _copy_of(
-        self, first: tuple[str, int] | None, shown: _ErrorPage, fingerprint: Fingerprint
+        self, first: tuple[str, int] | None, shown: ErrorPage, fingerprint: Fingerprint
     ) -> Verdict | None:
         """Returns the verdict on a page like the first one; None if that one is not filed with its content any more."""
         if first is None:
@@ -286,21 +228,10 @@ def _names_another(url: str, verdict: Verdict) -> bool:
 
 def _repeats(headings: Latest[int, int], url: str, heading: Sequence[str]) -> bool:
     """Returns whether the heading of a page is that of another one but for the words of their addresses."""
-    left = _Address(url).without(heading)
+    left = Address(url).without(heading)
     if not left:
         return False
     key, whole = hash(tuple(left)), hash(tuple(heading))
     other = headings.get(key, whole)
     headings[key] = whole
     return other != whole
-
-
-def _shown(answers: Sequence[tuple[str, Page]], kept: Page) -> _ErrorPage | None:
-    """Returns what two answers have in common.  None if most of what the first says, beside the kept page, is not in the other."""
-    url, page = answers[0]
-    a, b = (_Address(at).without(text_of(answer)) for at, answer in answers)
-    own, changing = (Counter(a) - Counter(said) for said in (text_of(kept), b))
-    noise = Noise()
-    if 2 * changing.total() >= own.total() or not noise.learn(url, a, b):
-        return None
-    return _ErrorPage(url, a, _Address(url).without(page.heading), noise)

@@ -145,8 +145,8 @@ DEDUP_MIN_CONTAINMENT = 0.85
 # An index in Redis is planned for this many pages; a wrong guess costs speed or memory, never a verdict.
 # Allowed: a whole number from 1 to 1,000,000,000,000.
 DEDUP_EXPECTED_PAGES = 1_000_000
-# A crawler on Redis of which nothing was heard for this many seconds is taken for dead; a lower value says so
-# sooner where crawlers are killed, and sooner of one that only hangs.  Allowed: a number from 1 to 60.
+# A crawler on Redis that is silent for this many seconds is taken for dead; a lower value notices sooner that
+# one was killed, but may also take one for dead that only hangs.  Allowed: a number from 1 to 60.
 DEDUP_LEASE = 60.0
 # The simhashes are held in this many permuted tables; by default in four, or, in a Redis Cluster, in as many
 # as its pages need.  Allowed: a whole number from 1 to 1,000,000,000,000.

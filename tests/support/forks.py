@@ -7,15 +7,18 @@ free takes the next file.
 import os
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from itertools import groupby
 from mmap import mmap
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import ROOT
 from tests.support.warm import programs
 
 #: Bytes of the number of a file.
@@ -26,18 +29,40 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--forks", type=int, default=0, help="how many processes run tests; 0 = this one")
 
 
+def is_on(session: pytest.Session) -> bool:
+    return bool(session.config.option.forks) and not session.config.option.collectonly
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Starts the Python that is forked for programs, once for all forks, and `rewrite` beside the collection."""
+    if is_on(session):
+        programs()
+        if "tests" in session.config.args and not os.fork():
+            with suppress(BaseException):
+                rewrite(sorted(Path(__file__).parents[1].rglob("test_*.py"), reverse=True))
+            os._exit(0)
+
+
+def rewrite(files: list[Path]) -> None:
+    """Reads tests from the last one on, so that the collection, which begins at the first, finds made what pytest makes
+    of their assertions.  This ends where they meet: in a clean clone, it halves the time."""
+    for file in files:
+        if any(file.parent.glob(f"__pycache__/{file.stem}.*-pytest-*.pyc")):
+            return
+        with suppress(Exception, pytest.skip.Exception):  # its own collection tells what is wrong with it
+            import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Imports what crawls need, and starts the Python that is forked for programs, once for all forks."""
-    if session.config.option.forks and not session.config.option.collectonly:
+    """Imports what crawls need, once for all forks."""
+    if is_on(session):
         import_module("tests.support.preloaded")
-        programs()
 
 
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Runs all tests, in a fork of this process those of some files."""
-    option = session.config.option
-    if not option.forks or option.collectonly or session.testsfailed:
+    if not is_on(session) or session.testsfailed:
         return None  # pytest goes on as ever
     files = [[*items] for _, items in groupby(session.items, lambda item: item.path)]
     turns, write = os.pipe()  # what one has read, nobody else reads
@@ -46,7 +71,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     base = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
     is_over = mmap(-1, 1)  # which all of them see
     lines: dict[Connection, int] = {}
-    for number in range(option.forks):
+    for number in range(session.config.option.forks):
         ours, theirs = Pipe()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy see to themselves

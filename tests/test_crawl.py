@@ -20,7 +20,7 @@ import pytest
 from crawler.demo import Site, serve
 from crawler.spiders.site import SiteSpider
 from dedup.fingerprint.chrome import COPIES, KNOWN
-from tests.support import ROOT
+from tests.support import ROOT, slow
 from tests.support.cluster import Cluster
 from tests.support.processes import Scrapy
 from tests.support.waiting import LIMIT
@@ -247,9 +247,7 @@ def test_every_content_is_kept_when_many_are_fetched_at_a_time(tmp_path: Path) -
     assert_every_content_is_kept(site, done.kept)
 
 
-@pytest.mark.parametrize(
-    "store", ["file", "redis", pytest.param("cluster", marks=pytest.mark.slow)], indirect=True
-)
+@pytest.mark.parametrize("store", [slow("file"), "redis", slow("cluster")], indirect=True)
 def test_a_second_run_keeps_every_content_too(run: Run, tmp_path: Path) -> None:
     """Of two copies it may keep the other one: the one that it meets first."""
     second = Process(run.done.url, tmp_path, **run.settings).done()
@@ -262,8 +260,8 @@ def test_a_second_run_keeps_every_content_too(run: Run, tmp_path: Path) -> None:
     [
         ("minhash", "file"),
         ("supershingle", "redis"),
-        pytest.param("minhash", "redis", marks=pytest.mark.slow),
-        pytest.param("supershingle", "file", marks=pytest.mark.slow),
+        slow("minhash", "redis"),
+        slow("supershingle", "file"),
     ],
 )
 def test_no_method_loses_a_content(method: str, store: str, redis_socket: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import slow
 from tests.support.redis import Server, running_server
 from tests.support.shards import Hosts, Single, Worker, a_minute_later, kept, serve
 from tests.support.stores import end_lease
@@ -36,7 +37,7 @@ def fetched(site: Hosts, worker: int) -> set[tuple[str, str]]:
     return {(asked.host, asked.path) for asked in site.asked if asked.by == str(worker)}
 
 
-@pytest.mark.parametrize("pages", [1, 10, 20])
+@pytest.mark.parametrize("pages", [slow(1), 10, slow(20)])
 def test_an_heir_fetches_nothing_that_was_noted_as_done(server: Server, tmp_path: Path, pages: int) -> None:
     with serve(Single(contents=80)) as site:
         site.most[1] = 35  # of 40
@@ -120,7 +121,7 @@ def test_a_crawl_that_is_stopped_goes_on_without_a_jobdir(server: Server, tmp_pa
     assert not before & again
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [slow(1), 2])
 def test_what_a_stopped_crawl_has_kept_answers_for_its_content_when_it_goes_on(
     server: Server, tmp_path: Path, workers: int
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 import redis
 
 from crawler.demo import serve
+from tests.support import slow
 from tests.support.outages import CONTENTS, Crawl, Twins, add_up, check, missing, until
 from tests.support.waiting import LIMIT
 
@@ -101,11 +102,6 @@ def figures(name: str, **values: Any) -> None:
     print(f"\n{name}: {', '.join(f'{value} {what}' for what, value in values.items())}")
 
 
-def slow(*values: object) -> Any:
-    """Parameters of a whole count."""
-    return pytest.param(*values, marks=pytest.mark.slow)
-
-
 # --- kill -9 ----------------------------------------------------------------------------------------
 
 
@@ -157,7 +153,7 @@ def test_a_killed_crawler_that_is_started_again_has_lost_nothing(
     )
 
 
-@pytest.mark.parametrize(("kind", "kills"), [("file", 1), ("redis", 1), slow("file", 50), slow("redis", 50)])
+@pytest.mark.parametrize(("kind", "kills"), [("redis", 1), slow("file", 50), slow("redis", 50)])
 def test_nothing_is_lost_where_session_ids_change_at_each_request(
     site: Site, redis_socket: Path, tmp_path: Path, kind: str, kills: int
 ) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from crawler.demo import serve
+from tests.support import slow
 from tests.support.crawls import words
 from tests.support.outages import Crawl, processed, until
 from tests.support.waiting import LIMIT
@@ -81,12 +82,7 @@ class Outcome(NamedTuple):
     behind: bool  #: some contents were left to the crawl that began with the log
 
 
-def slow(*values: object) -> object:
-    """Parameters of a whole count."""
-    return pytest.param(*values, marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize(("job", "kills"), [(False, 1), (True, 1), slow(False, 40), slow(True, 40)])
+@pytest.mark.parametrize(("job", "kills"), [(True, 1), slow(False, 40), slow(True, 40)])
 def test_what_is_parked_when_a_crawl_is_killed_is_got_from_the_log(
     url: str, tmp_path: Path, job: bool, kills: int
 ) -> None:

@@ -24,13 +24,15 @@ except SystemExit as end:
 """
 
 
-def loaded(code: str, folder: Path) -> set[str]:
-    """The modules that a program has loaded at its end."""
-    code += "\nimport sys; print(*sys.modules, file=sys.stderr)"
+def loaded(folder: Path, *steps: str) -> list[set[str]]:
+    """The modules that a program has loaded after each of its steps."""
+    code = "".join(f"{step}\nimport sys; print('loaded', *sys.modules, file=sys.stderr)\n" for step in steps)
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
     )
-    return set(done.stderr.splitlines()[-1].split())
+    found = [{*line.split()[1:]} for line in done.stderr.splitlines() if line.startswith("loaded ")]
+    assert len(found) == len(steps)
+    return found
 
 
 def libraries(modules: set[str]) -> set[str]:
@@ -52,7 +54,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_scrapy_list_loads_our_commands_and_nothing_that_they_need(project: Path) -> None:
-    without, there = (loaded(SCRAPY_LIST.format(without=without), project) for without in (True, False))
+    [without], [there] = (loaded(project, SCRAPY_LIST.format(without=without)) for without in (True, False))
     assert "dedup" not in libraries(without)
     modules = {target.partition(":")[0] for target in COMMANDS.values()}
     assert modules <= there
@@ -67,7 +69,8 @@ def test_a_command_is_there(target: str) -> None:
 
 
 def test_the_package_alone_loads_its_errors(tmp_path: Path) -> None:
-    assert libraries(loaded("import dedup", tmp_path) - loaded("", tmp_path)) == {"dedup"}
+    before, after = loaded(tmp_path, "", "import dedup")
+    assert libraries(after - before) == {"dedup"}
 
 
 def test_every_public_name_is_loaded_at_its_first_use() -> None:
@@ -83,15 +86,17 @@ def test_a_crawl_loads_the_filter_if_it_is_on_and_after_the_extensions(project: 
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 from dedup.scrapy import Addon
-settings = Settings({{"DEDUP_ENABLED": {}}})
-Addon().update_settings(settings)
-print([load_object(component) for kind in {} for component in settings.getdict(kind)])
+def load(is_on, kinds):
+    settings = Settings({"DEDUP_ENABLED": is_on})
+    Addon().update_settings(settings)
+    print([load_object(component) for kind in kinds for component in settings.getdict(kind)])
 """
     heavy = {"numpy", "dedup.filter", "dedup.index", "dedup.fingerprint"}
     all_kinds = ["EXTENSIONS", "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES"]
-    assert heavy <= loaded(code.format(True, all_kinds), project)
-    assert not heavy & loaded(code.format(True, ["EXTENSIONS"]), project)
-    assert not heavy & loaded(code.format(False, all_kinds), project)
+    steps = ("load(False, {all_kinds})", "load(True, ['EXTENSIONS'])", "load(True, {all_kinds})")
+    _, off, extensions, on = loaded(project, code, *(step.format(all_kinds=all_kinds) for step in steps))
+    assert not heavy & (off | extensions)
+    assert heavy <= on
 
 
 OLDER = """
@@ -117,8 +122,9 @@ def test_an_older_scrapy_can_call_every_middleware_with_a_spider() -> None:
 
 def test_the_list_of_suffixes_is_loaded_when_an_index_needs_it(tmp_path: Path) -> None:
     code = "from dedup import Detector, open_index; open_index('memory:', Detector(), scope='{}')"
-    assert not {"tldextract", "requests", "redis"} & libraries(loaded(code.format("host"), tmp_path))
-    assert "tldextract" in libraries(loaded(code.format("site"), tmp_path))
+    of_host, of_site = loaded(tmp_path, code.format("host"), code.format("site"))
+    assert not {"tldextract", "requests", "redis"} & libraries(of_host)
+    assert "tldextract" in libraries(of_site)
 
 
 def test_without_pyspark_one_line_says_what_is_missing(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from dedup.scrapy.signals import filter_failed
 from tests.support.crawls import ADDON, TWINS, Answer, Run, Site, Walker, html, listening, page, words
 from tests.support.redis import Server
 from tests.support.waiting import LIMIT, wait_until
+from tests.support.warm import python
 
 # --- What becomes of a near-duplicate ---------------------------------------------------------------
 
@@ -696,11 +697,11 @@ def test_scrapy_check_is_let_alone(crawl: Run, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_one_line_installs_it_in_a_foreign_project(crawl: Run, site: Site, tmp_path: Path) -> None:
-    def scrapy(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "scrapy", *arguments]
+    def scrapy(program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        command = [program, "-m", "scrapy", *arguments]
         return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True, timeout=LIMIT)
 
-    scrapy("startproject", "foreign", cwd=tmp_path)
+    scrapy(python(), "startproject", "foreign", cwd=tmp_path)
     project = tmp_path / "foreign"
     settings = project / "foreign" / "settings.py"
     before = settings.read_text()
@@ -718,7 +719,8 @@ def test_one_line_installs_it_in_a_foreign_project(crawl: Run, site: Site, tmp_p
     site.pages = TWINS | {
         "/b": page("story", "/behind-a")
     }  # of a host that is not known, only equal pages are dropped
-    done = scrapy("crawl", "tale", "-O", "items.jsonl", "-s", "DOWNLOAD_DELAY=0", cwd=project)
+    tale = ("crawl", "tale", "-O", "items.jsonl", "-s", "DOWNLOAD_DELAY=0")
+    done = scrapy(sys.executable, *tale, cwd=project)  # which has imported nothing yet, as a user's
     items = [json.loads(line)["url"] for line in (project / "items.jsonl").read_text().splitlines()]
     [record] = [json.loads(line) for line in (project / "duplicates.jsonl").read_text().splitlines()]
     twins = {f"{site.url}/a", f"{site.url}/b"}

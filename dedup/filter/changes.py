@@ -163,6 +163,10 @@ class Changes:
             self._history.pair(record["url"], record["simhash"], text_of(page))
             self._history.pair(record["duplicate_of"], record["duplicate_of_simhash"], None)
 
+    def note_asked(self, url: str) -> None:
+        """A page was asked for, and not judged."""
+        self._missing.asked[name_of(url)] = None
+
     def spare(self, url: str) -> None:
         """A page was not fetched, since it is another URL of one that was."""
         with self._bearing():

@@ -63,19 +63,13 @@ class Filter:
         self.crawl = crawl = crawl or Crawl()
         self._traps = Traps(self.stats)
         self._watch = Watch(index, self.stats, crawl, self._tell_undone)
-        self._probe = Probe(index, self.stats, crawl, self._watch.undo, fetches=own.probe and crawl.fetches)
+        fetches = own.probe and crawl.fetches
+        self._probe = Probe(index, self.stats, crawl, self._watch.undo, fetches=fetches)
         self._changes = Changes(history, index, self._probe, crawl, self.stats) if history else None
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         #: URLs that need not be fetched.
         self.variants = Variants(index, log, self._watch, self.stats)
-        self._soft_404s = Soft404s(
-            index,
-            self._probe,
-            self.stats,
-            crawl,
-            self._watch.undo,
-            fetches=own.probe and crawl.fetches,
-        )
+        self._soft_404s = Soft404s(index, self._probe, self.stats, crawl, self._watch.undo, fetches=fetches)
         #: What only near-duplicates link to; it is told what the crawl asks for.
         self.unreached = Unreached(self.stats)
         self._copies = Copies(index, log, self.stats, own, crawl, self._claimant, self._watch, self.unreached)
@@ -179,6 +173,11 @@ class Filter:
     def link_failed(self, found_on: str | None) -> None:
         """Notes that a link on the page at this URL led to no page."""
         self._copies.note_link(found_on, leads_to_page=False)
+
+    def note_asked(self, url: str) -> None:
+        """Notes that a page was asked for, though it was not judged: a link leads to it."""
+        if self._changes is not None:
+            self._changes.note_asked(url)
 
     def action_for(self, visit: Visit) -> Action:
         """Returns what is done with a page if it is a near-duplicate."""

@@ -7,7 +7,7 @@ which the crawl has met, is not served any more: then a wall has been put up mea
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from dedup.filter.contents import Contents, share, text_of
 from dedup.filter.stats import Stats, count
@@ -25,7 +25,7 @@ LEAST_SEEN = 0.5
 MAX_ASKED, AT_ONCE = 10_000, 8
 #: A page that may have moved is looked for by this many of its least own shingles.
 LEAST = 16
-#: Redirects that are remembered.
+#: Redirects that are remembered, and pages that were asked for and not judged.
 MAX_LED = 100_000
 
 
@@ -41,6 +41,8 @@ class Missing:
         self._crawl = crawl
         self._stats = stats
         self._min_containment = min_containment
+        #: Pages that were asked for and not judged: links lead to them.
+        self.asked = Latest[str, None](MAX_LED)
         self._led = Latest[str, str](MAX_LED)  # where redirects have led
 
     def lead(self, asked: str, url: str) -> None:
@@ -52,8 +54,10 @@ class Missing:
         is_closing, origins = self._crawl.is_closing, self._contents.origins
         if self._stats.get_value("dedup/alarms"):
             return False
-        lost, missing = self._missing()
-        matches = await self._match(missing)
+        before, lost = self._lost()
+        reached = {*origins, *map(host, self._led)}
+        matches = await self._match([version for version in lost if host(version.url) in reached])
+        missing = self._missing(before, lost, matches)
         limit = asyncio.Semaphore(AT_ONCE)
 
         async def find(version: Version) -> Change | None:
@@ -68,8 +72,7 @@ class Missing:
         if is_closing():
             return False
         became = dict(zip(asked, found, strict=True))
-        seem_lost = (one.url for one, change in became.items() if change and change.word in {"gone", "moved"})
-        walled = await self._walled({*seem_lost})
+        walled = await self._walled({version.url: version for version, change in became.items() if change})
         became |= {version: None for version in asked if version.url in walled}
         unknown = {host(version.url) for version, change in became.items() if change is None}
         told = 0
@@ -82,11 +85,11 @@ class Missing:
             count(self._stats, f"changes/{change.word}")
             self._file(change, version)
             self._crawl.tell(change)
-        self._stats.set_value("dedup/changes/not_seen", lost - told)
+        self._stats.set_value("dedup/changes/not_seen", len(lost) - told)
         return not walled
 
-    async def _walled(self, gone: set[str]) -> set[str]:
-        """Returns those pages that seem to be gone or moved and whose nearest page that was met is not served any more."""
+    async def _walled(self, gone: Mapping[str, Version]) -> set[str]:
+        """Returns those of such pages whose nearest page that was met is not served any more, or says the same as they."""
         origins, now = self._contents.origins, self._history.crawl
         beside = {folder: "" for url in gone for folder in _folders(url)}
         for version in self._history.lasting() if gone else ():
@@ -101,34 +104,44 @@ class Missing:
         }
         limit = asyncio.Semaphore(AT_ONCE)
 
-        async def is_served(url: str) -> bool:
+        async def served(url: str) -> Text | None:
             async with limit:
                 answer = await self._crawl.ask(url, origins.get(host(url)))
-            return answer is not None and answer.status == 200 and name_of(answer.url) == url
+            if answer is None or answer.page is None or name_of(answer.url) != url:
+                return None
+            return text_of(answer.page)
 
         met = [*{url for url in nearest.values() if url}]
-        served = dict(zip(met, await asyncio.gather(*map(is_served, met)), strict=True))
-        return {url for url, near in nearest.items() if near and not served[near]}
+        says = dict(zip(met, await asyncio.gather(*map(served, met)), strict=True))
 
-    def _missing(self) -> tuple[int, list[Version]]:
-        """Returns how many earlier pages were not met, and those of them whose hosts were met for the most part."""
+        def is_wall(version: Version, near: str) -> bool:
+            text = says[near]
+            old = None if version.text is None else self._history.texts.read(version.text)
+            return text is None or (
+                old is not None and self._contents.words(near, text) == self._contents.words(version.url, old)
+            )
+
+        return {url for url, near in nearest.items() if near and is_wall(gone[url], near)}
+
+    def _lost(self) -> tuple[Counter[str], list[Version]]:
+        """How many pages there were before, by host, and those that were not met."""
         now = self._history.crawl
         before, lost = Counter[str](), list[Version]()
         for version in self._history.lasting():
-            if not self._crawl.is_own(version.url):
-                continue
-            if version.first < now:
+            if self._crawl.is_own(version.url) and (version.first < now or version.word != "new"):
                 before[host(version.url)] += 1
                 if version.last < now:
                     lost.append(version)
-            elif version.word != "new":
-                before[host(version.url)] += 1
-        gone = Counter(host(version.url) for version in lost if version.url not in self._led)
-        return len(lost), [
-            version
-            for version in lost
-            if gone[host(version.url)] <= (1 - LEAST_SEEN) * before[host(version.url)]
-        ]
+        return before, lost
+
+    def _missing(
+        self, before: Counter[str], lost: Sequence[Version], matches: Mapping[str, str]
+    ) -> list[Version]:
+        """Those of hosts of which most were met, be it elsewhere, and those that were."""
+        found = self._led.keys() | matches.keys()
+        gone = Counter(host(version.url) for version in lost if version.url not in found)
+        few = {name for name, count in gone.items() if count > (1 - LEAST_SEEN) * before[name]}
+        return [version for version in lost if host(version.url) not in few or version.url in matches]
 
     async def _match(self, missing: Sequence[Version]) -> dict[str, str]:
         """Returns where the contents of missing pages are now: each at a URL that no crawl had met before this one."""
@@ -172,7 +185,8 @@ class Missing:
         self, version: Version, match: str, answer: Answer | None, *, may_hide: bool
     ) -> Change | None:
         """Returns what became of a page, by where its content is now and what its address answers; None if that is not clear."""
-        url, led = version.url, "" if answer is None else name_of(answer.url)
+        url = version.url
+        led = self._led.get(url, "") if answer is None else name_of(answer.url)
         if match:
             return Change("moved", match, other=url, is_redirected=led == match)
         if answer is None:
@@ -188,7 +202,7 @@ class Missing:
             return Change("moved", led, other=url, is_redirected=True) if same else Change("gone", url)
         if same and version.word == "hidden":
             self._history.meet(version, handed=False)
-        return Change("hidden", url) if same and may_hide else None
+        return Change("hidden", url) if same and may_hide and url not in self.asked else None
 
     def _file(self, change: Change, version: Version) -> None:
         """Writes what became of a page that was not met."""

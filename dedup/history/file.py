@@ -268,14 +268,11 @@ class History:
             database.execute("UPDATE crawls SET ended = ?, whole = ? WHERE number = ?", values)
 
     def prune(self, keep: int) -> int:
-        """Deletes what all versions of each page but the last few have said, and returns how many had any.
-
-        Of these, it stays known when the page was there, and when it was not.
-        """
+        """Deletes what all but the last versions of each page have said, not when it was there; returns how many had texts."""
         older = "(SELECT count(*) FROM versions AS one WHERE one.page = versions.page AND one.first > versions.first) >= ?"
-        empty = "UPDATE versions SET text = NULL, edits = NULL WHERE text IS NOT NULL AND"
         with self._database as database:
-            deleted = database.execute(f"{empty} {older}", (keep,)).rowcount
+            empty = f"UPDATE versions SET text = NULL, edits = NULL WHERE text IS NOT NULL AND {older}"
+            deleted = database.execute(empty, (keep,)).rowcount
             database.execute(f"DELETE FROM versions WHERE word IN ('changed', 'back') AND {older}", (keep,))
             database.execute(
                 "DELETE FROM texts WHERE base IS NOT NULL AND NOT paired AND "

@@ -34,7 +34,7 @@ from dedup.scrapy.settings import (
 from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
 from dedup.scrapy.slot import Slot
 from dedup.scrapy.summary import summary
-from dedup.scrapy.visits import DROPPED, TAB, found_on, page_id, reason_to_skip, visit
+from dedup.scrapy.visits import DROPPED, OWN, TAB, found_on, page_id, reason_to_skip, visit
 from dedup.settings import CrawlSettings
 
 logger = logging.getLogger(__name__)
@@ -137,6 +137,7 @@ class NearDuplicateMiddleware(Component):
             return revisits.whole(request)
         if why is not None:
             count(self.crawler.stats, "skipped", why)
+            self._note_asked(request)
             if why == "status":
                 self.filter.link_failed(found_on(request))
             return response
@@ -174,6 +175,11 @@ class NearDuplicateMiddleware(Component):
         """A page can't be had, unless it was not wanted."""
         if self.filter is not None and not isinstance(exception, IgnoreRequest):
             self.filter.link_failed(found_on(request))
+            self._note_asked(request)
+
+    def _note_asked(self, request: Request) -> None:
+        if self.filter is not None and OWN not in request.meta:
+            self.filter.note_asked(request.url)
 
     def _leave(self, request: Request) -> None:
         """The engine is done with a request, and with its items: what was not handed over by now never will be."""

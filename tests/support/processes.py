@@ -47,10 +47,12 @@ class Forked:
         return self._after(0)
 
     def _after(self, seconds: float) -> int | None:
-        with self._lock:
-            if self._status is None and select.select([self._line], [], [], seconds)[0]:
-                self._status = warm.ended(self._line)
-            return self._status
+        # While one thread waits, another one may send a signal.
+        if self._status is None and select.select([self._line], [], [], seconds)[0]:
+            with self._lock:
+                if self._status is None:
+                    self._status = warm.ended(self._line)
+        return self._status
 
     def wait(self, seconds: float, enough: Callable[[], bool] | None = None) -> int | None:
         """Waits for its end, for these seconds, or until it is enough; returns its status."""
@@ -71,6 +73,11 @@ class Forked:
         self.send(signal.SIGKILL)
         return self.wait(LIMIT) == -signal.SIGKILL
 
+    def close(self) -> None:
+        """Kills it, if it still runs, and lets go of the line to it."""
+        self.kill()
+        self._line.close()
+
 
 def kill_left(of: int = 0) -> None:
     """Kills (-9) what still runs of the processes that were started after the first ``of``: a test that fails leaves them.
@@ -78,7 +85,7 @@ def kill_left(of: int = 0) -> None:
     Else they would go on, and the session would wait for them at its end.
     """
     for process in _left[of:]:
-        process.kill()
+        process.close()
     del _left[of:]
 
 

@@ -96,9 +96,8 @@ def start(*arguments: str) -> socket.socket:
 
 
 def ended(line: socket.socket) -> int:
-    """The exit status of a fork, or minus the number of the signal that ended it; waits for it, and closes the line."""
-    with line:
-        told = line.recv(2)
+    """The exit status of a fork, or minus the number of the signal that ended it; waits for it."""
+    told = line.recv(2)
     assert len(told) == 2, "the Python that is forked has gone"
     return int.from_bytes(told, "big", signed=True)
 

@@ -34,13 +34,15 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 13
+VERSION = 14
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
 
 #: Of each octet: 0 for a separator, else what it is folded to.
 cdef unsigned char FOLD[256]
+#: Of each octet: whether it is no sign, but a small letter, a digit or a space of ASCII, or controls a terminal.
+cdef uint8_t IS_PLAIN[256]
 #: Of each octet of a URL: whether it may be in a plain host, path, query or fragment.
 cdef unsigned char URL[256]
 cdef enum:
@@ -50,6 +52,7 @@ for octet in range(256):
     FOLD[octet] = octet if octet >= 128 or chr(octet).isalnum() or octet == 95 else 0
     if 65 <= octet <= 90:
         FOLD[octet] = octet + 32
+    IS_PLAIN[octet] = octet <= 32 or octet == 127 or FOLD[octet] == octet < 128
     URL[octet] = 0
     if 0x21 <= octet < 0x7F:
         is_word = chr(octet).isalnum() or octet == 95
@@ -301,7 +304,7 @@ cdef struct Event:
 cdef class Walk:
     """What was met of a page: its tokens, but for those that are yet to be made, and what else is noted."""
 
-    cdef Octets text, events, titles
+    cdef Octets text, events, titles, signs
     cdef Py_ssize_t tokens, words
     cdef list strange, odd, data, related
     cdef set links
@@ -313,7 +316,7 @@ cdef class Walk:
     cdef unsigned char url[MAX_TOKEN]
 
     def __cinit__(self, str base, bint keep_urls, object rules):
-        self.text, self.events, self.titles = Octets(), Octets(), Octets()
+        self.text, self.events, self.titles, self.signs = Octets(), Octets(), Octets(), Octets()
         self.strange, self.odd, self.data, self.related = [], [], [], []
         self.links, self.bare = set(), {}
         self.keep_urls, self.rules = keep_urls, rules
@@ -340,6 +343,7 @@ cdef class Walk:
         cdef unsigned char* to = self.text.ask(times * (end - text) + 1)
         cdef unsigned char* start
         cdef unsigned char folded, all_octets
+        self.add_signs(text, end)
         while True:
             while text[0] and (FOLD[text[0]] == 0 or (text[0] >= 128 and separator(text))):
                 if is_name and IS_SIGN[text[0]]:
@@ -377,6 +381,16 @@ cdef class Walk:
                 self.text.size = start - self.text.data
                 self.add_strange(PyUnicode_DecodeUTF8(<const char*> start, to - start, "replace"))
                 to = self.text.ask(times * (end - text) + 1)
+
+    cdef int add_signs(self, const unsigned char* text, const unsigned char* end) except -1:
+        """Notes what of a text is no small letter or digit of ASCII, and no space."""
+        cdef unsigned char* to = self.signs.ask(end - text + 1)
+        while text < end:
+            to[0] = text[0]
+            to += not IS_PLAIN[text[0]]
+            text += 1
+        self.signs.size = to - self.signs.data
+        return 0
 
     cdef int add_strange(self, str word) except -1:
         """Adds the tokens of a word that is not ASCII, if they are remembered."""
@@ -418,6 +432,10 @@ cdef class Walk:
                 value = sole_text(each)
                 if kind == LINK and value != NULL and strncmp(<const char*> value, "javascript:", 11) == 0:
                     self.add_title(node, each)
+                elif kind == LINK and value != NULL and (
+                    strncmp(<const char*> value, "mailto:", 7) == 0 or strncmp(<const char*> value, "tel:", 4) == 0
+                ):
+                    self.add_value_to(self.signs, node, each)
                 elif kind != RELATED:
                     self.add_url(node, each, kind == LINK)
             elif mark == c"t":
@@ -427,6 +445,10 @@ cdef class Walk:
             elif mark == c"v":
                 if kind == INPUT:
                     self.add_value(node, each, is_name)
+                else:
+                    self.add_value_to(self.signs, node, each)
+            elif mark == c"e":
+                self.add_value_to(self.signs, node, each)
             elif mark == c"d" or (mark == c"c" and (kind != META or is_description(node) or not is_named(node))):
                 self.data.append(("@" + cetree.pyunicode(each.name), cetree.attributeValue(node, each)))
             elif mark == c"u":
@@ -446,10 +468,13 @@ cdef class Walk:
 
     cdef int add_title(self, xmlNode* node, xmlAttr* each) except -1:
         """Adds the title of a link, its program, or what is no words, and a NUL."""
+        return self.add_value_to(self.titles, node, each)
+
+    cdef int add_value_to(self, Octets to, xmlNode* node, xmlAttr* each) except -1:
         cdef const unsigned char* value = sole_text(each)
         if value != NULL:
-            return self.titles.add(value, strlen(<const char*> value) + 1)
-        return self.titles.add_token(cetree.attributeValue(node, each))
+            return to.add(value, strlen(<const char*> value) + 1)
+        return to.add_token(cetree.attributeValue(node, each))
 
     cdef int add_text(self, str text, bint is_name) except -1:
         cdef Py_ssize_t size
@@ -806,7 +831,7 @@ def walk(_Element root, str base, bint keep_urls, object rules):
 
     Returns the tokens as octets, joined by NULs, and their number; the runs of chrome among them; the words of the
     heading; how many words are outside marked chrome; how many links differ; the pieces of data, the relations (rel and
-    href of each link element) and the base.
+    href of each link element), the base and the signs.
     """
     if FIRST[128] == 0:
         learn_names(rules)
@@ -815,7 +840,8 @@ def walk(_Element root, str base, bint keep_urls, object rules):
     if met.titles.size:
         met.data.append(("@links", PyUnicode_DecodeUTF8(<const char*> met.titles.data, met.titles.size, "replace")))
     octets, count, chrome, heading, left = met.settle()
-    return octets, count, chrome, heading, left, len(met.links), met.data, met.related, met.base
+    signs = PyBytes_FromStringAndSize(<char*> met.signs.data, met.signs.size)
+    return octets, count, chrome, heading, left, len(met.links), met.data, met.related, met.base, signs
 
 
 def without(bytes octets, tuple ranges):

@@ -513,3 +513,38 @@ def test_pages_of_equal_tokens_have_each_its_own_main_view() -> None:
         assert each.own is not None
         assert other.own is not None
         assert each.own.main.tolist() == other.own.main.tolist()
+
+
+WORDS = " ".join(f"word{number}" for number in range(80))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("<td>✓<td>✗", "<td>✗<td>✓"),
+        ("★★★☆☆", "★★☆☆☆"),
+        ("-5 degrees", "5 degrees"),
+        ("€ 5", "$ 5"),
+        ("♔ ♖ ♟", "♚ ♖ ♟"),
+        ("Polish", "polish"),
+        ("<meter value=3>", "<meter value=4>"),
+        ("<div aria-valuenow=3>x", "<div aria-valuenow=4>x"),
+        ("<svg><rect height=3 /></svg>", "<svg><rect height=4 /></svg>"),
+        ("<option selected>A<option>B", "<option>A<option selected>B"),
+        ("<font color=red>x</font>", "<font color=green>x</font>"),
+        ("<a href=tel:+491>call</a>", "<a href=tel:+492>call</a>"),
+    ],
+)
+def test_pages_of_equal_tokens_are_not_equal_if_they_show_something_else(one: str, other: str) -> None:
+    detector = Detector()
+    pages = [detector.read(f"{text}<p>{WORDS}") for text in (one, other)]
+    assert pages[0].tokens == pages[1].tokens
+    a, b = map(detector.fingerprint_page, pages)
+    assert (a.digest == b.digest, a.simhash, a.view) == (False, b.simhash, b.view)
+
+
+@pytest.mark.parametrize("other", ["a&nbsp;lamp, ", "<b>a</b>  lamp<i>,</i>", "a\n lamp ,"])
+def test_pages_are_equal_whatever_spaces_and_markup_they_have(other: str) -> None:
+    detector = Detector()
+    a, b = (detector.fingerprint(f"{text}<p>{WORDS}") for text in ("a lamp, ", other))
+    assert a.digest == b.digest

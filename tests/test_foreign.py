@@ -1,6 +1,6 @@
 """Spiders of strangers, unchanged: with the add-on they get every content that they got without it, in each crawl.
 
-These are eleven of the shapes of `tests.support.foreign`, and four that are long runs; ``python -m benchmarks.foreign``
+These are thirteen of the shapes of `tests.support.foreign`, and four that are long runs; ``python -m benchmarks.foreign``
 crawls them all.
 """
 
@@ -17,6 +17,7 @@ from tests.support.foreign import (
     records,
     serving,
     shops,
+    signs,
     stores,
     trouble,
     ways,
@@ -42,6 +43,8 @@ SLOW = (records.meetings, records.jobs, shops.sessions, shops.gallery)
         handed.pending,
         hidden.charts,
         hidden.stars,
+        signs.ticks,
+        signs.gauges,
         *(pytest.param(shape, marks=pytest.mark.slow) for shape in SLOW),
     ],
     ids=lambda shape: shape.__name__,

@@ -196,17 +196,18 @@ def test_copies_with_new_words_each_time_may_be_kept() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_products_of_25_shops_are_kept_and_their_copies_dropped(seed: int) -> None:
-    """An index alone fetches nothing twice: of copies with another date, counter or advert it drops those with much own text.
+    """An index alone fetches nothing twice, so nothing that differs is noise for it: each copy that it drops, it is sure of.
 
-    Shops have 200 pages, and of the first ones of a host only equal pages are dropped.
+    That is so of most copies of long pages on a host whose pages it knows: here the shop's, once all products were met.  How
+    many are dropped of short pages, of those on a mirror with few pages, and of the first ones in any order, is printed, and
+    nothing is asked of it: probes see to those.
     """
     sites = [(pages, fingerprints(pages)) for pages in shops(seed)]
-    for name, order in ORDERS.items():
-        found = figures(claim(*site, order) for site in sites)
-        print(
-            f"seed {seed}, {name}: lost {found.lost} of {found.contents}, recall {found.recall():.3f}, "
-            f"of pages of 100 own words and more {found.recall(least=100):.3f}"
-        )
-        assert found.lost <= 0.015 * found.contents
-        assert found.recall() >= 0.48
-        assert found.recall(least=100) >= 0.68
+    claimed = {name: [claim(*site, order) for site in sites] for name, order in ORDERS.items()}
+    for name, each in claimed.items():
+        found = figures(each)
+        print(f"seed {seed}, {name}: lost {found.lost} of {found.contents}, recall {found.recall():.3f}")
+        assert found.lost == 0
+    at_home = figures([one for one in site if one.page.copy != "mirror"] for site in claimed["in order"])
+    print(f"of copies of 300 own words on the shop's own host {at_home.recall(least=300):.3f}")
+    assert at_home.recall(least=300) >= 0.9

@@ -26,14 +26,14 @@ GOLDEN = Path(__file__).with_name("golden")
 #: What the crawls have kept.
 KEPT = ("/", "/story", "/print", "/copy")
 #: By folder: the layout of its file, the format of its index in Redis, and that of its export.
-NAMES = ("index-1", "index-2", "index-3", "index-4", "index-5", "redis-5", "scheme-4", "index-6")
-FILES = dict(zip(NAMES, (1, 2, 3, 4, 5, 5, 5, 6), strict=True))
-SERVERS = dict(zip(NAMES, (1, 2, 3, 4, 4, 5, 5, 6), strict=True))
-EXPORTS = {"index-3": 1, "index-4": 2, "index-5": 2, "redis-5": 2, "scheme-4": 2, "index-6": 3}
+NAMES = ("index-1", "index-2", "index-3", "index-4", "index-5", "redis-5", "scheme-4", "index-6", "scheme-6")
+FILES = dict(zip(NAMES, (1, 2, 3, 4, 5, 5, 5, 6, 6), strict=True))
+SERVERS = dict(zip(NAMES, (1, 2, 3, 4, 4, 5, 5, 6, 6), strict=True))
+EXPORTS = {"index-3": 1, "index-4": 2, "index-5": 2, "redis-5": 2, "scheme-4": 2, "index-6": 3, "scheme-6": 3}
 #: The scheme of the fingerprints, of those that could be read but for it.
-SCHEMES: dict[str, int] = {"index-6": 5}
+SCHEMES = {"index-6": 5, "scheme-6": 6}
 #: Of these, what is read.
-LAYOUTS, FORMATS, LINES, FINGERPRINTS = {6}, {6}, {3}, {5}
+LAYOUTS, FORMATS, LINES, FINGERPRINTS = {6}, {6}, {3}, {6}
 
 
 async def judge(index: Index) -> None:
@@ -134,7 +134,10 @@ def test_a_drop_log_of_any_version_is_read(log: Path) -> None:
     if beside := find_beside(log, ".crawl"):
         [thresholds] = read_thresholds([beside])
         assert (thresholds.max_distance, thresholds.min_resemblance) == (6, 0.75)
-        assert [(step.pages, step.duplicates) for step in read_steps([beside])] == [(5, 1)]
+        steps = read_steps([beside])  # one of a fast machine, and more of a busy one
+        assert [
+            sum(each) for each in zip(*((step.pages, step.duplicates) for step in steps), strict=True)
+        ] == [5, 1]
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*/links.json")), ids=lambda path: path.parent.name)

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from xxhash import xxh3_128_intdigest
+from xxhash import xxh3_64_hexdigest, xxh3_128_intdigest
 
 from dedup.filter.noise import Noise, joined
 from dedup.filter.own_name import without_own_name
@@ -53,6 +53,12 @@ class KeptPages:
 def text_of(page: Page) -> list[str]:
     """All tokens of a page, those of data in its scripts behind the others."""
     return [*page.tokens, "", *page.data]
+
+
+def whole_of(page: Page) -> list[str]:
+    """All of that, and a token for the signs of a page: they are content, too, unless they change."""
+    signs = [f"#{xxh3_64_hexdigest(page.signs)}"] if page.signs else []
+    return [*text_of(page), *signs]
 
 
 def digests(left: Sequence[str], url: str) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dedup.filter.again import MAX_HOSTS, Again
-from dedup.filter.kept import Kept, KeptPages, digests, noisy, text_of
+from dedup.filter.kept import Kept, KeptPages, digests, noisy, whole_of
 from dedup.filter.manners import Manners
 from dedup.filter.noise import MAX_KINDS, Noise, kind_of
 from dedup.filter.own_noise import OwnNoise
@@ -109,7 +109,7 @@ class Probe:
             of_run=filed.run,
             done=state.is_done,
             evidence=evidence,
-            noise=" ".join(noisy(self._noise, visit.url, text_of(_read(visit, page)))),
+            noise=" ".join(noisy(self._noise, visit.url, whole_of(_read(visit, page)))),
         )
 
     async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> Kept | None:
@@ -172,7 +172,7 @@ class Probe:
             async with self._again.turn(url):
                 manner = self._crawl.manner(origin) if self.may_learn(url) else None
                 answers = [] if manner is None else await self._again.answers(manner, url, origin, is_same, 2)
-                if answers and self._noise.learn(url, *map(text_of, answers)):
+                if answers and self._noise.learn(url, *map(whole_of, answers)):
                     step = -LOUD if self._noise.is_met(url) else 1
                     self._quiet[host(url)] = self._quiet.get(host(url), 0) + step
         except Exception as error:  # noqa: BLE001 (as in `check`)
@@ -207,12 +207,12 @@ class Probe:
         )
         if not answers:
             return None
-        if not is_known and not self._noise.learn(kept.url, *map(text_of, answers)):
+        if not is_known and not self._noise.learn(kept.url, *map(whole_of, answers)):
             return None
         if is_known and self._detector.fingerprint_page(answers[0]).digest == filed.digest:
             return None  # it doesn't change, or it seldom does
         for answer in answers:
-            self._own.met(kept.page_id, self._noise.shown(kept.url, text_of(answer)))
+            self._own.met(kept.page_id, self._noise.shown(kept.url, whole_of(answer)))
             self._kept.remember(self._digests(kept.url, answer, kept.url), kept)
         return self._kept.find(self._digests(kept.url, _read(visit, page), visit.url), visit)
 
@@ -220,7 +220,7 @@ class Probe:
         """Whether a page may differ from a kept one as it does: that one changes there itself, or others do, for once."""
 
         def is_explained() -> bool:
-            return self._own.explains(of.page_id, self._noise.shown(of.url, text_of(_read(visit, page))))
+            return self._own.explains(of.page_id, self._noise.shown(of.url, whole_of(_read(visit, page))))
 
         def is_same(answer: Page) -> bool:
             found = self._kept.find(self._digests(of.url, answer, of.url), visit)
@@ -235,7 +235,7 @@ class Probe:
                 return is_explained()
             answers = await self._again.answers(manner, of.url, visit.origin, is_same, 1)
             for answer in answers:
-                self._own.met(of.page_id, self._noise.shown(of.url, text_of(answer)))
+                self._own.met(of.page_id, self._noise.shown(of.url, whole_of(answer)))
             if answers and not is_explained():
                 self._undo(
                     of.page_id, "what differs between them does not change on the page that it duplicates"
@@ -281,13 +281,13 @@ class Probe:
         if self._noise.is_tried(visit.url):
             try:
                 self._kept.remember(self._digests(visit.url, _read(visit, page), visit.url), kept)
-                self._own.met(visit.page_id, self._noise.shown(visit.url, text_of(_read(visit, page))))
+                self._own.met(visit.page_id, self._noise.shown(visit.url, whole_of(_read(visit, page))))
             except Exception:  # no probe may cost a page
                 logger.exception("Kept %s: it can't be compared without its noise", inert(visit.url))
 
     def _digests(self, like: str, page: Page, url: str) -> tuple[int, int]:
         """The `digests` of a page without the noise of pages like another."""
-        return digests(self._noise.left(like, text_of(page)), url)
+        return digests(self._noise.left(like, whole_of(page)), url)
 
 
 def _read(visit: Visit, page: Page) -> Page:

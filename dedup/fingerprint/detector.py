@@ -36,7 +36,7 @@ from dedup.page.tokens import join, without
 from dedup.settings import DetectorSettings
 
 #: Changes whenever the same page would get another fingerprint; stored with every index.
-SCHEME = 5
+SCHEME = 6
 #: Words outside marked chrome that make a main view of a page.
 LEAST_VIEW = 8
 #: Fingerprints that a detector remembers, in 1 kB each and 8 bytes a word: pages that are served again and again cost no
@@ -183,14 +183,16 @@ class Detector(DetectorSettings):
         secret = self._secrets["digest"].to_bytes(8, "big")
         if page.body:
             return self._of_body(page.body, digest_of(page.body, secret))
-        digest = digest_of(with_data(join(page.tokens), page.data), secret)
+        digest = view = digest_of(with_data(join(page.tokens), page.data), secret)
+        if page.signs:
+            digest = digest_of(view.to_bytes(8, "big") + page.signs, secret)
         heading = bloom(page.heading, secret)
         called, said = self._called(heading, page)
         key = digest, hash(page.chrome)  # which depends on its markup, not on its tokens
         if found := self._recent.get(key):
             found = replace(found, links=page.links, called=called, said=said)
         else:
-            found = self._compute(page, digest, called, said)
+            found = self._compute(page, digest, view, called, said)
         self._recent[key] = found
         return found
 
@@ -205,13 +207,12 @@ class Detector(DetectorSettings):
         place = digest_of(page.place.encode("utf-8", "replace"), secret) if page.place else 0
         return Called(heading, names, place), heading | names | address
 
-    def _compute(self, page: Page, digest: int, called: Called, said: int) -> Fingerprint:
+    def _compute(self, page: Page, digest: int, view: int, called: Called, said: int) -> Fingerprint:
         secrets = self._secrets
         made = self._maker.make(page.tokens, page.data, page.chrome)
         if made.simhash is None:
             unjudged = Fingerprint.unjudged("short", len(page.tokens), page.links)
             return replace(unjudged, called=called, said=said)
-        view = digest
         if page.chrome and made.left >= LEAST_VIEW:
             shown = with_data(without(page.tokens, page.chrome), page.data)
             view = digest_of(shown, secrets["digest"].to_bytes(8, "big"))

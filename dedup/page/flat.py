@@ -32,7 +32,8 @@ IGNORED = "IGNORED"
 #: "t" for several URLs, the first of which counts; "h" for that of a link; "v" for a value, "c" for a content (of a meta
 #: element that has a name, that of a description), "o" for the data of an object, "y" for a style, of which an image is
 #: read; "l" for a title (titles of links are data, since they mostly repeat the links); "d" for other data, such as every
-#: ``data-*``; "u" for what is no words, such as the line of a chart.
+#: ``data-*``; "u" for what is no words, such as the line of a chart; "e" for what is not read, and only makes pages unequal,
+#: as values other than those of inputs do.
 ATTRIBUTES = {
     **dict.fromkeys(["alt", "alttext", "aria-label", "label", "placeholder", "srcdoc", "summary"], "w"),
     **dict.fromkeys(["src", "poster", "data-src", "data-original", "data-lazy", "data-lazy-src"], "i"),
@@ -45,6 +46,8 @@ ATTRIBUTES = {
     "title": "l",
     **dict.fromkeys(["onclick", "datetime"], "d"),
     **dict.fromkeys(["points", "d"], "u"),
+    **dict.fromkeys(["aria-valuenow", "checked", "selected", "coords", "height", "width", "transform"], "e"),
+    **dict.fromkeys(["bgcolor", "color", "fill"], "e"),
 }
 
 #: What stands on both sides of a mark.  No page can have it, since nobody can guess it.
@@ -86,6 +89,7 @@ _STYLESHEET = f"""
 }<!-- so that nobody asks whether they are data-* -->
   {_plain("w")}{_plain("i")}{_plain("t")}{_plain("d").replace(_marked("d"), _DATUM)}
   {_plain("u").replace(_marked("u"), _marked("l"))}{_template("@style", _marked("l"), 0)}
+  {_plain("e")}{_template("@value", _marked("e"), 1)}
   {_template("@*[starts-with(name(), 'data-')] | @style[contains(., 'url(')]", _DATUM, 1)}
   {_template("@content[not(parent::meta[@name or @http-equiv])]", _DATUM, 2)}
   {_template("@href", _marked("i"), 2)}{_template("a/@href | area/@href", _marked("h"), 3)}

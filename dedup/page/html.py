@@ -6,7 +6,9 @@ The contract:
 * **Kept**, in document order: the words of the text and of the title, of what stands for an image (its ALT) and of the
   other attributes that are shown or read out; the HREF of every ``a`` and ``area``, and the SRC and the like of
   all that is shown, as URL tokens.  `dedup.page.flat` has the list.
-* **Kept apart**: data in scripts and attributes, and a digest of what can't be read (`dedup.page.data`).
+* **Kept apart**: data in scripts and attributes, and a digest of what can't be read (`dedup.page.data`); and signs, such as the
+  ticks and stars of a table, capital letters, and attributes that only draw something: pages that differ in these are
+  not equal, and have the same tokens.
 * **Dropped**: comments, processing instructions and the rest of the markup.  Markup separates words.
 * **Folded**: text is NFKC-normalised and case-folded; zero-width characters vanish.  A word is a run of
   letters, digits, underscores and their combining marks.  Scripts written without spaces (Han, kana,
@@ -60,6 +62,10 @@ _END = token_hex(8)
 CUT_OFF = "CUT-OFF"
 
 
+#: A space that some put for others.
+HARD_SPACE = "\xa0".encode()
+
+
 class Page(NamedTuple):
     """The tokens of a page, and why it can't be judged by them, if it can't.
 
@@ -80,6 +86,8 @@ class Page(NamedTuple):
     names: tuple[str, ...] = ()  #: those of them that its heading says, too
     place: str = ""  #: its path, but for hosts and versions
     data: tuple[str, ...] = ()  #: tokens of its data, the last a digest of what can't be read, if anything
+    #: What no token says of it: signs, capital letters, and attributes that are not read.  It makes pages unequal, and no more.
+    signs: bytes = b""
     canonical: str = ""  #: the URL that it says it should be known by; "" if it names none
     body: bytes = b""  #: of a page that is no text: a digest of all its bytes, by which alone it is judged
 
@@ -186,6 +194,7 @@ def _page(found: Contents, url: str, truncated: bool) -> Page:
         shared(address, found.heading),
         place(url),
         canonical=_canonical(found.related, found.base),
+        signs=found.signs.replace(HARD_SPACE, b""),
     )
 
 

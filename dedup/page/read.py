@@ -12,12 +12,12 @@ from lxml import etree
 
 from dedup.page.data import read_json
 from dedup.page.heading import address_words, place
-from dedup.page.html import Page, extract, parse
+from dedup.page.html import HARD_SPACE, Page, extract, parse
 from dedup.page.ids import MAX_URL
 from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS, no_text, unreadable
 from dedup.page.tokens import Tokens
-from dedup.page.words import fold_text
+from dedup.page.words import fold_text, signs_of
 
 logger = logging.getLogger(__name__)
 
@@ -66,8 +66,14 @@ def read_text(text: str, url: str = "", *, is_json: bool = False, ignore: Ignore
         if reason := no_text(text):
             return Page([], 0, reason)
         found = read_json(text, MAX_TOKENS) if is_json else None
-        tokens, data = found or (_read_words(text, ignore), ())
-        return tokens_as_page(tokens, url)._replace(data=data)
+        if found:
+            return tokens_as_page(found[0], url)._replace(data=found[1])
+        counting = (
+            "".join(map(ignore.reader(), text.splitlines(keepends=True))) if ignore.has_patterns else text
+        )
+        octets = fold_text(counting)
+        page = tokens_as_page(Tokens(octets[:-1], octets.count(0)), url)
+        return page._replace(signs=signs_of(counting).replace(HARD_SPACE, b""))
 
     return _whatever_happens(find, url)
 
@@ -79,13 +85,6 @@ def _whatever_happens(find: Callable[[], Page], url: str) -> Page:
     except Exception:
         logger.exception("The page %a can't be read, and is kept", url[:MAX_URL])
         return Page([], 0, "internal_error")
-
-
-def _read_words(text: str, ignore: Ignore) -> Sequence[str]:
-    if ignore.has_patterns:
-        text = "".join(map(ignore.reader(), text.splitlines(keepends=True)))
-    octets = fold_text(text)
-    return Tokens(octets[:-1], octets.count(0))
 
 
 def read_body(body: bytes) -> Page:

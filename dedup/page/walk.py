@@ -27,7 +27,7 @@ from dedup.page.flat import (
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.tokens import Ranges, Tokens
 from dedup.page.urls import base_of, folder, plain_folder, source_tokens, url_tokens
-from dedup.page.words import SIGNS, fold_each, fold_name, fold_text, is_url, remembered, separators
+from dedup.page.words import SIGNS, fold_each, fold_name, fold_text, is_url, remembered, separators, signs_of
 
 #: Inputs whose values nobody sees.
 _UNSEEN = frozenset({"hidden", "checkbox", "radio", "password", "image"})
@@ -35,6 +35,10 @@ _UNSEEN = frozenset({"hidden", "checkbox", "radio", "password", "image"})
 #: Characters of the longest texts between two marks whose tokens are remembered, and how many of these texts.
 SHORT, REMEMBERED = 64, 1 << 14
 _fold_again = lru_cache(maxsize=REMEMBERED)(fold_text)
+
+
+#: What links lead to that is no page.
+ADDRESSES = ("mailto:", "tel:")
 
 
 class Part(Enum):
@@ -56,6 +60,7 @@ class Contents(NamedTuple):
     data: list[tuple[str, str]]  #: pieces, each with its kind and its text, as `dedup.page.data` has them
     related: list[tuple[str, str]]  #: rel and href
     base: str
+    signs: bytes  #: of what is shown, all that is no small letter or digit of ASCII, and no space; and attributes that are not read
 
 
 def datum_name(tag: str, kind: str, name: str) -> str | None:
@@ -119,6 +124,7 @@ def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:
         met.data,
         related,
         met.base,
+        b"".join(met.signs),
     )
 
 
@@ -133,6 +139,7 @@ class _Walk:
         self._unfolded = 0  # tokens of texts that are not ASCII
         self.links: set[str] = set()
         self.data: list[tuple[str, str]] = []
+        self.signs: list[bytes] = []
         self._titles: list[str] = []  # of links, and their programs
         self._bare: dict[str, dict[str, list[int]]] = {}  # URL tokens by what is left of them without ids
         self._named = self._content = self._chrome = False  # whether such an element is open
@@ -143,6 +150,7 @@ class _Walk:
     def add_text(self, text: str) -> None:
         if self._unfolded > MAX_TOKENS:  # of ASCII, a page is too short to have many more
             return
+        self.signs.append(signs_of(text))
         fold = fold_name if self._named else _fold_again if len(text) <= SHORT else fold_text
         piece = fold(text)
         if not text.isascii():
@@ -152,6 +160,8 @@ class _Walk:
     def add_href(self, value: str) -> None:
         if value.startswith("javascript:"):
             self.add_title(value)
+        elif value.startswith(ADDRESSES):
+            self.add_sign(value)
         elif token := self._add_url(url_tokens(value, self.base, self._folder)):
             self.links.add(token)
 
@@ -190,6 +200,9 @@ class _Walk:
 
     def add_title(self, value: str) -> None:
         self._titles.append(value + "\0")
+
+    def add_sign(self, value: str) -> None:
+        self.signs.append(value.encode("utf-8", "replace") + b"\0")
 
     def add_value(self, value: str) -> None:
         tag, kind, name, text = value.split("\n", 3)
@@ -263,6 +276,7 @@ _MARKS = {
     "w": _Walk.add_text,
     "d": _Walk.add_datum,
     "l": _Walk.add_title,
+    "e": _Walk.add_sign,
     "v": _Walk.add_value,
     "b": _Walk.set_base,
     "p": _Walk.begin,

@@ -28,6 +28,19 @@ _INVISIBLE = re.compile(
 )
 
 
+#: Octets that are no signs: small letters, digits and spaces of ASCII, and what controls a terminal.
+PLAIN = bytes([*range(33), *b"_0123456789abcdefghijklmnopqrstuvwxyz", 127])
+
+
+def signs_of(text: str) -> bytes:
+    """Returns what of a text is no small letter or digit of ASCII, and no space: in UTF-8, without a mark between.
+
+    >>> signs_of("Rating: ★★☆, -5 °C").decode()
+    'R:★★☆,-°C'
+    """
+    return text.encode("utf-8", "replace").translate(None, PLAIN)
+
+
 def is_url(token: str) -> bool:
     """Returns whether a token is a URL token.
 

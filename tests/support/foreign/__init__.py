@@ -13,7 +13,7 @@ from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.utils.test import get_crawler
 
-from tests.support.foreign import feeds, handed, hidden, records, shops, stores, trouble, ways
+from tests.support.foreign import feeds, handed, hidden, records, shops, signs, stores, trouble, ways
 from tests.support.foreign.site import Site, serving
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "records",
     "serving",
     "shops",
+    "signs",
     "stores",
     "trouble",
     "ways",
@@ -99,6 +100,8 @@ SHAPES: tuple[Shape, ...] = (
     hidden.cleaned,
     hidden.enough,
     hidden.escaped,
+    signs.ticks,
+    signs.gauges,
 )
 
 

@@ -35,7 +35,7 @@ def ticks(site: Site) -> type[scrapy.Spider]:
 
 
 def gauges(site: Site) -> type[scrapy.Spider]:
-    """How full a tank is, a meter and the width of a column say; whom to call, a link without the number in its text"""
+    """How full a tank is, a meter and the height of a column say; whom to call, a link without the number in its text"""
     site.pages["/"] = shell("Tanks", links(*(f"/tank?no={100 + at}" for at in range(40))))
     for at in range(40):
         body = (

@@ -148,14 +148,14 @@ def test_a_seed_that_is_a_near_duplicate_by_now_is_sent(crawls: Crawls) -> None:
     class Seeds(Walker):
         starts = "/b", "/"
 
-    pages = {"/": page("home", "/a"), "/a": page("a"), "/b": page("b")}
+    pages = {"/": page("home", "/a"), "/a": page("a"), "/b": page("b", "/a")}
     server = Server(pages)
     crawls(server, Seeds)
     Seeds.starts = "/", "/b"
-    server.change("/", page("b"))
+    server.change("/", pages["/b"])
     second = crawls(server, Seeds)
-    assert (paths(second), server.sent.count("/b"), server.spared) == ({"/b"}, 1, ["/b"])
-    assert (second.figures["marked"], second.figures["pages"]) == (1, 2)
+    assert (paths(second), server.sent.count("/b"), {*server.spared}) == ({"/b"}, 1, {"/a", "/b"})
+    assert (second.figures["marked"], second.figures["pages"]) == (1, 3)
 
 
 def test_a_page_is_judged_by_the_same_fingerprint_as_if_it_had_been_sent(crawls: Crawls) -> None:

@@ -12,20 +12,23 @@ from dedup.history.texts import name_of
 #: Pages that are written at once.
 BATCH = 64
 
+# The table of before knew no signs.
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS validators (
+DROP TABLE IF EXISTS validators;
+CREATE TABLE IF NOT EXISTS held (
     page INTEGER PRIMARY KEY, id TEXT NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, vary TEXT NOT NULL,
-    asked INTEGER NOT NULL, digest INTEGER NOT NULL, size INTEGER NOT NULL, heading TEXT NOT NULL, links BLOB NOT NULL
+    asked INTEGER NOT NULL, digest INTEGER NOT NULL, size INTEGER NOT NULL, heading TEXT NOT NULL, signs BLOB NOT NULL,
+    links BLOB NOT NULL
 );
-CREATE INDEX IF NOT EXISTS validator_by_etag ON validators (etag, digest) WHERE etag <> '';
+CREATE INDEX IF NOT EXISTS held_by_etag ON held (etag, digest) WHERE etag <> '';
 """
-_FIELDS = "id, etag, modified, vary, asked, digest, size, heading, links"
+_FIELDS = "id, etag, modified, vary, asked, digest, size, heading, signs, links"
 # A server that has one ETag for two contents doesn't tell them apart by it.
 _FIND = f"""
-SELECT {_FIELDS} FROM validators AS one WHERE page = (SELECT number FROM pages WHERE url = ?) AND NOT EXISTS (
-    SELECT 1 FROM validators AS other WHERE other.etag = one.etag AND other.etag <> '' AND other.digest <> one.digest)
+SELECT {_FIELDS} FROM held AS one WHERE page = (SELECT number FROM pages WHERE url = ?) AND NOT EXISTS (
+    SELECT 1 FROM held AS other WHERE other.etag = one.etag AND other.etag <> '' AND other.digest <> one.digest)
 """
-_WRITE = f"INSERT OR REPLACE INTO validators (page, {_FIELDS}) SELECT number, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE url = ?"
+_WRITE = f"INSERT OR REPLACE INTO held (page, {_FIELDS}) SELECT number, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE url = ?"
 
 
 class Held(NamedTuple):
@@ -39,6 +42,7 @@ class Held(NamedTuple):
     digest: int  #: of its tokens outside marked chrome, likewise
     size: int  #: bytes that were downloaded
     heading: str  #: the words of its title and first h1
+    signs: bytes  #: of it, packed
     links: bytes  #: the requests that were made of it, packed
 
 
@@ -68,7 +72,7 @@ class Validators:
         for url, held in self._written.items():
             self._database.execute("INSERT OR IGNORE INTO pages (url) VALUES (?)", (url,))
             if held is None:
-                query = "DELETE FROM validators WHERE page = (SELECT number FROM pages WHERE url = ?)"
+                query = "DELETE FROM held WHERE page = (SELECT number FROM pages WHERE url = ?)"
                 self._database.execute(query, (url,))
             else:
                 self._database.execute(_WRITE, (*held, url))
@@ -77,4 +81,4 @@ class Validators:
     def forget_textless(self) -> None:
         """Forgets the pages of which it is no longer known what they say."""
         known = "SELECT page FROM versions WHERE text IN (SELECT number FROM texts)"
-        self._database.execute(f"DELETE FROM validators WHERE page NOT IN ({known})")
+        self._database.execute(f"DELETE FROM held WHERE page NOT IN ({known})")

@@ -7,6 +7,7 @@ conditionally at most once in a crawl, and only if a crawl that ended well has h
 
 import logging
 import sqlite3
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
@@ -211,6 +212,7 @@ class RevisitMiddleware(Component):
             signed(fingerprint.view or fingerprint.digest),
             whole.size,
             " ".join(outcome.page.heading),
+            zlib.compress(outcome.page.signs),
             packed,
         )
 

@@ -2,13 +2,16 @@
 
     python -m benchmarks.probes [--kind WORDS] [--styles STYLE ...] [--copies]
 
-The contents and the copies of `benchmarks.scenes`, through the filter, in one shuffled order; adverts are 12 of 25 words.
+The contents of `benchmarks.scenes`, through the filter, in one shuffled order; adverts are 12 of 25 words.  Copies: articles of
+60 to 600 words at six addresses each; every link of the menu has another campaign in each answer, too.
 """
 
 import argparse
 import asyncio
 import random
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -60,6 +63,43 @@ class Found(NamedTuple):
     probes: int
 
 
+class Tracking(Site):
+    """Pages whose links have another campaign in each answer, too."""
+
+    def html(self, url: str) -> str:
+        number = self._chance.randrange(10**6)
+        return re.sub(r'(?<=href=")(/menu/\d+)', rf"\1?utm_source=a{number}", super().html(url))
+
+
+def copies(style: str) -> list[scenes.Shown]:
+    """Articles at six addresses each: of a campaign, a reference, a session, a mirror, and another of the same kind."""
+    chance = random.Random(5)
+    pages = []
+    for number in range(8 * len(scenes.ARTICLES)):
+        one = scenes.article(1000 + number, scenes.ARTICLES[number % len(scenes.ARTICLES)])
+        slug = "-".join(one.title.lower().split())
+        there, other = (
+            f"{scenes.HOST}/{where}"
+            for where in (
+                (f"view?id={500 + number}", f"view?id={5000 + number}")
+                if style == "?id="
+                else (f"story/{slug}", f"story/other-{slug}")
+            )
+        )
+        mark = "&" if "?" in there else "?"
+        addresses = {
+            "": there,
+            "campaign": f"{there}{mark}utm_campaign=c{number}",
+            "reference": f"{there}{mark}ref=r{number}x",
+            "session": f"{there}{mark}sid={chance.randbytes(16).hex()}",
+            "mirror": there.replace(scenes.HOST, scenes.MIRROR),
+            "other": other,
+        }
+        html = scenes.TEMPLATES[style](one)
+        pages += [scenes.Shown(url, html, f"copied {number}", kind) for kind, url in addresses.items()]
+    return pages
+
+
 async def crawl(pages: Sequence[scenes.Shown], seed: int) -> Found:
     """Pages are judged in a shuffled order, and those that are fetched again behind them."""
     site, counts = Site(pages, seed), Counts()
@@ -79,9 +119,10 @@ async def crawl(pages: Sequence[scenes.Shown], seed: int) -> Found:
                 await filter.handed_over(url)
         await filter.close()
     contents = len({page.content for page in pages})
-    return Found(
-        contents, contents - len(kept), len(is_copy), len(dropped & is_copy), counts.get("dedup/probes", 0)
+    met, gone = (
+        Counter(page.kind for page in pages if page.url in urls) for urls in (is_copy, dropped & is_copy)
     )
+    return Found(contents, contents - len(kept), met, gone, counts.get("dedup/probes", 0))
 
 
 def main() -> None:
@@ -94,16 +135,23 @@ def main() -> None:
     options = parser.parse_args()
     if options.copies:
         for style in scenes.TEMPLATES:
-            for seed in (1, 2):
+            for seed in (1, 2, 3):
+                found = asyncio.run(crawl(Tracking(scenes.others(style) + copies(style), seed)))
+                shares = (
+                    f"{kind or 'first'} {found.dropped[kind] / met:.2f}" for kind, met in found.copies.items()
+                )
+                total = found.dropped.total() / found.copies.total()
                 print(
-                    style, asyncio.run(crawl(scenes.others(style) + scenes.copies(style), seed)), flush=True
+                    f"{style:6} {found.lost} of {found.contents} lost, dropped {total:.2f}, {found.probes} probes:",
+                    *shares,
+                    flush=True,
                 )
         return
     contents = lost = 0
     for style in options.styles:
         for kind in options.kind or sorted(KINDS | UNSEEN):
             for others in (scenes.others(style), []):
-                found = asyncio.run(crawl(others + scenes.scene(kind, style), 3))
+                found = asyncio.run(crawl(Site(others + scenes.scene(kind, style), 3)))
                 contents, lost = contents + found.contents, lost + found.lost
                 if found.lost:
                     print(f"{style} {kind}: {found.lost} lost", flush=True)

@@ -15,7 +15,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup.droplog.log import DropLog
 from dedup.filter import Counts, Crawl, Filter, Visit
-from dedup.filter.noise import Noise
+from dedup.filter.noise import Noise, Shown
 from dedup.filter.own_noise import OwnNoise
 from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
@@ -116,7 +116,61 @@ async def test_copies_that_differ_in_noise_are_dropped_and_no_content_is(tmp_pat
     found, counts = await crawl(site, 120, tmp_path / "log")
     assert contents_of(site, found) == 60
     assert found.count("drop") >= 50
-    assert counts["dedup/probes"] <= 20, "a few fetches a kind of page, and not a page"
+    assert counts["dedup/probes"] <= 6 + 8 + 10, "a few fetches a kind of page, and not a page"
+
+
+class Adverts(Site):
+    """Pages of 60 words, right behind which each answer has another advert in a block, and then a counter."""
+
+    def html(self, number: int) -> str:
+        self.served += 1
+        advert = self.advert(random.Random(self.served))
+        return (
+            f"<title>A page</title><ul>{MENU}</ul><div><h1>A page</h1><p>{self.content(number // self.copies)}</div>"
+            f"{advert}<div>Visitors: {self.noise(self.served)}, online {self.served % 7}</div><p>{text_of(100, 'end')}"
+        )
+
+    def advert(self, chance: random.Random) -> str:
+        return f"<div>{text_of(25, chance.random())}</div>"
+
+
+class Boxes(Adverts):
+    """An advert has a heading, a text and a link, each in a block."""
+
+    def advert(self, chance: random.Random) -> str:
+        number = chance.random()
+        return f"<div><h4>{text_of(3, number)}</h4><p>{text_of(20, number)}</p><ul><li><a href=/go/{number}>{text_of(2, number)}</a></ul></div>"
+
+
+@pytest.mark.parametrize("site", [Adverts, Boxes])
+@driven
+async def test_adverts_beside_content_are_known_by_the_blocks_that_they_fill(
+    tmp_path: Path, site: type[Adverts]
+) -> None:
+    served = site(str, lambda number: words(f"content {number}", 60))
+    found, counts = await crawl(served, 120, tmp_path / "log")
+    assert contents_of(served, found) == 60
+    assert found.count("drop") >= 45
+    assert counts["dedup/probes"] <= 6 + 8 + 10
+
+
+class Without(Adverts):
+    """Each second page has no advert, and its last paragraph stands where others have that; nothing else tells it apart."""
+
+    def html(self, number: int) -> str:
+        text = f"{words('shared', 60)}<p>{words(number, 9)}"
+        self.content = lambda _: text  # type: ignore[method-assign]
+        return super().html(number)
+
+    def advert(self, chance: random.Random) -> str:
+        return super().advert(chance) if self.served % 2 else ""
+
+
+@driven
+async def test_a_paragraph_in_the_place_of_an_advert_is_content(tmp_path: Path) -> None:
+    site = Without(str, str, copies=1)
+    found, _ = await crawl(site, 80, tmp_path / "log")
+    assert found.count("keep") == 80
 
 
 class Register(Site):
@@ -162,9 +216,12 @@ class Quotes(Site):
     async def fetch(self, url: str) -> Page | None:
         return read(self.html(self._numbers[url]), url)
 
+    def is_quote(self, number: int) -> bool:
+        return number % 2 == 1
+
     def html(self, number: int) -> str:
         self.served += 1
-        is_quote = number % 2
+        is_quote = self.is_quote(number)
         quote = text_of(14, ("quote", number if is_quote else -random.Random(self.served).randrange(1, 30)))
         about = text_of(80, "about quotes") if is_quote else self.content(number)
         return (
@@ -190,14 +247,64 @@ async def test_what_is_noise_on_one_page_is_content_on_another(
     assert counts["dedup/probes"] > 0
 
 
-def test_a_place_of_noise_that_was_learned_later_is_not_one_at_which_a_kept_page_has_changed() -> None:
+class FewQuotes(Quotes):
+    """Two pages with a quote of their own."""
+
+    def is_quote(self, number: int) -> bool:
+        return number in {30, 60}
+
+
+@driven
+async def test_of_two_pages_that_only_such_a_difference_tells_apart_both_are_kept(tmp_path: Path) -> None:
+    found, counts = await crawl(FewQuotes(lambda number: f"view?id={number}"), 80, tmp_path / "log")
+    assert found.count("keep") == 80
+    assert counts["dedup/probes"] > 0
+
+
+def test_what_a_kept_page_showed_before_more_noise_was_known_tells_nothing() -> None:
     pages = OwnNoise()
-    for hashes in ([1], [1, 2]):
-        pages.met("a", hashes)
-    assert not pages.explains("a", [1, 3])
-    pages.met("a", [1, 4])
-    assert pages.explains("a", [1, 3])
-    assert not pages.explains("a", [2, 3])
+    pages.met("a", Shown(1, {5: 1}))
+    pages.met("a", Shown(2, {4: 1, 7: 2}))
+    assert not pages.explains("a", Shown(2, {4: 1, 7: 3}), "kind")
+    assert pages.ask("a", 2) == 1
+    pages.met("a", Shown(2, {4: 1, 7: 4}))
+    assert pages.explains("a", Shown(2, {4: 1, 7: 3}), "kind")
+    assert pages.explains("a", Shown(2, {4: 1}), "kind")
+    assert not pages.explains("a", Shown(2, {4: 2, 7: 3}), "kind")
+    pages.met("b", Shown(1, {5: 1}))
+    assert pages.ask("b", 2) == 2
+    assert pages.ask("b", 2) == 0
+
+
+def test_others_explain_a_difference_once_eight_pages_of_their_kind_have_changed_and_none_has_not() -> None:
+    pages = OwnNoise()
+    for page_id in ("mine", "other", "static"):
+        pages.met(page_id, Shown(3, {5: 1}))
+    for number in range(8):
+        assert not pages.trust("mine", "kind")
+        for shown in (1, 2):
+            pages.met(str(number), Shown(3, {5: shown}))
+        assert pages.explains(str(number), Shown(3, {5: 3}), "kind")
+    assert pages.trust("mine", "kind")
+    assert not pages.trust("mine", "kind"), "once for each kept page"
+    assert pages.ask("static", 3) == 1
+    assert not pages.explains("static", Shown(3, {5: 2}), "kind")
+    assert not pages.trust("other", "kind")
+
+
+def test_one_side_of_an_advert_is_a_place_when_two_pages_have_shown_it() -> None:
+    noise, url = Noise(), "http://example.org/view?id=1"
+
+    def page(content: str, advert: str) -> list[str]:
+        return ["\n1", *content.split(), "\n1", *advert.split(), "\n1", "visitors", "count"]
+
+    for content, left in (
+        ("a tale", "quite another an advert visitors count"),
+        ("a poem", "quite another visitors count"),
+    ):
+        assert noise.learn(url, page(content, "buy this"), page(content, "or that"))
+        assert noise.left(url, page(content, "some advert")) == [*content.split(), "visitors", "count"]
+        assert " ".join(noise.left(url, page("quite another", "an advert"))) == left
 
 
 class Twins(Site):
@@ -221,7 +328,7 @@ async def test_copies_on_another_host_are_dropped_once_the_noise_of_its_pages_ha
     found, counts = await crawl(site, 100, tmp_path / "log")
     assert contents_of(site, found) == 50
     assert found.count("drop") >= 30
-    assert counts["dedup/probes"] <= 30
+    assert counts["dedup/probes"] <= 20 + 10 + 1
 
 
 @driven
@@ -279,7 +386,8 @@ async def test_pages_that_differ_only_in_their_names_are_few_and_those_with_an_e
     assert {number for number in range(240) if number % 30 == 7} <= {
         n for n, action in enumerate(found) if action == "keep"
     }
-    assert found.count("keep") <= 8 + 30
+    # How soon a noise is known depends on how long it happens to be where it is measured: of an advert, 28 to 108 are kept.
+    assert found.count("keep") <= 240 / 4
 
 
 @driven

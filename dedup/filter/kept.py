@@ -8,6 +8,7 @@ from xxhash import xxh3_64_hexdigest, xxh3_128_intdigest
 
 from dedup.filter.noise import Noise, joined
 from dedup.filter.own_name import without_own_name
+from dedup.filter.places import is_break, marked
 from dedup.filter.visit import Visit
 from dedup.page.html import Page
 
@@ -51,8 +52,8 @@ class KeptPages:
 
 
 def text_of(page: Page) -> list[str]:
-    """All tokens of a page, those of data in its scripts behind the others."""
-    return [*page.tokens, "", *page.data]
+    """All tokens of a page, those of data in its scripts behind the others, and the breaks between its blocks."""
+    return [*marked(page.tokens), "", *page.data]
 
 
 def whole_of(page: Page) -> list[str]:
@@ -76,7 +77,7 @@ def noisy(noise: Noise, url: str, tokens: Sequence[str]) -> Iterator[str]:
     for token in tokens:
         if token == stays:
             stays = next(left, None)
-        elif token:
+        elif token and not is_break(token):
             yield token
 
 

@@ -1,8 +1,9 @@
 """Noise: what changes on a page although nobody has changed it, such as a counter, a date or an advert.
 
 It is measured, never assumed.  A kept page is fetched twice more, and what differs between the two answers is noise: at
-these places, on pages of this kind.  A place is known by the tokens that stand around it, and a kind of page by its host
-and the pattern of its address.  Two pages are equal but for noise if nothing else differs.
+these places, on pages of this kind.  A place is known by the tokens that stand around it, or by those on one side, if it ends
+with its block on the other; and a kind of page by its host and the pattern of its address.  Two pages are equal but for
+noise if nothing else differs.
 
 >>> noise = Noise()
 >>> words = str.split
@@ -13,31 +14,25 @@ True
 """
 
 import re
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
+from itertools import accumulate, chain, islice, pairwise, takewhile
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from xxhash import xxh3_64_intdigest
 
+from dedup.filter.answers import differences, differing_blocks
+from dedup.filter.own_name import without_own_name
+from dedup.filter.places import AROUND, Place, Where, is_break
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
+from dedup.page.siblings import PASSING
 
-#: Tokens on either side by which a place is known.
-AROUND = 2
-#: Tokens that have to be equal between two differences, or else they are one: words of an advert agree by chance.
-BETWEEN = 4
-#: Tokens of a page that may differ when it is fetched again; if more do, another page was served.
-MAX_DIFFERING = 500
-#: Noise of one place may be twice as long on another page as it was where it was seen, and a bit, but no more tokens longer.
-A_BIT, LONGER = 2, 8
-#: A token that a page has more often marks no place on it.
-MANY = 1000
-#: Places of noise on pages of one kind; if there are more, too much changes to tell noise from content.
-MAX_PLACES = 64
+#: Places of noise on pages of one kind, each counted up to three times beside blocks; if there are more, too much changes to tell
+#: noise from content.
+MAX_PLACES = 256
 #: Kinds of page of which noise is remembered.
 MAX_KINDS = 10_000
 #: Kept pages of one kind that are fetched again to learn of noise.
@@ -47,48 +42,23 @@ _NUMBER = re.compile(r"\d+")
 
 
 def kind_of(url: str) -> str:
-    """Returns the kind of a page: its host and path without numbers, and the names of its parameters.
+    """Returns the kind of a page: its host and path without numbers, and the names of its parameters; or else its folder.
 
-    >>> kind_of("http://a.org/shop/item-12.html"), kind_of("http://a.org/view?id=3&sid=9f86d081884c7d65")
-    ('a.org/shop/item-0.html', 'a.org/view?id')
+    Parameters that only say from where it was asked for, or how it is shown, don't count.
+
+    >>> kind_of("http://a.org/shop7/view?id=3&sid=9f86d081884c7d65&ref=home"), kind_of("http://a.org/shop7/brass-lamp.html")
+    ('a.org/shop0/view?id', 'a.org/shop0/*')
     """
     try:
         parts = urlsplit(strip_session(url))
     except ValueError:
         return url
-    names = sorted({pair.partition("=")[0] for pair in re.split("[&;]", parts.query) if pair})
+    pairs = (pair.partition("=")[0] for pair in re.split("[&;]", parts.query))
+    names = sorted({name for name in pairs if name and not PASSING.fullmatch(name)})
     path = _NUMBER.sub("0", parts.path)
-    return f"{parts.netloc}{path}" + (f"?{'&'.join(names)}" if names else "")
-
-
-class _Place(NamedTuple):
-    """The tokens before noise, and those after it."""
-
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-    def run(self, tokens: Sequence[str], where: "_Where", most: int) -> tuple[int, int] | None:
-        """The first and the last token of what may be noise of this place: the shortest run between what is around it.
-
-        All of that has to be there; or all of one side, and of the other the nearest token, if the page has that once.  None
-        if there is no such run, or more than one: a longer run, or another one, might hold what the page itself says.
-        """
-        begins, ends = where.behind(self.before[-1:]), where.at(self.after[:1])
-        if len(begins) > MANY or len(ends) > MANY:
-            return None
-        found: tuple[int, int] | None = None
-        for end in ends:
-            at = bisect_right(begins, end)
-            begin = begins[at - 1] if at else end
-            if not 0 < end - begin <= min(2 * most + A_BIT, most + LONGER):
-                continue
-            is_behind = tuple(tokens[max(0, begin - AROUND) : begin]) == self.before
-            is_in_front = tuple(tokens[end : end + AROUND]) == self.after
-            if (is_behind and (is_in_front or len(ends) == 1)) or (is_in_front and len(begins) == 1):
-                if found:
-                    return None
-                found = begin, end
-        return found
+    if not names:
+        return f"{parts.netloc}{path.rpartition('/')[0]}/*"
+    return f"{parts.netloc}{path}?{'&'.join(names)}"
 
 
 @dataclass(slots=True)
@@ -96,7 +66,33 @@ class _Kind:
     """What is known of a kind of page."""
 
     probed: int = 0  #: kept pages that were fetched again
-    places: dict[_Place, int] = field(default_factory=dict)  #: the most tokens that a place had
+    places: dict[Place, int] = field(default_factory=dict)  #: the most tokens that a place had
+    shown_once: dict[Place, int] = field(
+        default_factory=dict
+    )  #: places at the end of blocks that one page has shown
+
+    def note(self, place: Place, most: int) -> None:
+        """Notes a place of noise, which has so many tokens at most."""
+        self.places[place] = max(most, self.places.get(place, 0))
+
+    def note_half(self, place: Place, most: int) -> None:
+        """Notes a place of noise that is known by one side, as there is the end of a block on the other.
+
+        What a page itself says may be on the known side, too, so that another page has to show the same.
+        """
+        if place in self.places or place in self.shown_once:
+            self.note(place, max(most, self.shown_once.get(place, 0)))
+        else:
+            self.shown_once[place] = most
+
+
+class Shown(NamedTuple):
+    """What a page shows where there is noise."""
+
+    probed: int  #: pages of its kind that were fetched again: where there is noise is known by these
+    hashes: Mapping[
+        int, int
+    ]  #: by the number of tokens before it that are neither noise nor the page's own name
 
 
 class Noise:
@@ -107,7 +103,8 @@ class Noise:
         # The last page that was asked about: it is asked about several times in turn.
         self._asked = "", 0
         self._tokens: Sequence[str] = ()
-        self._found: list[tuple[int, int] | None] = []
+        self._words: list[str] = []
+        self._found: list[tuple[int, int]] = []
 
     def is_known(self, url: str) -> bool:
         """Whether enough pages of this kind were fetched again."""
@@ -128,12 +125,13 @@ class Noise:
         return 0 if kind is None else kind.probed
 
     def learn(self, url: str, a: Sequence[str], b: Sequence[str]) -> bool:
-        """Takes what differs between the tokens of two answers to one request for noise.
+        """Takes what differs between two answers to one request for noise, given as `marked` tokens, or as tokens alone.
 
         False if so much differs that nothing is learned: these are two pages.  O(n) where little differs,
         and quadratic in what differs, which is bounded.
         """
-        found = _differences(a, b)
+        plain, other = [[token for token in each if not is_break(token)] for each in (a, b)]
+        found = differences(plain, other)
         if found is None:
             return False
         name = kind_of(url)
@@ -141,84 +139,73 @@ class Noise:
         kind.probed += 1
         if len(found) + len(kind.places) > MAX_PLACES:
             return False
-        for first, last, length in found:
-            place = _Place(tuple(a[max(0, first - AROUND) : first]), tuple(a[last : last + AROUND]))
-            kind.places[place] = max(length, kind.places.get(place, 0))
+        for first, last, most in found:
+            around = tuple(plain[max(0, first - AROUND) : first]), tuple(plain[last : last + AROUND])
+            kind.note(Place(*around), most)
+        inside, whole = differing_blocks(a, b)
+        differ = {at for first, last, _ in inside for at in range(first, last)}
+        halves = dict[Place, int]()
+        for first, last, most in inside + whole:
+            before = _beside(a, range(first - 1, -1, -1), differ)[::-1]
+            after = _beside(a, range(last, len(a)), differ)
+            if len(before) == len(after) == AROUND:
+                kind.note(Place(before, after, has_breaks=True), most)
+            if len(after) == AROUND and before and is_break(before[-1]):
+                halves[Place(before[-1:], after, has_breaks=True)] = most
+            if len(before) == AROUND and after and is_break(after[0]):
+                halves[Place(before, after[:1], has_breaks=True)] = most
+        for half, most in halves.items():
+            kind.note_half(half, most)
         return True
 
     def left(self, url: str, tokens: Sequence[str]) -> list[str]:
         """Returns the tokens of a page without those at places of noise.  O(n), and a bounded number of steps for each place."""
-        runs = sorted(run for run in self._runs(url, tokens) if run)
-        left: list[str] = []
-        at = 0
+        words, runs = self._runs(url, tokens)
+        ends = [(0, 0), *runs, (len(words), 0)]
+        return [*chain.from_iterable(words[last:first] for (_, last), (first, _) in pairwise(ends))]
+
+    def shown(self, like: str, tokens: Sequence[str], url: str) -> Shown:
+        """Returns what a page at a URL shows where there is noise on pages like another."""
+        words, runs = self._runs(like, tokens)
+        hashes = dict[int, int]()
+        before = at = 0
         for first, last in runs:
-            left += tokens[at:first]  # none, if it begins within what was left out
-            at = max(at, last)
-        return [*left, *tokens[at:]]
+            before += len(without_own_name(words[at:first], url))
+            hashes[before] = xxh3_64_intdigest(joined(words[first:last]))
+            at = last
+        return Shown(self.probed(like), hashes)
 
-    def shown(self, url: str, tokens: Sequence[str]) -> list[int]:
-        """Returns a hash of what a page shows at each place of noise, in the order in which they were learned; 0 for none."""
-        return [
-            xxh3_64_intdigest(joined(tokens[slice(*run)])) if run else 0 for run in self._runs(url, tokens)
-        ]
-
-    def _runs(self, url: str, tokens: Sequence[str]) -> list[tuple[int, int] | None]:
-        """The first and the last token at each place of noise that is known of pages like this one."""
-        kind = self._kinds.get(kind_of(url))
-        if kind is None or not kind.places:
-            return []
+    def _runs(self, url: str, tokens: Sequence[str]) -> tuple[list[str], list[tuple[int, int]]]:
+        """Returns the tokens without breaks, and the first and the last of each run of noise among them, in order and apart."""
+        kind = self._kinds.get(kind_of(url)) or _Kind()
         asked = kind_of(url), kind.probed
         if self._asked != asked or self._tokens != tokens:
-            where = _Where(tokens)
-            self._found = [place.run(tokens, where, most) for place, most in kind.places.items()]
-            self._asked, self._tokens = asked, tokens
-        return self._found
+            words = [token for token in tokens if not is_break(token)]
+            here, among_breaks = Where(words), Where(tokens)
+            before = [0, *accumulate(not is_break(token) for token in tokens)]  # words before each token
+            found = list[tuple[int, int]]()
+            for place, most in kind.places.items():
+                if not place.has_breaks:
+                    run = place.run(words, here, most)
+                elif run := place.run(tokens, among_breaks, most):
+                    run = before[run[0]], before[run[1]]
+                if run:
+                    found.append(run)
+            runs = list[tuple[int, int]]()
+            for first, last in sorted(found):
+                if runs and first <= runs[-1][1]:
+                    runs[-1] = runs[-1][0], max(last, runs[-1][1])
+                else:
+                    runs.append((first, last))
+            self._asked, self._tokens, self._words, self._found = asked, tokens, words, runs
+        return self._words, self._found
+
+
+def _beside(tokens: Sequence[str], places: Iterable[int], differ: AbstractSet[int]) -> tuple[str, ...]:
+    """Returns the tokens by which a place is known on one side, as far as they stay the same."""
+    return tuple(tokens[at] for at in takewhile(lambda at: at not in differ, islice(places, AROUND)))
 
 
 def joined(tokens: Sequence[str]) -> bytes:
     """Tokens as bytes, to be hashed."""
     return "\0".join(tokens).encode("utf-8", "surrogatepass")
-
-
-class _Where:
-    """Where each token stands on one page."""
-
-    def __init__(self, tokens: Sequence[str]) -> None:
-        self._count = len(tokens)
-        self._places = defaultdict[str, list[int]](list)
-        for number, token in enumerate(tokens):
-            self._places[token].append(number)
-
-    def behind(self, before: tuple[str, ...]) -> list[int]:
-        """The places behind a token, in order; the start of the page behind none."""
-        return [at + 1 for at in self._places.get(before[0], ())] if before else [0]
-
-    def at(self, after: tuple[str, ...]) -> list[int]:
-        """The places of a token, in order; the end of the page for none."""
-        return self._places.get(after[0], []) if after else [self._count]
-
-
-def _differences(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int]] | None:
-    """The first and last place in ``a`` of each difference, and the tokens it has at most; None if they are too many."""
-    start, end = 0, 0
-    shorter = min(len(a), len(b))
-    while start < shorter and a[start] == b[start]:
-        start += 1
-    while end < shorter - start and a[-1 - end] == b[-1 - end]:
-        end += 1
-    inner, other = a[start : len(a) - end], b[start : len(b) - end]
-    if not inner and not other:
-        return []
-    if max(len(inner), len(other)) > 20 * MAX_DIFFERING:
-        return None
-    found: list[list[int]] = []  # first and last in `inner`, first and last in `other`
-    for tag, i, j, k, m in SequenceMatcher(None, inner, other, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
-        if found and i - found[-1][1] < BETWEEN:
-            found[-1][1], found[-1][3] = j, m
-        else:
-            found.append([i, j, k, m])
-    if sum(max(j - i, m - k) for i, j, k, m in found) > MAX_DIFFERING:
-        return None
-    return [(start + i, start + j, max(j - i, m - k)) for i, j, k, m in found]

@@ -1,75 +1,89 @@
 """Own noise: what was seen to change on a kept page itself, beside what changes on other pages of its kind.
 
 Two kinds of page may have addresses of one pattern, and what changes on the ones, such as a quote of the day, may be
-all that the others have of their own.  So one page may be dropped for a kept one because of what was seen on others of its
-kind; but before a second one is, the kept page is asked for, and has to show something else at those places itself.
+all that the others have of their own.  So a kept page is asked for before any is dropped for it, and has to show something
+else at those places itself.  Once enough pages of a kind have, and none has not, one page may be dropped for a kept one
+because of what was seen on others; before a second one is, that page is asked for, too.
 
 >>> pages = OwnNoise()
->>> pages.met("a", [17, 4])
->>> pages.met("a", [18, 4])
->>> pages.explains("a", [19, 4]), pages.explains("a", [19, 5])
+>>> pages.met("a", Shown(1, {5: 17, 9: 4}))
+>>> pages.met("a", Shown(1, {5: 18, 9: 4}))
+>>> pages.explains("a", Shown(1, {5: 19, 9: 4}), "a.org/*"), pages.explains("a", Shown(1, {5: 19, 9: 5}), "a.org/*")
 (True, False)
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from math import inf
 
+from dedup.filter.noise import MAX_KINDS, Shown
 from dedup.latest import Latest
 
 #: Kept pages of which it is remembered what they showed.
 MAX_SHOWN = 100_000
+#: Kept pages of a kind that have to change themselves before what was seen on others explains anything.
+ENOUGH = 8
 
 
 @dataclass(slots=True)
-class _Shown:
-    """What a kept page showed at places of noise, and what of that has changed."""
+class _KeptPage:
+    """What a kept page showed where there is noise, and what of that has changed."""
 
-    hashes: tuple[int, ...]
+    shown: Shown
     changed: set[int] = field(default_factory=set)
     is_trusted: bool = True  #: nothing was dropped for it without having been seen to change on it
     is_asked: bool = False
+    counts: bool = True  #: it is yet to be counted among those of its kind
 
 
 class OwnNoise:
     """What the kept pages of one crawl have shown at places of noise."""
 
     def __init__(self) -> None:
-        self._pages = Latest[str, _Shown](MAX_SHOWN)
+        self._pages = Latest[str, _KeptPage](MAX_SHOWN)
+        self._explained = Latest[str, float](
+            MAX_KINDS
+        )  # pages that changed themselves, by kind; minus infinity if any did not
 
-    def met(self, page_id: str, hashes: Sequence[int]) -> None:
-        """Notes what a kept page shows, by `Noise.shown`; what differs from what it has shown before is its own noise."""
+    def met(self, page_id: str, shown: Shown) -> None:
+        """Notes what a kept page shows; what differs from what it has shown before is its own noise."""
         page = self._pages.get(page_id)
         if page is None:
-            self._pages[page_id] = _Shown(tuple(hashes))
-        else:
-            page.changed |= {
-                number for number in _differing(page.hashes, hashes) if number < len(page.hashes)
-            }
-            page.hashes += tuple(hashes[len(page.hashes) :])  # of places that were learned since
+            self._pages[page_id] = _KeptPage(shown)
+        elif page.shown.probed == shown.probed:
+            page.changed |= _differing(page.shown, shown)
+        else:  # there is more noise than was known then
+            page.shown, page.changed = shown, set()
 
-    def explains(self, page_id: str, hashes: Sequence[int]) -> bool:
-        """Whether a page that shows this differs from the kept one only where that was seen to change."""
+    def explains(self, page_id: str, shown: Shown, kind: str) -> bool:
+        """Whether a page that shows this differs from the kept one, of that kind, only where that was seen to change."""
         page = self._pages.get(page_id)
-        return page is not None and _differing(page.hashes, hashes) <= page.changed
-
-    def trust(self, page_id: str) -> bool:
-        """Whether a page may be dropped for this one because of what was seen on others: it may, once."""
-        page = self._pages.get(page_id)
-        is_trusted = page is not None and page.is_trusted
-        if page is not None:
-            page.is_trusted = False
-        return is_trusted
-
-    def ask(self, page_id: str) -> bool:
-        """Whether it should be asked for, which it should be once."""
-        page = self._pages.get(page_id)
-        if page is None or page.is_asked:
+        if page is None:
             return False
-        page.is_asked, page.is_trusted = True, False
+        is_comparable = page.shown.probed == shown.probed
+        explains = is_comparable and _differing(page.shown, shown) <= page.changed
+        if page.counts and (explains or (is_comparable and page.is_asked)):
+            page.counts = False
+            self._explained[kind] = self._explained.get(kind, 0) + (1 if explains else -inf)
+        return explains
+
+    def trust(self, page_id: str, kind: str) -> bool:
+        """Whether a page may be dropped for this one because of what was seen on others of its kind: it may, once."""
+        page = self._pages.get(page_id)
+        if page is None or not page.is_trusted or self._explained.get(kind, 0) < ENOUGH:
+            return False
+        page.is_trusted = False
         return True
 
+    def ask(self, page_id: str, probed: int) -> int:
+        """How often it should be fetched, which it should be in one turn; ``probed`` is that of what it shows now."""
+        page = self._pages.get(page_id)
+        if page is None or page.is_asked:
+            return 0
+        page.is_asked, page.is_trusted = True, False
+        return 1 if page.shown.probed == probed else 2
 
-def _differing(before: Sequence[int], now: Sequence[int]) -> set[int]:
-    """The numbers of the places at which two pages show something else."""
-    return {number for number, (old, new) in enumerate(zip_longest(before, now, fillvalue=0)) if old != new}
+
+def _differing(before: Shown, now: Shown) -> set[int]:
+    """Where two pages show something else."""
+    places = before.hashes.keys() | now.hashes.keys()
+    return {place for place in places if before.hashes.get(place) != now.hashes.get(place)}

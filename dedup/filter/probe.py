@@ -18,7 +18,7 @@ from typing import Any
 from dedup.filter.again import MAX_HOSTS, Again
 from dedup.filter.kept import Kept, KeptPages, digests, noisy, whole_of
 from dedup.filter.manners import Manners
-from dedup.filter.noise import MAX_KINDS, Noise, kind_of
+from dedup.filter.noise import MAX_KINDS, Noise, Shown, kind_of
 from dedup.filter.own_noise import OwnNoise
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
@@ -30,6 +30,7 @@ from dedup.index.lifecycle import State
 from dedup.index.verdict import Near
 from dedup.latest import Latest
 from dedup.page.html import Page
+from dedup.page.siblings import are_one
 from dedup.page.urls import host
 from dedup.printing import inert
 
@@ -114,11 +115,11 @@ class Probe:
 
     async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> Kept | None:
         """The kept page that differs from the one here in noise alone, if that is known or can be learned."""
-        of = self._known(visit, page)
+        of = self._known(visit, page, near)
         if of is not None or (kept := self._asked_for(visit, near)) is None:
             return of
         async with self._again.turn(kept.url):
-            of = self._known(visit, page)
+            of = self._known(visit, page, near)
             kept = None if of else self._asked_for(visit, near)
             return of if kept is None else await self._ask(visit, page, kept)
 
@@ -211,31 +212,39 @@ class Probe:
             return None
         if is_known and self._detector.fingerprint_page(answers[0]).digest == filed.digest:
             return None  # it doesn't change, or it seldom does
+        told = {self._digests(kept.url, answer, kept.url) for answer in answers}
+        if len(told) > 1:
+            return None  # more differs than is known to be noise
+        self._kept.remember(told.pop(), kept)
         for answer in answers:
-            self._own.met(kept.page_id, self._noise.shown(kept.url, whole_of(answer)))
-            self._kept.remember(self._digests(kept.url, answer, kept.url), kept)
+            self._own.met(kept.page_id, self._shown(kept.url, answer, kept.url))
         return self._kept.find(self._digests(kept.url, _read(visit, page), visit.url), visit)
 
     async def _changes_there(self, visit: Visit, page: Page, of: Kept, filed: Entry) -> bool:
         """Whether a page may differ from a kept one as it does: that one changes there itself, or others do, for once."""
 
+        kind, shown = kind_of(of.url), self._shown(of.url, _read(visit, page), visit.url)
+
         def is_explained() -> bool:
-            return self._own.explains(of.page_id, self._noise.shown(of.url, whole_of(_read(visit, page))))
+            return self._own.explains(of.page_id, shown, kind)
 
         def is_same(answer: Page) -> bool:
             found = self._kept.find(self._digests(of.url, answer, of.url), visit)
             return found is not None and found.page_id == of.page_id
 
-        if is_explained() or self._own.trust(of.page_id):
+        if are_one(visit.url, of.url):  # so this is how the kept page looks by now
+            self._own.met(of.page_id, shown)
+        if is_explained() or self._own.trust(of.page_id, kind):
             return True
         async with self._again.turn(of.url):
             may_ask = self.may_fetch() and self._again.may_ask(of.url)
             manner = self._manners.of(filed, visit) if may_ask else None
-            if manner is None or not self._own.ask(of.page_id):
+            times = 0 if manner is None else self._own.ask(of.page_id, shown.probed)
+            if not times:
                 return is_explained()
-            answers = await self._again.answers(manner, of.url, visit.origin, is_same, 1)
+            answers = await self._again.answers(manner, of.url, visit.origin, is_same, times)
             for answer in answers:
-                self._own.met(of.page_id, self._noise.shown(of.url, whole_of(answer)))
+                self._own.met(of.page_id, self._shown(of.url, answer, of.url))
             if answers and not is_explained():
                 self._undo(
                     of.page_id, "what differs between them does not change on the page that it duplicates"
@@ -263,11 +272,14 @@ class Probe:
         stored = self._detector.sketcher.words([filed.sketch])
         return Evidence(*hosts.part(page, host(filed.url)).weigh(stored)[0])
 
-    def _known(self, visit: Visit, page: Page) -> Kept | None:
-        """The kept page that is known to be equal but for noise."""
-        if not self._noise.is_tried(visit.url):
-            return None
-        return self._kept.find(self._digests(visit.url, _read(visit, page), visit.url), visit)
+    def _known(self, visit: Visit, page: Page, near: Near | None) -> Kept | None:
+        """The kept page that is known to be equal but for the noise of pages like the one here, or like the one near it."""
+        for like in {kind_of(url): url for url in (visit.url, *([near.url] if near else []))}.values():
+            if self._noise.is_tried(like):
+                of = self._kept.find(self._digests(like, _read(visit, page), visit.url), visit)
+                if of is not None:
+                    return of
+        return None
 
     def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """A page is kept: once a page of its kind was fetched again, others are compared with it without noise and name."""
@@ -281,9 +293,13 @@ class Probe:
         if self._noise.is_tried(visit.url):
             try:
                 self._kept.remember(self._digests(visit.url, _read(visit, page), visit.url), kept)
-                self._own.met(visit.page_id, self._noise.shown(visit.url, whole_of(_read(visit, page))))
+                self._own.met(visit.page_id, self._shown(visit.url, _read(visit, page), visit.url))
             except Exception:  # no probe may cost a page
                 logger.exception("Kept %s: it can't be compared without its noise", inert(visit.url))
+
+    def _shown(self, like: str, page: Page, url: str) -> Shown:
+        """What a page at a URL shows where there is noise on pages like another."""
+        return self._noise.shown(like, whole_of(page), url)
 
     def _digests(self, like: str, page: Page, url: str) -> tuple[int, int]:
         """The `digests` of a page without the noise of pages like another."""

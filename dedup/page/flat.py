@@ -50,6 +50,18 @@ ATTRIBUTES = {
     **dict.fromkeys(["bgcolor", "color", "fill"], "e"),
 }
 
+#: Elements that are parts of a line, and no blocks.
+INLINE = frozenset(
+    [
+        *("a", "abbr", "acronym", "area", "audio", "b", "bdi", "bdo", "big", "button", "canvas", "cite"),
+        *("code", "data", "del", "dfn", "em", "font", "i", "iframe", "img", "input", "ins", "kbd"),
+        *("label", "map", "mark", "math", "meter", "noscript", "object", "option", "output", "picture"),
+        *("progress", "q", "rp", "rt", "ruby", "s", "samp", "select", "small", "source", "span"),
+        *("strike", "strong", "sub", "sup", "svg", "template", "textarea", "time", "track", "tt", "u"),
+        *("var", "video", "wbr"),
+    ]
+)
+
 #: What stands on both sides of a mark.  No page can have it, since nobody can guess it.
 _CUT = token_hex(8)
 _PARTS = CHROME | MARGINS | CONTENT | {TITLE, HEADING}
@@ -83,7 +95,7 @@ _STYLESHEET = f"""
   <xsl:template match="/"><xsl:apply-templates select="*[1]"/></xsl:template>
   <xsl:template match="text()"><xsl:text>&#10;</xsl:text><xsl:copy/></xsl:template>
   <xsl:template match="comment() | processing-instruction() | @*"/>
-  <xsl:template match="*">{_INSIDE}</xsl:template>
+  <xsl:template match="*">{_INSIDE}</xsl:template><!-- blocks -->
   {
     _template("@class | @id | @name | @rel | @role | @type", "", 3)
 }<!-- so that nobody asks whether they are data-* -->
@@ -123,6 +135,10 @@ _STYLESHEET = f"""
   {_template(IGNORED, "", 3)}
 </xsl:stylesheet>
 """
+_BLOCKS = (
+    f'<xsl:template match="*" priority="0">{_marked("k", "")}{_INSIDE}{_marked("K", "")}</xsl:template>'
+    + _template(" | ".join(sorted(INLINE)), _INSIDE, 1)
+)
 _FIND_ROLES = cast(
     Callable[[etree._Element], list[etree._Element]], etree.XPath("descendant-or-self::*[@role]")
 )
@@ -132,12 +148,13 @@ MAX_KINDS = 6
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9]*").fullmatch
 
 
-def read_flat(root: etree._Element) -> Iterator[tuple[str, str, str]]:
+def read_flat(root: etree._Element, *, blocks: bool = False) -> Iterator[tuple[str, str, str]]:
     """Marks, what each marks, and the texts before the next mark; texts of different nodes are on different lines.
 
     The first mark is empty.  "p" is for a part, with its tag and its role, and "/" for its end; "b" for a base; "s" for a
     script or a style, with its tag, its type and its text, each of the first two on a line; and others for attributes, as
     `ATTRIBUTES` has them: "l" only of links, and for what is no words, "d" with its name on a line before its value, "v" with the tag, the type and the name of the input.
+    If ``blocks`` are asked for, "k" is for one that is no part either, and "K" for its end.
 
     >>> list(read_flat(etree.HTML("<h1>One <b>story</b></h1><a href=/b title=more>next</a><p data-x=1>")))
     [('', '', ''), ('p', 'h1 ', '\\nOne \\nstory'), ('/', '', ''), ('h', '/b', ''), ('l', 'more', '\\nnext'), ('d', 'data-x\\n1', '')]
@@ -145,17 +162,18 @@ def read_flat(root: etree._Element) -> Iterator[tuple[str, str, str]]:
     kinds = {str(node.tag) for node in _FIND_ROLES(root) if is_chrome_role(str(node.get("role")))} - _PARTS
     if len(kinds) > MAX_KINDS or not all(map(_PLAIN_NAME, kinds)):
         kinds = {"*"}
-    first, *others = str(_transform(*sorted(kinds))(root)).split(_CUT)
+    first, *others = str(_transform(*sorted(kinds), blocks=blocks)(root)).split(_CUT)
     yield "", "", first
     for mark, text in zip(others[::2], others[1::2], strict=True):
         yield mark[0], mark[1:], text
 
 
 @lru_cache(maxsize=256)
-def _transform(*kinds: str) -> etree.XSLT:
+def _transform(*kinds: str, blocks: bool) -> etree.XSLT:
     # One more match, and not a template that calls another: libxslt goes 3,000 templates deep, and libxml2 2,048 elements.
     roles = "".join(f"| {kind}[@role] " for kind in kinds)
-    return etree.XSLT(etree.fromstring(_STYLESHEET.replace("/* roles */", roles)))
+    sheet = _STYLESHEET.replace("/* roles */", roles)
+    return etree.XSLT(etree.fromstring(sheet.replace("<!-- blocks -->", _BLOCKS) if blocks else sheet))
 
 
 def is_chrome_role(role: str) -> bool:

@@ -37,11 +37,13 @@ no page makes it raise.
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from secrets import token_hex
 from typing import NamedTuple
 
 from lxml import etree
 
+from dedup.page.blocks import find_breaks
 from dedup.page.data import read_data
 from dedup.page.heading import address_words, place, shared
 from dedup.page.ids import MAX_URL
@@ -161,7 +163,9 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore:
     >>> page.tokens, page.chrome, page.heading
     (['storm', '2', '0', 'home', 'bolts', 'a', 'bolt'], ((3, 4),), ('storm', '2', '0', 'bolts'))
     """
-    found = walk(ignore.applied(root), usable_base(url), keep_urls)
+    root = ignore.applied(root)
+    found = walk(root, usable_base(url), keep_urls)
+    found.tokens.find_breaks = partial(find_breaks, root, usable_base(url), keep_urls)
     page = _page(found, url, _is_truncated(root))
     if not found.data or page.reason == "truncated":
         return page

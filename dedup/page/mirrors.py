@@ -35,4 +35,8 @@ def named_alike(tokens: Tokens, url: str) -> Tokens:
         return tokens
     name = f"//{','.join(sorted({own, *hosts}))}{path}".encode()
     own_link = re.escape(itself[1].lower().encode())
-    return Tokens(re.sub(rb"\0(?:%b|%b)(?=\0)" % (link, own_link), b"\0" + name, octets)[1:-1], len(tokens))
+    return Tokens(
+        re.sub(rb"\0(?:%b|%b)(?=\0)" % (link, own_link), b"\0" + name, octets)[1:-1],
+        len(tokens),
+        tokens.find_breaks,
+    )

@@ -26,7 +26,7 @@ _COPIES = (
 #: A host may be called so, too, or by a short name, which as a folder may name what pages are of, such as men's shirts.
 _COPY_FOLDER, _COPY_HOST = re.compile(_COPIES), re.compile(rf"{_COPIES}|m|mobile|ww+\d+|cdn\d*")
 #: A parameter that only says from where a page was asked for, or how it is to be shown.
-_PASSING = re.compile(r"ref\w*|source|src|from|via|print\w*|amp|share\w*|highlight|theme")
+PASSING = re.compile(r"ref\w*|source|src|from|via|print\w*|amp|share\w*|highlight|theme")
 #: Numbers of two releases, such as 38 and 39, or 9 and 10.  What is beside 1 in 2 may be its other part, or room; longer
 #: numbers name what a folder is of, and years; 07 is a month.
 _RELEASES = re.compile(r"[1-9]/[1-9]\d|[1-9]\d/[1-9]\d?")
@@ -48,7 +48,7 @@ class _Address(NamedTuple):
     def says_more_than(self, other: "_Address") -> bool:
         """Whether it has a parameter that the other has not, and that may say what is shown."""
         more = self.parameters.keys() - other.parameters.keys()
-        return any(not _PASSING.fullmatch(name) and not is_opaque(self.parameters[name]) for name in more)
+        return any(not PASSING.fullmatch(name) and not is_opaque(self.parameters[name]) for name in more)
 
 
 class Apart(NamedTuple):
@@ -104,6 +104,18 @@ def apart(a: str, b: str) -> Apart | None:
     else:
         return Apart((), "")
     return Apart((*parts, folders), where) if _are_versions(*folders, where) else Apart((), "")
+
+
+def are_one(a: str, b: str) -> bool:
+    """Whether two addresses name one page, and differ in nothing but sessions, and in what only says how it is shown.
+
+    >>> [are_one("http://a.org/1.0/view?id=7", f"http://a.org/{other}") for other in ("1.0/view?id=7&ref=home", "2.0/view?id=7")]
+    [True, False]
+    """
+    if apart(a, b) is not None:
+        return False
+    one, other = urlsplit(strip_session(a)), urlsplit(strip_session(b))
+    return (one.netloc, one.path) == (other.netloc, other.path)
 
 
 def _are_versions(one: str, other: str, where: str) -> bool:

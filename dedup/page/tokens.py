@@ -1,12 +1,14 @@
 """The tokens of a page, kept as octets until somebody asks for one of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import overload
 
 from dedup.compiled import fast
 
 Ranges = tuple[tuple[int, int], ...]
+#: Before which token a block begins or ends, and how many blocks it is in, itself included.
+Breaks = Sequence[tuple[int, int]]
 
 
 class Tokens(Sequence[str]):
@@ -17,11 +19,11 @@ class Tokens(Sequence[str]):
     (['reads', '/docs/'], 2, True)
     """
 
-    __slots__ = ("_count", "_each", "octets")
+    __slots__ = ("_count", "_each", "find_breaks", "octets")
 
-    def __init__(self, octets: bytes, count: int) -> None:
-        """``octets``: the tokens in UTF-8, joined by NULs."""
-        self.octets, self._count = octets, count
+    def __init__(self, octets: bytes, count: int, find_breaks: Callable[[], Breaks] = tuple) -> None:
+        """``octets``: the tokens in UTF-8, joined by NULs.  ``find_breaks`` finds where blocks begin and end among them."""
+        self.octets, self._count, self.find_breaks = octets, count, find_breaks
         self._each: list[bytes] | None = None
 
     @property

@@ -104,10 +104,10 @@ def walk_fast(root: etree._Element, url: str, keep_urls: bool) -> Contents:
 
 
 def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:
-    met = _Walk(url, keep_urls)
+    met = Walk(url, keep_urls)
     for mark, value, text in read_flat(root):
         if mark:
-            _MARKS[mark](met, value)
+            MARKS[mark](met, value)
         met.add_text(text)
     octets, chrome, heading, left = met.settle()
     related = [
@@ -128,14 +128,14 @@ def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     )
 
 
-class _Walk:
+class Walk:
     """What was met of a page, and where in it the walk is."""
 
     def __init__(self, url: str, keep_urls: bool) -> None:
         self.base = self._url = url
         self._folder = folder(url)
         self._keep_urls = keep_urls
-        self._pieces: list[bytes] = []  # tokens, each with a NUL behind it
+        self.pieces: list[bytes] = []  # tokens, each with a NUL behind it
         self._unfolded = 0  # tokens of texts that are not ASCII
         self.links: set[str] = set()
         self.data: list[tuple[str, str]] = []
@@ -155,7 +155,7 @@ class _Walk:
         piece = fold(text)
         if not text.isascii():
             self._unfolded += piece.count(0)
-        self._pieces.append(piece)
+        self.pieces.append(piece)
 
     def add_href(self, value: str) -> None:
         if value.startswith("javascript:"):
@@ -181,8 +181,8 @@ class _Walk:
         token, stripped = found
         if self._keep_urls:
             if stripped != token:
-                self._bare.setdefault(stripped, {}).setdefault(token, []).append(len(self._pieces))
-            self._pieces.append(_url_octets(token))
+                self._bare.setdefault(stripped, {}).setdefault(token, []).append(len(self.pieces))
+            self.pieces.append(_url_octets(token))
         return token
 
     def set_base(self, value: str) -> None:
@@ -231,7 +231,7 @@ class _Walk:
 
     def _note_part(self) -> None:
         part = Part.NAME if self._named else Part.CHROME if self._chrome else Part.TEXT
-        self._parts.append((part, len(self._pieces)))
+        self._parts.append((part, len(self.pieces)))
 
     def settle(self) -> tuple[bytes, Ranges, tuple[str, ...], int]:
         """Returns the tokens, each with a NUL behind it, and returns the runs of chrome and the words of the heading; and how many words are
@@ -242,13 +242,13 @@ class _Walk:
         for stripped, tokens in self._bare.items():
             if len(tokens) == 1:
                 for place in next(iter(tokens.values())):
-                    self._pieces[place] = _url_octets(stripped)
+                    self.pieces[place] = _url_octets(stripped)
         runs: list[bytes] = []
         chrome: list[tuple[int, int]] = []
         heading: list[str] = []
         count = left = 0
-        for (part, start), (_, end) in pairwise((*self._parts, (Part.TEXT, len(self._pieces)))):
-            if not (run := b"".join(self._pieces[start:end])):
+        for (part, start), (_, end) in pairwise((*self._parts, (Part.TEXT, len(self.pieces)))):
+            if not (run := b"".join(self.pieces[start:end])):
                 continue
             before, count = count, count + run.count(0)
             if part is not Part.CHROME:
@@ -269,17 +269,17 @@ def _url_octets(token: str) -> bytes:
 
 
 #: What a mark of each kind means to the walk.
-_MARKS = {
-    "h": _Walk.add_href,
-    "i": _Walk.add_source,
-    "t": _Walk.add_sources,
-    "w": _Walk.add_text,
-    "d": _Walk.add_datum,
-    "l": _Walk.add_title,
-    "e": _Walk.add_sign,
-    "v": _Walk.add_value,
-    "b": _Walk.set_base,
-    "p": _Walk.begin,
-    "/": _Walk.end,
-    "s": _Walk.add_code,
+MARKS = {
+    "h": Walk.add_href,
+    "i": Walk.add_source,
+    "t": Walk.add_sources,
+    "w": Walk.add_text,
+    "d": Walk.add_datum,
+    "l": Walk.add_title,
+    "e": Walk.add_sign,
+    "v": Walk.add_value,
+    "b": Walk.set_base,
+    "p": Walk.begin,
+    "/": Walk.end,
+    "s": Walk.add_code,
 }

@@ -1,0 +1,118 @@
+"""What differs between two answers to one request, token by token and block by block.
+
+>>> differences("seen 17 times by all".split(), "seen 18 times by all".split())
+[Differing(first=1, last=2, most=1)]
+>>> answers = [["\\n1", "a", "story", "\\n1", advert, "from", "us", "\\n1", "seen", counter] for advert, counter in ("ab", "cd")]
+>>> differing_blocks(*answers)
+([Differing(first=4, last=5, most=1), Differing(first=9, last=10, most=1)], [])
+"""
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import NamedTuple
+
+from dedup.filter.places import AROUND, is_break
+
+#: Tokens that have to be equal between two differences, or else they are one: words of an advert agree by chance.
+BETWEEN = 4
+#: Tokens of a page that may differ when it is fetched again; if more do, another page was served.
+MAX_DIFFERING = 500
+#: Blocks that are compared, at most: from the first that differs to the last.
+MAX_BLOCKS = 2_000
+
+
+class Differing(NamedTuple):
+    """Tokens of the first answer that differ from those of the second."""
+
+    first: int
+    last: int  #: the one behind them
+    most: int  #: how many they are, or those of the second answer if these are more
+
+
+def differences(a: Sequence[str], b: Sequence[str]) -> list[Differing] | None:
+    """Returns what differs between two lists of tokens; None if that is too much.  Quadratic in what differs, which is bounded."""
+    start, end = _equal_ends(a, b)
+    inner, other = a[start : len(a) - end], b[start : len(b) - end]
+    if max(len(inner), len(other)) > 20 * MAX_DIFFERING:
+        return None
+    found: list[list[int]] = []  # first and last in `inner`, first and last in `other`
+    for tag, i, j, k, m in SequenceMatcher(None, inner, other, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        if found and i - found[-1][1] < BETWEEN:
+            found[-1][1], found[-1][3] = j, m
+        else:
+            found.append([i, j, k, m])
+    if sum(max(j - i, m - k) for i, j, k, m in found) > MAX_DIFFERING:
+        return None
+    return [Differing(start + i, start + j, max(j - i, m - k)) for i, j, k, m in found]
+
+
+def differing_blocks(a: Sequence[str], b: Sequence[str]) -> tuple[list[Differing], list[Differing]]:
+    """Returns what differs between two lists of tokens with breaks (see `dedup.filter.places.marked`), block by block.
+
+    And blocks of which most differs, each with all that is in it.  One that only one of the answers has is left out: where
+    it is missing, what is beside it would be taken for it.
+    """
+    starts, others = _starts(a), _starts(b)
+    mine, theirs = ([tuple(each[i:j]) for i, j in pairwise(at)] for each, at in ((a, starts), (b, others)))
+    first, end = _equal_ends(mine, theirs)
+    if max(len(mine), len(theirs)) - first - end > MAX_BLOCKS:
+        return [], []
+    inner, other = mine[first : len(mine) - end], theirs[first : len(theirs) - end]
+    found, whole = list[Differing](), list[Differing]()
+    for tag, i, j, k, m in SequenceMatcher(None, inner, other, autojunk=False).get_opcodes():
+        start, last = starts[first + i], starts[first + j]
+        if tag == "replace" and j - i == m - k:
+            _compare(start, inner[i:j], other[k:m], found, whole)
+        elif tag == "replace":
+            found.append(Differing(start + 1, last, max(last - start, others[first + m] - others[first + k])))
+    return found, whole
+
+
+def _compare(
+    start: int,
+    mine: Sequence[Sequence[str]],
+    theirs: Sequence[Sequence[str]],
+    found: list[Differing],
+    whole: list[Differing],
+) -> None:
+    """Adds what differs between as many blocks of either answer, which are side by side; the first begins at ``start``."""
+    outer: int | None = (
+        None  # how deep the last whole block begins, unless one that stays the same has followed
+    )
+    for block, other in zip(mine, theirs, strict=True):
+        most = max(len(block), len(other))
+        inner = differences(block, other) or [Differing(1, len(block), most)]
+        found += [Differing(start + max(1, each.first), start + each.last, each.most) for each in inner]
+        is_between_words = inner[0].first >= AROUND and len(block) - inner[-1].last >= AROUND
+        if is_between_words or 2 * sum(each.last - each.first for each in inner) <= len(block):
+            outer = None
+        elif outer is not None and _depth(block) > outer:
+            whole[-1] = Differing(whole[-1].first, start + len(block), whole[-1].most + most)
+        else:
+            outer = _depth(block)
+            whole.append(Differing(start + 1, start + len(block), most))
+        start += len(block)
+
+
+def _depth(block: Sequence[str]) -> int:
+    """How deep the break is with which a block begins."""
+    return int(block[0][1:]) if is_break(block[0]) else 0
+
+
+def _starts(tokens: Sequence[str]) -> list[int]:
+    """Where blocks begin, and the end."""
+    return [0, *(at for at, token in enumerate(tokens) if at and is_break(token)), len(tokens)]
+
+
+def _equal_ends(a: Sequence[object], b: Sequence[object]) -> tuple[int, int]:
+    """How many items are equal at the beginning of two lists, and at the end."""
+    start, end = 0, 0
+    shorter = min(len(a), len(b))
+    while start < shorter and a[start] == b[start]:
+        start += 1
+    while end < shorter - start and a[-1 - end] == b[-1 - end]:
+        end += 1
+    return start, end

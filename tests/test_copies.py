@@ -59,8 +59,8 @@ class Worker(Crawl):
         self.open.clear()
         await self.index._confirmations.flush()  # type: ignore[attr-defined]
 
-    async def die(self, *, lease_ends: bool = True) -> None:
-        """Ends without a word, and its lease with it, or a second later."""
+    async def die(self) -> None:
+        """Ends without a word; its lease goes on."""
         self.fleet.workers.remove(self)
         index: Any = self.index
         await index.open()
@@ -69,7 +69,10 @@ class Worker(Crawl):
             await end(task)
         self.filter.log.close()
         await (index._cluster if is_cluster else index._server).close()
-        end_lease(self.fleet.address, self.fleet.namespace, index.run, after=0 if lease_ends else 1)
+
+    def lose_lease(self, *, after: float = 0) -> None:
+        """Ends the lease of this worker, which is dead, at once or so many seconds later."""
+        end_lease(self.fleet.address, self.fleet.namespace, self.index.run, after)
 
 
 class Fleet:
@@ -131,7 +134,8 @@ async def test_of_the_copies_that_a_dead_worker_leaves_in_doubt_one_is_kept(
             await worker.fetch_next()
             await worker.fetch_next()
         assert fleet.kept == {"a": 1}
-        await killed.die(lease_ends=lease_ends)
+        await killed.die()
+        killed.lose_lease(after=0 if lease_ends else 1)
         if not lease_ends:
             await fleet.work()
         Worker(fleet, ["a"])  # in its place
@@ -163,7 +167,17 @@ async def test_a_worker_that_ends_as_another_has_its_shard_answers_for_its_pages
 async def test_each_death_costs_one_more_copy_at_most_and_loses_nothing(
     address: str, namespace: str, tmp_path: Path, seed: int
 ) -> None:
+    """The place of a dead worker is taken when its lease is over, as that of a worker with shards is."""
     rng = random.Random(seed)
+
+    async def crawl(working: Sequence[Worker], steps: int) -> None:
+        for _ in range(steps):
+            worker = rng.choice(working)
+            if worker.left:
+                await worker.fetch_next()
+            if rng.random() < 0.2:
+                await worker.hand_over()
+
     async with sailing(address, namespace, tmp_path) as fleet:
         shards = [[f"{content}{shard}" for content in "abcdef"] for shard in range(3)]
         for shard in shards:
@@ -171,15 +185,34 @@ async def test_each_death_costs_one_more_copy_at_most_and_loses_nothing(
         working = [Worker(fleet, shard) for shard in shards]
         deaths = rng.randint(1, 3)
         for death in sorted(rng.sample(range(30), deaths), reverse=True):
-            for _ in range(30 - death):
-                worker = rng.choice(working)
-                if worker.left:
-                    await worker.fetch_next()
-                if rng.random() < 0.2:
-                    await worker.hand_over()
+            await crawl(working, 30 - death)
             which = rng.randrange(3)
-            await working[which].die(lease_ends=rng.random() < 0.8)
-            working[which] = Worker(fleet, shards[which])
+            dead = working.pop(which)
+            await dead.die()
+            await crawl(working, rng.choice([0, 0, 0, 5, 20]))
+            dead.lose_lease()
+            working.insert(which, Worker(fleet, shards[which]))
         await fleet.work()
         assert set(fleet.kept) == set("abcdef")
         assert max(fleet.kept.values()) <= 1 + deaths
+
+
+@SHARED
+@driven
+async def test_a_copy_more_is_kept_if_the_place_of_a_dead_worker_is_taken_before_its_lease_is_over(
+    address: str, namespace: str, tmp_path: Path
+) -> None:
+    async with sailing(address, namespace, tmp_path) as fleet:
+        killed = Worker(fleet, ["a"])
+        await killed.fetch_next()
+        await killed.hand_over()
+        await killed.die()
+        heir, other = Worker(fleet, ["a"]), Worker(fleet, ["a1", "a2"])
+        await heir.fetch_next()
+        await heir.hand_over()
+        await other.fetch_next()
+        await other.fetch_next()
+        assert fleet.kept == {"a": 2}
+        killed.lose_lease()
+        await fleet.work()
+        assert fleet.kept == {"a": 3}

@@ -58,8 +58,8 @@ class Found(NamedTuple):
 
     contents: int
     lost: int
-    copies: int
-    dropped: int
+    copies: Counter[str]  #: by kind
+    dropped: Counter[str]
     probes: int
 
 
@@ -100,9 +100,9 @@ def copies(style: str) -> list[scenes.Shown]:
     return pages
 
 
-async def crawl(pages: Sequence[scenes.Shown], seed: int) -> Found:
+async def crawl(site: Site) -> Found:
     """Pages are judged in a shuffled order, and those that are fetched again behind them."""
-    site, counts = Site(pages, seed), Counts()
+    pages, counts = [*site.order], Counts()
     kept, is_copy, dropped = set[str](), set[str](), set[str]()
     with tempfile.TemporaryDirectory() as folder:
         log = DropLog(str(Path(folder) / "log"))

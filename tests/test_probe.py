@@ -265,12 +265,12 @@ def test_what_a_kept_page_showed_before_more_noise_was_known_tells_nothing() -> 
     pages = OwnNoise()
     pages.met("a", Shown(1, {5: 1}))
     pages.met("a", Shown(2, {4: 1, 7: 2}))
-    assert not pages.explains("a", Shown(2, {4: 1, 7: 3}), "kind")
+    assert not pages.explains("a", Shown(2, {4: 1, 7: 3}))
     assert pages.ask("a", 2) == 1
     pages.met("a", Shown(2, {4: 1, 7: 4}))
-    assert pages.explains("a", Shown(2, {4: 1, 7: 3}), "kind")
-    assert pages.explains("a", Shown(2, {4: 1}), "kind")
-    assert not pages.explains("a", Shown(2, {4: 2, 7: 3}), "kind")
+    assert pages.explains("a", Shown(2, {4: 1, 7: 3}))
+    assert pages.explains("a", Shown(2, {4: 1}))
+    assert not pages.explains("a", Shown(2, {4: 2, 7: 3}))
     pages.met("b", Shown(1, {5: 1}))
     assert pages.ask("b", 2) == 2
     assert pages.ask("b", 2) == 0
@@ -284,11 +284,11 @@ def test_others_explain_a_difference_once_eight_pages_of_their_kind_have_changed
         assert not pages.trust("mine", "kind")
         for shown in (1, 2):
             pages.met(str(number), Shown(3, {5: shown}))
-        assert pages.explains(str(number), Shown(3, {5: 3}), "kind")
+        assert pages.explains(str(number), Shown(3, {5: 3}))
+        pages.count(str(number), "kind", explains=True)
     assert pages.trust("mine", "kind")
     assert not pages.trust("mine", "kind"), "once for each kept page"
-    assert pages.ask("static", 3) == 1
-    assert not pages.explains("static", Shown(3, {5: 2}), "kind")
+    pages.count("static", "kind", explains=False)
     assert not pages.trust("other", "kind")
 
 

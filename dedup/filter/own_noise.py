@@ -8,7 +8,7 @@ because of what was seen on others; before a second one is, that page is asked f
 >>> pages = OwnNoise()
 >>> pages.met("a", Shown(1, {5: 17, 9: 4}))
 >>> pages.met("a", Shown(1, {5: 18, 9: 4}))
->>> pages.explains("a", Shown(1, {5: 19, 9: 4}), "a.org/*"), pages.explains("a", Shown(1, {5: 19, 9: 5}), "a.org/*")
+>>> pages.explains("a", Shown(1, {5: 19, 9: 4})), pages.explains("a", Shown(1, {5: 19, 9: 5}))
 (True, False)
 """
 
@@ -54,17 +54,21 @@ class OwnNoise:
         else:  # there is more noise than was known then
             page.shown, page.changed = shown, set()
 
-    def explains(self, page_id: str, shown: Shown, kind: str) -> bool:
-        """Whether a page that shows this differs from the kept one, of that kind, only where that was seen to change."""
+    def explains(self, page_id: str, shown: Shown) -> bool:
+        """Whether a page that shows this differs from the kept one only where that was seen to change."""
         page = self._pages.get(page_id)
-        if page is None:
-            return False
-        is_comparable = page.shown.probed == shown.probed
-        explains = is_comparable and _differing(page.shown, shown) <= page.changed
-        if page.counts and (explains or (is_comparable and page.is_asked)):
+        return (
+            page is not None
+            and page.shown.probed == shown.probed
+            and _differing(page.shown, shown) <= page.changed
+        )
+
+    def count(self, page_id: str, kind: str, *, explains: bool) -> None:
+        """Counts a kept page among those of its kind that explain a difference, or among those that don't, once."""
+        page = self._pages.get(page_id)
+        if page is not None and page.counts:
             page.counts = False
             self._explained[kind] = self._explained.get(kind, 0) + (1 if explains else -inf)
-        return explains
 
     def trust(self, page_id: str, kind: str) -> bool:
         """Whether a page may be dropped for this one because of what was seen on others of its kind: it may, once."""

@@ -221,12 +221,11 @@ class Probe:
         return self._kept.find(self._digests(kept.url, _read(visit, page), visit.url), visit)
 
     async def _changes_there(self, visit: Visit, page: Page, of: Kept, filed: Entry) -> bool:
-        """Whether a page may differ from a kept one as it does: that one changes there itself, or others do, for once."""
-
+        """Whether a page may differ from a kept one as it does: that one changes there itself, or enough others do, for once."""
         kind, shown = kind_of(of.url), self._shown(of.url, _read(visit, page), visit.url)
 
         def is_explained() -> bool:
-            return self._own.explains(of.page_id, shown, kind)
+            return self._own.explains(of.page_id, shown)
 
         def is_same(answer: Page) -> bool:
             found = self._kept.find(self._digests(of.url, answer, of.url), visit)
@@ -234,22 +233,28 @@ class Probe:
 
         if are_one(visit.url, of.url):  # so this is how the kept page looks by now
             self._own.met(of.page_id, shown)
-        if is_explained() or self._own.trust(of.page_id, kind):
+        if not is_explained() and self._own.trust(of.page_id, kind):
             return True
         async with self._again.turn(of.url):
-            may_ask = self.may_fetch() and self._again.may_ask(of.url)
+            may_ask = not is_explained() and self.may_fetch() and self._again.may_ask(of.url)
             manner = self._manners.of(filed, visit) if may_ask else None
             times = 0 if manner is None else self._own.ask(of.page_id, shown.probed)
-            if not times:
-                return is_explained()
-            answers = await self._again.answers(manner, of.url, visit.origin, is_same, times)
-            for answer in answers:
-                self._own.met(of.page_id, self._shown(of.url, answer, of.url))
-            if answers and not is_explained():
-                self._undo(
-                    of.page_id, "what differs between them does not change on the page that it duplicates"
-                )
-            return is_explained()
+            # An advert may be the same twice: only what is once more as it was is taken to stay.
+            for some in (times, 1) if times else ():
+                answers = await self._again.answers(manner, of.url, visit.origin, is_same, some)
+                for answer in answers:
+                    self._own.met(of.page_id, self._shown(of.url, answer, of.url))
+                if not answers or is_explained():
+                    break
+            else:
+                if times:
+                    self._own.count(of.page_id, kind, explains=False)
+                    self._undo(
+                        of.page_id, "what differs between them does not change on the page that it duplicates"
+                    )
+        if is_explained():
+            self._own.count(of.page_id, kind, explains=True)
+        return is_explained()
 
     def _is_as_filed(self, page: Page, filed: Entry) -> bool:
         """Whether most of what is a page's own is what it was when it was filed: a wall in the same chrome is not."""

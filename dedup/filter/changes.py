@@ -102,6 +102,8 @@ class Changes:
         if last is not None and last.first == self._history.crawl and not last.is_here:
             self._history.forget(url)  # it was met after all
             last = self._history.last(url)
+        if verdict.reason == "partial":
+            self.note_asked(url, is_read=False)
         if verdict.status not in {"new", "same"} and verdict.reason not in {"short", "index"}:
             if last is not None and last.is_here:
                 self._history.meet(last, handed=False)
@@ -163,9 +165,9 @@ class Changes:
             self._history.pair(record["url"], record["simhash"], text_of(page))
             self._history.pair(record["duplicate_of"], record["duplicate_of_simhash"], None)
 
-    def note_asked(self, url: str) -> None:
-        """A page was asked for, and not judged."""
-        self._missing.asked[name_of(url)] = None
+    def note_asked(self, url: str, *, is_read: bool) -> None:
+        """A page was asked for, and not judged, or the spider has not read all of it."""
+        self._missing.asked[name_of(url)] = is_read
 
     def spare(self, url: str) -> None:
         """A page was not fetched, since it is another URL of one that was."""
@@ -179,6 +181,7 @@ class Changes:
             with self._bearing():
                 self._write(met)
             self._handed[page_id] = met.url
+            self._missing.asked.pop(met.url, None)
 
     def failed(self, page_id: str) -> None:
         """A page was met, but could not be processed."""

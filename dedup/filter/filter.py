@@ -174,10 +174,13 @@ class Filter:
         """Notes that a link on the page at this URL led to no page."""
         self._copies.note_link(found_on, leads_to_page=False)
 
-    def note_asked(self, url: str) -> None:
-        """Notes that a page was asked for, though it was not judged: a link leads to it."""
+    def note_asked(self, url: str, *, is_read: bool = True) -> None:
+        """Notes that a page was asked for, though it was not judged: a link leads to it.
+
+        If the spider has not read all of it, there may be links on it to pages that the crawl has not met.
+        """
         if self._changes is not None:
-            self._changes.note_asked(url)
+            self._changes.note_asked(url, is_read=is_read)
 
     def action_for(self, visit: Visit) -> Action:
         """Returns what is done with a page if it is a near-duplicate."""

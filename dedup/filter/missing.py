@@ -41,8 +41,8 @@ class Missing:
         self._crawl = crawl
         self._stats = stats
         self._min_containment = min_containment
-        #: Pages that were asked for and not judged: links lead to them.
-        self.asked = Latest[str, None](MAX_LED)
+        #: Pages that were asked for and not judged, and whether the spider has read them: links lead to them, and from them.
+        self.asked = Latest[str, bool](MAX_LED)
         self._led = Latest[str, str](MAX_LED)  # where redirects have led
 
     def lead(self, asked: str, url: str) -> None:
@@ -74,11 +74,13 @@ class Missing:
         became = dict(zip(asked, found, strict=True))
         walled = await self._walled({version.url: version for version, change in became.items() if change})
         became |= {version: None for version in asked if version.url in walled}
-        unknown = {host(version.url) for version, change in became.items() if change is None}
+        unread = [version.url for version, change in became.items() if change is None]
+        unread += [url for url, is_read in self.asked.items() if not is_read]
+        unknown = {*map(host, unread)}
         told = 0
         for version, change in became.items():
             if change is None or (change.word == "hidden" != version.word and host(change.url) in unknown):
-                continue  # a page that could not be had may link to it
+                continue  # a page that was not read may link to it
             told += 1
             if change.word == version.word == "hidden":
                 continue  # it is no news

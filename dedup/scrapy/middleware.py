@@ -41,6 +41,8 @@ logger = logging.getLogger(__name__)
 
 #: How many dropped pages are remembered that an errback may ask for with a request of its own.
 MAX_DROPPED = 10_000
+#: Statuses below 500 that ask a crawler to come back later.
+LATER = frozenset({408, 425, 429})
 #: Seconds for which the end of a crawl waits for what it has to say of its last pages.
 PATIENCE = 10.0
 
@@ -137,7 +139,7 @@ class NearDuplicateMiddleware(Component):
             return revisits.whole(request)
         if why is not None:
             count(self.crawler.stats, "skipped", why)
-            self._note_asked(request)
+            self._note_asked(request, is_read=response.status < 500 and response.status not in LATER)
             if why == "status":
                 self.filter.link_failed(found_on(request))
             return response
@@ -175,11 +177,13 @@ class NearDuplicateMiddleware(Component):
         """A page can't be had, unless it was not wanted."""
         if self.filter is not None and not isinstance(exception, IgnoreRequest):
             self.filter.link_failed(found_on(request))
-            self._note_asked(request)
+            self._note_asked(request, is_read=False)
 
-    def _note_asked(self, request: Request) -> None:
+    def _note_asked(self, request: Request, *, is_read: bool) -> None:
         if self.filter is not None and OWN not in request.meta:
-            self.filter.note_asked(request.url)
+            is_read = is_read or request.callback is NO_CALLBACK  # no links are followed from it
+            for url in {request.url, *request.meta.get("redirect_urls", ())}:
+                self.filter.note_asked(url, is_read=is_read)
 
     def _leave(self, request: Request) -> None:
         """The engine is done with a request, and with its items: what was not handed over by now never will be."""
@@ -221,6 +225,7 @@ class NearDuplicateMiddleware(Component):
         """The spider failed on a page, or (no response) before any."""
         request = getattr(response, "request", None)
         if self.filter is not None and request is not None:
+            self._note_asked(request, is_read=False)
             self._do(self.filter.failed(page_id(self.crawler, request)))
 
     def item_error(self, response: Response | None, spider: Spider) -> None:

@@ -122,8 +122,7 @@ class Changes:
         if last.first == self._history.crawl:  # what has become of it is told, and it is met once more
             self._pending[visit.page_id] = _Sighting(last, "", url, digest, simhash, text)
             return None, False
-        old = None if last.text is None else self._history.texts.read(last.text)
-        if old is None:  # nobody knows any more what it said
+        if (old := self._history.texts.read(last.text)) is None:  # nobody knows any more what it said
             self._pending[visit.page_id] = _Sighting(None, "changed", url, digest, simhash, text)
             return Change("changed", url), False
         probed = self._probe.probed(url)
@@ -245,7 +244,7 @@ class Changes:
     async def _compared_anew(self, url: str, before: Version) -> list[Said] | None:
         """Returns what differs between a page and its last version; None if a text is gone."""
         now, read, contents = self._history.last(url), self._history.texts.read, self._contents
-        if now is None or before.text is None or now.text is None or now.first != self._history.crawl:
+        if now is None or now.first != self._history.crawl:
             return None
         old, new = read(before.text), read(now.text)
         if old is None or new is None:

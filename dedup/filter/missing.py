@@ -43,6 +43,7 @@ class Missing:
         self._min_containment = min_containment
         #: Pages that were asked for and not judged, and whether the spider has read them: links lead to them, and from them.
         self.asked = Latest[str, bool](MAX_LED)
+        self._limit = asyncio.Semaphore(AT_ONCE)
         self._led = Latest[str, str](MAX_LED)  # where redirects have led
 
     def lead(self, asked: str, url: str) -> None:
@@ -51,25 +52,20 @@ class Missing:
 
     async def look(self, *, may_hide: bool) -> bool:
         """Says what has become of each such page.  Returns whether the crawl went on to the end of that."""
-        is_closing, origins = self._crawl.is_closing, self._contents.origins
         if self._stats.get_value("dedup/alarms"):
             return False
         before, lost = self._lost()
-        reached = {*origins, *map(host, self._led)}
+        reached = {*self._contents.origins, *map(host, self._led)}
         matches = await self._match([version for version in lost if host(version.url) in reached])
         missing = self._missing(before, lost, matches)
-        limit = asyncio.Semaphore(AT_ONCE)
 
         async def find(version: Version) -> Change | None:
-            async with limit:
-                may_ask = host(version.url) in origins and not is_closing()
-                origin = origins.get(host(version.url))
-                answer = await self._crawl.ask(version.url, origin) if may_ask else None
+            answer = await self._ask(version.url)
             return self._what_became(version, matches.get(version.url, ""), answer, may_hide=may_hide)
 
         asked = missing[:MAX_ASKED]
         found = await asyncio.gather(*map(find, asked))
-        if is_closing():
+        if self._crawl.is_closing():
             return False
         became = dict(zip(asked, found, strict=True))
         walled = await self._walled({version.url: version for version, change in became.items() if change})
@@ -90,9 +86,15 @@ class Missing:
         self._stats.set_value("dedup/changes/not_seen", len(lost) - told)
         return not walled
 
+    async def _ask(self, url: str) -> Answer | None:
+        origins = self._contents.origins
+        async with self._limit:
+            may_ask = host(url) in origins and not self._crawl.is_closing()
+            return await self._crawl.ask(url, origins.get(host(url))) if may_ask else None
+
     async def _walled(self, gone: Mapping[str, Version]) -> set[str]:
         """Returns those of such pages whose nearest page that was met is not served any more, or says the same as they."""
-        origins, now = self._contents.origins, self._history.crawl
+        now, read = self._history.crawl, self._history.texts.read
         beside = {folder: "" for url in gone for folder in _folders(url)}
         for version in self._history.lasting() if gone else ():
             # A new page may be the wall's own.
@@ -104,11 +106,9 @@ class Missing:
         nearest = {
             url: next((beside[folder] for folder in _folders(url) if beside[folder]), "") for url in gone
         }
-        limit = asyncio.Semaphore(AT_ONCE)
 
         async def served(url: str) -> Text | None:
-            async with limit:
-                answer = await self._crawl.ask(url, origins.get(host(url)))
+            answer = await self._ask(url)
             if answer is None or answer.page is None or name_of(answer.url) != url:
                 return None
             return text_of(answer.page)
@@ -117,8 +117,7 @@ class Missing:
         says = dict(zip(met, await asyncio.gather(*map(served, met)), strict=True))
 
         def is_wall(version: Version, near: str) -> bool:
-            text = says[near]
-            old = None if version.text is None else self._history.texts.read(version.text)
+            text, old = says[near], read(version.text)
             return text is None or (
                 old is not None and self._contents.words(near, text) == self._contents.words(version.url, old)
             )
@@ -178,8 +177,7 @@ class Missing:
     async def _texts(self, versions: Iterable[Version]) -> AsyncIterator[tuple[str, Text]]:
         """Yields the stored texts of versions, and gives other tasks their turn in between."""
         for version in versions:
-            text = None if version.text is None else self._history.texts.read(version.text)
-            if text is not None:
+            if (text := self._history.texts.read(version.text)) is not None:
                 yield version.url, text
             await asyncio.sleep(0)
 
@@ -197,7 +195,7 @@ class Missing:
             return Change("gone", url)
         if answer.status != 200 or answer.page is None:
             return None
-        old = None if version.text is None else self._history.texts.read(version.text)
+        old = self._history.texts.read(version.text)
         said = text_of(answer.page)
         same = old is not None and self._contents.are_same(url, old, led, said)
         if led != url:

@@ -49,6 +49,7 @@ SELECT url, page, first, last, word, digest, text, other, edits, carried, EXISTS
     SELECT 1 FROM crawls WHERE crawls.number = handed AND ended IS NOT NULL)
 FROM pages JOIN versions ON page = number
 """
+_PAGE = "(SELECT number FROM pages WHERE url = ?)"
 _WRITE = """
 INSERT INTO versions SELECT number, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE url = ? ON CONFLICT DO UPDATE SET
     last = excluded.last, handed = excluded.handed, digest = excluded.digest, text = excluded.text, other = excluded.other,
@@ -154,10 +155,7 @@ class History:
         """Returns the last version of a page; None if it was never met."""
         if url in self._written:
             self.flush()
-        found = self._database.execute(
-            f"{_LAST} WHERE url = ? ORDER BY first DESC LIMIT 1", (url,)
-        ).fetchone()
-        return found and Version._make(found)
+        return next(self.versions("url = ? ORDER BY first DESC LIMIT 1", url), None)
 
     def versions(self, condition: str, *values: object) -> Iterator[Version]:
         """Yields the versions that fulfil a condition in SQL."""
@@ -194,9 +192,8 @@ class History:
 
     def write_edits(self, url: str, edits: Sequence[Said]) -> None:
         """What differs on a page that this crawl has written."""
-        number = "SELECT number FROM pages WHERE url = ?"
         with self._database as database:
-            query = f"UPDATE versions SET edits = ? WHERE first = ? AND page = ({number})"
+            query = f"UPDATE versions SET edits = ? WHERE first = ? AND page = {_PAGE}"
             database.execute(query, (_packed(edits), self.crawl, url))
 
     def meet(self, version: Version, *, handed: bool, carried: int | None = None) -> None:
@@ -231,8 +228,7 @@ class History:
         self._written.pop(url, None)
         self.flush()
         with self._database as database:
-            number = "SELECT number FROM pages WHERE url = ?"
-            database.execute(f"DELETE FROM versions WHERE first = ? AND page = ({number})", (self.crawl, url))
+            database.execute(f"DELETE FROM versions WHERE first = ? AND page = {_PAGE}", (self.crawl, url))
 
     def flush(self) -> None:
         """Writes what was held back; the file stays within its bound."""

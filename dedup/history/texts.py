@@ -106,8 +106,8 @@ class Texts:
             self._database.execute("UPDATE texts SET paired = 1 WHERE number = ?", found)
         return bool(found)
 
-    def read(self, number: int) -> Text | None:
-        """Returns a text by its number; None if it was deleted, or can't be read."""
+    def read(self, number: int | None) -> Text | None:
+        """Returns a text by its number; None if it has none, was deleted, or can't be read."""
         with suppress(zlib.error, ValueError, TypeError):
             if (octets := self._octets(number)) is not None:
                 return _read(octets.decode())
@@ -118,7 +118,7 @@ class Texts:
         found = self._database.execute(_FIND, (name_of(url), simhash)).fetchone()
         return self.read(found[0]) if found else None
 
-    def _octets(self, number: int) -> bytes | None:
+    def _octets(self, number: int | None) -> bytes | None:
         found = self._database.execute(
             "SELECT base, tokens FROM texts WHERE number = ?", (number,)
         ).fetchone()

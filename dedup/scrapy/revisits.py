@@ -147,7 +147,7 @@ class RevisitMiddleware(Component):
         """Returns a page that was not sent, from what is stored of it; None if that is too little."""
         try:
             last = self._history.last(name_of(request.url))
-            text = None if last is None or last.text is None else self._history.texts.read(last.text)
+            text = None if last is None else self._history.texts.read(last.text)
             return None if text is None else revisit(self._packing, request, response, held, text)
         except (sqlite3.Error, ValueError) as error:
             logger.debug("Fetched whole: %s: %s", inert(request.url), error)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -444,6 +445,46 @@ def test_whatever_its_url_a_request_comes_back_as_it_was(url: str) -> None:
         packed = packing.pack(request)
         assert packed is not None
         assert packing.unpack(packed).to_dict(spider=spider) == request.to_dict(spider=spider)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"method": "POST", "body": b"a=1"},
+        {"headers": {"Accept": "text/html"}},
+        {"cookies": {"a": "b"}},
+        {"meta": {"depth": 2}},
+        {"encoding": "latin-1"},
+        {"priority": 7},
+        {"dont_filter": True},
+        {"flags": ["a"]},
+        {"cb_kwargs": {"number": 3}},
+        {"callback": "parse", "errback": "parse"},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_whatever_a_request_was_given_comes_back(given: dict[str, Any]) -> None:
+    spider = Spider("walker")
+    methods = {name: getattr(spider, given[name]) for name in ("callback", "errback") if name in given}
+    request = Request("http://a.org/", **{**given, **methods})
+    packing = Packing(spider)
+    packed = packing.pack(request)
+    assert packed
+    assert packing.unpack(packed).to_dict(spider=spider) == request.to_dict(spider=spider)
+    assert packing.pack(request, without={next(iter(given))}) is None
+
+
+def test_no_headers_and_cookies_are_made_of_a_request_that_is_packed() -> None:
+    request = Request("http://a.org/")
+    assert Packing(Spider("walker")).pack(request)
+    made = (
+        "_headers",
+        "_cookies",
+        "_meta",
+        "_flags",
+        "_cb_kwargs",
+    )  # of newer Scrapy, until they are asked for
+    assert all(getattr(request, name, None) is None for name in made)
 
 
 #: What somebody who can write to the Redis of a crawl may put into the log of a shard.

@@ -53,6 +53,10 @@ class Validators:
         self._database = database
         self._written: dict[str, Held | None] = {}  # by URL; None: what was held is forgotten
 
+    def __bool__(self) -> bool:
+        """True if anything is held in the file."""
+        return self._database.execute("SELECT 1 FROM held LIMIT 1").fetchone() is not None
+
     def find(self, url: str) -> Held | None:
         """Returns what is held of a page; None if nothing is, or if its ETag is that of another content, too."""
         if (name := name_of(url)) in self._written:

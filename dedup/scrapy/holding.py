@@ -25,8 +25,9 @@ from dedup.scrapy.workers.packing import Packing
 FLAG = "not_modified"
 #: Bytes of the links of a page, packed: pages with more are fetched whole.
 MAX_LINKS = 1_000_000
-#: Keys of meta that belong to one crawl alone.
-_OF_ONE_CRAWL = frozenset({"bindaddress", "cookiejar", "http_pass", "http_user", "proxy"})
+#: Fields of a request that belong to one crawl alone, and keys of its meta.
+_FIELDS = frozenset({"body", "cookies", "headers", "method"})
+_KEYS = frozenset({"bindaddress", "cookiejar", "http_pass", "http_user", "proxy"})
 
 
 @dataclass(slots=True)
@@ -47,13 +48,8 @@ class Revisit:
 
 def pack_link(packing: Packing, request: Request) -> bytes | None:
     """Packs a request that a callback has made of a page; returns None if another crawl can't use it."""
-    is_of_any_crawl = (
-        request.method == "GET"
-        and not (request.body or request.headers or request.cookies)
-        and _OF_ONE_CRAWL.isdisjoint(request.meta)
-        and strip_session(request.url) == request.url.partition("#")[0].rstrip("?&")
-    )
-    return packing.pack(request) if is_of_any_crawl else None
+    is_of_any_crawl = strip_session(request.url) == request.url.partition("#")[0].rstrip("?&")
+    return packing.pack(request, _FIELDS, _KEYS) if is_of_any_crawl else None
 
 
 def pack_links(links: Sequence[bytes]) -> bytes | None:

@@ -7,7 +7,9 @@ to their host, or names code that is to run.  A request that may not be handed o
 """
 
 import hmac
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from operator import attrgetter
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +24,10 @@ from dedup.scrapy.workers.callbacks import callbacks
 
 #: What a request has that nobody gave it.
 _PLAIN = {name: value for name, value in Request("http://a.org").to_dict().items() if name != "url"}
+_BARE = Request("http://a.org")
+# Newer Scrapy makes headers, cookies and the like when they are asked for, which takes longer than a look at what is set.
+_look = attrgetter(*(f"_{name}" if hasattr(_BARE, f"_{name}") else name for name in _PLAIN))
+_NOTHING = _look(_BARE)
 _CLASSES = {f"{each.__module__}.{each.__name__}" for each in (FormRequest, JsonRequest, XmlRpcRequest)}
 #: Keys of meta by which Scrapy, or a plug-in, sends a request elsewhere than to its host, or imports or calls what they name.
 _ELSEWHERE = ("proxy", "splash", "impersonate_args", "playwright_context_kwargs")
@@ -52,13 +58,22 @@ class Packing:
         self._callbacks = callbacks(spider)
         self._names: dict[Any, str] = {}  # of methods of the spider, by their functions
 
-    def pack(self, request: Request) -> bytes | None:
+    def pack(
+        self,
+        request: Request,
+        without: AbstractSet[str] = frozenset(),
+        without_meta: AbstractSet[str] = frozenset(),
+    ) -> bytes | None:
         """Returns the request in bytes; None if it would not come back unchanged, or could be anybody's.
 
         Its callback has to be a method of the spider, and its meta of plain types: text, bytes, numbers, lists, dicts.
+        None, too, if it has one of the fields ``without``, or one of these keys in its meta.
         """
         try:
-            own = _everywhere(self._values(request))
+            values = self._values(request)
+            if not (without.isdisjoint(values) and without_meta.isdisjoint(values.get("meta", ()))):
+                return None
+            own = _everywhere(values)
             self._check(own)
             packed = msgspec.msgpack.encode(own, enc_hook=_text)
             return self._sign(packed) + packed if msgspec.msgpack.decode(packed) == own else None
@@ -73,8 +88,8 @@ class Packing:
                 name: value for name, value in values.items() if name not in _PLAIN or value != _PLAIN[name]
             }
         values = {"url": request.url}
-        for name, plain in _PLAIN.items():
-            if (value := getattr(request, name)) != plain:
+        for name, held, nothing in zip(_PLAIN, _look(request), _NOTHING, strict=True):
+            if held is not nothing and (value := getattr(request, name)) != _PLAIN[name]:
                 values[name] = self._name(value) if name in ("callback", "errback") else value
         if "headers" in values:
             values["headers"] = dict(values["headers"])
@@ -116,6 +131,8 @@ class Packing:
         meta = values.get("meta") or {}
         if (values.get("dont_filter") or meta.get("allow_offsite")) and self._is_offsite(values["url"]):
             raise ValueError(f"it asks for {values['url']!r:.100}, which is outside of the spider's sites")
+        if not meta:
+            return
         is_path = "." in str(meta.get("referrer_policy"))  # of a class, and no name of a policy
         for name in (*_ELSEWHERE, *_CALLED, *(["referrer_policy"] if is_path else [])):
             if meta.get(name) is not None:

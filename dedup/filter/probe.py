@@ -17,12 +17,13 @@ from typing import Any
 
 from dedup.filter.again import MAX_HOSTS, Again
 from dedup.filter.kept import Kept, KeptPages, digests, noisy, whole_of
+from dedup.filter.likeness import Likeness
 from dedup.filter.manners import Manners
 from dedup.filter.noise import MAX_KINDS, Noise, Shown, kind_of
 from dedup.filter.own_noise import OwnNoise
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
-from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
+from dedup.fingerprint.evidence import LEAST_PROBED
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
@@ -61,7 +62,7 @@ class Probe:
         ``undo`` is told of a kept page for which pages were dropped, and why these drops are not right.
         """
         self._index = index
-        self._detector = index.detector
+        self._likeness = Likeness(index)
         self._stats = stats
         self._crawl = crawl
         self._again = Again(crawl, stats)
@@ -98,7 +99,7 @@ class Probe:
             self.keep(visit, page, fingerprint)
             return verdict
         count(self._stats, "probed")
-        evidence = self._evidence(fingerprint, filed)
+        evidence = self._likeness.evidence(fingerprint, filed)
         return Verdict(
             "duplicate",
             of.url,
@@ -186,7 +187,7 @@ class Probe:
         if filed is None or (manner := self._manners.of(filed, visit)) is None:
             return None
         answers = await self._again.answers(
-            manner, filed.url, visit.origin, lambda answer: self._is_as_filed(answer, filed), 1
+            manner, filed.url, visit.origin, lambda answer: self._likeness.is_as_filed(answer, filed), 1
         )
         return answers[0] if answers else None
 
@@ -203,14 +204,14 @@ class Probe:
             manner,
             kept.url,
             visit.origin,
-            lambda answer: self._is_as_filed(answer, filed),
+            lambda answer: self._likeness.is_as_filed(answer, filed),
             1 if is_known else 2,
         )
         if not answers:
             return None
         if not is_known and not self._noise.learn(kept.url, *map(whole_of, answers)):
             return None
-        if is_known and self._detector.fingerprint_page(answers[0]).digest == filed.digest:
+        if is_known and self._index.detector.fingerprint_page(answers[0]).digest == filed.digest:
             return None  # it doesn't change, or it seldom does
         told = {self._digests(kept.url, answer, kept.url) for answer in answers}
         if len(told) > 1:
@@ -255,27 +256,6 @@ class Probe:
         if is_explained():
             self._own.count(of.page_id, kind, explains=True)
         return is_explained()
-
-    def _is_as_filed(self, page: Page, filed: Entry) -> bool:
-        """Whether most of what is a page's own is what it was when it was filed: a wall in the same chrome is not."""
-        found = self._detector.fingerprint_page(page)
-        if found.simhash is None or distance(found.simhash, filed.simhash) > self._detector.max_distance:
-            return False
-        evidence = self._evidence(found, filed)
-        if evidence is None:
-            alike = self._detector.sketcher.resemblance(filed.sketch, found.sketch)
-            return alike >= self._detector.min_resemblance
-        # Nearly all of the page is on others, too.
-        is_bare = max(evidence.new, evidence.gone) < LEAST_MATCHING
-        return is_bare or evidence.contains(LEAST_PROBED)
-
-    def _evidence(self, page: Fingerprint, filed: Entry) -> Evidence | None:
-        """How much of what is own to a page and to a kept one both have; None where whole pages are compared."""
-        hosts = self._index.hosts
-        if hosts is None or page.own is None:
-            return None
-        stored = self._detector.sketcher.words([filed.sketch])
-        return Evidence(*hosts.part(page, host(filed.url)).weigh(stored)[0])
 
     def _known(self, visit: Visit, page: Page, near: Near | None) -> Kept | None:
         """The kept page that is known to be equal but for the noise of pages like the one here, or like the one near it."""

@@ -1,0 +1,37 @@
+"""Likeness: whether a page still shows what a kept page showed when it was filed."""
+
+from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
+from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.fingerprint.simhash import distance
+from dedup.index import Entry, Index
+from dedup.page.html import Page
+from dedup.page.urls import host
+
+
+class Likeness:
+    """Compares pages with those of an index."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._detector = index.detector
+
+    def is_as_filed(self, page: Page, filed: Entry) -> bool:
+        """Returns whether most of what is a page's own is what it was when it was filed: a wall in the same chrome is not."""
+        found = self._detector.fingerprint_page(page)
+        if found.simhash is None or distance(found.simhash, filed.simhash) > self._detector.max_distance:
+            return False
+        evidence = self.evidence(found, filed)
+        if evidence is None:
+            alike = self._detector.sketcher.resemblance(filed.sketch, found.sketch)
+            return alike >= self._detector.min_resemblance
+        # Nearly all of the page is on others, too.
+        is_bare = max(evidence.new, evidence.gone) < LEAST_MATCHING
+        return is_bare or evidence.contains(LEAST_PROBED)
+
+    def evidence(self, page: Fingerprint, filed: Entry) -> Evidence | None:
+        """Returns how much of what is own to a page and to a kept one both have; None where whole pages are compared."""
+        hosts = self._index.hosts
+        if hosts is None or page.own is None:
+            return None
+        stored = self._detector.sketcher.words([filed.sketch])
+        return Evidence(*hosts.part(page, host(filed.url)).weigh(stored)[0])

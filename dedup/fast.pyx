@@ -34,14 +34,14 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 14
+VERSION = 15
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
 
 #: Of each octet: 0 for a separator, else what it is folded to.
 cdef unsigned char FOLD[256]
-#: Of each octet: whether it is no sign, but a small letter, a digit or a space of ASCII, or controls a terminal.
+#: Of each octet: whether it is no sign, but a letter, a digit or a space of ASCII, or controls a terminal.
 cdef uint8_t IS_PLAIN[256]
 #: Of each octet of a URL: whether it may be in a plain host, path, query or fragment.
 cdef unsigned char URL[256]
@@ -52,7 +52,7 @@ for octet in range(256):
     FOLD[octet] = octet if octet >= 128 or chr(octet).isalnum() or octet == 95 else 0
     if 65 <= octet <= 90:
         FOLD[octet] = octet + 32
-    IS_PLAIN[octet] = octet <= 32 or octet == 127 or FOLD[octet] == octet < 128
+    IS_PLAIN[octet] = octet <= 32 or octet == 127 or (octet < 128 and FOLD[octet] != 0)
     URL[octet] = 0
     if 0x21 <= octet < 0x7F:
         is_word = chr(octet).isalnum() or octet == 95
@@ -383,7 +383,7 @@ cdef class Walk:
                 to = self.text.ask(times * (end - text) + 1)
 
     cdef int add_signs(self, const unsigned char* text, const unsigned char* end) except -1:
-        """Notes what of a text is no small letter or digit of ASCII, and no space."""
+        """Notes what of a text is no letter or digit of ASCII, and no space."""
         cdef unsigned char* to = self.signs.ask(end - text + 1)
         while text < end:
             to[0] = text[0]

@@ -111,7 +111,7 @@ HEADER = {
     "format": "5",
     "scope": "all",
     "tables": "1",
-    "scheme": "5",
+    "scheme": "6",
     "min_resemblance": "0.75",
     "shingle_size": "6",
     "min_tokens": "5",

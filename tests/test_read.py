@@ -24,7 +24,7 @@ def refuse(text: str) -> etree._Element:
 
 
 def test_a_page_has_its_tokens_and_no_reason() -> None:
-    assert read("<p>One <a href='/two'>two</a>") == Page(["one", "/two", "two"], 1, None, signs=b"O")
+    assert read("<p>One <a href='/two'>two</a>") == Page(["one", "/two", "two"], 1, None)
 
 
 @pytest.mark.parametrize("reason", REFUSED)
@@ -90,7 +90,7 @@ def test_a_page_for_which_the_parser_lacks_memory_is_never_judged_by_its_beginni
 
 @pytest.mark.parametrize("end", ["<a href='x", '<a href="x', "<p clas", "<p ", "</p", "<a href=x"])
 def test_a_page_that_ends_within_a_tag_is_truncated(end: str) -> None:
-    assert read("<p>Some words" + end) == Page(["some", "words"], 0, "truncated", signs=b"S")
+    assert read("<p>Some words" + end) == Page(["some", "words"], 0, "truncated")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ The contract:
   other attributes that are shown or read out; the HREF of every ``a`` and ``area``, and the SRC and the like of
   all that is shown, as URL tokens.  `dedup.page.flat` has the list.
 * **Kept apart**: data in scripts and attributes, and a digest of what can't be read (`dedup.page.data`); and signs, such as the
-  ticks and stars of a table, capital letters, and attributes that only draw something: pages that differ in these are
-  not equal, and have the same tokens.
+  ticks and stars of a table, and attributes that only draw something: pages that differ in these are not equal, and have the
+  same tokens.
 * **Dropped**: comments, processing instructions and the rest of the markup.  Markup separates words.
 * **Folded**: text is NFKC-normalised and case-folded; zero-width characters vanish.  A word is a run of
   letters, digits, underscores and their combining marks.  Scripts written without spaces (Han, kana,
@@ -53,6 +53,7 @@ from dedup.page.mirrors import named_alike
 from dedup.page.shell import is_shell
 from dedup.page.urls import folder, join, source_tokens, usable_base
 from dedup.page.walk import Contents, walk
+from dedup.page.words import without_letters
 
 #: libxml2's XML_ERR_RESOURCE_LIMIT, for which older versions of lxml have no name.
 RESOURCE_LIMIT = 114
@@ -62,10 +63,6 @@ SECOND_OPINION = 4_096
 _END = token_hex(8)
 #: The last element of a tree that has not all of its text.  The names that a parser finds are in lower case.
 CUT_OFF = "CUT-OFF"
-
-
-#: A space that some put for others.
-HARD_SPACE = "\xa0".encode()
 
 
 class Page(NamedTuple):
@@ -88,7 +85,7 @@ class Page(NamedTuple):
     names: tuple[str, ...] = ()  #: those of them that its heading says, too
     place: str = ""  #: its path, but for hosts and versions
     data: tuple[str, ...] = ()  #: tokens of its data, the last a digest of what can't be read, if anything
-    #: What no token says of it: signs, capital letters, and attributes that are not read.  It makes pages unequal, and no more.
+    #: What no token says of it: signs, and attributes that are not read.  It makes pages unequal, and no more.
     signs: bytes = b""
     canonical: str = ""  #: the URL that it says it should be known by; "" if it names none
     body: bytes = b""  #: of a page that is no text: a digest of all its bytes, by which alone it is judged
@@ -198,7 +195,7 @@ def _page(found: Contents, url: str, truncated: bool) -> Page:
         shared(address, found.heading),
         place(url),
         canonical=_canonical(found.related, found.base),
-        signs=found.signs.replace(HARD_SPACE, b""),
+        signs=without_letters(found.signs),
     )
 
 

@@ -12,12 +12,12 @@ from lxml import etree
 
 from dedup.page.data import read_json
 from dedup.page.heading import address_words, place
-from dedup.page.html import HARD_SPACE, Page, extract, parse
+from dedup.page.html import Page, extract, parse
 from dedup.page.ids import MAX_URL
 from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS, no_text, unreadable
 from dedup.page.tokens import Tokens
-from dedup.page.words import fold_text, signs_of
+from dedup.page.words import fold_text, signs_of, without_letters
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ def read_text(text: str, url: str = "", *, is_json: bool = False, ignore: Ignore
         )
         octets = fold_text(counting)
         page = tokens_as_page(Tokens(octets[:-1], octets.count(0)), url)
-        return page._replace(signs=signs_of(counting).replace(HARD_SPACE, b""))
+        return page._replace(signs=without_letters(signs_of(counting)))
 
     return _whatever_happens(find, url)
 

@@ -60,7 +60,7 @@ class Contents(NamedTuple):
     data: list[tuple[str, str]]  #: pieces, each with its kind and its text, as `dedup.page.data` has them
     related: list[tuple[str, str]]  #: rel and href
     base: str
-    signs: bytes  #: of what is shown, all that is no small letter or digit of ASCII, and no space; and attributes that are not read
+    signs: bytes  #: of what is shown, all that is no letter or digit of ASCII, and no space; and attributes that are not read
 
 
 def datum_name(tag: str, kind: str, name: str) -> str | None:
@@ -124,7 +124,7 @@ def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:
         met.data,
         related,
         met.base,
-        b"".join(met.signs),
+        b"".join((*met.signs, met.signs_of_texts())),
     )
 
 
@@ -140,6 +140,7 @@ class Walk:
         self.links: set[str] = set()
         self.data: list[tuple[str, str]] = []
         self.signs: list[bytes] = []
+        self._texts: list[str] = []  # whose signs are yet to be found
         self._titles: list[str] = []  # of links, and their programs
         self._bare: dict[str, dict[str, list[int]]] = {}  # URL tokens by what is left of them without ids
         self._named = self._content = self._chrome = False  # whether such an element is open
@@ -150,7 +151,7 @@ class Walk:
     def add_text(self, text: str) -> None:
         if self._unfolded > MAX_TOKENS:  # of ASCII, a page is too short to have many more
             return
-        self.signs.append(signs_of(text))
+        self._texts.append(text)
         fold = fold_name if self._named else _fold_again if len(text) <= SHORT else fold_text
         piece = fold(text)
         if not text.isascii():
@@ -202,7 +203,12 @@ class Walk:
         self._titles.append(value + "\0")
 
     def add_sign(self, value: str) -> None:
-        self.signs.append(value.encode("utf-8", "replace") + b"\0")
+        self.signs += self.signs_of_texts(), value.encode("utf-8", "replace") + b"\0"
+
+    def signs_of_texts(self) -> bytes:
+        """Returns the signs of the texts since the last attribute that is not read."""
+        texts, self._texts = self._texts, []
+        return signs_of("".join(texts))
 
     def add_value(self, value: str) -> None:
         tag, kind, name, text = value.split("\n", 3)

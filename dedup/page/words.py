@@ -28,17 +28,28 @@ _INVISIBLE = re.compile(
 )
 
 
-#: Octets that are no signs: small letters, digits and spaces of ASCII, and what controls a terminal.
-PLAIN = bytes([*range(33), *b"_0123456789abcdefghijklmnopqrstuvwxyz", 127])
+#: Octets that are no signs: letters, digits and spaces of ASCII, and what controls a terminal.
+PLAIN = bytes([*range(33), *b"_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 127])
+#: Letters and digits that are not ASCII, and a space that some put for others.
+_FOREIGN = re.compile(r"(?:[^\W\x00-\x7f]|\xa0)+")
 
 
 def signs_of(text: str) -> bytes:
-    """Returns what of a text is no small letter or digit of ASCII, and no space: in UTF-8, without a mark between.
+    """Returns what of a text is no letter or digit of ASCII, and no space: in UTF-8, without a mark between.
 
     >>> signs_of("Rating: ★★☆, -5 °C").decode()
-    'R:★★☆,-°C'
+    ':★★☆,-°'
     """
     return text.encode("utf-8", "replace").translate(None, PLAIN)
+
+
+def without_letters(signs: bytes) -> bytes:
+    """Returns signs without letters that are not ASCII: these are in the tokens, whatever their case.
+
+    >>> without_letters(signs_of("ÜBER 5 ★, über")).decode()
+    '★,'
+    """
+    return signs if signs.isascii() else _FOREIGN.sub("", signs.decode("utf-8", "replace")).encode()
 
 
 def is_url(token: str) -> bool:

@@ -33,6 +33,8 @@ from dedup.page.siblings import PASSING
 #: Places of noise on pages of one kind, each counted up to three times beside blocks; if there are more, too much changes to tell
 #: noise from content.
 MAX_PLACES = 256
+#: By what the signs of a whole page are known among its noise.
+SIGNS = -1
 #: Kinds of page of which noise is remembered.
 MAX_KINDS = 10_000
 #: Kept pages of one kind that are fetched again to learn of noise.
@@ -171,7 +173,8 @@ class Noise:
         before = at = 0
         for first, last in runs:
             before += len(without_own_name(words[at:first], url))
-            hashes[before] = xxh3_64_intdigest(joined(words[first:last]))
+            is_signs = last == len(words) and words[-1][:1] == "#"  # see `dedup.filter.kept.whole_of`
+            hashes[SIGNS if is_signs else before] = xxh3_64_intdigest(joined(words[first:last]))
             at = last
         return Shown(self.probed(like), hashes)
 

@@ -15,7 +15,7 @@ because of what was seen on others; before a second one is, that page is asked f
 from dataclasses import dataclass, field
 from math import inf
 
-from dedup.filter.noise import MAX_KINDS, Shown
+from dedup.filter.noise import MAX_KINDS, SIGNS, Shown
 from dedup.latest import Latest
 
 #: Kept pages of which it is remembered what they showed.
@@ -33,6 +33,11 @@ class _KeptPage:
     is_trusted: bool = True  #: nothing was dropped for it without having been seen to change on it
     is_asked: bool = False
     counts: bool = True  #: it is yet to be counted among those of its kind
+
+    def unexplained(self, shown: Shown) -> set[int] | None:
+        """Returns where a page that shows this differs, and this one was not seen to change; None if they can't be compared."""
+        is_comparable = self.shown.probed == shown.probed
+        return _differing(self.shown, shown) - self.changed if is_comparable else None
 
 
 class OwnNoise:
@@ -57,11 +62,12 @@ class OwnNoise:
     def explains(self, page_id: str, shown: Shown) -> bool:
         """Whether a page that shows this differs from the kept one only where that was seen to change."""
         page = self._pages.get(page_id)
-        return (
-            page is not None
-            and page.shown.probed == shown.probed
-            and _differing(page.shown, shown) <= page.changed
-        )
+        return page is not None and page.unexplained(shown) == set()
+
+    def stays(self, page_id: str, shown: Shown) -> bool:
+        """Whether a kept page stays as it is where another differs; signs alone, of which there are few, may be the same by chance."""
+        page = self._pages.get(page_id)
+        return page is not None and bool((page.unexplained(shown) or set()) - {SIGNS})
 
     def count(self, page_id: str, kind: str, *, explains: bool) -> None:
         """Counts a kept page among those of its kind that explain a difference, or among those that don't, once."""

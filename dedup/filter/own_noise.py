@@ -62,12 +62,11 @@ class OwnNoise:
     def explains(self, page_id: str, shown: Shown) -> bool:
         """Whether a page that shows this differs from the kept one only where that was seen to change."""
         page = self._pages.get(page_id)
-        return page is not None and page.unexplained(shown) == set()
-
-    def stays(self, page_id: str, shown: Shown) -> bool:
-        """Whether a kept page stays as it is where another differs; signs alone, of which there are few, may be the same by chance."""
-        page = self._pages.get(page_id)
-        return page is not None and bool((page.unexplained(shown) or set()) - {SIGNS})
+        unexplained = None if page is None else page.unexplained(shown)
+        if page is None or unexplained is None:
+            return False
+        # What changes brings signs of its own, of which there are few: they may be the same by chance.
+        return not unexplained - ({SIGNS} if page.changed else set())
 
     def count(self, page_id: str, kind: str, *, explains: bool) -> None:
         """Counts a kept page among those of its kind that explain a difference, or among those that don't, once."""

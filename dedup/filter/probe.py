@@ -248,7 +248,7 @@ class Probe:
                 if not answers or is_explained():
                     break
             else:
-                if times and self._own.stays(of.page_id, shown):
+                if times:
                     self._own.count(of.page_id, kind, explains=False)
                     self._undo(
                         of.page_id, "what differs between them does not change on the page that it duplicates"

@@ -68,6 +68,7 @@ def test_queries_are_compared_as_the_draft_says(header: str, one: str, other: st
         'except=("a")',
         'params=("a"), except=("b")',
         "params, except",
+        "params, except=?0",
         'params=("a"), new-key',
         'params=("a"',
         "Params",
@@ -102,6 +103,16 @@ def test_variants_of_a_kept_url_are_told_and_not_downloaded(crawl: Run) -> None:
     text = "\n".join(message.getMessage() for message in done.messages)
     assert "not asked 2 URLs" in text
     assert "its site says that its URL is another one of the kept page's" in text
+    assert done.mishaps == []
+
+
+def test_a_variant_that_waits_for_its_turn_is_not_downloaded_either(crawl: Run) -> None:
+    links = [f"/a?sid={n}" for n in range(6)]
+    delays = {"CONCURRENT_REQUESTS": 8, "CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 0.1}
+    done = crawl(shop(*links), **delays)
+    assert links[-1] in done.dropped
+    assert links[-1] not in done.requests
+    assert done.figures["no_vary_search"] == len(done.dropped)
     assert done.mishaps == []
 
 

@@ -47,12 +47,17 @@ def read_variance(header: str) -> Variance | None:
         if len(header) > MAX_HEADER:
             return None
         said: Any = http_sf.parse(header.encode("ascii"), tltype="dictionary")
+        has_except = "except" in said
         order, params, kept = (_value(said.pop(name, None)) for name in ("key-order", "params", "except"))
     except (http_sf.StructuredFieldError, UnicodeEncodeError, RecursionError):
         return None
     names = (kept if params is True else params) or []
     # An unknown key may change what the others mean, and "except" goes with "params" alone.
-    is_clear = not said and isinstance(order, bool) and (kept is False or params is True)
+    is_clear = (
+        not said
+        and isinstance(order, bool)
+        and (not has_except or (params is True and isinstance(kept, list)))
+    )
     if not is_clear or params is None or kept is None or not isinstance(names, list):
         return None
     variance = Variance(frozenset(names), params is True, not order)

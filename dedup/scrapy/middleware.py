@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Container, Coroutine
+from collections.abc import Awaitable, Callable, Container, Coroutine
 from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
@@ -28,6 +28,7 @@ from dedup.scrapy.judgement import FLAG, NearDuplicate, outcome_of, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.opening import open_filter, shards_of
 from dedup.scrapy.revisits import RevisitMiddleware
+from dedup.scrapy.sending import at_sending
 from dedup.scrapy.settings import (
     unheard_shard,
 )
@@ -83,6 +84,8 @@ class NearDuplicateMiddleware(Component):
             carried = self._carried = Carried(self.filter.stats, self.settings.ignore_carried)
             hear = self._leave, self.filter.end_doubts, carried.note, carried.hand_on
             self._scheduled = Slot(self.crawler, *hear)
+            if self.settings.no_vary_search:
+                at_sending(self.crawler, self._send)
             self._revisits = self.crawler.get_spider_middleware(RevisitMiddleware)
             if self._revisits:
                 self._revisits.begin(self.filter, carried)
@@ -104,6 +107,11 @@ class NearDuplicateMiddleware(Component):
             raise NearDuplicate(
                 record["url"], record["duplicate_of"], record["distance"], record["resemblance"]
             )
+
+    async def _send(self, request: Request, send: Callable[[], Awaitable[Response]]) -> Response:
+        """Looks once more when it is a request's turn to be sent: meanwhile the kept page may have come."""
+        await self.process_request(request)
+        return await send()
 
     def _may_spare(self, request: Request) -> bool:
         """Whether a page goes to a callback that does not insist on it."""

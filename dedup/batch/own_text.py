@@ -23,8 +23,9 @@ from dedup.page.words import fold_text
 #: Elements that begin a line, each with what is written before it, and those that are no part of the text.
 LINES = {
     **dict.fromkeys((
-        "address", "article", "aside", "blockquote", "br", "caption", "center", "dd", "div", "dl", "fieldset", "figcaption",
-        "figure", "footer", "form", "header", "hr", "main", "nav", "ol", "option", "section", "tr", "ul",
+        "address", "article", "aside", "blockquote", "br", "caption", "center", "dd", "details", "dialog", "dir", "div", "dl",
+        "fieldset", "figcaption", "figure", "footer", "form", "header", "hgroup", "hr", "legend", "main", "menu", "nav", "ol",
+        "optgroup", "option", "search", "section", "summary", "tr", "ul",
     ), ""),
     **dict.fromkeys(("dt", "p", "pre", "table"), "\n"),
     **{f"h{n}": "\n" + "#" * n + " " for n in range(1, 7)},

@@ -3,6 +3,7 @@
 A site of the tests answers every address; a test says which of its addresses are links, and what must be kept.
 """
 
+import asyncio
 import json
 import random
 from collections import Counter
@@ -162,6 +163,34 @@ async def test_of_what_a_shop_shows_where_nothing_is_one_page_is_kept_or_two(
     assert found.stats["dedup/soft_404"] == len(found.soft) >= 17
     assert found.stats["dedup/soft_404/hosts"] == 1
     assert "dedup/alarms" not in found.stats
+
+
+@driven
+async def test_pages_that_come_while_their_host_is_asked_wait_for_its_answer(tmp_path: Path) -> None:
+    """Else so many of them were alike before the answer was there that they looked like a wall."""
+
+    class Slow(Served):
+        async def ask(self, url: str, origin: Any) -> Answer:
+            for _ in range(1_000):  # the other pages have their turns
+                await asyncio.sleep(0)
+            return await super().ask(url, origin)
+
+    served, counts = Slow(shop(lambda path: page("Not found", SORRY)).answer), Counts()
+    filter = Filter(open_index("memory:", Detector()), DropLog(""), stats=counts, crawl=served)
+
+    async def visit(path: str) -> None:
+        url, html = HOST + path, served.answer(path)
+        outcome = await filter.judge(Visit(url, url, partial(read, str(html), url), origin=path))
+        if outcome.action == "keep":
+            await filter.handed_over(url)
+
+    for path in ("/", *THINGS, DEAD[0]):
+        await visit(path)
+    await asyncio.gather(*map(visit, DEAD[1:]))
+    await filter.close()
+    assert counts["dedup/dropped"] == len(DEAD) - 1
+    assert counts["dedup/soft_404"] >= 16
+    assert "dedup/alarms" not in counts
 
 
 @driven

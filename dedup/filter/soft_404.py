@@ -9,6 +9,7 @@ A ban, a login, or the shell of an application is shown at such addresses as wel
 must still show what it showed before; and if most pages of a host are like that, they are judged as if nobody had asked.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +41,8 @@ SUSPECTS = 2
 HEADINGS = 16
 #: Kept pages of a host that may be asked for again; one of them is not the page that others are like.
 KEPT = 2
-#: After this many drops on a host, and whenever they have doubled, a kept page of it has to show the same as before.
+#: After this many drops on a host, and whenever they have doubled, a kept page of it has to show the same as before.  So
+#: many more may be dropped until it has, as pages are on their way then.
 FIRST_LOOK = 8
 #: Letters for the digits of a hash: digits among them would make it an id, which counts for nothing in a link.
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
@@ -58,7 +60,8 @@ class _Site:
     #: Of headings that were met last, without the words of addresses: digests of them with these.
     headings: Latest[int, int] = field(default_factory=lambda: Latest(HEADINGS))
     is_asked: bool = False
-    is_due: bool = False  #: a kept page of it has to show still what it showed
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  #: held while it is asked
+    due: int = FIRST_LOOK  #: after so many drops a kept page of it has to show still what it showed
     shown: ErrorPage | None = None
     #: By what their requests carried: page ids of kept pages that are like that, and digests of what they said.
     first: dict[int, tuple[str, int]] = field(default_factory=dict)
@@ -87,13 +90,16 @@ class Soft404s:
         self._sites = Latest[str, _Site](MAX_HOSTS)
 
     async def ask(self, visit: Visit, page: Page, verdict: Verdict) -> bool:
-        """Asks the host of a page what it shows at addresses that lead nowhere, if need be.  Returns whether it did.
+        """Asks the host of a page what it shows at addresses that lead nowhere, or waits for that answer.  Returns whether it did.
 
         Meanwhile the kept page that a verdict names may have failed.
         """
         if not self._may_be_one(visit, verdict):
             return False
         site = self._site(visit.url)
+        if site.turn.locked() and _names_another(visit.url, verdict):
+            async with site.turn:  # else many of them might look like a wall before the answer is there
+                return True
         of = verdict.of_id or (verdict.near.page_id if verdict.near else "")
         control = next((page_id for page_id in site.kept if page_id not in {of, visit.page_id}), None)
         if not site.is_asked:
@@ -101,16 +107,20 @@ class Soft404s:
                 site.headings, visit.url, page.heading
             )
         is_first = not site.is_asked and site.suspects >= SUSPECTS
-        if control is None or not (is_first or site.is_due) or not self._probe.may_fetch():
+        is_due = site.dropped >= site.due and not site.turn.locked()
+        if control is None or not (is_first or is_due) or not self._probe.may_fetch():
             return False
-        site.is_asked, site.is_due = True, False  # others don't wait for the answer
+        site.is_asked = True
         try:
-            if is_first:
-                await self._learn(site, control, visit)
-            elif await self._probe.again(control, visit) is None:
-                self.give_up(visit.url)
-                for page_id in {of, *(page_id for page_id, _ in site.first.values())}:
-                    self._undo(page_id, "its host shows the same in place of other pages")
+            async with site.turn:
+                if is_first:
+                    await self._learn(site, control, visit)
+                elif await self._probe.again(control, visit) is not None:
+                    site.due *= 2
+                else:
+                    self.give_up(visit.url)
+                    for page_id in {of, *(page_id for page_id, _ in site.first.values())}:
+                        self._undo(page_id, "its host shows the same in place of other pages")
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: nothing here may cost a page)
             logger.debug("No soft 404 is known of %s: %s", inert(host(visit.url)), error)
             count(self._stats, "probe/failed")
@@ -144,7 +154,7 @@ class Soft404s:
     def give_up(self, url: str) -> None:
         """A page of a host looks like a wall: no page of it is taken for a soft 404 any more."""
         if (site := self._sites.get(host(url))) is not None:
-            site.is_asked, site.is_due, site.shown = True, False, None
+            site.is_asked, site.dropped, site.shown = True, 0, None
 
     async def _learn(self, site: _Site, control: str, visit: Visit) -> None:
         answers = list[tuple[str, Page]]()
@@ -190,10 +200,9 @@ class Soft404s:
         if found is None or verdict.status == "same":
             site.first[visit.carried] = visit.page_id, fingerprint.digest
             return verdict
-        if 2 * site.like > site.pages or site.is_due:
+        if 2 * site.like > site.pages or site.dropped >= site.due + FIRST_LOOK:
             return verdict
         site.dropped += 1
-        site.is_due = site.dropped >= FIRST_LOOK and not site.dropped & (site.dropped - 1)
         return found
 
     async def _copy_of(

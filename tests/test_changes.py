@@ -394,6 +394,35 @@ def test_a_date_around_all_pages_is_no_change_though_what_stands_beside_it_is_le
     assert visits.last.figures["changes/changed"] == 0
 
 
+def test_a_counter_that_a_new_template_puts_before_the_words_of_each_page_is_no_change(
+    visits: Visits,
+) -> None:
+    asked = count(100)
+
+    def site(template: int, **changed: str) -> dict[str, Any]:
+        def shown(name: str, *links: str) -> Any:
+            anchors = "".join(f"<a href='{link}'></a>" for link in links)
+            own = f"<div><p>{changed.get(name, f'the{name} of')} {words(name, 90)}</p>{anchors}</div>"
+
+            def answer(headers: Any) -> Answer:
+                counter = f" and now {next(asked)}" if template else ""
+                side = f"<ul><li>one<li>{words(('side', template), 30)}{counter}</ul>"
+                return html(f"<title>A page</title>{side}{own}<p>{words(('foot', template), 30)}")
+
+            return answer
+
+        names = [f"/p{n}" for n in range(20)]
+        return {"/": shown("home", *names)} | {name: shown(name[1:]) for name in names}
+
+    visits.crawl(site(0), DEDUP_INCREMENTAL=True)
+    visits.crawl(site(1), DEDUP_INCREMENTAL=True)
+    assert visits.told() == set()
+    done = visits.crawl(site(1, p7="a", p8="this of"), DEDUP_INCREMENTAL=True)
+    assert visits.told() == {("changed", "/p7"), ("changed", "/p8")}
+    assert len(done.items) <= 10
+    assert next(asked) < 1_000, "a counter of more words is another place"
+
+
 def test_what_is_learned_of_noise_late_counts_for_all_pages() -> None:
     """A counter beside the date of the day makes the edits of all pages differ, until it is known."""
     contents = Contents(cast(Any, None), cast(Any, SimpleNamespace(probed=lambda url: 0)))

@@ -130,7 +130,8 @@ class Changes:
         contents.note(url, found)
         if contents.own(url, found):
             await contents.learn(visit.url, text)
-            if self._probe.probed(url) != probed:
+            text = contents.with_blocks(url, text)
+            if text.breaks or self._probe.probed(url) != probed:
                 before, found = found, await contents.differences(url, old, text)
                 contents.note(url, found, contents.keys(url, before))
         if not (own := contents.own(url, found)):

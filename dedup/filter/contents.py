@@ -10,18 +10,19 @@ from itertools import chain, pairwise
 from math import inf
 from typing import Any, NamedTuple
 
+from dedup.filter.places import with_breaks
 from dedup.filter.probe import Probe
 from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.detector import LEAST_VIEW
 from dedup.fingerprint.evidence import Part
 from dedup.fingerprint.shingles import Hashes, containment
-from dedup.history.differences import small_edits
+from dedup.history.differences import Edit, small_edits
 from dedup.history.file import Said
 from dedup.history.texts import Text
 from dedup.index import Index
 from dedup.latest import Latest
 from dedup.page.html import Page
-from dedup.page.tokens import join
+from dedup.page.tokens import Breaks, Tokens, join
 from dedup.page.urls import host
 from dedup.page.words import is_url
 
@@ -79,10 +80,20 @@ class Contents:
 
         await self._probe.learn(url, self.origins.get(host(url)), is_same)
 
+    def with_blocks(self, url: str, text: Text) -> Text:
+        """Returns the text of a page that is there with its blocks, if noise may be known by them: in Python, so that takes a while."""
+        tokens = text.tokens
+        if not isinstance(tokens, Tokens) or text.breaks or not self._probe.is_met(url):
+            return text
+        return text._replace(breaks=tokens.find_breaks())
+
     async def differences(self, url: str, old: Text, new: Text) -> list[Said]:
-        """Returns the old words and the new ones, place by place, without noise."""
-        a, b = self._said(url, old), self._said(url, new)
-        found = await asyncio.to_thread(small_edits, a, b) if len(a) * len(b) > LARGE else small_edits(a, b)
+        """Returns the old words and the new ones, place by place, without noise: by the blocks of the new page, if it has them."""
+        breaks: Breaks = ()
+        if new.breaks and self._probe.is_met(url):
+            breaks = as_before(new.breaks, await _edits(_each(old), _each(new)))
+        a, b = self._said(url, old._replace(breaks=breaks)), self._said(url, new)
+        found = await _edits(a, b)
         return [
             Said(
                 " ".join(a[edit.start : edit.end]),
@@ -95,9 +106,7 @@ class Contents:
 
     def _said(self, url: str, text: Text) -> list[str]:
         """Returns the tokens of a page outside marked chrome, or all if too little is, and those of its data, without noise."""
-        stored = isinstance(text.tokens, list)  # else they are packed
-        tokens = [*text.tokens] if stored else join(text.tokens).decode().split("\0")
-        chrome = text.chrome
+        tokens, chrome = _each(text), text.chrome
         if len(tokens) - sum(end - start for start, end in chrome) < LEAST_VIEW:
             chrome = ()
         if not self._probe.is_met(url):
@@ -105,7 +114,7 @@ class Contents:
             return [*chain(*(tokens[end:start] for (_, end), (start, _) in pairwise(ends))), "", *text.data]
         for start, end in chrome:
             tokens[start:end] = map(_ChromeToken, tokens[start:end])  # noise is known by what is around it
-        left = self._probe.left(url, [*tokens, "", *text.data])
+        left = self._probe.left(url, [*with_breaks(tokens, text.breaks), "", *text.data])
         return [token for token in left if type(token) is str]
 
     def keys(self, url: str, found: list[Said]) -> list[int]:
@@ -162,6 +171,40 @@ class _ChromeToken(str):
 def text_of(page: Page) -> Text:
     """Returns what a history stores of a page."""
     return Text(page.tokens, page.chrome, page.data)
+
+
+def _each(text: Text) -> list[str]:
+    """Returns the tokens of a text, which are packed if they are not stored."""
+    stored = isinstance(text.tokens, list)
+    return [*text.tokens] if stored else join(text.tokens).decode().split("\0")
+
+
+async def _edits(a: list[str], b: list[str]) -> list[Edit]:
+    return await asyncio.to_thread(small_edits, a, b) if len(a) * len(b) > LARGE else small_edits(a, b)
+
+
+def as_before(breaks: Breaks, found: Sequence[Edit]) -> Breaks:
+    """Returns the breaks of a page as its old text must have had them, by the edits that have made it what it is.
+
+    None are known beside words of which there are more now, or fewer.
+
+    >>> as_before([(0, 1), (2, 1), (4, 1), (6, 1)], [Edit(1, 2, ["18"]), Edit(4, 5, ["a", "b"])])
+    [(0, 1), (2, 1)]
+    """
+    old: list[tuple[int, int]] = []
+    left = [
+        (edit.start, edit.end, len(edit.tokens))
+        for edit in found
+        if edit.end - edit.start != len(edit.tokens)
+    ]
+    more = at_edit = 0  # tokens that are there now and were not
+    for at, depth in breaks:
+        while at_edit < len(left) and left[at_edit][0] + more + left[at_edit][2] < at:
+            more += left[at_edit][2] - (left[at_edit][1] - left[at_edit][0])
+            at_edit += 1
+        if at_edit == len(left) or at < left[at_edit][0] + more:
+            old.append((at - more, depth))
+    return old
 
 
 def share(a: Hashes, b: Hashes) -> float:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dedup.page.tokens import Tokens
+from dedup.page.tokens import Breaks, Tokens
 
 #: Tokens on either side by which a place is known.
 AROUND = 2
@@ -75,14 +75,18 @@ def marked(tokens: Sequence[str]) -> list[str]:
     >>> marked(read("<p>one <b>story</b><div>next").tokens)
     ['\\n1', 'one', 'story', '\\n3', 'next', '\\n1']
     """
-    breaks = tokens.find_breaks() if isinstance(tokens, Tokens) else ()
+    return with_breaks([*tokens], tokens.find_breaks() if isinstance(tokens, Tokens) else ())
+
+
+def with_breaks(tokens: list[str], breaks: Breaks) -> list[str]:
+    """Returns these tokens with such breaks between them."""
     found: list[str] = []
-    each, last = [*tokens], 0
+    last = 0
     for at, depth in breaks:
-        found += each[last:at]
+        found += tokens[last:at]
         found.append(f"\n{depth}")
         last = at
-    return found + each[last:]
+    return found + tokens[last:]
 
 
 def is_break(token: str) -> bool:

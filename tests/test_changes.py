@@ -423,6 +423,39 @@ def test_a_counter_that_a_new_template_puts_before_the_words_of_each_page_is_no_
     assert next(asked) < 1_000, "a counter of more words is another place"
 
 
+def ticked(menu: str = "", stars: Any = None, **signs: str) -> dict[str, Any]:
+    """Twenty pages that show a cross, or another sign; with stars that change from answer to answer, or with a sign in the menu."""
+
+    def shown(name: str, *links: str) -> Any:
+        def answer(headers: Any) -> Answer:
+            rated = "★" * (next(stars) % 5) if stars else ""
+            return page(name, *links, more=f"in stock: {signs.get(name, '✗')}. {menu} {rated}")
+
+        return answer
+
+    names = [f"p{n}" for n in range(20)]
+    return {"/": shown("home", *(f"/{name}" for name in names))} | {f"/{name}": shown(name) for name in names}
+
+
+def test_a_cross_that_becomes_a_tick_is_a_change(visits: Visits) -> None:
+    visits.crawl(ticked(), DEDUP_INCREMENTAL=True)
+    done = visits.crawl(ticked(p7="✓"), DEDUP_INCREMENTAL=True)
+    assert [(visits.path(one.url), *one.edits) for one in visits.changes()] == [("/p7", Said("✗", "✓"))]
+    assert [item["path"] for item in done.items] == ["/p7"]
+    assert visits.crawl(ticked(p7="✓"), DEDUP_INCREMENTAL=True).items == []
+
+
+def test_signs_that_change_from_answer_to_answer_or_on_all_pages_are_no_change(visits: Visits) -> None:
+    stars = count()
+    visits.crawl(ticked(stars=stars), DEDUP_INCREMENTAL=True)
+    done = visits.crawl(ticked(stars=stars), DEDUP_INCREMENTAL=True)
+    assert visits.told() == set()
+    assert len(done.items) < 8
+    visits.crawl(ticked(), DEDUP_PROBE=False)
+    visits.crawl(ticked("→"), DEDUP_PROBE=False)
+    assert visits.told() == set()
+
+
 def test_what_is_learned_of_noise_late_counts_for_all_pages() -> None:
     """A counter beside the date of the day makes the edits of all pages differ, until it is known."""
     contents = Contents(cast(Any, None), cast(Any, SimpleNamespace(probed=lambda url: 0)))

@@ -917,8 +917,8 @@ def test_texts_are_found_by_url_and_simhash(tmp_path: Path) -> None:
         history.pair("http://a/", "0f", None)
         history.write("http://long/", "new", 2, "2f", Text(["x" * 2_000_000]))
     with stored([tmp_path / "missing", tmp_path, path]) as find:
-        assert find("http://a/", "0f") == (["one", "two"], [], ["lamp", "12"])
-        assert find("http://b/", "1f") == (["nav", "one", "drei", "foot"], [(0, 1), (3, 4)], [])
+        assert find("http://a/", "0f")[:3] == (["one", "two"], [], ["lamp", "12"])
+        assert find("http://b/", "1f")[:3] == (["nav", "one", "drei", "foot"], [(0, 1), (3, 4)], [])
         assert find("http://a/", "1f") is None  # it said something else by then
         assert find("http://long/", "2f") is None
     path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
@@ -934,7 +934,7 @@ def test_two_crawls_may_store_texts_in_one_file(tmp_path: Path) -> None:
             other.write(f"http://b/{page}", "new", page, "0", Text(["b"]))
     with stored([path]) as find:
         assert all(
-            find(f"http://{host}/{page}", "0") == ([host], [], []) for page in range(200) for host in "ab"
+            find(f"http://{host}/{page}", "0")[:3] == ([host], [], []) for page in range(200) for host in "ab"
         )
 
 

@@ -347,7 +347,7 @@ def test_a_history_tells_whether_anything_is_held(tmp_path: Path) -> None:
     with History(tmp_path / "history") as history:
         history.begin("a" * CRAWL)
         assert not history.validators
-        history.validators.write("http://a.org/", Held("1", '"7"', "", "", 1, 2, 3, "", b"", b""))
+        history.validators.write("http://a.org/", Held("1", '"7"', "", "", 1, 2, 3, "", b""))
         history.flush()
         assert history.validators
     with History(tmp_path / "history") as history:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from dedup.droplog.record import Record
-from dedup.filter.contents import Basis, Contents, text_of
+from dedup.filter.contents import Basis, Contents, content_digest, text_of
 from dedup.filter.missing import Missing
 from dedup.filter.noise import MAX_KNOWN
 from dedup.filter.probe import Probe
@@ -108,7 +108,7 @@ class Changes:
             if last is not None and last.is_here:
                 self._history.meet(last, handed=False)
             return None, False
-        digest, simhash = signed(fingerprint.view or fingerprint.digest), fingerprint.hex or ""
+        digest, simhash = content_digest(fingerprint, read()), fingerprint.hex or ""
         if last is None or not last.is_here:
             self._pending[visit.page_id] = _Sighting(None, "new", url, digest, simhash, text_of(read()))
             return Change("new", url), False

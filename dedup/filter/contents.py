@@ -10,14 +10,17 @@ from itertools import chain, pairwise
 from math import inf
 from typing import Any, NamedTuple
 
+from xxhash import xxh3_64_intdigest
+
 from dedup.filter.places import with_breaks
 from dedup.filter.probe import Probe
 from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.detector import LEAST_VIEW
 from dedup.fingerprint.evidence import Part
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import Hashes, containment
 from dedup.history.differences import Edit, small_edits
-from dedup.history.file import Said
+from dedup.history.file import Said, signed
 from dedup.history.texts import Text
 from dedup.index import Index
 from dedup.latest import Latest
@@ -94,6 +97,11 @@ class Contents:
             breaks = as_before(new.breaks, await _edits(_each(old), _each(new)))
         a, b = self._said(url, old._replace(breaks=breaks)), self._said(url, new)
         found = await _edits(a, b)
+        if not found and self._signs_count(url, old, new):
+            assert old.signs is not None
+            assert new.signs is not None
+            signs = await _edits([*old.signs.decode()], [*new.signs.decode()])
+            return [Said(old.signs.decode()[edit.start : edit.end], "".join(edit.tokens)) for edit in signs]
         return [
             Said(
                 " ".join(a[edit.start : edit.end]),
@@ -116,6 +124,15 @@ class Contents:
             tokens[start:end] = map(_ChromeToken, tokens[start:end])  # noise is known by what is around it
         left = self._probe.left(url, [*with_breaks(tokens, text.breaks), "", *text.data])
         return [token for token in left if type(token) is str]
+
+    def _signs_count(self, url: str, old: Text, new: Text) -> bool:
+        """Returns whether two texts differ in signs alone, which don't change from answer to answer."""
+        if old.signs == new.signs or None in (old.signs, new.signs):
+            return False
+        if _each(old) != _each(new) or [*old.data] != [*new.data]:
+            return False  # where words change that don't count, so may the signs beside them
+        whole = [*with_breaks(_each(new), new.breaks), "", *new.data, "#"]
+        return self._probe.left(url, whole)[-1] == "#"
 
     def keys(self, url: str, found: list[Said]) -> list[int]:
         """By what the edits of a page are counted."""
@@ -170,7 +187,12 @@ class _ChromeToken(str):
 
 def text_of(page: Page) -> Text:
     """Returns what a history stores of a page."""
-    return Text(page.tokens, page.chrome, page.data)
+    return Text(page.tokens, page.chrome, page.data, signs=page.signs)
+
+
+def content_digest(fingerprint: Fingerprint, page: Page) -> int:
+    """Returns what tells whether a page says what it said outside marked chrome, as SQLite holds it."""
+    return signed(xxh3_64_intdigest(page.signs, fingerprint.view or fingerprint.digest))
 
 
 def _each(text: Text) -> list[str]:

@@ -1,7 +1,7 @@
 """The tokens of pages, kept small: those of versions of pages, and those of a dropped page and the one that it was dropped for.
 
-A text has three lines: a page's tokens with spaces between them, how many of them are outside and inside marked chrome by
-turns, and the tokens of the data in its scripts; and two more if they are needed: where blocks begin and end, and its signs.  It is compressed by zlib, whose dictionary is the text of another page of
+A text has five lines: a page's tokens with spaces between them, how many of them are outside and inside marked chrome by
+turns, the tokens of the data in its scripts, where blocks begin and end, if that is needed, and its signs.  It is compressed by zlib, whose dictionary is the text of another page of
 its section: so what the two share, such as menus, takes hardly any room, and what is left is the page's own.  A page is known
 by URL and digest; a drop log knows it by URL and simhash.
 """
@@ -31,7 +31,7 @@ class Text(NamedTuple):
     chrome: Runs = ()  #: tokens that are marked as chrome
     data: Sequence[str] = ()  #: tokens of the data in its scripts
     breaks: Breaks = ()  #: where blocks begin and end, if that is needed to tell noise
-    signs: str = ""  #: what is no letter, digit or space, a tick, for example
+    signs: bytes | None = None  #: of the page, see `dedup.page.html`; None if they are not known
 
 
 #: Finds the text of a page by its URL and simhash.
@@ -169,9 +169,9 @@ def _written(page: Text) -> bytes:
     >>> _written(Text(["a", "b", "c", "d"], [(1, 3)], ["lamp", "12"]))
     b'a b c d\\n1 2\\nlamp 12'
     >>> _read("a b c d\\n1 2\\nlamp 12")
-    Text(tokens=['a', 'b', 'c', 'd'], chrome=[(1, 3)], data=['lamp', '12'], breaks=[], signs='')
-    >>> _read(_written(Text(["a", "b"], breaks=[(0, 1), (1, 3)], signs="★")).decode())
-    Text(tokens=['a', 'b'], chrome=[], data=[], breaks=[(0, 1), (1, 3)], signs='★')
+    Text(tokens=['a', 'b', 'c', 'd'], chrome=[(1, 3)], data=['lamp', '12'], breaks=[], signs=None)
+    >>> _read(_written(Text(["a", "b"], breaks=[(0, 1), (1, 3)], signs=b"*\\n!")).decode())
+    Text(tokens=['a', 'b'], chrome=[], data=[], breaks=[(0, 1), (1, 3)], signs=b'*\\n!')
     """
     bounds = pairwise([0, *chain.from_iterable(page.chrome)])
     lengths = b" ".join(b"%d" % (end - start) for start, end in bounds)
@@ -180,14 +180,14 @@ def _written(page: Text) -> bytes:
     breaks = " ".join(
         f"{at - last} {depth}" for (last, at), (_, depth) in zip(steps, page.breaks, strict=True)
     )
-    more = (breaks.encode(), page.signs.encode()) if breaks or page.signs else ()
-    return b"\n".join((*lines, *more))
+    signs = () if page.signs is None else (page.signs,)
+    return b"\n".join((*lines, *((breaks.encode(), *signs) if breaks or signs else ())))
 
 
 def _read(text: str) -> Text:
     """Returns the page of a text.  May raise ValueError."""
-    tokens, counts, data, *more = text.split("\n")
-    breaks, signs = more or ("", "")
+    tokens, counts, data, *more = text.split("\n", 4)
+    breaks, *signs = more or ("",)
     bounds = accumulate(map(int, counts.split()))
     steps = [*map(int, breaks.split())]
     return Text(
@@ -195,7 +195,7 @@ def _read(text: str) -> Text:
         [*zip(bounds, bounds, strict=True)],
         data.split(),
         [*zip(accumulate(steps[::2]), steps[1::2], strict=True)],
-        signs,
+        signs[0].encode() if signs else None,
     )
 
 

@@ -12,23 +12,24 @@ from dedup.history.texts import name_of
 #: Pages that are written at once.
 BATCH = 64
 
-# The table of before knew no signs.
+# The tables of before had signs of their own, or none.
 SCHEMA = """
 DROP TABLE IF EXISTS validators;
-CREATE TABLE IF NOT EXISTS held (
+DROP TABLE IF EXISTS held;
+CREATE TABLE IF NOT EXISTS terms (
     page INTEGER PRIMARY KEY, id TEXT NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, vary TEXT NOT NULL,
-    asked INTEGER NOT NULL, digest INTEGER NOT NULL, size INTEGER NOT NULL, heading TEXT NOT NULL, signs BLOB NOT NULL,
+    asked INTEGER NOT NULL, digest INTEGER NOT NULL, size INTEGER NOT NULL, heading TEXT NOT NULL,
     links BLOB NOT NULL
 );
-CREATE INDEX IF NOT EXISTS held_by_etag ON held (etag, digest) WHERE etag <> '';
+CREATE INDEX IF NOT EXISTS terms_by_etag ON terms (etag, digest) WHERE etag <> '';
 """
-_FIELDS = "id, etag, modified, vary, asked, digest, size, heading, signs, links"
+_FIELDS = "id, etag, modified, vary, asked, digest, size, heading, links"
 # A server that has one ETag for two contents doesn't tell them apart by it.
 _FIND = f"""
-SELECT {_FIELDS} FROM held AS one WHERE page = (SELECT number FROM pages WHERE url = ?) AND NOT EXISTS (
-    SELECT 1 FROM held AS other WHERE other.etag = one.etag AND other.etag <> '' AND other.digest <> one.digest)
+SELECT {_FIELDS} FROM terms AS one WHERE page = (SELECT number FROM pages WHERE url = ?) AND NOT EXISTS (
+    SELECT 1 FROM terms AS other WHERE other.etag = one.etag AND other.etag <> '' AND other.digest <> one.digest)
 """
-_WRITE = f"INSERT OR REPLACE INTO held (page, {_FIELDS}) SELECT number, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE url = ?"
+_WRITE = f"INSERT OR REPLACE INTO terms (page, {_FIELDS}) SELECT number, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE url = ?"
 
 
 class Held(NamedTuple):
@@ -42,7 +43,6 @@ class Held(NamedTuple):
     digest: int  #: of its tokens outside marked chrome, likewise
     size: int  #: bytes that were downloaded
     heading: str  #: the words of its title and first h1
-    signs: bytes  #: of it, packed
     links: bytes  #: the requests that were made of it, packed
 
 
@@ -55,7 +55,7 @@ class Validators:
 
     def __bool__(self) -> bool:
         """True if anything is held in the file."""
-        return self._database.execute("SELECT 1 FROM held LIMIT 1").fetchone() is not None
+        return self._database.execute("SELECT 1 FROM terms LIMIT 1").fetchone() is not None
 
     def find(self, url: str) -> Held | None:
         """Returns what is held of a page; None if nothing is, or if its ETag is that of another content, too."""
@@ -76,7 +76,7 @@ class Validators:
         for url, held in self._written.items():
             self._database.execute("INSERT OR IGNORE INTO pages (url) VALUES (?)", (url,))
             if held is None:
-                query = "DELETE FROM held WHERE page = (SELECT number FROM pages WHERE url = ?)"
+                query = "DELETE FROM terms WHERE page = (SELECT number FROM pages WHERE url = ?)"
                 self._database.execute(query, (url,))
             else:
                 self._database.execute(_WRITE, (*held, url))
@@ -85,4 +85,4 @@ class Validators:
     def forget_textless(self) -> None:
         """Forgets the pages of which it is no longer known what they say."""
         known = "SELECT page FROM versions WHERE text IN (SELECT number FROM texts)"
-        self._database.execute(f"DELETE FROM held WHERE page NOT IN ({known})")
+        self._database.execute(f"DELETE FROM terms WHERE page NOT IN ({known})")

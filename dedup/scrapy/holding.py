@@ -60,7 +60,6 @@ def pack_links(links: Sequence[bytes]) -> bytes | None:
 def revisit(packing: Packing, request: Request, response: Response, held: Held, text: Text) -> Revisit:
     """Returns the page for which a response "not modified" stands, by its stored words and links.  Raises `ValueError`."""
     try:
-        signs = zlib.decompress(held.signs)
         octets = zlib.decompressobj().decompress(held.links, 2 * MAX_LINKS)
         links = [packing.unpack(link) for link in msgspec.msgpack.decode(octets, type=list[bytes])]
     except zlib.error as error:
@@ -80,7 +79,7 @@ def revisit(packing: Packing, request: Request, response: Response, held: Held, 
         names=shared(address, heading),
         place=place(request.url),
         data=tuple(text.data),
-        signs=signs,
+        signs=text.signs or b"",
     )
     asked = request.replace(callback=follow)
     stands = HtmlResponse(request.url, headers=dict(response.headers), request=asked, flags=[FLAG])

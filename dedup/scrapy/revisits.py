@@ -7,7 +7,6 @@ conditionally at most once in a crawl, and only if a crawl that ended well has h
 
 import logging
 import sqlite3
-import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
@@ -21,8 +20,8 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
 from dedup.filter import Filter, Outcome
+from dedup.filter.contents import content_digest
 from dedup.filter.stats import count
-from dedup.history.file import signed
 from dedup.history.texts import name_of
 from dedup.history.validators import Held
 from dedup.latest import Latest
@@ -209,15 +208,13 @@ class RevisitMiddleware(Component):
             return None
         assert whole.said is not None
         assert whole.asked is not None
-        fingerprint = outcome.fingerprint
         return Held(
             page_id(self.crawler, request),
             *whole.said,
             whole.asked,
-            signed(fingerprint.view or fingerprint.digest),
+            content_digest(outcome.fingerprint, outcome.page),
             whole.size,
             " ".join(outcome.page.heading),
-            zlib.compress(outcome.page.signs),
             packed,
         )
 

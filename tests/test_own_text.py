@@ -46,6 +46,14 @@ def test_no_page_makes_it_raise() -> None:
     assert own_text("<p>a<!-- b -->c<script>d</script>e") == "ace"
 
 
+def test_what_begins_a_line_on_the_screen_begins_one_in_the_text() -> None:
+    for tag in ("summary", "legend", "details", "div", "dd"):
+        assert (
+            own_text(f"<div>A lamp.<{tag}>Of brass.</{tag}>For boats.</div>")
+            == "A lamp.\nOf brass.\nFor boats."
+        )
+
+
 def test_a_callback_can_have_it(crawl: Run) -> None:
     class Reader(Walker):
         def note(self, response: Any) -> Any:

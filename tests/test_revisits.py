@@ -117,6 +117,21 @@ def test_what_has_not_changed_is_not_sent_and_its_links_are_followed(crawls: Cra
     assert crawls(server).items == []
 
 
+def test_variants_of_what_was_not_sent_are_known_without_the_header_that_said_so(crawls: Crawls) -> None:
+    class Says(Server):
+        def answer(self, path: str, asked: Mapping[str, str]) -> Answer:
+            status, headers, body = super().answer(path, asked)
+            return status, headers | ({"No-Vary-Search": "params"} if status == 200 else {}), body
+
+    links = "/a?ref=1", "/a?ref=2", "/a?ref=3"
+    server = Says({"/": page("home", *links)} | {link: page(link) for link in links})
+    assert paths(crawls(server)) == {"/", links[0]}
+    again = crawls(server)
+    assert [path for path, _ in server.asked] == ["/", links[0]]
+    assert server.sent == []
+    assert again.figures["no_vary_search"] == 2
+
+
 def test_no_other_request_has_its_headers(crawls: Crawls) -> None:
     """A callback may copy those of its request: one URL's ETag would be asked of another."""
 
@@ -347,7 +362,7 @@ def test_a_history_tells_whether_anything_is_held(tmp_path: Path) -> None:
     with History(tmp_path / "history") as history:
         history.begin("a" * CRAWL)
         assert not history.validators
-        history.validators.write("http://a.org/", Held("1", '"7"', "", "", 1, 2, 3, "", b""))
+        history.validators.write("http://a.org/", Held("1", '"7"', "", "", "", 1, 2, 3, "", b""))
         history.flush()
         assert history.validators
     with History(tmp_path / "history") as history:

@@ -18,18 +18,18 @@ DROP TABLE IF EXISTS validators;
 DROP TABLE IF EXISTS held;
 CREATE TABLE IF NOT EXISTS terms (
     page INTEGER PRIMARY KEY, id TEXT NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, vary TEXT NOT NULL,
-    asked INTEGER NOT NULL, digest INTEGER NOT NULL, size INTEGER NOT NULL, heading TEXT NOT NULL,
+    search TEXT NOT NULL, asked INTEGER NOT NULL, digest INTEGER NOT NULL, size INTEGER NOT NULL, heading TEXT NOT NULL,
     links BLOB NOT NULL
 );
 CREATE INDEX IF NOT EXISTS terms_by_etag ON terms (etag, digest) WHERE etag <> '';
 """
-_FIELDS = "id, etag, modified, vary, asked, digest, size, heading, links"
+_FIELDS = "id, etag, modified, vary, search, asked, digest, size, heading, links"
 # A server that has one ETag for two contents doesn't tell them apart by it.
 _FIND = f"""
 SELECT {_FIELDS} FROM terms AS one WHERE page = (SELECT number FROM pages WHERE url = ?) AND NOT EXISTS (
     SELECT 1 FROM terms AS other WHERE other.etag = one.etag AND other.etag <> '' AND other.digest <> one.digest)
 """
-_WRITE = f"INSERT OR REPLACE INTO terms (page, {_FIELDS}) SELECT number, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE url = ?"
+_WRITE = f"INSERT OR REPLACE INTO terms (page, {_FIELDS}) SELECT number, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM pages WHERE url = ?"
 
 
 class Held(NamedTuple):
@@ -39,6 +39,7 @@ class Held(NamedTuple):
     etag: str  #: as the server wrote it; "" without one
     modified: str  #: likewise
     vary: str  #: the names of the headers by which the server chooses what it answers
+    search: str  #: which parameters of its URL don't matter, as the server said; "" if it did not
     asked: int  #: a digest of what the page was asked for with, as SQLite holds it
     digest: int  #: of its tokens outside marked chrome, likewise
     size: int  #: bytes that were downloaded

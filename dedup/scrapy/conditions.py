@@ -31,6 +31,7 @@ class Terms(NamedTuple):
     etag: str
     modified: str
     vary: str  #: names of headers, divided by commas
+    search: str = ""  #: No-Vary-Search, which is not sent again with "not modified"
 
 
 def said(response: Response) -> Terms | None:
@@ -41,7 +42,7 @@ def said(response: Response) -> Terms | None:
 
     >>> dates = {"Date": "Mon, 02 Nov 2026 10:00:00 GMT", "Last-Modified": "Sun, 01 Nov 2026 10:00:00 GMT"}
     >>> said(Response("http://a.org/", headers={"ETag": '"7"', "Vary": "Cookie, Accept"} | dates))
-    Terms(etag='"7"', modified='Sun, 01 Nov 2026 10:00:00 GMT', vary='accept,cookie')
+    Terms(etag='"7"', modified='Sun, 01 Nov 2026 10:00:00 GMT', vary='accept,cookie', search='')
     >>> said(Response("http://a.org/", headers=dates | {"Last-Modified": dates["Date"]}))
     >>> said(Response("http://a.org/", headers={"ETag": '"7"', "Vary": "*"}))
     """
@@ -52,7 +53,8 @@ def said(response: Response) -> Terms | None:
     vary = ",".join(sorted({name.strip() for name in names} - {""}))
     if not (etag or modified) or "*" in vary or len(vary) > MAX_HEADER:
         return None
-    return Terms(etag, modified, vary)
+    search = b",".join(response.headers.getlist("No-Vary-Search")).decode("latin-1")
+    return Terms(etag, modified, vary, search if len(search) <= MAX_HEADER else "")
 
 
 def _only(response: Response, name: str) -> str:

@@ -82,6 +82,7 @@ def revisit(packing: Packing, request: Request, response: Response, held: Held, 
         signs=text.signs or b"",
     )
     asked = request.replace(callback=follow)
-    stands = HtmlResponse(request.url, headers=dict(response.headers), request=asked, flags=[FLAG])
+    headers: dict[Any, Any] = {"No-Vary-Search": held.search} if held.search else {}
+    stands = HtmlResponse(request.url, headers=headers | dict(response.headers), request=asked, flags=[FLAG])
     found = Revisit(page, links, stands, held.size)
     return found

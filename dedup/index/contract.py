@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Self
 from uuid import uuid4
 
-from dedup.errors import SettingsError
+from dedup.errors import IndexUnavailableError, SettingsError
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
@@ -80,6 +80,7 @@ class Index(ABC):
         self.hosts = Hosts(detector.sketcher, own) if own.chrome else None
         self._opened = False
         self._opening = asyncio.Lock()
+        self._failed, self._trouble = 0, ""  # how often the store could not be reached, and why last
 
     @property
     def plan(self) -> Plan:
@@ -99,14 +100,22 @@ class Index(ABC):
         """Reaches the store and checks that an index of these parameters is there, or makes a new one.
 
         All other methods open the index by themselves.  Raises `IndexUnavailableError`, `IndexMismatchError`
-        or `IndexCorruptError`.
+        or `IndexCorruptError`; the first, if the store can't be reached, at once to all who wait for that.
         """
         if self._opened:
             return
+        failed = self._failed
         async with self._opening:
-            if not self._opened:
+            if self._opened:
+                return
+            if self._failed > failed:
+                raise IndexUnavailableError(self._trouble)
+            try:
                 await self._open()
-                self._opened = True
+            except IndexUnavailableError as error:
+                self._failed, self._trouble = self._failed + 1, str(error)
+                raise
+            self._opened = True
 
     async def __aenter__(self) -> Self:
         await self.open()

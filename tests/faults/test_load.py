@@ -129,6 +129,34 @@ async def test_an_outage_is_told_at_once_to_all_who_wait(
         assert gate.claims <= client.CLAIMS, "each has waited for an answer of its own"
 
 
+class Silent(Line):
+    """Answers nothing."""
+
+    def __init__(self, server: Path) -> None:
+        super().__init__(server)
+        self.asked = 0
+
+    async def ask(self, request: bytes) -> list[bytes | None]:
+        self.asked += 1
+        return []
+
+
+@driven
+async def test_an_index_that_does_not_answer_is_opened_once_for_all_who_wait(
+    redis_socket: Path, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "DEADLINE", 0.3)
+    with tempfile.TemporaryDirectory(prefix="shingleback-") as folder:
+        line, proxy = Silent(redis_socket), Path(folder, "proxy.sock")
+        async with line.listening(proxy):
+            index = open_index(f"unix://{proxy}", DETECTOR, namespace=namespace)
+            for asked in (1, 2):
+                said = await claim_all(index, 500, 500)
+                assert {type(error) for error in said} == {IndexUnavailableError}
+                assert line.asked == asked, "each has waited for an answer of its own"
+            await index.close()
+
+
 class Shaky(Line):
     """Delays every answer, and cuts a share of the connections in the midst of it."""
 

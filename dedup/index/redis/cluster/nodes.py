@@ -13,7 +13,6 @@ import hashlib
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import suppress
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -256,15 +255,9 @@ class Cluster(Server):
                 self._stale = True
                 await self._learn()
                 for address in self._slots.masters:
-                    for section in ("server", "memory", "persistence"):
-                        with suppress(exceptions.NoPermissionError):
-                            said = await self._node(address).info(section)
-                            info |= {
-                                name: said[name]
-                                for name in said
-                                if not (name == "aof_enabled" and said[name])
-                            }
-                            self.accept(said)
+                    said = await client.said_by(self._node(address), "server", "memory", "persistence")
+                    info |= {name: said[name] for name in said if not (name == "aof_enabled" and said[name])}
+                    self.accept(said)
         return info
 
     async def disconnect(self) -> None:

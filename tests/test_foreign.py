@@ -1,6 +1,6 @@
 """Spiders of strangers, unchanged: with the add-on they get every content that they got without it, in each crawl.
 
-These are thirteen of the shapes of `tests.support.foreign`, and four that are long runs; ``python -m benchmarks.foreign``
+These are fourteen of the shapes of `tests.support.foreign`, and four that are long runs; ``python -m benchmarks.foreign``
 crawls them all.
 """
 
@@ -35,6 +35,7 @@ SLOW = (records.meetings, records.jobs, shops.sessions, shops.gallery)
         stores.frames,
         stores.scripts,
         records.opinions,
+        records.tickets,
         feeds.postbacks,
         shops.variants,
         ways.rules,

@@ -357,11 +357,13 @@ async def test_entries_that_differ_in_a_few_words_are_kept(tmp_path: Path, noise
 class Calendar(Site):
     """A page for each month without end; all have the same programme, but for one in thirty."""
 
-    def __init__(self, noise: Callable[[int], str]) -> None:
+    def __init__(self, noise: Callable[[int], str], address: str = "calendar/{year}/{month:02}") -> None:
         super().__init__(noise, lambda number: words("programme", 100), copies=1)
+        self.address = "http://example.org/" + address
+        self.months = {self.url(number): number for number in range(240)}
 
     def url(self, number: int) -> str:
-        return f"http://example.org/calendar/{2000 + number // 12}/{number % 12 + 1:02}"
+        return self.address.format(year=2000 + number // 12, month=number % 12 + 1)
 
     def html(self, number: int) -> str:
         self.served += 1
@@ -371,9 +373,8 @@ class Calendar(Site):
         return f"<title>Calendar</title>{MENU}<p>{month} {near} {event} {self.content(0)} {self.noise(self.served)}"
 
     async def fetch(self, url: str) -> Page | None:
-        year, month = map(int, url.split("/")[-2:])
         self.asked[url] += 1
-        return read(self.html((year - 2000) * 12 + month - 1), url)
+        return read(self.html(self.months[url]), url)
 
 
 @pytest.mark.parametrize("noise", [*NOISES, "none"])
@@ -388,6 +389,22 @@ async def test_pages_that_differ_only_in_their_names_are_few_and_those_with_an_e
     }
     # How soon a noise is known depends on how long it happens to be where it is measured: of an advert, 28 to 108 are kept.
     assert found.count("keep") <= 240 / 4
+
+
+@driven
+async def test_a_calendar_ends_if_its_addresses_say_the_month_before_the_year(tmp_path: Path) -> None:
+    site = Calendar(str, "calendar?month={month}&year={year}")
+    found, _ = await crawl(site, 240, tmp_path / "log")
+    assert found.count("keep") <= 240 / 4
+
+
+@driven
+async def test_pages_that_stand_in_no_row_are_kept_for_their_numbers_alone(tmp_path: Path) -> None:
+    """A ticket that says which other one it belongs to, or none, is no page of a calendar, and its number is content."""
+    for other in ("", "<a href='/view?id={at}'>more</a>"):
+        site = Site(str, lambda number, other=other: f"Ticket {number} {other.format(at=number * 7 % 80)}", 1)
+        found, counts = await crawl(site, 80, tmp_path / "log")
+        assert (contents_of(site, found), counts["dedup/probes"] > 0) == (80, True)
 
 
 @driven

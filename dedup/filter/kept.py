@@ -7,7 +7,7 @@ from typing import NamedTuple
 from xxhash import xxh3_64_hexdigest, xxh3_128_intdigest
 
 from dedup.filter.noise import Noise, joined
-from dedup.filter.own_name import without_own_name
+from dedup.filter.own_name import without_name_in_row
 from dedup.filter.places import is_break, marked
 from dedup.filter.visit import Visit
 from dedup.page.html import Page
@@ -63,16 +63,16 @@ def whole_of(page: Page) -> list[str]:
 
 
 def digests(left: Sequence[str], url: str) -> tuple[int, int]:
-    """What tells a page from all that differ in more than noise; and from all that differ in more than that and their names.
+    """What tells a page from all that differ in more than noise; and from all that differ in more than that and their names in a row.
 
     ``left`` are its tokens without noise.
     """
-    return _digest(left), _digest(["", *without_own_name(left, url)])
+    return _digest(left), _digest(["", *without_name_in_row(left, url)])
 
 
 def noisy(noise: Noise, url: str, tokens: Sequence[str]) -> Iterator[str]:
     """The tokens of a page at places of noise, and those of its name."""
-    left = iter(without_own_name(noise.left(url, tokens), url))
+    left = iter(without_name_in_row(noise.left(url, tokens), url))
     stays = next(left, None)
     for token in tokens:
         if token == stays:

@@ -48,6 +48,7 @@ SHAPES: tuple[Shape, ...] = (
     records.opinions,
     records.register,
     records.pager,
+    records.tickets,
     records.gazette,
     records.meetings,
     records.rates,

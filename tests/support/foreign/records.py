@@ -80,6 +80,31 @@ def pager(site: Site) -> type[scrapy.Spider]:
     return Pager
 
 
+def tickets(site: Site) -> type[scrapy.Spider]:
+    """Tickets that only say their numbers, some of them whether they are closed, or to which others they belong"""
+
+    def ticket(at: int) -> str:
+        near = [f"/ticket?id={100 + other % 40}" for other in (7 * at, 11 * at + 5)][: at % 3]
+        return f"<h1>Ticket {100 + at}</h1><p>{('', 'closed')[at % 2]} {links(*near)}</p>"
+
+    paths = [f"/ticket?id={100 + at}" for at in range(40)]
+    site.pages["/"] = shell("Tickets", links(*paths), menu=60)
+    for at, path in enumerate(paths):
+        site.pages[path] = shell("Tickets", ticket(at), menu=60)
+
+    class Tickets(scrapy.Spider):
+        name = "tickets"
+        start_urls = (site.url,)
+
+        def parse(self, response: Any) -> Iterator[Any]:
+            yield from response.follow_all(css="a", callback=self.ticket)
+
+        def ticket(self, response: Any) -> Iterator[Any]:
+            yield {"title": response.css("h1::text").get(), "near": response.css("a::attr(href)").getall()}
+
+    return Tickets
+
+
 def gazette(site: Site) -> type[scrapy.Spider]:
     """A request for each month; the documents of an item are fetched by FilesPipeline"""
 

@@ -102,9 +102,11 @@ class Index(ABC):
         All other methods open the index by themselves.  Raises `IndexUnavailableError`, `IndexMismatchError`
         or `IndexCorruptError`; the first, if the store can't be reached, at once to all who wait for that.
         """
-        if self._opened:
-            return
-        failed = self._failed
+        if not self._opened:
+            await self._open_unless(failed=self._failed)
+
+    async def _open_unless(self, failed: int) -> None:
+        """Opens the index, unless it has been opened, or found away once more, while this waited."""
         async with self._opening:
             if self._opened:
                 return

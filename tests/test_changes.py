@@ -423,6 +423,38 @@ def test_a_counter_that_a_new_template_puts_before_the_words_of_each_page_is_no_
     assert next(asked) < 1_000, "a counter of more words is another place"
 
 
+@pytest.mark.parametrize("side", ["before", "behind"])
+def test_a_word_that_goes_beside_noise_is_a_change(visits: Visits, side: str) -> None:
+    """Be the page one of those that are asked for to learn of noise, or the advert as much longer as it is shorter."""
+    asked = count(100)
+    names = [f"/p{n}" for n in range(12)]
+
+    def site(day: int, *shorter: str) -> dict[str, Any]:
+        def shown(name: str, *links: str) -> Any:
+            anchors = "".join(f"<a href='{link}'></a>" for link in links)
+            own = words(name, 90).split()
+            if name in shorter:
+                del own[0 if side == "before" else -1]
+
+            def answer(headers: Any) -> Answer:
+                advert = f"<div>now {' '.join(f'ad{next(asked)}' for _ in range(2 + day))}</div>"
+                if side == "behind":
+                    advert = f"<div>{next(asked)} visits</div>"
+                around = advert, f"<p>{' '.join(own)}</p>{anchors}"
+                return html(
+                    f"<title>A page</title>{''.join(around[:: 1 if side == 'before' else -1])}<p>{words('foot', 30)}"
+                )
+
+            return answer
+
+        return {"/": shown("/", *names)} | {name: shown(name) for name in names}
+
+    visits.crawl(site(1), DEDUP_INCREMENTAL=True)
+    done = visits.crawl(site(2, *names), DEDUP_INCREMENTAL=True)
+    assert {("changed", name) for name in names} <= visits.told()
+    assert {*names} <= {item["path"] for item in done.items}
+
+
 def ticked(menu: str = "", stars: Any = None, **signs: str) -> dict[str, Any]:
     """Twenty pages that show a cross, or another sign; with stars that change from answer to answer, or with a sign in the menu."""
 

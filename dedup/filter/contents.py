@@ -92,10 +92,11 @@ class Contents:
 
     async def differences(self, url: str, old: Text, new: Text) -> list[Said]:
         """Returns the old words and the new ones, place by place, without noise: by the blocks of the new page, if it has them."""
-        breaks: Breaks = ()
-        if new.breaks and self._probe.is_met(url):
-            breaks = as_before(new.breaks, await _edits(_each(old), _each(new)))
-        a, b = self._said(url, old._replace(breaks=breaks)), self._said(url, new)
+        if not new.breaks:
+            old = old._replace(breaks=())
+        elif not old.breaks and self._probe.is_met(url):
+            old = old._replace(breaks=as_before(new.breaks, await _edits(_each(old), _each(new))))
+        a, b = self._said(url, old), self._said(url, new)
         found = await _edits(a, b)
         if not found and self._signs_count(url, old, new):
             assert old.signs is not None
@@ -208,7 +209,7 @@ async def _edits(a: list[str], b: list[str]) -> list[Edit]:
 def as_before(breaks: Breaks, found: Sequence[Edit]) -> Breaks:
     """Returns the breaks of a page as its old text must have had them, by the edits that have made it what it is.
 
-    None are known beside words of which there are more now, or fewer.
+    None are known beside words that are others now, unless one word is in the place of another.
 
     >>> as_before([(0, 1), (2, 1), (4, 1), (6, 1)], [Edit(1, 2, ["18"]), Edit(4, 5, ["a", "b"])])
     [(0, 1), (2, 1)]
@@ -217,7 +218,7 @@ def as_before(breaks: Breaks, found: Sequence[Edit]) -> Breaks:
     left = [
         (edit.start, edit.end, len(edit.tokens))
         for edit in found
-        if edit.end - edit.start != len(edit.tokens)
+        if not edit.end - edit.start == len(edit.tokens) == 1
     ]
     more = at_edit = 0  # tokens that are there now and were not
     for at, depth in breaks:

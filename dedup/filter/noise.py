@@ -25,7 +25,7 @@ from xxhash import xxh3_64_intdigest
 
 from dedup.filter.answers import differences, differing_blocks
 from dedup.filter.own_name import without_own_name
-from dedup.filter.places import AROUND, Place, Where, is_break
+from dedup.filter.places import AROUND, Place, Where, is_break, longest_of
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
 from dedup.page.siblings import PASSING
@@ -69,6 +69,8 @@ class _Kind:
 
     probed: int = 0  #: kept pages that were fetched again
     places: dict[Place, int] = field(default_factory=dict)  #: the most tokens that a place had
+    first: dict[Place, int] = field(default_factory=dict)  #: which of the pages has shown it first
+    common: set[Place] = field(default_factory=set)  #: places that several pages have shown
     shown_once: dict[Place, int] = field(
         default_factory=dict
     )  #: places at the end of blocks that one page has shown
@@ -76,6 +78,8 @@ class _Kind:
     def note(self, place: Place, most: int) -> None:
         """Notes a place of noise, which has so many tokens at most."""
         self.places[place] = max(most, self.places.get(place, 0))
+        if self.first.setdefault(place, self.probed) != self.probed:
+            self.common.add(place)
 
     def note_half(self, place: Place, most: int) -> None:
         """Notes a place of noise that is known by one side, as there is the end of a block on the other.
@@ -84,6 +88,7 @@ class _Kind:
         """
         if place in self.places or place in self.shown_once:
             self.note(place, max(most, self.shown_once.get(place, 0)))
+            self.common.add(place)
         else:
             self.shown_once[place] = most
 
@@ -103,7 +108,7 @@ class Noise:
     def __init__(self) -> None:
         self._kinds = Latest[str, _Kind](MAX_KINDS)
         # The last page that was asked about: it is asked about several times in turn.
-        self._asked = "", 0
+        self._asked = "", 0, False
         self._tokens: Sequence[str] = ()
         self._words: list[str] = []
         self._found: list[tuple[int, int]] = []
@@ -160,9 +165,13 @@ class Noise:
             kind.note_half(half, most)
         return True
 
-    def left(self, url: str, tokens: Sequence[str]) -> list[str]:
-        """Returns the tokens of a page without those at places of noise.  O(n), and a bounded number of steps for each place."""
-        words, runs = self._runs(url, tokens)
+    def left(self, url: str, tokens: Sequence[str], *, must_be_sure: bool = False) -> list[str]:
+        """Returns the tokens of a page without those at places of noise.  O(n), and a bounded number of steps for each place.
+
+        If it ``must_be_sure``, a place that one page alone has shown has no more tokens than it had there, and is known by
+        blocks where these are known: beside it may be what the page itself says.
+        """
+        words, runs = self._runs(url, tokens, must_be_sure)
         ends = [(0, 0), *runs, (len(words), 0)]
         return [*chain.from_iterable(words[last:first] for (_, last), (first, _) in pairwise(ends))]
 
@@ -178,19 +187,25 @@ class Noise:
             at = last
         return Shown(self.probed(like), hashes)
 
-    def _runs(self, url: str, tokens: Sequence[str]) -> tuple[list[str], list[tuple[int, int]]]:
+    def _runs(
+        self, url: str, tokens: Sequence[str], must_be_sure: bool = False
+    ) -> tuple[list[str], list[tuple[int, int]]]:
         """Returns the tokens without breaks, and the first and the last of each run of noise among them, in order and apart."""
         kind = self._kinds.get(kind_of(url)) or _Kind()
-        asked = kind_of(url), kind.probed
+        asked = kind_of(url), kind.probed, must_be_sure
         if self._asked != asked or self._tokens != tokens:
             words = [token for token in tokens if not is_break(token)]
             here, among_breaks = Where(words), Where(tokens)
             before = [0, *accumulate(not is_break(token) for token in tokens)]  # words before each token
             found = list[tuple[int, int]]()
             for place, most in kind.places.items():
+                is_doubtful = must_be_sure and place not in kind.common
+                if is_doubtful and not place.has_breaks and len(words) < len(tokens):
+                    continue
+                longest = most if is_doubtful else longest_of(most)
                 if not place.has_breaks:
-                    run = place.run(words, here, most)
-                elif run := place.run(tokens, among_breaks, most):
+                    run = place.run(words, here, longest)
+                elif run := place.run(tokens, among_breaks, longest):
                     run = before[run[0]], before[run[1]]
                 if run:
                     found.append(run)

@@ -26,7 +26,7 @@ class Place(NamedTuple):
     after: tuple[str, ...]
     has_breaks: bool = False  #: true if breaks count among the tokens
 
-    def run(self, tokens: Sequence[str], where: "Where", most: int) -> tuple[int, int] | None:
+    def run(self, tokens: Sequence[str], where: "Where", longest: int) -> tuple[int, int] | None:
         """Returns the first token of what may be noise of this place, and the one behind the last: the shortest run between what is around it.
 
         All of that has to be there; or all of one side, and of the other the nearest token, if the page has that once.  None
@@ -39,7 +39,7 @@ class Place(NamedTuple):
         for end in ends:
             at = bisect_right(begins, end)
             begin = begins[at - 1] if at else end
-            if not 0 < end - begin <= min(2 * most + A_BIT, most + LONGER):
+            if not 0 < end - begin <= longest:
                 continue
             is_behind = tuple(tokens[max(0, begin - len(self.before)) : begin]) == self.before
             is_in_front = tuple(tokens[end : end + len(self.after)]) == self.after
@@ -48,6 +48,11 @@ class Place(NamedTuple):
                     return None
                 found = begin, end
         return found
+
+
+def longest_of(most: int) -> int:
+    """Returns how many tokens the noise of a place may have that had so many at most where it was seen."""
+    return min(2 * most + A_BIT, most + LONGER)
 
 
 class Where:

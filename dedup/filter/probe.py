@@ -147,8 +147,8 @@ class Probe:
         return self._fetches and fetched < FIRST * hosts + SHARE * pages
 
     def left(self, url: str, tokens: Sequence[str]) -> list[str]:
-        """The tokens of a page without what is known to be noise on pages like it."""
-        return self._noise.left(url, tokens)
+        """The tokens of a page without what is sure to be noise on pages like it."""
+        return self._noise.left(url, tokens, must_be_sure=True)
 
     def is_met(self, url: str) -> bool:
         """Whether any noise is known on pages like this one."""

@@ -136,7 +136,7 @@ async def test_a_claim_looks_at_a_bounded_number_of_pages(
             with client, client.monitor() as said:
                 assert (await index.claim("a", "http://a/", page)).crowded
                 client.echo("claimed")
-                commands = itertools.takewhile(lambda one: "claimed" not in one["command"], said.listen())
+                commands = itertools.takewhile(lambda one: one["command"] != "ECHO claimed", said.listen())
                 looked = sum(len(re.findall(r":p:\d+", one["command"])) for one in commands)
         else:
             read = Shelf.sketches

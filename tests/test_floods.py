@@ -18,8 +18,10 @@ import redis
 from dedup import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index import Index, Verdict
+from dedup.index.claiming import Candidates
 from dedup.index.entry import Entry
 from dedup.index.local.shelf import Shelf
+from dedup.index.redis.index import RedisIndex
 from dedup.index.weighing import MAX_COMPARED, MAX_EQUAL, MAX_LOOKED
 from dedup.scrapy.summary import summary
 from tests.support.coroutines import driven
@@ -120,6 +122,38 @@ async def test_a_crowd_of_one_digest_is_counted(opened: Opened) -> None:
         await index.add(flood(MAX_EQUAL + 2, index.run, digest=5))
         page = Fingerprint(VICTIM ^ 2**64 - 1, bytes(136), 100, 0, digest=5)
         assert (await index.claim("a", "http://a/", page)).crowded
+
+
+@pytest.mark.parametrize("copy", ["no copy", "a copy"])
+@driven
+async def test_a_claim_in_redis_is_judged_once_more_if_too_many_pages_were_filed_since_it_looked(
+    redis_socket: Path, namespace: str, monkeypatch: pytest.MonkeyPatch, copy: str
+) -> None:
+    """Another client releases what was like the page meanwhile: then the second look files it, and it is new all the same."""
+    rng = random.Random(1)
+    page, beside = forged(rng), forged(rng)
+    at = functools.partial(opened_at, f"unix://{redis_socket}", DETECTOR, namespace=namespace)
+    async with at() as index, at() as other:
+        assert (await other.claim("beside", "http://beside/", beside)).status == "new"
+        assert isinstance(index, RedisIndex)
+        look, looks = index.look, list[Candidates]()
+
+        async def look_and_lose_time(entry: Entry) -> Candidates:
+            looks.append(await look(entry))
+            if len(looks) == 1:
+                await other.release("beside")
+                await other.add(flood(MAX_LOOKED + 1, EARLIER, simhash=VICTIM ^ ((1 << 64) - 1)))
+                if copy == "a copy":
+                    assert (await other.claim("copy", "http://copy/", page)).status == "new"
+            return looks[-1]
+
+        monkeypatch.setattr(index, "look", look_and_lose_time)
+        verdict = await index.claim("page", "http://page/", page)
+        assert [looked.is_filed for looked in looks] == [False, copy == "no copy"]
+        expected = ("new", None) if copy == "no copy" else ("duplicate", "http://copy/")
+        assert (verdict.status, verdict.of) == expected
+        await index.confirm("page")
+        assert (await other.claim("twin", "http://twin/", page)).status == "duplicate"
 
 
 @pytest.mark.parametrize("number", [1500, pytest.param(50_000, marks=pytest.mark.slow)])

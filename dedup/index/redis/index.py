@@ -148,8 +148,10 @@ class RedisIndex(SharedIndex):
                     return Answer("later", later=later, seen=last)
                 case [b"again"]:
                     looked = await self.look(entry)
-                    near_ones = chain.from_iterable(looked.near)
-                    later = [*dict.fromkeys((*looked.equal, *looked.views, *near_ones))]
+                    if looked.is_filed:
+                        return Answer("new")
+                    found = chain(looked.equal, looked.views, *looked.rare, *looked.near)
+                    later = [*dict.fromkeys(found)]
                     return Answer("later", later=later, seen=looked.seen)
                 case [b"undecided"]:
                     return Answer("undecided")

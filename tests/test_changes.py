@@ -423,6 +423,21 @@ def test_a_counter_that_a_new_template_puts_before_the_words_of_each_page_is_no_
     assert next(asked) < 1_000, "a counter of more words is another place"
 
 
+def test_noise_is_known_beside_the_cache_of_scrapy(visits: Visits, tmp_path: Path) -> None:
+    """It would answer twice the same, so that nothing seemed to change."""
+    shop = Shop(products=20)
+    for night in "ab":
+        cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / night)}
+        visits.crawl(shop, DEDUP_INCREMENTAL=True, **cache)
+    assert visits.told() == set()
+    asked = len(visits.last.requests)
+    done = visits.crawl(shop, DEDUP_INCREMENTAL=True, **cache)
+    assert asked > 24
+    assert not [path for path in done.requests if path.startswith(("/goods", "/section"))], (
+        "all is from the cache"
+    )
+
+
 @pytest.mark.parametrize("side", ["before", "behind"])
 def test_a_word_that_goes_beside_noise_is_a_change(visits: Visits, side: str) -> None:
     """Be the page one of those that are asked for to learn of noise, or the advert as much longer as it is shorter."""

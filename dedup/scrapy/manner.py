@@ -60,11 +60,14 @@ def _how(items: Iterable[tuple[Any, Any]]) -> Iterable[tuple[str, Any]]:
 def asking(url: str, request: Request, manner: Manner) -> Request:
     """Returns the filter's own request for a page, in a manner; what is the user's in ``meta`` is that of a request of his.
 
-    It is answered in due time, or not at all.  Its cookies are those that were sent, and neither it nor its answer
+    It is answered in due time, or not at all; not by a cache, unless the page beside which it asks came from there: what a
+    cache answers twice says nothing of what changes.  Its cookies are those that were sent, and neither it nor its answer
     changes the cookies of the crawl.
     """
     own = {key: value for key, value in request.meta.items() if not is_known(key)}
     meta = own | dict(manner.meta) | {"dont_merge_cookies": True, "dedup": False, OWN: True}
+    if "download_latency" in request.meta:
+        meta["dont_cache"] = True
     meta["download_timeout"] = _patience(request, meta.get("download_timeout"))
     return request.replace(
         url=url,

@@ -6,7 +6,7 @@ entries say only which month they are.  A page that leads to none beside it has 
 
 import calendar
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 
 from dedup.page.ids import strip_session
@@ -14,6 +14,8 @@ from dedup.page.ids import strip_session
 _NUMBER = re.compile(r"\d+")
 #: Numbers of more digits are not read.
 MOST_DIGITS = 19
+#: The number that differs first between a page and one beside it differs by this.
+ONE = {-1, 1}
 #: The number of each month, by its English names.
 _MONTHS = {
     name.lower(): number
@@ -24,18 +26,17 @@ _MONTHS = {
 
 
 def without_name_in_row(tokens: Sequence[str], url: str) -> list[str]:
-    """Returns the tokens of a page in a row `without_own_name`, and how far the pages beside it are; else all of its tokens.
+    """Returns the tokens of a page that leads to one beside it `without_own_name`; all tokens of any other.
 
-    >>> without_name_in_row(["ticket", "17", "/view?id=16", "/view?id=18"], "http://a.org/view?id=17")
-    ['ticket', '[-1] [1]']
-    >>> without_name_in_row(["ticket", "17", "see", "/view?id=16"], "http://a.org/view?id=17")
-    ['ticket', '17', 'see', '/view?id=16']
+    >>> without_name_in_row(["ticket", "17", "next", "/view?id=18"], "http://a.org/view?id=17")
+    ['ticket', 'next']
+    >>> without_name_in_row(["ticket", "17", "see", "/view?id=31"], "http://a.org/view?id=17")
+    ['ticket', '17', 'see', '/view?id=31']
     """
     path = _path(url)
-    own = _NUMBER.sub("0", path)
-    links = [numbers for token in {*tokens} if _is_like(own, token) and (numbers := _numbers(token))]
-    steps = _beside(_numbers(path), links)
-    return [*without_own_name(tokens, url), "{} {}".format(*steps)] if steps else [*tokens]
+    own, numbers = _NUMBER.sub("0", path), _numbers(path)
+    links = [its for token in {*tokens} if _is_like(own, token) and (its := _numbers(token))]
+    return without_own_name(tokens, url) if _is_beside(numbers, links) else [*tokens]
 
 
 def without_own_name(tokens: Iterable[str], url: str) -> list[str]:
@@ -83,29 +84,28 @@ def _numbers(path: str) -> list[int]:
     return [] if any(len(number) > MOST_DIGITS for number in found) else [*map(int, found)]
 
 
-def _beside(numbers: Sequence[int], links: Collection[Sequence[int]]) -> tuple[list[int], list[int]] | None:
-    """Returns by how much the nearest links before and after a page differ from its numbers; None if these are no neighbours.
+def _is_beside(numbers: Sequence[int], links: Iterable[Sequence[int]]) -> bool:
+    """Returns whether a link leads from a page with these numbers to one a step away, or two lead equally far to either side.
 
-    Each is one step away, or both are as far.  The numbers may be a year and a month, or a month and a year.
+    The numbers may be a year and a month, or a month and a year.
 
-    >>> _beside([2026, 12], [[11], [2027, 1]]), _beside([12, 2026], [[11, 2026], [1, 2027]]), _beside([20], [[0], [40]])
-    (([0, -1], [1, -11]), ([0, -1], [1, -11]), ([-20], [20]))
-    >>> _beside([17], [[16]]), _beside([17], [[16], [31]])
-    (None, None)
+    >>> [_is_beside(*two) for two in (([2026, 12], [[2027, 1]]), ([12, 2026], [[1, 2027]]), ([20], [[0], [40]]))]
+    [True, True, True]
+    >>> [_is_beside([17], links) for links in ([[31]], [[12], [31]])]
+    [False, False]
     """
-    here = [0] * len(numbers)
-    steps = [
-        [its - own for its, own in zip([*numbers[: -len(link)], *link], numbers, strict=True)]
+    steps = {
+        tuple(its - own for its, own in zip([*numbers[: -len(link)], *link], numbers, strict=True))
         for link in links
         if len(link) <= len(numbers)
-    ]
-    for ordered in (steps, [step[::-1] for step in steps]):
-        before = max((step for step in ordered if step < here), default=None)
-        after = min((step for step in ordered if step > here), default=None)
-        if before and after and ((_is_one(before) and _is_one(after)) or before == [-way for way in after]):
-            return before, after
-    return None
+    }
+    return any(
+        any(step)
+        and (_first(step) in ONE or _first(step[::-1]) in ONE or tuple(-way for way in step) in steps)
+        for step in steps
+    )
 
 
-def _is_one(step: Iterable[int]) -> bool:
-    return next(abs(way) for way in step if way) == 1
+def _first(step: Iterable[int]) -> int:
+    """Returns the first number that differs."""
+    return next(way for way in step if way)

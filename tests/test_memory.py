@@ -34,11 +34,15 @@ def text(content: int) -> str:
     return " ".join(f"word{rng.randrange(50_000)}" for _ in range(80))
 
 
+def number_of(request: Request) -> int:
+    return int(request.url.rpartition("=")[2])
+
+
 class Handler(BaseDownloadHandler):
     """Answers at once; of three pages of a content, one is equal to another byte for byte."""
 
     async def download_request(self, request: Request) -> Response:
-        number = int(request.url.rpartition("=")[2])
+        number = number_of(request)
         changed = number if number % 3 else 0
         links = "".join(f"<a href=/{changed}/{n}>more</a>" for n in range(4))
         body = f"<title>Page</title><p>{text(number % CONTENTS)} changed{changed}</p>{links}"
@@ -59,17 +63,20 @@ class Counts(Spider):
             yield self.request(number)
 
     def request(self, number: int) -> Request:
-        url = f"http://example.org/?n={number}"
-        return Request(url, errback=self.failed, cb_kwargs={"number": number}, dont_filter=True)
+        url = f"http://example.org/?utm_content={number}"  # which tells no pages apart
+        return Request(url, errback=self.failed, dont_filter=True)
 
-    def parse(self, response: Any, number: int) -> Any:
+    def parse(self, response: Any) -> Any:
+        yield from self.go_on(number_of(response.request))
+
+    def go_on(self, number: int) -> Any:
         if number % 10_000 == 0:
             self.sizes[number] = resident()
         if number + 8 <= PAGES:
             yield self.request(number + 8)
 
     def failed(self, failure: Failure) -> Any:
-        yield from self.parse(None, failure.request.cb_kwargs["number"])  # type: ignore[attr-defined]
+        yield from self.go_on(number_of(failure.request))  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
     python -m benchmarks.probes [--kind WORDS] [--styles STYLE ...] [--copies]
 
-The contents of `benchmarks.scenes`, through the filter, in one shuffled order; adverts are 12 of 25 words.  Copies: articles of
+The contents of `benchmarks.scenes`, through the filter, in one shuffled order; adverts are 12 of 25 words, with none to five stars.  Copies: articles of
 60 to 600 words at six addresses each; every link of the menu has another campaign in each answer, too.
 """
 
@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from statistics import mean
 from typing import NamedTuple
 
 from benchmarks import scenes
@@ -43,7 +44,7 @@ class Site(Crawl):
 
     def html(self, url: str) -> str:
         html, chance = self._pages[url], self._chance
-        advert = f"<p>{text(25, ('advert', chance.randrange(12)))}</p>"
+        advert = f"<p>{text(25, ('advert', chance.randrange(12)))} {'★' * chance.randrange(6)}</p>"
         counter = f"<p>Visitors: {chance.randrange(10**6)}, online {chance.randrange(900)}"
         foot = text(200, "footer")
         end = foot if foot in html else "</body>"
@@ -135,17 +136,20 @@ def main() -> None:
     options = parser.parse_args()
     if options.copies:
         for style in scenes.TEMPLATES:
-            for seed in (1, 2, 3):
+            shares_of_all = []
+            for seed in range(1, 9):
                 found = asyncio.run(crawl(Tracking(scenes.others(style) + copies(style), seed)))
                 shares = (
                     f"{kind or 'first'} {found.dropped[kind] / met:.2f}" for kind, met in found.copies.items()
                 )
                 total = found.dropped.total() / found.copies.total()
+                shares_of_all.append(total)
                 print(
                     f"{style:6} {found.lost} of {found.contents} lost, dropped {total:.2f}, {found.probes} probes:",
                     *shares,
                     flush=True,
                 )
+            print(f"{style:6} {mean(shares_of_all):.3f} of the copies dropped, in eight orders", flush=True)
         return
     contents = lost = 0
     for style in options.styles:

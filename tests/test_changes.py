@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from dedup.filter.contents import Contents
+from dedup.filter.noise import Noise
 from dedup.history.changes import WORDS, changes, unseen
 from dedup.history.file import History, Said
 from dedup.scrapy.signals import change_found
@@ -505,7 +506,7 @@ def test_signs_that_change_from_answer_to_answer_or_on_all_pages_are_no_change(v
 
 def test_what_is_learned_of_noise_late_counts_for_all_pages() -> None:
     """A counter beside the date of the day makes the edits of all pages differ, until it is known."""
-    contents = Contents(cast(Any, None), cast(Any, SimpleNamespace(probed=lambda url: 0)))
+    contents = Contents(cast(Any, None), cast(Any, SimpleNamespace(noise=Noise())))
     told = {f"http://a.org/{n}": [Said(f"1 visits {n}", f"2 visits {n + 50}")] for n in range(20)}
     for url, found in told.items():
         contents.meet(url)

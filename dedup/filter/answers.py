@@ -1,10 +1,10 @@
 """What differs between two answers to one request, token by token and block by block.
 
 >>> differences("seen 17 times by all".split(), "seen 18 times by all".split())
-[Differing(first=1, last=2, most=1)]
+[Differing(first=1, last=2, most=1, has_signs=False)]
 >>> answers = [["\\n1", "a", "story", "\\n1", advert, "from", "us", "\\n1", "seen", counter] for advert, counter in ("ab", "cd")]
 >>> differing_blocks(*answers)
-([Differing(first=4, last=5, most=1), Differing(first=9, last=10, most=1)], [])
+([Differing(first=4, last=5, most=1, has_signs=False), Differing(first=9, last=10, most=1, has_signs=False)], [])
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import NamedTuple
 
-from dedup.filter.places import AROUND, is_break
+from dedup.filter.places import AROUND, is_break, is_signs
 
 #: Tokens that have to be equal between two differences, or else they are one: words of an advert agree by chance.
 BETWEEN = 4
@@ -27,7 +27,8 @@ class Differing(NamedTuple):
 
     first: int
     last: int  #: the one behind them
-    most: int  #: how many they are, or those of the second answer if these are more
+    most: int  #: how many they are, but for signs, or those of the second answer if these are more
+    has_signs: bool = False  #: true if signs are among them
 
 
 def differences(a: Sequence[str], b: Sequence[str]) -> list[Differing] | None:
@@ -46,7 +47,7 @@ def differences(a: Sequence[str], b: Sequence[str]) -> list[Differing] | None:
             found.append([i, j, k, m])
     if sum(max(j - i, m - k) for i, j, k, m in found) > MAX_DIFFERING:
         return None
-    return [Differing(start + i, start + j, max(j - i, m - k)) for i, j, k, m in found]
+    return [_differing(start + i, start + j, inner[i:j], other[k:m]) for i, j, k, m in found]
 
 
 def differing_blocks(a: Sequence[str], b: Sequence[str]) -> tuple[list[Differing], list[Differing]]:
@@ -67,7 +68,7 @@ def differing_blocks(a: Sequence[str], b: Sequence[str]) -> tuple[list[Differing
         if tag == "replace" and j - i == m - k:
             _compare(start, inner[i:j], other[k:m], found, whole)
         elif tag == "replace":
-            found.append(Differing(start + 1, last, max(last - start, others[first + m] - others[first + k])))
+            found.append(_differing(start + 1, last, a[start:last], b[others[first + k] : others[first + m]]))
     return found, whole
 
 
@@ -83,18 +84,31 @@ def _compare(
         None  # how deep the last whole block begins, unless one that stays the same has followed
     )
     for block, other in zip(mine, theirs, strict=True):
-        most = max(len(block), len(other))
-        inner = differences(block, other) or [Differing(1, len(block), most)]
-        found += [Differing(start + max(1, each.first), start + each.last, each.most) for each in inner]
+        all_of_it = _differing(1, len(block), block, other)
+        inner = differences(block, other) or [all_of_it]
+        found += [each._replace(first=start + max(1, each.first), last=start + each.last) for each in inner]
         is_between_words = inner[0].first >= AROUND and len(block) - inner[-1].last >= AROUND
         if is_between_words or 2 * sum(each.last - each.first for each in inner) <= len(block):
             outer = None
         elif outer is not None and _depth(block) > outer:
-            whole[-1] = Differing(whole[-1].first, start + len(block), whole[-1].most + most)
+            outermost = whole[-1]
+            whole[-1] = Differing(
+                outermost.first,
+                start + len(block),
+                outermost.most + all_of_it.most,
+                outermost.has_signs or all_of_it.has_signs,
+            )
         else:
             outer = _depth(block)
-            whole.append(Differing(start + 1, start + len(block), most))
+            whole.append(all_of_it._replace(first=start + 1, last=start + len(block)))
         start += len(block)
+
+
+def _differing(first: int, last: int, mine: Sequence[str], theirs: Sequence[str]) -> Differing:
+    """Returns that these tokens of either answer differ."""
+    signs = [sum(map(is_signs, tokens)) for tokens in (mine, theirs)]
+    most = max(len(mine) - signs[0], len(theirs) - signs[1])
+    return Differing(first, last, most, any(signs))
 
 
 def _depth(block: Sequence[str]) -> int:

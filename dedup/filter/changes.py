@@ -125,13 +125,13 @@ class Changes:
         if (old := self._history.texts.read(last.text)) is None:  # nobody knows any more what it said
             self._pending[visit.page_id] = _Sighting(None, "changed", url, digest, simhash, text)
             return Change("changed", url), False
-        probed = self._probe.probed(url)
+        probed = self._probe.noise.probed(url)
         found = await contents.differences(url, old, text)
         contents.note(url, found)
         if contents.own(url, found):
             await contents.learn(visit.url, text)
             text = contents.with_blocks(url, text)
-            if text.breaks or self._probe.probed(url) != probed:
+            if text.breaks or self._probe.noise.probed(url) != probed:
                 before, found = found, await contents.differences(url, old, text)
                 contents.note(url, found, contents.keys(url, before))
         if not (own := contents.own(url, found)):
@@ -254,9 +254,9 @@ class Changes:
         for _ in range(MAX_KNOWN):
             if not (contents.own(url, found) and self._probe.may_learn(url)):
                 break
-            probed = self._probe.probed(url)
+            probed = self._probe.noise.probed(url)
             await contents.learn(url, new)
-            if self._probe.probed(url) != probed:
+            if self._probe.noise.probed(url) != probed:
                 found = await contents.differences(url, old, new)
         return found
 

@@ -86,15 +86,15 @@ class Contents:
     def with_blocks(self, url: str, text: Text) -> Text:
         """Returns the text of a page that is there with its blocks, if noise may be known by them: in Python, so that takes a while."""
         tokens = text.tokens
-        if not isinstance(tokens, Tokens) or text.breaks or not self._probe.is_met(url):
+        if not isinstance(tokens, Tokens) or text.breaks or not self._probe.noise.is_met(url):
             return text
-        return text._replace(breaks=tokens.find_breaks())
+        return text._replace(breaks=[(at, depth, b"") for at, depth, _ in tokens.find_breaks()])
 
     async def differences(self, url: str, old: Text, new: Text) -> list[Said]:
         """Returns the old words and the new ones, place by place, without noise: by the blocks of the new page, if it has them."""
         if not new.breaks:
             old = old._replace(breaks=())
-        elif not old.breaks and self._probe.is_met(url):
+        elif not old.breaks and self._probe.noise.is_met(url):
             old = old._replace(breaks=as_before(new.breaks, await _edits(_each(old), _each(new))))
         a, b = self._said(url, old), self._said(url, new)
         found = await _edits(a, b)
@@ -118,12 +118,14 @@ class Contents:
         tokens, chrome = _each(text), text.chrome
         if len(tokens) - sum(end - start for start, end in chrome) < LEAST_VIEW:
             chrome = ()
-        if not self._probe.is_met(url):
+        if not self._probe.noise.is_met(url):
             ends = [(0, 0), *chrome, (len(tokens), 0)]
             return [*chain(*(tokens[end:start] for (_, end), (start, _) in pairwise(ends))), "", *text.data]
         for start, end in chrome:
             tokens[start:end] = map(_ChromeToken, tokens[start:end])  # noise is known by what is around it
-        left = self._probe.left(url, [*with_breaks(tokens, text.breaks), "", *text.data])
+        left = self._probe.noise.left(
+            url, [*with_breaks(tokens, text.breaks), "", *text.data], must_be_sure=True
+        )
         return [token for token in left if type(token) is str]
 
     def _signs_count(self, url: str, old: Text, new: Text) -> bool:
@@ -132,8 +134,7 @@ class Contents:
             return False
         if _each(old) != _each(new) or [*old.data] != [*new.data]:
             return False  # where words change that don't count, so may the signs beside them
-        whole = [*with_breaks(_each(new), new.breaks), "", *new.data, "#"]
-        return self._probe.left(url, whole)[-1] == "#"
+        return not self._probe.noise.signs_change(url)
 
     def keys(self, url: str, found: list[Said]) -> list[int]:
         """By what the edits of a page are counted."""
@@ -153,11 +154,15 @@ class Contents:
     def told(self, url: str, found: list[Said]) -> Basis:
         """Returns what these edits depend on."""
         keys = self.keys(url, found)
-        return Basis(self._probe.probed(url), keys, self._are_own(url, keys)) if len(keys) <= FEW else Basis()
+        return (
+            Basis(self._probe.noise.probed(url), keys, self._are_own(url, keys))
+            if len(keys) <= FEW
+            else Basis()
+        )
 
     def stands(self, url: str, told: Basis) -> bool:
         """Returns whether nothing has become known since that changes the edits of a page, and nothing more will."""
-        is_same = told.probed == self._probe.probed(url) and self._are_own(url, told.keys) == told.own
+        is_same = told.probed == self._probe.noise.probed(url) and self._are_own(url, told.keys) == told.own
         return is_same and not self._probe.may_learn(url)
 
     def words(self, url: str, text: Text) -> tuple[str, ...]:
@@ -211,22 +216,22 @@ def as_before(breaks: Breaks, found: Sequence[Edit]) -> Breaks:
 
     None are known beside words that are others now, unless one word is in the place of another.
 
-    >>> as_before([(0, 1), (2, 1), (4, 1), (6, 1)], [Edit(1, 2, ["18"]), Edit(4, 5, ["a", "b"])])
-    [(0, 1), (2, 1)]
+    >>> as_before([(at, 1, b"") for at in (0, 2, 4, 6)], [Edit(1, 2, ["18"]), Edit(4, 5, ["a", "b"])])
+    [(0, 1, b''), (2, 1, b'')]
     """
-    old: list[tuple[int, int]] = []
+    old: list[tuple[int, int, bytes]] = []
     left = [
         (edit.start, edit.end, len(edit.tokens))
         for edit in found
         if not edit.end - edit.start == len(edit.tokens) == 1
     ]
     more = at_edit = 0  # tokens that are there now and were not
-    for at, depth in breaks:
+    for at, depth, _ in breaks:
         while at_edit < len(left) and left[at_edit][0] + more + left[at_edit][2] < at:
             more += left[at_edit][2] - (left[at_edit][1] - left[at_edit][0])
             at_edit += 1
         if at_edit == len(left) or at < left[at_edit][0] + more:
-            old.append((at - more, depth))
+            old.append((at - more, depth, b""))
     return old
 
 

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dedup.filter.kept import text_of
 from dedup.filter.noise import Noise
+from dedup.filter.places import is_signs
 from dedup.page.html import Page
 from dedup.page.words import is_url, split_tokens
 
@@ -54,12 +55,12 @@ class Address:
         self._names = rf"(?<![^\W_])(?:{spelled})(?![^\W_])" if spelled else ""
 
     def without(self, tokens: Iterable[str]) -> list[str]:
-        """Returns the tokens of a page but for the words of its address, and for links that name it.
+        """Returns the tokens of a page but for the words of its address, for links that name it, and for signs, of which it has some.
 
         >>> Address("http://a.org/shop/Red-lamp").without(["no", "red", "lamp", "/login?next=/shop/Red-lamp", "/lamps"])
         ['no', '/lamps']
         """
-        return [token for token in tokens if not self._is_named(token)]
+        return [token for token in tokens if not is_signs(token) and not self._is_named(token)]
 
     def _is_named(self, token: str) -> bool:
         if not is_url(token):

@@ -4,11 +4,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from xxhash import xxh3_64_hexdigest, xxh3_128_intdigest
+from xxhash import xxh3_128_intdigest
 
 from dedup.filter.noise import Noise, joined
 from dedup.filter.own_name import without_name_in_row
-from dedup.filter.places import is_break, marked
+from dedup.filter.places import is_break, is_signs, marked
 from dedup.filter.visit import Visit
 from dedup.page.html import Page
 
@@ -52,14 +52,8 @@ class KeptPages:
 
 
 def text_of(page: Page) -> list[str]:
-    """All tokens of a page, those of data in its scripts behind the others, and the breaks between its blocks."""
-    return [*marked(page.tokens), "", *page.data]
-
-
-def whole_of(page: Page) -> list[str]:
-    """All of that, and a token for the signs of a page: they are content, too, unless they change."""
-    signs = [f"#{xxh3_64_hexdigest(page.signs)}"] if page.signs else []
-    return [*text_of(page), *signs]
+    """All tokens of a page with the `marked` breaks and signs, and those of data in its scripts behind the others."""
+    return [*marked(page), "", *page.data]
 
 
 def digests(left: Sequence[str], url: str) -> tuple[int, int]:
@@ -70,6 +64,17 @@ def digests(left: Sequence[str], url: str) -> tuple[int, int]:
     return _digest(left), _digest(["", *without_name_in_row(left, url)])
 
 
+def are_equal(noise: Noise, like: str, answers: Sequence[Page], page: Page, url: str) -> bool:
+    """Returns whether a page is equal to all answers of a kept one but for noise: what differs among them, if they are several."""
+    if len(answers) > 1:
+        noise = Noise()
+        if not noise.learn(like, *map(text_of, answers)):
+            return False
+    each = [*((answer, like) for answer in answers), (page, url)]
+    found = [digests(noise.left(like, text_of(shown)), at) for shown, at in each]
+    return any(len({*some}) == 1 for some in zip(*found, strict=True))
+
+
 def noisy(noise: Noise, url: str, tokens: Sequence[str]) -> Iterator[str]:
     """The tokens of a page at places of noise, and those of its name."""
     left = iter(without_name_in_row(noise.left(url, tokens), url))
@@ -77,7 +82,7 @@ def noisy(noise: Noise, url: str, tokens: Sequence[str]) -> Iterator[str]:
     for token in tokens:
         if token == stays:
             stays = next(left, None)
-        elif token and not is_break(token):
+        elif token and not is_break(token) and not is_signs(token):
             yield token
 
 

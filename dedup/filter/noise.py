@@ -14,10 +14,11 @@ True
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, islice, pairwise, takewhile
+from itertools import chain, islice, pairwise, takewhile
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ from xxhash import xxh3_64_intdigest
 
 from dedup.filter.answers import differences, differing_blocks
 from dedup.filter.own_name import without_own_name
-from dedup.filter.places import AROUND, Place, Where, is_break, longest_of
+from dedup.filter.places import AROUND, Place, Where, is_break, is_signs, longest_of
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
 from dedup.page.siblings import PASSING
@@ -33,11 +34,9 @@ from dedup.page.siblings import PASSING
 #: Places of noise on pages of one kind, each counted up to three times beside blocks; if there are more, too much changes to tell
 #: noise from content.
 MAX_PLACES = 256
-#: By what the signs of a whole page are known among its noise.
-SIGNS = -1
 #: Kinds of page of which noise is remembered.
 MAX_KINDS = 10_000
-#: Kept pages of one kind that are fetched again to learn of noise.
+#: Kept pages of one kind that are fetched again to learn of noise, and twice as many if it is in doubt where there is some.
 MAX_KNOWN = 3
 
 _NUMBER = re.compile(r"\d+")
@@ -74,32 +73,58 @@ class _Kind:
     shown_once: dict[Place, int] = field(
         default_factory=dict
     )  #: places at the end of blocks that one page has shown
+    with_signs: set[Place] = field(default_factory=set)  #: places whose signs have changed, too
+    signs_change: bool = False
+    _is_shown_twice: bool = False  # any such place
 
-    def note(self, place: Place, most: int) -> None:
-        """Notes a place of noise, which has so many tokens at most."""
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether pages have shown such places, and no two of them the same: an advert may have been the same twice."""
+        return bool(self.shown_once) and not self._is_shown_twice
+
+    def note(self, place: Place, most: int, *, has_signs: bool = False) -> None:
+        """Notes a place of noise, which has so many tokens at most, and signs."""
         self.places[place] = max(most, self.places.get(place, 0))
+        if has_signs:
+            self.with_signs.add(place)
         if self.first.setdefault(place, self.probed) != self.probed:
             self.common.add(place)
 
-    def note_half(self, place: Place, most: int) -> None:
+    def note_half(self, place: Place, most: int, *, has_signs: bool) -> None:
         """Notes a place of noise that is known by one side, as there is the end of a block on the other.
 
         What a page itself says may be on the known side, too, so that another page has to show the same.
         """
         if place in self.places or place in self.shown_once:
-            self.note(place, max(most, self.shown_once.get(place, 0)))
+            self._is_shown_twice = True
+            self.note(place, max(most, self.shown_once.get(place, 0)), has_signs=has_signs)
             self.common.add(place)
         else:
             self.shown_once[place] = most
 
 
+#: By what it is known where there is noise: a kind of page, and how many pages of it were fetched again.
+Basis = tuple[str, int]
+
+
+class Among(NamedTuple):
+    """The noise of a page among what is left of it."""
+
+    left: int  #: a hash of that
+    hashes: Mapping[int, int]  #: of noise, by the number of tokens before it that are left
+
+    def differing(self, other: "Among") -> set[int]:
+        """Returns where two pages show something else."""
+        places = self.hashes.keys() | other.hashes.keys()
+        return {place for place in places if self.hashes.get(place) != other.hashes.get(place)}
+
+
 class Shown(NamedTuple):
     """What a page shows where there is noise."""
 
-    probed: int  #: pages of its kind that were fetched again: where there is noise is known by these
-    hashes: Mapping[
-        int, int
-    ]  #: by the number of tokens before it that are neither noise nor the page's own name
+    basis: Basis
+    #: Among all that is left of the page, and among what is left but for its own name: as `dedup.filter.kept.digests` are.
+    among: tuple[Among, Among]
 
 
 class Noise:
@@ -115,7 +140,8 @@ class Noise:
 
     def is_known(self, url: str) -> bool:
         """Whether enough pages of this kind were fetched again."""
-        return self.probed(url) >= MAX_KNOWN
+        kind = self._kinds.get(kind_of(url)) or _Kind()
+        return kind.probed >= (2 if kind.is_doubtful else 1) * MAX_KNOWN
 
     def is_tried(self, url: str) -> bool:
         """Whether any page of this kind was fetched again."""
@@ -127,9 +153,18 @@ class Noise:
         return kind is not None and bool(kind.places)
 
     def probed(self, url: str) -> int:
-        """How many pages of this kind were fetched again."""
+        """How many pages of this kind were fetched again: what is known of their noise has changed if that has."""
         kind = self._kinds.get(kind_of(url))
         return 0 if kind is None else kind.probed
+
+    def signs_change(self, url: str) -> bool:
+        """Whether signs were other ones when a page of this kind was fetched again."""
+        kind = self._kinds.get(kind_of(url))
+        return kind is not None and kind.signs_change
+
+    def basis(self, url: str) -> Basis:
+        """By what it is known where there is noise on pages of this kind."""
+        return kind_of(url), self.probed(url)
 
     def learn(self, url: str, a: Sequence[str], b: Sequence[str]) -> bool:
         """Takes what differs between two answers to one request for noise, given as `marked` tokens, or as tokens alone.
@@ -137,32 +172,33 @@ class Noise:
         False if so much differs that nothing is learned: these are two pages.  O(n) where little differs,
         and quadratic in what differs, which is bounded.
         """
-        plain, other = [[token for token in each if not is_break(token)] for each in (a, b)]
+        plain, other = [[t for t in each if not is_break(t) and not is_signs(t)] for each in (a, b)]
         found = differences(plain, other)
         if found is None:
             return False
         name = kind_of(url)
         kind = self._kinds[name] = self._kinds.get(name) or _Kind()
         kind.probed += 1
+        kind.signs_change |= [*filter(is_signs, a)] != [*filter(is_signs, b)]
         if len(found) + len(kind.places) > MAX_PLACES:
             return False
-        for first, last, most in found:
+        for first, last, most, _ in found:
             around = tuple(plain[max(0, first - AROUND) : first]), tuple(plain[last : last + AROUND])
             kind.note(Place(*around), most)
         inside, whole = differing_blocks(a, b)
-        differ = {at for first, last, _ in inside for at in range(first, last)}
-        halves = dict[Place, int]()
-        for first, last, most in inside + whole:
+        differ = {at for first, last, *_ in inside for at in range(first, last)}
+        halves = dict[Place, tuple[int, bool]]()
+        for first, last, most, has_signs in inside + whole:
             before = _beside(a, range(first - 1, -1, -1), differ)[::-1]
             after = _beside(a, range(last, len(a)), differ)
             if len(before) == len(after) == AROUND:
-                kind.note(Place(before, after, has_breaks=True), most)
+                kind.note(Place(before, after, has_breaks=True), most, has_signs=has_signs)
             if len(after) == AROUND and before and is_break(before[-1]):
-                halves[Place(before[-1:], after, has_breaks=True)] = most
+                halves[Place(before[-1:], after, has_breaks=True)] = most, has_signs
             if len(before) == AROUND and after and is_break(after[0]):
-                halves[Place(before, after[:1], has_breaks=True)] = most
-        for half, most in halves.items():
-            kind.note_half(half, most)
+                halves[Place(before, after[:1], has_breaks=True)] = most, has_signs
+        for half, (most, has_signs) in halves.items():
+            kind.note_half(half, most, has_signs=has_signs)
         return True
 
     def left(self, url: str, tokens: Sequence[str], *, must_be_sure: bool = False) -> list[str]:
@@ -178,14 +214,7 @@ class Noise:
     def shown(self, like: str, tokens: Sequence[str], url: str) -> Shown:
         """Returns what a page at a URL shows where there is noise on pages like another."""
         words, runs = self._runs(like, tokens)
-        hashes = dict[int, int]()
-        before = at = 0
-        for first, last in runs:
-            before += len(without_own_name(words[at:first], url))
-            is_signs = last == len(words) and words[-1][:1] == "#"  # see `dedup.filter.kept.whole_of`
-            hashes[SIGNS if is_signs else before] = xxh3_64_intdigest(joined(words[first:last]))
-            at = last
-        return Shown(self.probed(like), hashes)
+        return Shown(self.basis(like), (_among(words, runs), _among(words, runs, but_name_of=url)))
 
     def _runs(
         self, url: str, tokens: Sequence[str], must_be_sure: bool = False
@@ -195,18 +224,14 @@ class Noise:
         asked = kind_of(url), kind.probed, must_be_sure
         if self._asked != asked or self._tokens != tokens:
             words = [token for token in tokens if not is_break(token)]
-            here, among_breaks = Where(words), Where(tokens)
-            before = [0, *accumulate(not is_break(token) for token in tokens)]  # words before each token
+            where = {has_breaks: Where(tokens, has_breaks=has_breaks) for has_breaks in (False, True)}
             found = list[tuple[int, int]]()
             for place, most in kind.places.items():
                 is_doubtful = must_be_sure and place not in kind.common
                 if is_doubtful and not place.has_breaks and len(words) < len(tokens):
                     continue
                 longest = most if is_doubtful else longest_of(most)
-                if not place.has_breaks:
-                    run = place.run(words, here, longest)
-                elif run := place.run(tokens, among_breaks, longest):
-                    run = before[run[0]], before[run[1]]
+                run = place.run(where[place.has_breaks], longest, has_signs=place in kind.with_signs)
                 if run:
                     found.append(run)
             runs = list[tuple[int, int]]()
@@ -219,9 +244,23 @@ class Noise:
         return self._words, self._found
 
 
+def _among(words: Sequence[str], runs: Sequence[tuple[int, int]], but_name_of: str = "") -> Among:
+    """Returns runs of noise among the other words, but for a page's own name if its URL is given."""
+    hashes = defaultdict[int, int](int)
+    left, at = list[str](), 0
+    for first, last in runs:
+        left += without_own_name(words[at:first], but_name_of)
+        # Between two runs there may be nothing but that name.
+        hashes[len(left)] = xxh3_64_intdigest(joined(words[first:last]), hashes[len(left)])
+        at = last
+    left += without_own_name(words[at:], but_name_of)
+    return Among(xxh3_64_intdigest(joined(left)), hashes)
+
+
 def _beside(tokens: Sequence[str], places: Iterable[int], differ: AbstractSet[int]) -> tuple[str, ...]:
     """Returns the tokens by which a place is known on one side, as far as they stay the same."""
-    return tuple(tokens[at] for at in takewhile(lambda at: at not in differ, islice(places, AROUND)))
+    stays = takewhile(lambda at: at not in differ, (at for at in places if not is_signs(tokens[at])))
+    return tuple(tokens[at] for at in islice(stays, AROUND))
 
 
 def joined(tokens: Sequence[str]) -> bytes:

@@ -1,98 +1,100 @@
-"""Own noise: what was seen to change on a kept page itself, beside what changes on other pages of its kind.
+"""Own noise: what was seen to change on a page itself, beside what changes on other pages of its kind.
 
 Two kinds of page may have addresses of one pattern, and what changes on the ones, such as a quote of the day, may be
-all that the others have of their own.  So a kept page is asked for before any is dropped for it, and has to show something
-else at those places itself.  Once enough pages of a kind have, and none has not, one page may be dropped for a kept one
-because of what was seen on others; before a second one is, that page is asked for, too.
+all that the others have of their own.  So one of two pages has to show something else at those places itself before either is
+dropped for the other: it was met before, under another session or the like, or else the kept page is asked for.  Once enough
+pages of a kind have, and none has not, one page may be dropped for a kept one because of what was seen on others; before a
+second one is, that page is asked for, too.
 
 >>> pages = OwnNoise()
->>> pages.met("a", Shown(1, {5: 17, 9: 4}))
->>> pages.met("a", Shown(1, {5: 18, 9: 4}))
->>> pages.explains("a", Shown(1, {5: 19, 9: 4})), pages.explains("a", Shown(1, {5: 19, 9: 5}))
-(True, False)
+>>> def shown(**tokens): return Shown(("a.org/view?id", 1), 2 * (Among(7, tokens),))
+>>> pages.met("/view?id=1", shown(counter=17, price=4))
+>>> pages.met("/view?id=1", shown(counter=18, price=4))
+>>> [pages.explains("/view?id=1", "/view?id=2", shown(counter=19, price=price)) for price in (4, 5)]
+[True, False]
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
-from dedup.filter.noise import MAX_KINDS, SIGNS, Shown
+from dedup.filter.noise import MAX_KINDS, Among, Basis, Shown
 from dedup.latest import Latest
 
-#: Kept pages of which it is remembered what they showed.
+#: Pages of which it is remembered what they showed.
 MAX_SHOWN = 100_000
 #: Kept pages of a kind that have to change themselves before what was seen on others explains anything.
 ENOUGH = 8
 
 
 @dataclass(slots=True)
-class _KeptPage:
-    """What a kept page showed where there is noise, and what of that has changed."""
+class _Met:
+    """What a page showed where there is noise, and what of that has changed."""
 
     shown: Shown
-    changed: set[int] = field(default_factory=set)
+    #: By the number of tokens before it, as in `Shown.among`.
+    changed: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
     is_trusted: bool = True  #: nothing was dropped for it without having been seen to change on it
     is_asked: bool = False
     counts: bool = True  #: it is yet to be counted among those of its kind
 
-    def unexplained(self, shown: Shown) -> set[int] | None:
-        """Returns where a page that shows this differs, and this one was not seen to change; None if they can't be compared."""
-        is_comparable = self.shown.probed == shown.probed
-        return _differing(self.shown, shown) - self.changed if is_comparable else None
-
 
 class OwnNoise:
-    """What the kept pages of one crawl have shown at places of noise."""
+    """What the pages of one crawl have shown at places of noise, by their addresses."""
 
     def __init__(self) -> None:
-        self._pages = Latest[str, _KeptPage](MAX_SHOWN)
+        self._pages = Latest[str, _Met](MAX_SHOWN)
         self._explained = Latest[str, float](
             MAX_KINDS
         )  # pages that changed themselves, by kind; minus infinity if any did not
 
-    def met(self, page_id: str, shown: Shown) -> None:
-        """Notes what a kept page shows; what differs from what it has shown before is its own noise."""
-        page = self._pages.get(page_id)
+    def met(self, address: str, shown: Shown) -> None:
+        """Notes what a page shows; what differs from what it has shown before is its own noise."""
+        page = self._pages.get(address)
         if page is None:
-            self._pages[page_id] = _KeptPage(shown)
-        elif page.shown.probed == shown.probed:
-            page.changed |= _differing(page.shown, shown)
-        else:  # there is more noise than was known then
-            page.shown, page.changed = shown, set()
+            self._pages[address] = _Met(shown)
+        elif page.shown.basis == shown.basis and any(map(_are_left_alike, page.shown.among, shown.among)):
+            for changed, before, now in zip(page.changed, page.shown.among, shown.among, strict=True):
+                changed |= before.differing(now) if _are_left_alike(before, now) else set()
+        else:  # there is more noise than was known then, or it shows something else
+            self._pages[address] = replace(page, shown=shown, changed=(set(), set()))
 
-    def explains(self, page_id: str, shown: Shown) -> bool:
-        """Whether a page that shows this differs from the kept one only where that was seen to change."""
-        page = self._pages.get(page_id)
-        unexplained = None if page is None else page.unexplained(shown)
-        if page is None or unexplained is None:
+    def explains(self, kept: str, address: str, shown: Shown) -> bool:
+        """Whether a page that shows this differs from the kept one only where either was seen to change itself."""
+        page = self._pages.get(kept)
+        if page is None:
             return False
-        # What changes brings signs of its own, of which there are few: they may be the same by chance.
-        return not unexplained - ({SIGNS} if page.changed else set())
+        own = self._pages.get(address, page)
+        for number, (before, now) in enumerate(zip(page.shown.among, shown.among, strict=True)):
+            if _are_left_alike(before, now):
+                differing = before.differing(now)
+                is_own = _are_left_alike(own.shown.among[number], now) and differing <= own.changed[number]
+                if is_own or differing <= page.changed[number]:
+                    return True
+        return False
 
-    def count(self, page_id: str, kind: str, *, explains: bool) -> None:
+    def count(self, kept: str, kind: str, *, explains: bool) -> None:
         """Counts a kept page among those of its kind that explain a difference, or among those that don't, once."""
-        page = self._pages.get(page_id)
+        page = self._pages.get(kept)
         if page is not None and page.counts:
             page.counts = False
             self._explained[kind] = self._explained.get(kind, 0) + (1 if explains else -inf)
 
-    def trust(self, page_id: str, kind: str) -> bool:
+    def trust(self, kept: str, kind: str) -> bool:
         """Whether a page may be dropped for this one because of what was seen on others of its kind: it may, once."""
-        page = self._pages.get(page_id)
+        page = self._pages.get(kept)
         if page is None or not page.is_trusted or self._explained.get(kind, 0) < ENOUGH:
             return False
         page.is_trusted = False
         return True
 
-    def ask(self, page_id: str, probed: int) -> int:
-        """How often it should be fetched, which it should be in one turn; ``probed`` is that of what it shows now."""
-        page = self._pages.get(page_id)
+    def ask(self, kept: str, basis: Basis) -> int:
+        """How often a kept page should be fetched, which it should be in one turn; ``basis`` is that of what it will show."""
+        page = self._pages.get(kept)
         if page is None or page.is_asked:
             return 0
         page.is_asked, page.is_trusted = True, False
-        return 1 if page.shown.probed == probed else 2
+        return 1 if page.shown.basis == basis else 2
 
 
-def _differing(before: Shown, now: Shown) -> set[int]:
-    """Where two pages show something else."""
-    places = before.hashes.keys() | now.hashes.keys()
-    return {place for place in places if before.hashes.get(place) != now.hashes.get(place)}
+def _are_left_alike(a: Among, b: Among) -> bool:
+    return a.left == b.left

@@ -8,6 +8,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from xxhash import xxh3_64_hexdigest
+
+from dedup.page.html import Page
 from dedup.page.tokens import Breaks, Tokens
 
 #: Tokens on either side by which a place is known.
@@ -26,43 +29,51 @@ class Place(NamedTuple):
     after: tuple[str, ...]
     has_breaks: bool = False  #: true if breaks count among the tokens
 
-    def run(self, tokens: Sequence[str], where: "Where", longest: int) -> tuple[int, int] | None:
-        """Returns the first token of what may be noise of this place, and the one behind the last: the shortest run between what is around it.
+    def run(self, page: "Where", longest: int, *, has_signs: bool = False) -> tuple[int, int] | None:
+        """Returns the first word of what may be noise of this place, and the one behind the last: the shortest run between what is around it.
 
         All of that has to be there; or all of one side, and of the other the nearest token, if the page has that once.  None
-        if there is no such run, or more than one: a longer run, or another one, might hold what the page itself says.
+        if there is no such run, or more than one: a longer run, or another one, might hold what the page itself says.  If it
+        ``has_signs``, those at its end are in it, too: all that there is of it if it has no token at the ``longest``.
         """
-        begins, ends = where.behind(self.before[-1:]), where.at(self.after[:1])
+        begins, ends = page.behind(self.before[-1:]), page.at(self.after[:1])
         if len(begins) > MANY or len(ends) > MANY:
             return None
         found: tuple[int, int] | None = None
         for end in ends:
             at = bisect_right(begins, end)
             begin = begins[at - 1] if at else end
-            if not 0 < end - begin <= longest:
+            if not min(longest, 1) <= end - begin <= longest:
                 continue
-            is_behind = tuple(tokens[max(0, begin - len(self.before)) : begin]) == self.before
-            is_in_front = tuple(tokens[end : end + len(self.after)]) == self.after
+            is_behind = tuple(page.tokens[max(0, begin - len(self.before)) : begin]) == self.before
+            is_in_front = tuple(page.tokens[end : end + len(self.after)]) == self.after
             if (is_behind and (is_in_front or len(ends) == 1)) or (is_in_front and len(begins) == 1):
                 if found:
                     return None
                 found = begin, end
-        return found
+        return found and page.words(*found, has_signs=has_signs)
 
 
 def longest_of(most: int) -> int:
-    """Returns how many tokens the noise of a place may have that had so many at most where it was seen."""
-    return min(2 * most + A_BIT, most + LONGER)
+    """Returns how many tokens the noise of a place may have that had so many at most where it was seen; signs are none."""
+    return min(2 * most + A_BIT, most + LONGER) if most else 0
 
 
 class Where:
-    """Where each token stands on one page."""
+    """Where each token of one page stands, but for signs, by which no place is known."""
 
-    def __init__(self, tokens: Sequence[str]) -> None:
-        self._count = len(tokens)
+    def __init__(self, tokens: Sequence[str], *, has_breaks: bool) -> None:
+        self.tokens: list[str] = []
         self._places = defaultdict[str, list[int]](list)
-        for number, token in enumerate(tokens):
-            self._places[token].append(number)
+        self._words: list[int] = []  # tokens before each, but for breaks
+        count = 0
+        for token in tokens:
+            if not is_signs(token) and (has_breaks or not is_break(token)):
+                self._places[token].append(len(self.tokens))
+                self.tokens.append(token)
+                self._words.append(count)
+            count += not is_break(token)
+        self._words.append(count)
 
     def behind(self, before: tuple[str, ...]) -> list[int]:
         """Returns the places behind a token, in order; the start of the page behind none."""
@@ -70,30 +81,51 @@ class Where:
 
     def at(self, after: tuple[str, ...]) -> list[int]:
         """Returns the places of a token, in order; the end of the page for none."""
-        return self._places.get(after[0], []) if after else [self._count]
+        return self._places.get(after[0], []) if after else [len(self.tokens)]
+
+    def words(self, begin: int, end: int, *, has_signs: bool) -> tuple[int, int]:
+        """Returns a run among all tokens but breaks: with the signs in it, and at its end if it ``has_signs``, but for those before it."""
+        if begin < end:
+            return self._words[begin], self._words[end] if has_signs else self._after(end - 1)
+        return self._after(begin - 1) if begin else 0, self._words[end]
+
+    def _after(self, at: int) -> int:
+        """How many tokens but breaks there are up to one of them."""
+        return self._words[at] + (not is_break(self.tokens[at]))
 
 
-def marked(tokens: Sequence[str]) -> list[str]:
-    """Returns the tokens of a page with a break between blocks: a line feed, and how deep it is; what no token is like.
+def marked(page: Page) -> list[str]:
+    """Returns the tokens of a page with a break between blocks, and with the signs of each block that has any.
+
+    A break is a line feed, and how deep it is, and signs are a tab, and a hash: no token is like either.
 
     >>> from dedup.page.read import read
-    >>> marked(read("<p>one <b>story</b><div>next").tokens)
-    ['\\n1', 'one', 'story', '\\n3', 'next', '\\n1']
+    >>> marked(read("<p>one <b>story</b> \u2713<div>next"))
+    ['\\n1', 'one', 'story', '\\t48f46c97927cffa2', '\\n3', 'next', '\\n1']
     """
-    return with_breaks([*tokens], tokens.find_breaks() if isinstance(tokens, Tokens) else ())
+    breaks = page.tokens.find_breaks() if isinstance(page.tokens, Tokens) else ()
+    return with_breaks([*page.tokens], breaks) if breaks else [*page.tokens, *_signs(page.signs)]
 
 
 def with_breaks(tokens: list[str], breaks: Breaks) -> list[str]:
     """Returns these tokens with such breaks between them."""
     found: list[str] = []
     last = 0
-    for at, depth in breaks:
-        found += tokens[last:at]
-        found.append(f"\n{depth}")
+    for at, depth, signs in breaks:
+        found += [*tokens[last:at], *_signs(signs), f"\n{depth}"]
         last = at
     return found + tokens[last:]
+
+
+def _signs(signs: bytes) -> list[str]:
+    return [f"\t{xxh3_64_hexdigest(signs)}"] if signs else []
 
 
 def is_break(token: str) -> bool:
     """Returns whether a token is a break."""
     return token[:1] == "\n"
+
+
+def is_signs(token: str) -> bool:
+    """Returns whether a token stands for signs."""
+    return token[:1] == "\t"

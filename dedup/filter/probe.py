@@ -12,11 +12,11 @@ headers, cookies, proxy or browser.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from dedup.filter.again import MAX_HOSTS, Again
-from dedup.filter.kept import Kept, KeptPages, digests, noisy, whole_of
+from dedup.filter.kept import Kept, KeptPages, are_equal, digests, noisy, text_of
 from dedup.filter.likeness import Likeness
 from dedup.filter.manners import Manners
 from dedup.filter.noise import MAX_KINDS, Noise, Shown, kind_of
@@ -31,14 +31,14 @@ from dedup.index.lifecycle import State
 from dedup.index.verdict import Near
 from dedup.latest import Latest
 from dedup.page.html import Page
-from dedup.page.siblings import are_one
+from dedup.page.siblings import one_address
 from dedup.page.urls import host
 from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
 
-#: Pages that may be fetched for probes, of all pages of a crawl, beside the first few.
-SHARE, FIRST = 0.1, 20
+#: Pages that may be fetched for probes: the first few, a share of all pages of a crawl, and one for so many that were dropped by them.
+FIRST, SHARE, EARNED = 20, 0.1, 0.25
 #: Kept pages of one kind that make a section.
 SECTION = 8
 #: Pages of a host that were fetched twice more without any noise, before no others are; noise on one outweighs so many.
@@ -68,7 +68,7 @@ class Probe:
         self._again = Again(crawl, stats)
         self._undo = undo
         self._fetches = fetches
-        self._noise = Noise()
+        self.noise = Noise()
         self._own = OwnNoise()
         self._kept = KeptPages()
         self._kinds = Latest[str, tuple[int, Kept]](MAX_KINDS)  # how many were kept, and the last of them
@@ -78,19 +78,14 @@ class Probe:
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
         """The verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone."""
         near = verdict.near
-        of: Kept | None = None
-        filed: Entry | None = None
-        state = State.ABSENT
+        of, like = None, visit.url
+        filed, state = None, State.ABSENT
         try:
-            of = await self._equal_to(visit, page, near)
+            of, like = await self._equal_to(visit, page, near)
             if of is not None:
                 filed = await self._index.find(of.page_id)
                 (state,) = await self._index.states([of.page_id])
-                if (
-                    filed is None
-                    or filed.digest != of.digest
-                    or not await self._changes_there(visit, page, of, filed)
-                ):  # it was claimed anew, with other content
+                if filed is None or not await self._changes_there(visit, page, like, of, filed):
                     of = None
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: no probe may cost a page)
             logger.debug("Kept %s: the page near it can't be fetched again: %s", inert(visit.url), error)
@@ -111,18 +106,21 @@ class Probe:
             of_run=filed.run,
             done=state.is_done,
             evidence=evidence,
-            noise=" ".join(noisy(self._noise, visit.url, whole_of(_read(visit, page)))),
+            noise=" ".join(noisy(self.noise, visit.url, text_of(_read(visit, page)))),
         )
 
-    async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> Kept | None:
-        """The kept page that differs from the one here in noise alone, if that is known or can be learned."""
-        of = self._known(visit, page, near)
+    async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> tuple[Kept | None, str]:
+        """The kept page that differs from the one here in noise alone, if that is known or can be learned.
+
+        And the URL of a page of the kind whose noise is left out of the one here.
+        """
+        of, like = self._known(visit, page, near)
         if of is not None or (kept := self._asked_for(visit, near)) is None:
-            return of
+            return of, like
         async with self._again.turn(kept.url):
-            of = self._known(visit, page, near)
+            of, like = self._known(visit, page, near)
             kept = None if of else self._asked_for(visit, near)
-            return of if kept is None else await self._ask(visit, page, kept)
+            return (of, like) if kept is None else (await self._ask(visit, page, kept, near), kept.url)
 
     def _asked_for(self, visit: Visit, near: Near | None) -> Kept | None:
         """The kept page that should be fetched again: the page here may be equal to it, and its noise is not known.
@@ -135,34 +133,24 @@ class Probe:
     def _to_be_asked(self, visit: Visit, near: Near | None) -> Kept | None:
         evidence = near and near.evidence
         if near and evidence and not evidence.other_name and evidence.share >= LEAST_PROBED:
-            is_known, is_met = self._noise.is_known(near.url), self._noise.is_met(near.url)
+            is_known, is_met = self.noise.is_known(near.url), self.noise.is_met(near.url)
             if not is_known or (is_met and near.page_id not in self._kept):
                 return Kept(near.page_id, near.url, near.simhash, near.digest, visit.carried)
         alike, last = self._kinds.get(kind_of(visit.url), (0, None))
-        return last if alike >= SECTION and not self._noise.is_tried(visit.url) else None
+        return last if alike >= SECTION and not self.noise.is_tried(visit.url) else None
 
     def may_fetch(self, hosts: int = 1) -> bool:
         """Whether a page may be fetched: it may, for a share of the pages of a crawl of so many hosts."""
-        pages, fetched = (self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes"))
-        return self._fetches and fetched < FIRST * hosts + SHARE * pages
-
-    def left(self, url: str, tokens: Sequence[str]) -> list[str]:
-        """The tokens of a page without what is sure to be noise on pages like it."""
-        return self._noise.left(url, tokens, must_be_sure=True)
-
-    def is_met(self, url: str) -> bool:
-        """Whether any noise is known on pages like this one."""
-        return self._noise.is_met(url)
-
-    def probed(self, url: str) -> int:
-        """How many pages like this one were fetched again: what is known of their noise has changed if that has."""
-        return self._noise.probed(url)
+        pages, fetched, probed = (
+            self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes", "probed")
+        )
+        return self._fetches and fetched < FIRST * hosts + SHARE * pages + EARNED * probed
 
     def may_learn(self, url: str) -> bool:
         """Whether pages like this one are fetched again, since their noise is not known, and their host may have some."""
         is_quiet = self._quiet.get(host(url), 0) >= QUIET
         may_fetch = self.may_fetch(max(1, self._manners.hosts)) and self._again.may_ask(url)
-        return not self._noise.is_known(url) and not is_quiet and may_fetch
+        return not self.noise.is_known(url) and not is_quiet and may_fetch
 
     async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> None:
         """Fetches a page twice more, if it `may_learn` from that.
@@ -174,8 +162,8 @@ class Probe:
             async with self._again.turn(url):
                 manner = self._crawl.manner(origin) if self.may_learn(url) else None
                 answers = [] if manner is None else await self._again.answers(manner, url, origin, is_same, 2)
-                if answers and self._noise.learn(url, *map(whole_of, answers)):
-                    step = -LOUD if self._noise.is_met(url) else 1
+                if answers and self.noise.learn(url, *map(text_of, answers)):
+                    step = -LOUD if self.noise.is_met(url) else 1
                     self._quiet[host(url)] = self._quiet.get(host(url), 0) + step
         except Exception as error:  # noqa: BLE001 (as in `check`)
             logger.debug("No noise is known of %s: %s", inert(url), error)
@@ -191,25 +179,32 @@ class Probe:
         )
         return answers[0] if answers else None
 
-    async def _ask(self, visit: Visit, page: Page, kept: Kept) -> Kept | None:
+    async def _ask(self, visit: Visit, page: Page, kept: Kept, near: Near | None) -> Kept | None:
         """Fetches a kept page twice more, and learns from that; that page if the one here is equal but for noise.
 
         Where noise is known already, one answer tells what a page is without it that was kept before that.
         """
+        evidence = near.evidence if near and near.page_id == kept.page_id else None
+        is_like_kept = evidence is not None and evidence.contains(LEAST_PROBED)
         filed = await self._index.find(kept.page_id)
         if filed is None or filed.digest != kept.digest or (manner := self._manners.of(filed, visit)) is None:
             return None
-        is_known = self._noise.is_known(kept.url)
+        is_known = self.noise.is_known(kept.url)
         answers = await self._again.answers(
             manner,
             kept.url,
             visit.origin,
-            lambda answer: self._likeness.is_as_filed(answer, filed),
+            lambda answer: is_like_kept or self._likeness.is_as_filed(answer, filed),
             1 if is_known else 2,
         )
         if not answers:
             return None
-        if not is_known and not self._noise.learn(kept.url, *map(whole_of, answers)):
+        # What a page has of its own may have become chrome, if it has many copies.  Then the one here shows what it showed.
+        is_as_filed = all(self._likeness.is_as_filed(answer, filed) for answer in answers)
+        if not is_as_filed and not are_equal(self.noise, kept.url, answers, _read(visit, page), visit.url):
+            count(self._stats, "probe/failed")
+            return None
+        if not is_known and not self.noise.learn(kept.url, *map(text_of, answers)):
             return None
         if is_known and self._index.detector.fingerprint_page(answers[0]).digest == filed.digest:
             return None  # it doesn't change, or it seldom does
@@ -218,53 +213,55 @@ class Probe:
             return None  # more differs than is known to be noise
         self._kept.remember(told.pop(), kept)
         for answer in answers:
-            self._own.met(kept.page_id, self._shown(kept.url, answer, kept.url))
+            self._own.met(one_address(kept.url), self._shown(kept.url, answer, kept.url))
         return self._kept.find(self._digests(kept.url, _read(visit, page), visit.url), visit)
 
-    async def _changes_there(self, visit: Visit, page: Page, of: Kept, filed: Entry) -> bool:
-        """Whether a page may differ from a kept one as it does: that one changes there itself, or enough others do, for once."""
-        kind, shown = kind_of(of.url), self._shown(of.url, _read(visit, page), visit.url)
+    async def _changes_there(self, visit: Visit, page: Page, like: str, of: Kept, filed: Entry) -> bool:
+        """Whether a page may differ from a kept one as it does: either changes there itself, or enough others do, for once."""
+        if filed.digest != of.digest:  # it was claimed anew, with other content
+            return False
+        shown = self._shown(like, _read(visit, page), visit.url)
+        address, kept, kind = one_address(visit.url), one_address(of.url), kind_of(of.url)
 
         def is_explained() -> bool:
-            return self._own.explains(of.page_id, shown)
+            return self._own.explains(kept, address, shown)
 
         def is_same(answer: Page) -> bool:
             found = self._kept.find(self._digests(of.url, answer, of.url), visit)
             return found is not None and found.page_id == of.page_id
 
-        if are_one(visit.url, of.url):  # so this is how the kept page looks by now
-            self._own.met(of.page_id, shown)
-        if not is_explained() and self._own.trust(of.page_id, kind):
+        self._own.met(address, shown)
+        if not is_explained() and self._own.trust(kept, kind):
             return True
         async with self._again.turn(of.url):
             may_ask = not is_explained() and self.may_fetch() and self._again.may_ask(of.url)
             manner = self._manners.of(filed, visit) if may_ask else None
-            times = 0 if manner is None else self._own.ask(of.page_id, shown.probed)
+            times = 0 if manner is None else self._own.ask(kept, self.noise.basis(of.url))
             # An advert may be the same twice: only what is once more as it was is taken to stay.
             for some in (times, 1) if times else ():
                 answers = await self._again.answers(manner, of.url, visit.origin, is_same, some)
                 for answer in answers:
-                    self._own.met(of.page_id, self._shown(of.url, answer, of.url))
+                    self._own.met(kept, self._shown(of.url, answer, of.url))
                 if not answers or is_explained():
                     break
             else:
                 if times:
-                    self._own.count(of.page_id, kind, explains=False)
+                    self._own.count(kept, kind, explains=False)
                     self._undo(
                         of.page_id, "what differs between them does not change on the page that it duplicates"
                     )
-        if is_explained():
-            self._own.count(of.page_id, kind, explains=True)
+        if self._own.explains(kept, kept, shown):
+            self._own.count(kept, kind, explains=True)
         return is_explained()
 
-    def _known(self, visit: Visit, page: Page, near: Near | None) -> Kept | None:
+    def _known(self, visit: Visit, page: Page, near: Near | None) -> tuple[Kept | None, str]:
         """The kept page that is known to be equal but for the noise of pages like the one here, or like the one near it."""
         for like in {kind_of(url): url for url in (visit.url, *([near.url] if near else []))}.values():
-            if self._noise.is_tried(like):
+            if self.noise.is_tried(like):
                 of = self._kept.find(self._digests(like, _read(visit, page), visit.url), visit)
                 if of is not None:
-                    return of
-        return None
+                    return of, like
+        return None, visit.url
 
     def keep(self, visit: Visit, page: Page, fingerprint: Fingerprint) -> None:
         """A page is kept: once a page of its kind was fetched again, others are compared with it without noise and name."""
@@ -275,20 +272,20 @@ class Probe:
             self._manners.note(visit)
         kind = kind_of(visit.url)
         self._kinds[kind] = self._kinds.get(kind, (0, kept))[0] + 1, kept
-        if self._noise.is_tried(visit.url):
+        if self.noise.is_tried(visit.url):
             try:
                 self._kept.remember(self._digests(visit.url, _read(visit, page), visit.url), kept)
-                self._own.met(visit.page_id, self._shown(visit.url, _read(visit, page), visit.url))
+                self._own.met(one_address(visit.url), self._shown(visit.url, _read(visit, page), visit.url))
             except Exception:  # no probe may cost a page
                 logger.exception("Kept %s: it can't be compared without its noise", inert(visit.url))
 
     def _shown(self, like: str, page: Page, url: str) -> Shown:
         """What a page at a URL shows where there is noise on pages like another."""
-        return self._noise.shown(like, whole_of(page), url)
+        return self.noise.shown(like, text_of(page), url)
 
     def _digests(self, like: str, page: Page, url: str) -> tuple[int, int]:
         """The `digests` of a page without the noise of pages like another."""
-        return digests(self._noise.left(like, whole_of(page)), url)
+        return digests(self.noise.left(like, text_of(page)), url)
 
 
 def _read(visit: Visit, page: Page) -> Page:

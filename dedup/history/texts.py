@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import lru_cache
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, pairwise, repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -170,15 +170,15 @@ def _written(page: Text) -> bytes:
     b'a b c d\\n1 2\\nlamp 12'
     >>> _read("a b c d\\n1 2\\nlamp 12")
     Text(tokens=['a', 'b', 'c', 'd'], chrome=[(1, 3)], data=['lamp', '12'], breaks=[], signs=None)
-    >>> _read(_written(Text(["a", "b"], breaks=[(0, 1), (1, 3)], signs=b"*\\n!")).decode())
-    Text(tokens=['a', 'b'], chrome=[], data=[], breaks=[(0, 1), (1, 3)], signs=b'*\\n!')
+    >>> _read(_written(Text(["a", "b"], breaks=[(0, 1, b""), (1, 3, b"")], signs=b"*\\n!")).decode())
+    Text(tokens=['a', 'b'], chrome=[], data=[], breaks=[(0, 1, b''), (1, 3, b'')], signs=b'*\\n!')
     """
     bounds = pairwise([0, *chain.from_iterable(page.chrome)])
     lengths = b" ".join(b"%d" % (end - start) for start, end in bounds)
     lines = join(page.tokens).replace(b"\0", b" "), lengths, " ".join(page.data).encode()
-    steps = pairwise([0, *(at for at, _ in page.breaks)])
+    steps = pairwise([0, *(at for at, _, _ in page.breaks)])
     breaks = " ".join(
-        f"{at - last} {depth}" for (last, at), (_, depth) in zip(steps, page.breaks, strict=True)
+        f"{at - last} {depth}" for (last, at), (_, depth, _) in zip(steps, page.breaks, strict=True)
     )
     signs = () if page.signs is None else (page.signs,)
     return b"\n".join((*lines, *((breaks.encode(), *signs) if breaks or signs else ())))
@@ -194,7 +194,7 @@ def _read(text: str) -> Text:
         tokens.split(" "),
         [*zip(bounds, bounds, strict=True)],
         data.split(),
-        [*zip(accumulate(steps[::2]), steps[1::2], strict=True)],
+        [*zip(accumulate(steps[::2]), steps[1::2], repeat(b""), strict=False)],
         signs[0].encode() if signs else None,
     )
 

@@ -11,6 +11,7 @@ from lxml import etree
 from dedup.page.flat import read_flat
 from dedup.page.tokens import Breaks
 from dedup.page.walk import MARKS, Walk
+from dedup.page.words import without_letters
 
 
 class _Blocks(Walk):
@@ -19,20 +20,24 @@ class _Blocks(Walk):
     def __init__(self, url: str, keep_urls: bool) -> None:
         super().__init__(url, keep_urls)
         self.depth = 0
-        self.breaks: list[tuple[int, int]] = []  # before which piece, and how deep
+        self.breaks: list[
+            tuple[int, int, bytes]
+        ] = []  # before which piece, how deep, and the signs before it
 
     def note(self) -> None:
-        self.breaks.append((len(self.pieces), self.depth))
+        signs = b"".join((*self.signs, self.signs_of_texts()))
+        self.signs.clear()
+        self.breaks.append((len(self.pieces), self.depth, without_letters(signs)))
 
 
 def find_breaks(root: etree._Element, url: str, keep_urls: bool) -> Breaks:
     """Returns where blocks begin and end in a tree, as `dedup.page.walk.walk` reads it: O(size of the tree).
 
-    Where several do, the outermost counts.
+    Where several do, the outermost counts.  Each has the signs that stand before it, but behind the one before.
 
-    >>> tree = etree.HTML("<div>one story<p>and <b>more</b> of it</div><p>next")
+    >>> tree = etree.HTML("<div>one story<p>and <b>more</b> of it!</div><p>next")
     >>> find_breaks(tree, "", True)
-    [(0, 1), (2, 4), (6, 3), (7, 1)]
+    [(0, 1, b''), (2, 4, b''), (6, 3, b'!'), (7, 1, b'')]
     """
     met = _Blocks(url, keep_urls)
     for mark, value, text in read_flat(root, blocks=True):
@@ -46,8 +51,8 @@ def find_breaks(root: etree._Element, url: str, keep_urls: bool) -> Breaks:
             met.depth -= 1
         met.add_text(text)
     before = [0, *accumulate(piece.count(0) for piece in met.pieces)]
-    breaks: dict[int, int] = {}
-    for piece, depth in met.breaks:
-        at = before[piece]
-        breaks[at] = min(depth, breaks.get(at, depth))
-    return [*breaks.items()]
+    breaks: dict[int, tuple[int, bytes]] = {}
+    for piece, depth, signs in met.breaks:
+        outer, met_before = breaks.get(before[piece], (depth, b""))
+        breaks[before[piece]] = min(depth, outer), met_before + signs
+    return [(at, depth, signs) for at, (depth, signs) in breaks.items()]

@@ -106,16 +106,20 @@ def apart(a: str, b: str) -> Apart | None:
     return Apart((*parts, folders), where) if _are_versions(*folders, where) else Apart((), "")
 
 
-def are_one(a: str, b: str) -> bool:
-    """Whether two addresses name one page, and differ in nothing but sessions, and in what only says how it is shown.
+def one_address(url: str) -> str:
+    """Returns an address without sessions, and without what only says how its page is shown, or from where it was asked for.
 
-    >>> [are_one("http://a.org/1.0/view?id=7", f"http://a.org/{other}") for other in ("1.0/view?id=7&ref=home", "2.0/view?id=7")]
-    [True, False]
+    >>> one_address("http://a.org/view?ref=home&id=7&sid=9f86d081884c7d65")
+    'http://a.org/view?id=7'
     """
-    if apart(a, b) is not None:
-        return False
-    one, other = urlsplit(strip_session(a)), urlsplit(strip_session(b))
-    return (one.netloc, one.path) == (other.netloc, other.path)
+    address, _, query = strip_session(url).partition("?")
+    pairs = (pair for pair in re.split("[&;]", query) if pair)
+    return "?".join(
+        [
+            address,
+            *filter(None, ["&".join(sorted(p for p in pairs if not PASSING.fullmatch(p.partition("=")[0])))]),
+        ]
+    )
 
 
 def _are_versions(one: str, other: str, where: str) -> bool:

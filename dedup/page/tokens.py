@@ -7,8 +7,8 @@ from typing import overload
 from dedup.compiled import fast
 
 Ranges = tuple[tuple[int, int], ...]
-#: Before which token a block begins or ends, and how many blocks it is in, itself included.
-Breaks = Sequence[tuple[int, int]]
+#: Before which token a block begins or ends; how many blocks it is in, itself included; and the signs since the break before.
+Breaks = Sequence[tuple[int, int, bytes]]
 
 
 class Tokens(Sequence[str]):

@@ -186,7 +186,31 @@ def ballot(number: int, rng: random.Random) -> Content:
     return Content("Election result", rows(votes) + f"<p>{text(50, 'how votes are counted')}</p>")
 
 
+def options(number: int, rng: random.Random) -> Content:
+    """What a tariff has, as ticks and crosses."""
+    has = [(name(at, "option"), "✓" if number >> at & 1 else "✗") for at in range(8)]
+    return Content("Tariff", rows(has) + f"<p>{text(90, 'tariff')}</p>")
+
+
+def rating(number: int, rng: random.Random) -> Content:
+    """What guests thought of a house, in stars."""
+    stars = [number % 5, number // 5 % 5, number // 25]
+    shown = "".join(
+        f"<p>{name(at, 'rated')}: {'★' * each}{'☆' * (4 - each)}</p>" for at, each in enumerate(stars)
+    )
+    return Content("Rating", f"{shown}<p>{text(60, 'rating')}</p>")
+
+
+def trend(number: int, rng: random.Random) -> Content:
+    """Whether shares rose or fell, in a line of text."""
+    moves = ", ".join(f"{name(at, 'share')} {'+' if number >> at & 1 else '-'}1 %" for at in range(7))
+    return Content("Trend", f"<p>Of yesterday: {moves}.</p><p>{text(80, 'trend')}</p>")
+
+
 UNSEEN: dict[str, Maker] = {
+    "options in ticks": options,
+    "ratings in stars": rating,
+    "trends of shares": trend,
     "answers that quote": thread,
     "timetable of a stop": timetable,
     "court decisions": decision,

@@ -16,6 +16,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup.droplog.log import DropLog
 from dedup.filter import Counts, Crawl, Filter, Visit
+from dedup.filter.kept import text_of as tokens_of
 from dedup.filter.noise import Among, Noise, Shown
 from dedup.filter.own_noise import OwnNoise
 from dedup.fingerprint.detector import Detector
@@ -349,6 +350,22 @@ def test_others_explain_a_difference_once_eight_pages_of_their_kind_have_changed
     assert not pages.trust("mine", "kind"), "once for each kept page"
     pages.count("static", "kind", explains=False)
     assert not pages.trust("other", "kind")
+
+
+def test_signs_in_the_block_of_a_counter_are_content_and_those_of_an_advert_are_not() -> None:
+    noise, url = Noise(), "http://example.org/view?id=1"
+
+    def page(sign: str, visitors: int, advert: str) -> list[str]:
+        foot = "<p>the foot of it"
+        return tokens_of(
+            read(f"<p>Tariff of the house: {sign} visitors {visitors}</p><div>{advert}</div>{foot}", url)
+        )
+
+    for visitors in (17, 18):
+        answers = ("buy this fine lamp", "sell ★★ that chair now")
+        assert noise.learn(url, *(page("✓", visitors * len(advert), advert) for advert in answers))
+    left = [noise.left(url, page(sign, 5, f"no stars {'★' * at}")) for at, sign in enumerate("✓✓✗")]
+    assert left[0] == left[1] != left[2]
 
 
 def test_one_side_of_an_advert_is_a_place_when_two_pages_have_shown_it() -> None:

@@ -231,9 +231,7 @@ class Noise:
                 if is_doubtful and not place.has_breaks and len(words) < len(tokens):
                     continue
                 longest = most if is_doubtful else longest_of(most)
-                run = place.run(where[place.has_breaks], longest, has_signs=place in kind.with_signs)
-                if run:
-                    found.append(run)
+                found += place.runs(where[place.has_breaks], longest, has_signs=place in kind.with_signs)
             runs = list[tuple[int, int]]()
             for first, last in sorted(found):
                 if runs and first <= runs[-1][1]:

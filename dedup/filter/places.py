@@ -29,16 +29,17 @@ class Place(NamedTuple):
     after: tuple[str, ...]
     has_breaks: bool = False  #: true if breaks count among the tokens
 
-    def run(self, page: "Where", longest: int, *, has_signs: bool = False) -> tuple[int, int] | None:
-        """Returns the first word of what may be noise of this place, and the one behind the last: the shortest run between what is around it.
+    def runs(self, page: "Where", longest: int, *, has_signs: bool = False) -> list[tuple[int, int]]:
+        """Returns the first word of what may be noise of this place, and the one behind the last: the shortest run between what is around it,
+        but for signs in it that stay.
 
-        All of that has to be there; or all of one side, and of the other the nearest token, if the page has that once.  None
+        All of that has to be there; or all of one side, and of the other the nearest token, if the page has that once.  Nothing
         if there is no such run, or more than one: a longer run, or another one, might hold what the page itself says.  If it
         ``has_signs``, those at its end are in it, too: all that there is of it if it has no token at the ``longest``.
         """
         begins, ends = page.behind(self.before[-1:]), page.at(self.after[:1])
         if len(begins) > MANY or len(ends) > MANY:
-            return None
+            return []
         found: tuple[int, int] | None = None
         for end in ends:
             at = bisect_right(begins, end)
@@ -49,9 +50,9 @@ class Place(NamedTuple):
             is_in_front = tuple(page.tokens[end : end + len(self.after)]) == self.after
             if (is_behind and (is_in_front or len(ends) == 1)) or (is_in_front and len(begins) == 1):
                 if found:
-                    return None
+                    return []
                 found = begin, end
-        return found and page.words(*found, has_signs=has_signs)
+        return page.words(*found, has_signs=has_signs) if found else []
 
 
 def longest_of(most: int) -> int:
@@ -83,15 +84,22 @@ class Where:
         """Returns the places of a token, in order; the end of the page for none."""
         return self._places.get(after[0], []) if after else [len(self.tokens)]
 
-    def words(self, begin: int, end: int, *, has_signs: bool) -> tuple[int, int]:
-        """Returns a run among all tokens but breaks: with the signs in it, and at its end if it ``has_signs``, but for those before it."""
-        if begin < end:
-            return self._words[begin], self._words[end] if has_signs else self._after(end - 1)
-        return self._after(begin - 1) if begin else 0, self._words[end]
+    def words(self, begin: int, end: int, *, has_signs: bool) -> list[tuple[int, int]]:
+        """Returns a run of tokens as runs among all tokens but breaks: with the signs in it and at its end, or between them."""
+        if has_signs:
+            return [(self._words[begin] if begin < end else self._after(begin - 1), self._words[end])]
+        found = list[tuple[int, int]]()
+        for at in range(begin, end):
+            first, last = self._words[at], self._after(at)
+            if found and found[-1][1] == first:
+                found[-1] = found[-1][0], last
+            elif first < last:
+                found.append((first, last))
+        return found
 
     def _after(self, at: int) -> int:
         """How many tokens but breaks there are up to one of them."""
-        return self._words[at] + (not is_break(self.tokens[at]))
+        return self._words[at] + (not is_break(self.tokens[at])) if at >= 0 else 0
 
 
 def marked(page: Page) -> list[str]:

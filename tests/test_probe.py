@@ -320,8 +320,7 @@ def test_what_a_kept_page_showed_before_more_noise_was_known_tells_nothing() -> 
     assert pages.explains("a", "copy", shown(2, {4: 1}))
     assert not pages.explains("a", "copy", shown(2, {4: 2, 7: 3}))
     pages.met("b", shown(1, {5: 1}))
-    assert pages.ask("b", ("kind", 2)) == 2
-    assert pages.ask("b", ("kind", 2)) == 0
+    assert [pages.ask("b", ("kind", 2)) for _ in range(4)] == [2, 2, 2, 0]
 
 
 def test_what_has_changed_on_the_page_itself_explains_it_too() -> None:
@@ -363,20 +362,22 @@ def test_signs_in_the_block_of_a_counter_are_content_and_those_of_an_advert_are_
 
     for visitors in (17, 18):
         answers = ("buy this fine lamp", "sell ★★ that chair now")
-        assert noise.learn(url, *(page("✓", visitors * len(advert), advert) for advert in answers))
+        shown = (page("✓", visitors * len(advert), advert) for advert in answers)
+        assert noise.learn(f"http://example.org/view?id={visitors}", *shown)
     left = [noise.left(url, page(sign, 5, f"no stars {'★' * at}")) for at, sign in enumerate("✓✓✗")]
     assert left[0] == left[1] != left[2]
 
 
 def test_one_side_of_an_advert_is_a_place_when_two_pages_have_shown_it() -> None:
-    noise, url = Noise(), "http://example.org/view?id=1"
+    noise = Noise()
 
     def page(content: str, advert: str) -> list[str]:
         return ["\n1", *content.split(), "\n1", *advert.split(), "\n1", "visitors", "count"]
 
-    for content, left in (
-        ("a tale", "quite another an advert visitors count"),
-        ("a poem", "quite another visitors count"),
+    for url, content, left in (
+        ("http://example.org/view?id=1", "a tale", "quite another an advert visitors count"),
+        ("http://example.org/view?id=1&ref=home", "a tale", "quite another an advert visitors count"),
+        ("http://example.org/view?id=2", "a poem", "quite another visitors count"),
     ):
         assert noise.learn(url, page(content, "buy this"), page(content, "or that"))
         assert noise.left(url, page(content, "some advert")) == [*content.split(), "visitors", "count"]

@@ -29,7 +29,7 @@ from dedup.filter.own_name import without_own_name
 from dedup.filter.places import AROUND, Place, Where, is_break, is_signs, longest_of
 from dedup.latest import Latest
 from dedup.page.ids import strip_session
-from dedup.page.siblings import PASSING
+from dedup.page.siblings import PASSING, one_address
 
 #: Places of noise on pages of one kind, each counted up to three times beside blocks; if there are more, too much changes to tell
 #: noise from content.
@@ -68,11 +68,11 @@ class _Kind:
 
     probed: int = 0  #: kept pages that were fetched again
     places: dict[Place, int] = field(default_factory=dict)  #: the most tokens that a place had
-    first: dict[Place, int] = field(default_factory=dict)  #: which of the pages has shown it first
+    pages: set[str] = field(default_factory=set)  #: the addresses of these
+    first: dict[Place, str] = field(default_factory=dict)  #: which of the pages has shown it first
     common: set[Place] = field(default_factory=set)  #: places that several pages have shown
-    shown_once: dict[Place, int] = field(
-        default_factory=dict
-    )  #: places at the end of blocks that one page has shown
+    #: Places at the end of blocks that one page has shown: the most tokens, and the page.
+    shown_once: dict[Place, tuple[int, str]] = field(default_factory=dict)
     with_signs: set[Place] = field(default_factory=set)  #: places whose signs have changed, too
     signs_change: bool = False
     _is_shown_twice: bool = False  # any such place
@@ -82,25 +82,24 @@ class _Kind:
         """Whether pages have shown such places, and no two of them the same: an advert may have been the same twice."""
         return bool(self.shown_once) and not self._is_shown_twice
 
-    def note(self, place: Place, most: int, *, has_signs: bool = False) -> None:
-        """Notes a place of noise, which has so many tokens at most, and signs."""
+    def note(self, page: str, place: Place, most: int, *, has_signs: bool = False) -> None:
+        """Notes a place of noise of a page, which has so many tokens at most, and signs."""
         self.places[place] = max(most, self.places.get(place, 0))
         if has_signs:
             self.with_signs.add(place)
-        if self.first.setdefault(place, self.probed) != self.probed:
+        if self.first.setdefault(place, page) != page:
             self.common.add(place)
 
-    def note_half(self, place: Place, most: int, *, has_signs: bool) -> None:
+    def note_half(self, page: str, place: Place, most: int, *, has_signs: bool) -> None:
         """Notes a place of noise that is known by one side, as there is the end of a block on the other.
 
         What a page itself says may be on the known side, too, so that another page has to show the same.
         """
-        if place in self.places or place in self.shown_once:
+        before, first = self.shown_once.setdefault(place, (most, page))
+        if place in self.places or first != page:
             self._is_shown_twice = True
-            self.note(place, max(most, self.shown_once.get(place, 0)), has_signs=has_signs)
+            self.note(page, place, max(most, before), has_signs=has_signs)
             self.common.add(place)
-        else:
-            self.shown_once[place] = most
 
 
 #: By what it is known where there is noise: a kind of page, and how many pages of it were fetched again.
@@ -143,6 +142,11 @@ class Noise:
         kind = self._kinds.get(kind_of(url)) or _Kind()
         return kind.probed >= (2 if kind.is_doubtful else 1) * MAX_KNOWN
 
+    def may_tell(self, url: str) -> bool:
+        """Whether a page may tell more of the noise of its kind: it was not fetched again yet, nor were enough others."""
+        kind = self._kinds.get(kind_of(url)) or _Kind()
+        return not self.is_known(url) and one_address(url) not in kind.pages
+
     def is_tried(self, url: str) -> bool:
         """Whether any page of this kind was fetched again."""
         return kind_of(url) in self._kinds
@@ -178,13 +182,15 @@ class Noise:
             return False
         name = kind_of(url)
         kind = self._kinds[name] = self._kinds.get(name) or _Kind()
+        page = one_address(url)
         kind.probed += 1
+        kind.pages.add(page)
         kind.signs_change |= [*filter(is_signs, a)] != [*filter(is_signs, b)]
         if len(found) + len(kind.places) > MAX_PLACES:
             return False
         for first, last, most, _ in found:
             around = tuple(plain[max(0, first - AROUND) : first]), tuple(plain[last : last + AROUND])
-            kind.note(Place(*around), most)
+            kind.note(page, Place(*around), most)
         inside, whole = differing_blocks(a, b)
         differ = {at for first, last, *_ in inside for at in range(first, last)}
         halves = dict[Place, tuple[int, bool]]()
@@ -192,13 +198,13 @@ class Noise:
             before = _beside(a, range(first - 1, -1, -1), differ)[::-1]
             after = _beside(a, range(last, len(a)), differ)
             if len(before) == len(after) == AROUND:
-                kind.note(Place(before, after, has_breaks=True), most, has_signs=has_signs)
+                kind.note(page, Place(before, after, has_breaks=True), most, has_signs=has_signs)
             if len(after) == AROUND and before and is_break(before[-1]):
                 halves[Place(before[-1:], after, has_breaks=True)] = most, has_signs
             if len(before) == AROUND and after and is_break(after[0]):
                 halves[Place(before, after[:1], has_breaks=True)] = most, has_signs
         for half, (most, has_signs) in halves.items():
-            kind.note_half(half, most, has_signs=has_signs)
+            kind.note_half(page, half, most, has_signs=has_signs)
         return True
 
     def left(self, url: str, tokens: Sequence[str], *, must_be_sure: bool = False) -> list[str]:

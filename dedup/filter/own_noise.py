@@ -14,8 +14,8 @@ second one is, that page is asked for, too.
 [True, False]
 """
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from math import inf
 
 from dedup.filter.noise import MAX_KINDS, Among, Basis, Shown
 from dedup.latest import Latest
@@ -24,6 +24,8 @@ from dedup.latest import Latest
 MAX_SHOWN = 100_000
 #: Kept pages of a kind that have to change themselves before what was seen on others explains anything.
 ENOUGH = 8
+#: Times that a kept page is asked for, since an advert may be the same for a while.
+TURNS = 3
 
 
 @dataclass(slots=True)
@@ -34,8 +36,8 @@ class _Met:
     #: By the number of tokens before it, as in `Shown.among`.
     changed: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
     is_trusted: bool = True  #: nothing was dropped for it without having been seen to change on it
-    is_asked: bool = False
-    counts: bool = True  #: it is yet to be counted among those of its kind
+    turns: int = 0  #: how often it was asked for
+    explains: bool | None = None  #: whether it explained a difference; None if it was not asked that
 
 
 class OwnNoise:
@@ -43,9 +45,8 @@ class OwnNoise:
 
     def __init__(self) -> None:
         self._pages = Latest[str, _Met](MAX_SHOWN)
-        self._explained = Latest[str, float](
-            MAX_KINDS
-        )  # pages that changed themselves, by kind; minus infinity if any did not
+        #: Kept pages that changed themselves and that did not, by kind.
+        self._explaining = Latest[str, Counter[bool]](MAX_KINDS)
 
     def met(self, address: str, shown: Shown) -> None:
         """Notes what a page shows; what differs from what it has shown before is its own noise."""
@@ -73,16 +74,20 @@ class OwnNoise:
         return False
 
     def count(self, kept: str, kind: str, *, explains: bool) -> None:
-        """Counts a kept page among those of its kind that explain a difference, or among those that don't, once."""
+        """Counts a kept page among those of its kind that have explained a difference, or among those that have not."""
         page = self._pages.get(kept)
-        if page is not None and page.counts:
-            page.counts = False
-            self._explained[kind] = self._explained.get(kind, 0) + (1 if explains else -inf)
+        if page is not None and not page.explains:
+            counts = self._explaining[kind] = self._explaining.get(kind) or Counter()
+            if page.explains is not None:
+                counts[page.explains] -= 1
+            page.explains = explains
+            counts[explains] += 1
 
     def trust(self, kept: str, kind: str) -> bool:
         """Whether a page may be dropped for this one because of what was seen on others of its kind: it may, once."""
         page = self._pages.get(kept)
-        if page is None or not page.is_trusted or self._explained.get(kind, 0) < ENOUGH:
+        counts = self._explaining.get(kind) or Counter()
+        if page is None or not page.is_trusted or counts[False] or counts[True] < ENOUGH:
             return False
         page.is_trusted = False
         return True
@@ -90,9 +95,9 @@ class OwnNoise:
     def ask(self, kept: str, basis: Basis) -> int:
         """How often a kept page should be fetched, which it should be in one turn; ``basis`` is that of what it will show."""
         page = self._pages.get(kept)
-        if page is None or page.is_asked:
+        if page is None or page.turns == TURNS:
             return 0
-        page.is_asked, page.is_trusted = True, False
+        page.turns, page.is_trusted = page.turns + 1, False
         return 1 if page.shown.basis == basis else 2
 
 

@@ -115,29 +115,36 @@ class Probe:
         And the URL of a page of the kind whose noise is left out of the one here.
         """
         of, like = self._known(visit, page, near)
-        if of is not None or (kept := self._asked_for(visit, near)) is None:
+        if (kept := self._asked_for(visit, of, near)) is None:
             return of, like
         async with self._again.turn(kept.url):
             of, like = self._known(visit, page, near)
-            kept = None if of else self._asked_for(visit, near)
-            return (of, like) if kept is None else (await self._ask(visit, page, kept, near), kept.url)
+            if (kept := self._asked_for(visit, of, near)) is None:
+                return of, like
+            return await self._ask(visit, page, kept, near), kept.url
 
-    def _asked_for(self, visit: Visit, near: Near | None) -> Kept | None:
+    def _asked_for(self, visit: Visit, of: Kept | None, near: Near | None) -> Kept | None:
         """The kept page that should be fetched again: the page here may be equal to it, and its noise is not known.
 
-        It is one that is near; or, once a kind of page has become a section, the last one of that kind.
+        It is one that is equal as far as noise is known; or one that is near; or, once a kind of page has become a section, the last
+        one of that kind, and so on while it has noise.
         """
-        kept = self._to_be_asked(visit, near) if self.may_fetch() else None
-        return kept if kept and self._again.may_ask(kept.url) else None
-
-    def _to_be_asked(self, visit: Visit, near: Near | None) -> Kept | None:
+        if not self.may_fetch():
+            return None
         evidence = near and near.evidence
-        if near and evidence and not evidence.other_name and evidence.share >= LEAST_PROBED:
-            is_known, is_met = self.noise.is_known(near.url), self.noise.is_met(near.url)
-            if not is_known or (is_met and near.page_id not in self._kept):
-                return Kept(near.page_id, near.url, near.simhash, near.digest, visit.carried)
-        alike, last = self._kinds.get(kind_of(visit.url), (0, None))
-        return last if alike >= SECTION and not self.noise.is_tried(visit.url) else None
+        kept: Kept | None = None
+        if of is not None:
+            kept = of if self.noise.may_tell(of.url) else None
+        elif near and evidence and not evidence.other_name and evidence.share >= LEAST_PROBED:
+            is_changed = self.noise.is_known(near.url) and self.noise.is_met(near.url)
+            if self.noise.may_tell(near.url) or (is_changed and near.page_id not in self._kept):
+                kept = Kept(near.page_id, near.url, near.simhash, near.digest, visit.carried)
+        if of is None and kept is None:
+            alike, last = self._kinds.get(kind_of(visit.url), (0, None))
+            probed, is_met = self.noise.probed(visit.url), self.noise.is_met(visit.url)
+            if last and alike >= SECTION * (1 + probed) and (is_met or not probed):
+                kept = last if self.noise.may_tell(last.url) else None
+        return kept if kept and self._again.may_ask(kept.url) else None
 
     def may_fetch(self, hosts: int = 1) -> bool:
         """Whether a page may be fetched: it may, for a share of the pages of a crawl of so many hosts."""

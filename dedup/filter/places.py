@@ -6,6 +6,7 @@ The tokens may have breaks among them: what stands between two blocks, such as p
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import accumulate, compress
 from typing import NamedTuple
 
 from xxhash import xxh3_64_hexdigest
@@ -18,6 +19,9 @@ AROUND = 2
 #: Noise of one place may be twice as long on another page as it was where it was seen, and a bit, but no more tokens longer:
 #: beyond it may be what the page itself says.
 A_BIT, LONGER = 2, 8
+#: With what breaks and signs begin, which no token does.
+_BREAK, _SIGNS = "\n", frozenset("\t")
+_MARKS = _SIGNS | {_BREAK}
 #: A token that a page has more often marks no place on it.
 MANY = 1000
 
@@ -64,17 +68,14 @@ class Where:
     """Where each token of one page stands, but for signs, by which no place is known."""
 
     def __init__(self, tokens: Sequence[str], *, has_breaks: bool) -> None:
-        self.tokens: list[str] = []
+        passed_over = _SIGNS if has_breaks else _MARKS
+        stays = [token[:1] not in passed_over for token in tokens]
+        self.tokens = [*compress(tokens, stays)]
+        words = [0, *accumulate(token[:1] != _BREAK for token in tokens)]
+        self._words = [*compress(words, stays), words[-1]]  # tokens before each, but for breaks
         self._places = defaultdict[str, list[int]](list)
-        self._words: list[int] = []  # tokens before each, but for breaks
-        count = 0
-        for token in tokens:
-            if not is_signs(token) and (has_breaks or not is_break(token)):
-                self._places[token].append(len(self.tokens))
-                self.tokens.append(token)
-                self._words.append(count)
-            count += not is_break(token)
-        self._words.append(count)
+        for number, token in enumerate(self.tokens):
+            self._places[token].append(number)
 
     def behind(self, before: tuple[str, ...]) -> list[int]:
         """Returns the places behind a token, in order; the start of the page behind none."""
@@ -131,9 +132,9 @@ def _signs(signs: bytes) -> list[str]:
 
 def is_break(token: str) -> bool:
     """Returns whether a token is a break."""
-    return token[:1] == "\n"
+    return token[:1] == _BREAK
 
 
 def is_signs(token: str) -> bool:
     """Returns whether a token stands for signs."""
-    return token[:1] == "\t"
+    return token[:1] in _SIGNS

@@ -86,9 +86,10 @@ class Where:
         return self._places.get(after[0], []) if after else [len(self.tokens)]
 
     def words(self, begin: int, end: int, *, has_signs: bool) -> list[tuple[int, int]]:
-        """Returns a run of tokens as runs among all tokens but breaks: with the signs in it and at its end, or between them."""
+        """Returns a run of tokens as runs among all tokens but breaks: one with the signs in it and at its end, or several without."""
         if has_signs:
-            return [(self._words[begin] if begin < end else self._after(begin - 1), self._words[end])]
+            first, last = self._words[begin] if begin < end else self._after(begin - 1), self._words[end]
+            return [(first, last)] if first < last else []
         found = list[tuple[int, int]]()
         for at in range(begin, end):
             first, last = self._words[at], self._after(at)

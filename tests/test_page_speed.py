@@ -16,6 +16,7 @@ from dedup.page import html as pages
 from dedup.page import walk
 from tests.support.pages.shops import Shop
 
+pytestmark = pytest.mark.alone
 URL = "http://shop.example.org/list/1.html"
 
 

@@ -1,7 +1,7 @@
 """Runs tests in forks of the process that has collected them: ``pytest -p tests.support.forks --forks 5``.
 
 What is imported and collected once, all of them have.  A file's tests are run by one fork, in their order; whichever is
-free takes the next file.
+free takes the next file.  Files that measure CPU (``pytest.mark.alone``) are run when all others have ended.
 """
 
 import os
@@ -65,13 +65,22 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not is_on(session) or session.testsfailed:
         return None  # pytest goes on as ever
     files = [[*items] for _, items in groupby(session.items, lambda item: item.path)]
+    alone = [items for items in files if items[0].get_closest_marker("alone")]
+    others = [items for items in files if items not in alone]
+    if not share(session, others, session.config.option.forks, "fork") and alone:
+        share(session, alone, 1, "alone")
+    return True
+
+
+def share(session: pytest.Session, files: list[list[pytest.Item]], forks: int, name: str) -> bool:
+    """Runs the tests of some files, in so many forks of this process; returns whether it is in one of these."""
     turns, write = os.pipe()  # what one has read, nobody else reads
     with open(write, "wb") as file:
         file.write(b"".join(number.to_bytes(SIZE) for number in range(len(files))))
     base = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
     is_over = mmap(-1, 1)  # which all of them see
     lines: dict[Connection, int] = {}
-    for number in range(session.config.option.forks):
+    for number in range(forks):
         ours, theirs = Pipe()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy see to themselves
@@ -79,14 +88,14 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         if not process:
             for line in (*lines, ours):
                 line.close()
-            begin(session.config, theirs, base / f"fork{number}")
+            begin(session.config, theirs, base / f"{name}{number}")
             run(session, (item for place in places(turns) for item in files[place]), is_over)
             return True
         theirs.close()
         lines[ours] = process
     os.close(turns)
-    follow(session, lines, is_over)
-    return True
+    follow(session, [item for items in files for item in items], lines, is_over)
+    return False
 
 
 # --- A fork -------------------------------------------------------------------------------------------
@@ -142,10 +151,12 @@ def run(session: pytest.Session, items: Iterator[pytest.Item], is_over: mmap) ->
 # --- The process that was forked ----------------------------------------------------------------------
 
 
-def follow(session: pytest.Session, lines: dict[Connection, int], is_over: mmap) -> None:
+def follow(
+    session: pytest.Session, items: list[pytest.Item], lines: dict[Connection, int], is_over: mmap
+) -> None:
     """Reports what the forks tell, until they have ended; a test of which nobody tells the end has failed."""
     hook = session.config.hook
-    left = {item.nodeid: item for item in session.items}
+    left = {item.nodeid: item for item in items}
     try:
         for name, data in told(lines):
             if name == "pytest_runtest_logreport":

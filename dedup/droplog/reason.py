@@ -24,7 +24,7 @@ def reason(record: Record) -> str:
     if rule == "probe":
         noise = inert(record.get("noise") or "", 80)
         what = f"what differs, {noise!r}, is" if noise else "what differs is"
-        noisy = f"{what} in its address, or changed when the kept page was fetched again"
+        noisy = f"{what} in its address, or changed when either page was fetched again"
         return f"{shared}; {noisy}" if shared else noisy
     if shared:
         return shared

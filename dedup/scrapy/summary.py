@@ -91,7 +91,7 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
             else ""
         )
         yield (
-            f"  probed    {count('probed'):,} of these differ only in what changed when a kept page was fetched again{soft}: "
+            f"  probed    {count('probed'):,} of these differ only in what changed when a page was fetched again{soft}: "
             f"{many(count('probes'), 'request')} told that (DEDUP_PROBE)"
         )
     if harvested := count("links/harvested"):

@@ -31,7 +31,7 @@ RULES = {
     "rare": "nearly all that is own to each is on the other; found by a rare shingle",
     "simhash": "nearly all of it is on the kept page; found by its simhash",
     "no_vary_search": "by the word of the site, not fetched",
-    "probe": "what differs changed when the kept page was fetched again",
+    "probe": "what differs changed when either page was fetched again",
     "soft_404": "the host shows the same where nothing is",
 }
 #: The most rows of a table that are shown, the most hosts and patterns of a cluster, and the most of these in JSON.

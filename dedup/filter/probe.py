@@ -6,7 +6,7 @@ in the two pages says which.  So the kept page is asked for twice more: what dif
 (see `dedup.filter.noise`), and the page is a duplicate only if nothing else differs from the kept one.
 
 A few pages of a kind are fetched again, and not every page: after that, pages of that kind are compared without what is
-noise there, by a digest; and a kept page with two copies is asked for once (see `dedup.filter.own_noise`).  It has to
+noise there, by a digest; and a kept page with copies is asked for itself (see `dedup.filter.own_noise`).  It has to
 show what it showed when it was filed: a wall that is served twice is no noise.  It is asked for as it was, with the same
 headers, cookies, proxy or browser.
 """

@@ -188,6 +188,86 @@ async def test_pages_are_asked_for_whose_content_became_chrome_before_their_nois
     assert counts["dedup/probes"] <= 20 + 30 + found.count("drop") / 4 + 1
 
 
+class Related(Site):
+    """Each answer has a list in another order, of five pages that are like this one, or of five of the site."""
+
+    is_own = True
+
+    def html(self, number: int) -> str:
+        self.served += 1
+        content = number // self.copies
+        titles = [text_of(5, ("title", at, content * self.is_own)) for at in range(5)]
+        random.Random(self.served).shuffle(titles)
+        lines = "".join(f"<li>{title}" for title in titles)
+        return f"<ul>{MENU}</ul><p>{self.content(content)}<h2>Read also</h2><ul>{lines}</ul><p>{text_of(200, 'end')}"
+
+
+class RelatedToAll(Related):
+    is_own = False
+
+
+class Boards(Site):
+    """Three adverts in another order in each answer, each of which says something else each time."""
+
+    def html(self, number: int) -> str:
+        self.served += 1
+        chance = random.Random(self.served)
+        adverts = [
+            f"{text_of(12, ('advert', at))} {chance.randrange(10**6)} {text_of(3, at)}" for at in range(3)
+        ]
+        lines = "".join(f"<p>{advert}</p>" for advert in chance.sample(adverts, 3))
+        content = self.content(number // self.copies)
+        return f"<ul>{MENU}</ul><p>{content}</p><div>{lines}</div><p>{text_of(200, 'end')}"
+
+
+@pytest.mark.parametrize("site", [Related, RelatedToAll, Boards])
+@driven
+async def test_the_order_of_a_list_is_noise_that_is_another_one_each_time(
+    tmp_path: Path, site: type[Site]
+) -> None:
+    served = site(str, lambda number: words(f"content {number}", 150), copies=4)
+    found, _ = await crawl(served, 160, tmp_path / "log")
+    assert contents_of(served, found) == 40
+    assert found.count("drop") >= 80, "of 120; of lists 3 were when it was written"
+
+
+class Chosen(Related):
+    """A list in another order each time is all that a page has of its own: six of twelve titles, or titles of its own."""
+
+    def html(self, number: int) -> str:
+        self.served += 1
+        some = random.Random(f"chosen {number}").sample(range(12), 6)
+        titles = [text_of(20, ("title", at, number * self.is_own)) for at in some]
+        random.Random(self.served).shuffle(titles)
+        lines = "".join(f"<li>{title}" for title in titles)
+        return f"<ul>{MENU}</ul><h2>Our choice</h2><ul>{lines}</ul><p>{text_of(200, 'end')}"
+
+
+class ChosenOfAll(Chosen):
+    is_own = False
+
+
+class Rankings(Related):
+    """Where every second page has a list in another order each time, the others have it in the order that is their content."""
+
+    def html(self, number: int) -> str:
+        self.served += 1
+        titles = [text_of(6, ("title", at)) for at in range(6)]
+        random.Random(number if number % 2 else f"served {self.served}").shuffle(titles)
+        about = "the ranking" if number % 2 else self.content(number)
+        lines = "".join(f"<li>{title}" for title in titles)
+        return f"<ul>{MENU}</ul><p>{about} of the week</p><h2>The best</h2><ul>{lines}</ul><p>{text_of(200, 'end')}"
+
+
+@pytest.mark.parametrize("site", [Chosen, ChosenOfAll, Rankings])
+@driven
+async def test_what_a_list_says_is_no_noise_though_its_order_is(tmp_path: Path, site: type[Site]) -> None:
+    served = site(str, lambda number: words(f"content {number}", 60), copies=1)
+    found, counts = await crawl(served, 60, tmp_path / "log")
+    assert found.count("keep") == 60
+    assert counts["dedup/probes"] > 0
+
+
 class Without(Adverts):
     """Each second page has no advert, and its last paragraph stands where others have that; nothing else tells it apart."""
 

@@ -33,7 +33,7 @@ class Differing(NamedTuple):
 
 def differences(a: Sequence[str], b: Sequence[str]) -> list[Differing] | None:
     """Returns what differs between two lists of tokens; None if that is too much.  Quadratic in what differs, which is bounded."""
-    start, end = _equal_ends(a, b)
+    start, end = equal_ends(a, b)
     inner, other = a[start : len(a) - end], b[start : len(b) - end]
     if max(len(inner), len(other)) > 20 * MAX_DIFFERING:
         return None
@@ -58,7 +58,7 @@ def differing_blocks(a: Sequence[str], b: Sequence[str]) -> tuple[list[Differing
     """
     starts, others = _starts(a), _starts(b)
     mine, theirs = ([tuple(each[i:j]) for i, j in pairwise(at)] for each, at in ((a, starts), (b, others)))
-    first, end = _equal_ends(mine, theirs)
+    first, end = equal_ends(mine, theirs)
     if max(len(mine), len(theirs)) - first - end > MAX_BLOCKS:
         return [], []
     inner, other = mine[first : len(mine) - end], theirs[first : len(theirs) - end]
@@ -121,7 +121,7 @@ def _starts(tokens: Sequence[str]) -> list[int]:
     return [0, *(at for at, token in enumerate(tokens) if at and is_break(token)), len(tokens)]
 
 
-def _equal_ends(a: Sequence[object], b: Sequence[object]) -> tuple[int, int]:
+def equal_ends(a: Sequence[object], b: Sequence[object]) -> tuple[int, int]:
     """How many items are equal at the beginning of two lists, and at the end."""
     start, end = 0, 0
     shorter = min(len(a), len(b))

@@ -8,7 +8,7 @@ from xxhash import xxh3_128_intdigest
 
 from dedup.filter.noise import Noise, joined
 from dedup.filter.own_name import without_name_in_row
-from dedup.filter.places import is_break, is_signs, marked
+from dedup.filter.places import is_signs, marked
 from dedup.filter.visit import Visit
 from dedup.page.html import Page
 
@@ -79,10 +79,10 @@ def noisy(noise: Noise, url: str, tokens: Sequence[str]) -> Iterator[str]:
     """The tokens of a page at places of noise, and those of its name."""
     left = iter(without_name_in_row(noise.left(url, tokens), url))
     stays = next(left, None)
-    for token in tokens:
+    for token in noise.words(url, tokens):
         if token == stays:
             stays = next(left, None)
-        elif token and not is_break(token) and not is_signs(token):
+        elif token and not is_signs(token):
             yield token
 
 

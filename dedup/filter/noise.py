@@ -15,9 +15,9 @@ True
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise, takewhile
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 from xxhash import xxh3_64_intdigest
 
 from dedup.filter.answers import differences, differing_blocks
+from dedup.filter.moving import Moving
 from dedup.filter.own_name import without_own_name
 from dedup.filter.places import AROUND, Place, Where, is_break, is_signs, longest_of
 from dedup.latest import Latest
@@ -38,6 +39,9 @@ MAX_PLACES = 256
 MAX_KINDS = 10_000
 #: Kept pages of one kind that are fetched again to learn of noise, and twice as many if it is in doubt where there is some.
 MAX_KNOWN = 3
+
+#: No number of tokens.
+MOVING = -1
 
 _NUMBER = re.compile(r"\d+")
 
@@ -75,6 +79,7 @@ class _Kind:
     shown_once: dict[Place, tuple[int, str]] = field(default_factory=dict)
     with_signs: set[Place] = field(default_factory=set)  #: places whose signs have changed, too
     signs_change: bool = False
+    moving: Moving = field(default_factory=Moving)
     _is_shown_twice: bool = False  # any such place
 
     @property
@@ -110,7 +115,8 @@ class Among(NamedTuple):
     """The noise of a page among what is left of it."""
 
     left: int  #: a hash of that
-    hashes: Mapping[int, int]  #: of noise, by the number of tokens before it that are left
+    #: Of noise, by the number of tokens before it that are left, and `MOVING`, of what moves in its order.
+    hashes: dict[int, int]
 
     def differing(self, other: "Among") -> set[int]:
         """Returns where two pages show something else."""
@@ -135,6 +141,7 @@ class Noise:
         self._asked = "", 0, False
         self._tokens: Sequence[str] = ()
         self._words: list[str] = []
+        self._order = 0  # a hash of what moves, in its order
         self._found: list[tuple[int, int]] = []
 
     def is_known(self, url: str) -> bool:
@@ -154,7 +161,7 @@ class Noise:
     def is_met(self, url: str) -> bool:
         """Whether there is any noise on pages of this kind."""
         kind = self._kinds.get(kind_of(url))
-        return kind is not None and bool(kind.places)
+        return kind is not None and bool(kind.places or kind.moving)
 
     def probed(self, url: str) -> int:
         """How many pages of this kind were fetched again: what is known of their noise has changed if that has."""
@@ -176,18 +183,23 @@ class Noise:
         False if so much differs that nothing is learned: these are two pages.  O(n) where little differs,
         and quadratic in what differs, which is bounded.
         """
+        name = kind_of(url)
+        kind = self._kinds.get(name) or _Kind()
+        moving = replace(kind.moving)
+        moving.learn(a, b)
+        (a, _), (b, _) = map(moving.settled, (a, b))
         plain, other = [[t for t in each if not is_break(t) and not is_signs(t)] for each in (a, b)]
         found = differences(plain, other)
         if found is None:
             return False
-        name = kind_of(url)
-        kind = self._kinds[name] = self._kinds.get(name) or _Kind()
+        self._kinds[name] = kind
         page = one_address(url)
         kind.probed += 1
         kind.pages.add(page)
         kind.signs_change |= [*filter(is_signs, a)] != [*filter(is_signs, b)]
         if len(found) + len(kind.places) > MAX_PLACES:
             return False
+        kind.moving = moving
         for first, last, most, _ in found:
             around = tuple(plain[max(0, first - AROUND) : first]), tuple(plain[last : last + AROUND])
             kind.note(page, Place(*around), most)
@@ -217,10 +229,17 @@ class Noise:
         ends = [(0, 0), *runs, (len(words), 0)]
         return [*chain.from_iterable(words[last:first] for (_, last), (first, _) in pairwise(ends))]
 
+    def words(self, url: str, tokens: Sequence[str]) -> list[str]:
+        """Returns the tokens of a page, as they are compared: without breaks, and with what moves behind all others."""
+        return self._runs(url, tokens)[0]
+
     def shown(self, like: str, tokens: Sequence[str], url: str) -> Shown:
         """Returns what a page at a URL shows where there is noise on pages like another."""
         words, runs = self._runs(like, tokens)
-        return Shown(self.basis(like), (_among(words, runs), _among(words, runs, but_name_of=url)))
+        among = _among(words, runs), _among(words, runs, but_name_of=url)
+        for each in among:
+            each.hashes[MOVING] = self._order
+        return Shown(self.basis(like), among)
 
     def _runs(
         self, url: str, tokens: Sequence[str], must_be_sure: bool = False
@@ -229,12 +248,13 @@ class Noise:
         kind = self._kinds.get(kind_of(url)) or _Kind()
         asked = kind_of(url), kind.probed, must_be_sure
         if self._asked != asked or self._tokens != tokens:
-            words = [token for token in tokens if not is_break(token)]
-            where = {has_breaks: Where(tokens, has_breaks=has_breaks) for has_breaks in (False, True)}
+            stays, order = kind.moving.settled(tokens) if kind.moving else (tokens, [])
+            words = [token for token in stays if not is_break(token)]
+            where = {has_breaks: Where(stays, has_breaks=has_breaks) for has_breaks in (False, True)}
             found = list[tuple[int, int]]()
             for place, most in kind.places.items():
                 is_doubtful = must_be_sure and place not in kind.common
-                if is_doubtful and not place.has_breaks and len(words) < len(tokens):
+                if is_doubtful and not place.has_breaks and len(words) < len(stays):
                     continue
                 longest = most if is_doubtful else longest_of(most)
                 found += place.runs(where[place.has_breaks], longest, has_signs=place in kind.with_signs)
@@ -245,6 +265,7 @@ class Noise:
                 else:
                     runs.append((first, last))
             self._asked, self._tokens, self._words, self._found = asked, tokens, words, runs
+            self._order = xxh3_64_intdigest(joined([f"{each}" for each in order]))
         return self._words, self._found
 
 

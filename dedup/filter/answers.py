@@ -7,9 +7,10 @@
 ([Differing(first=4, last=5, most=1, has_signs=False), Differing(first=9, last=10, most=1, has_signs=False)], [])
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from dedup.filter.places import AROUND, is_break, is_signs
@@ -20,6 +21,8 @@ BETWEEN = 4
 MAX_DIFFERING = 500
 #: Blocks that are compared, at most: from the first that differs to the last.
 MAX_BLOCKS = 2_000
+#: Pairs of blocks that are compared by their words to tell which of them is which.
+MAX_COMPARED = 4_096
 
 
 class Differing(NamedTuple):
@@ -58,18 +61,39 @@ def differing_blocks(a: Sequence[str], b: Sequence[str]) -> tuple[list[Differing
     """
     starts, others = _starts(a), _starts(b)
     mine, theirs = ([tuple(each[i:j]) for i, j in pairwise(at)] for each, at in ((a, starts), (b, others)))
-    first, end = equal_ends(mine, theirs)
-    if max(len(mine), len(theirs)) - first - end > MAX_BLOCKS:
-        return [], []
-    inner, other = mine[first : len(mine) - end], theirs[first : len(theirs) - end]
+    said, their = ([said_in(block) for block in blocks] for blocks in (mine, theirs))
+    first, end = equal_ends(said, their)
+    last, other = len(mine) - end, len(theirs) - end
     found, whole = list[Differing](), list[Differing]()
-    for tag, i, j, k, m in SequenceMatcher(None, inner, other, autojunk=False).get_opcodes():
-        start, last = starts[first + i], starts[first + j]
-        if tag == "replace" and j - i == m - k:
-            _compare(start, inner[i:j], other[k:m], found, whole)
-        elif tag == "replace":
-            found.append(_differing(start + 1, last, a[start:last], b[others[first + k] : others[first + m]]))
+    if max(last, other) - first > MAX_BLOCKS:
+        return found, whole
+    matcher = SequenceMatcher(None, said[first:last], their[first:other], autojunk=False)
+    for tag, *at in matcher.get_opcodes():
+        if tag != "replace":
+            continue
+        i, j, k, m = (first + each for each in at)
+        if _have_moved(said[i:j], their[k:m]):
+            continue
+        if j - i == m - k:
+            _compare(starts[i], mine[i:j], theirs[k:m], found, whole)
+        else:
+            found.append(
+                _differing(starts[i] + 1, starts[j], a[starts[i] : starts[j]], b[others[k] : others[m]])
+            )
     return found, whole
+
+
+def are_alike(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Returns whether two blocks have half of their tokens in common, as an advert with another number in it."""
+    return 2 * (Counter(a) & Counter(b)).total() >= max(len(a), len(b), 1)
+
+
+def _have_moved(mine: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> bool:
+    """Whether a block is like one at another place than its own: what stands there is not what was there, changed."""
+    if len(mine) * len(theirs) > MAX_COMPARED:
+        return True  # it is not known
+    pairs = product(enumerate(mine), enumerate(theirs))
+    return any(at != place and a and b and are_alike(a, b) for (at, a), (place, b) in pairs)
 
 
 def _compare(
@@ -119,6 +143,11 @@ def _depth(block: Sequence[str]) -> int:
 def _starts(tokens: Sequence[str]) -> list[int]:
     """Where blocks begin, and the end."""
     return [0, *(at for at, token in enumerate(tokens) if at and is_break(token)), len(tokens)]
+
+
+def said_in(block: Sequence[str]) -> tuple[str, ...]:
+    """Returns the tokens of a block but for the break in front of them."""
+    return tuple(block[1:] if block and is_break(block[0]) else block)
 
 
 def equal_ends(a: Sequence[object], b: Sequence[object]) -> tuple[int, int]:

@@ -10,7 +10,7 @@ order that does not depend on the page.  What moves are blocks that were seen to
 >>> [moving.settled(page)[0] == moving.settled(first)[0] for page in (first, second, other)]
 [True, True, False]
 >>> moving.settled(other)
-(['\\n1', 'a', 'story', '\\n1', 'from', 'us', '\\n0', 'books', 'about', 'the', 'sea', '\\n0', 'ropes'], [(1, 3), (0, 3)])
+(['\\n1', 'a', 'story', '\\n1', 'from', 'us', '\\r', 'books', 'about', 'the', 'sea', '\\r', 'ropes'], [(1, 3), (0, 3)])
 """
 
 from collections import Counter
@@ -19,19 +19,15 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import chain, pairwise
 
-from dedup.filter.answers import BETWEEN, MAX_BLOCKS, equal_ends
-from dedup.filter.places import AROUND, is_break
+from dedup.filter.answers import BETWEEN, MAX_BLOCKS, MAX_COMPARED, are_alike, equal_ends, said_in
+from dedup.filter.places import AROUND, EDGE, is_break
 
 #: Blocks that move on pages of one kind, and lists of them; what moves beyond that is not known to.
 MAX_MOVING = 256
 #: One block of so many has to have moved, or else they are no list: an advert that moves past a story makes none of that.
 ENOUGH = 3
-#: Blocks that are compared word by word, at most, to tell which of them is which.
-MAX_COMPARED = 64
 #: What stands between the tokens of a page and those of data in its scripts.
 DATA = ""
-#: Stands in front of a block that moves.
-BREAK = "\n0"
 
 #: The tokens of a block, without the break in front of them.
 Block = tuple[str, ...]
@@ -53,7 +49,7 @@ class Moving:
 
         Quadratic in the blocks between the first that differs and the last, which are bounded.
         """
-        mine, theirs = ([_said(each[i:j]) for i, j in _blocks(each)] for each in (a, b))
+        mine, theirs = ([said_in(each[i:j]) for i, j in _blocks(each)] for each in (a, b))
         places, moved = _places(mine, theirs)
         once = {block for block, times in (Counter(mine) + Counter(theirs)).items() if times == 2}
         stand_elsewhere = {
@@ -71,7 +67,7 @@ class Moving:
         O(n), and a step for each list.
         """
         places = [*_blocks(tokens)]
-        blocks = [_said(tokens[i:j]) for i, j in places]
+        blocks = [said_in(tokens[i:j]) for i, j in places]
         within = {*chain.from_iterable(_between(blocks, *each) for each in self.lists)}
         left, found, before, last = list[str](), list[Block](), list[int](), 0
         for at, ((first, end), block) in enumerate(zip(places, blocks, strict=True)):
@@ -83,7 +79,7 @@ class Moving:
         left += tokens[last:]
         ranks = {block: rank for rank, block in enumerate(sorted(found))}
         order = [(ranks[block], others) for block, others in zip(found, before, strict=True)]
-        return [*left, *chain.from_iterable((BREAK, *block) for block in sorted(found))], order
+        return [*left, *chain.from_iterable((EDGE, *block) for block in sorted(found))], order
 
 
 def _places(mine: Sequence[Block], theirs: Sequence[Block]) -> tuple[dict[int, int], set[int]]:
@@ -104,8 +100,8 @@ def _places(mine: Sequence[Block], theirs: Sequence[Block]) -> tuple[dict[int, i
         places |= zip(some, others, strict=True)
         if ends[0] - ends[2] not in (0, last - other):
             past.append(some)
-    if max(len(gone), len(come)) <= MAX_COMPARED:
-        alike = [(i, k) for i in gone for k in come if _are_alike(mine[i], theirs[k])]
+    if len(gone) * len(come) <= MAX_COMPARED:
+        alike = [(i, k) for i in gone for k in come if are_alike(mine[i], theirs[k])]
         mine_once, theirs_once = (Counter(each[side] for each in alike) for side in (0, 1))
         found = {i: k for i, k in alike if mine_once[i] == theirs_once[k] == 1}
         places |= found
@@ -114,11 +110,6 @@ def _places(mine: Sequence[Block], theirs: Sequence[Block]) -> tuple[dict[int, i
     size = sum(len(mine[at]) for at in gone)
     moved |= {*chain.from_iterable(some for some in past if sum(len(mine[at]) for at in some) <= size)}
     return places, moved
-
-
-def _are_alike(a: Block, b: Block) -> bool:
-    """Whether two blocks have half of their tokens in common, as an advert with another number in it."""
-    return 2 * (Counter(a) & Counter(b)).total() >= max(len(a), len(b), 1)
 
 
 def _around(
@@ -148,7 +139,3 @@ def _blocks(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
     """The first token of each block, and the one behind it."""
     end = next((at for at, token in enumerate(tokens) if token == DATA), len(tokens))
     return pairwise([0, *(at for at in range(1, end) if is_break(tokens[at])), end])
-
-
-def _said(block: Sequence[str]) -> Block:
-    return tuple(block[1:] if block and is_break(block[0]) else block)

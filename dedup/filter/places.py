@@ -21,6 +21,8 @@ AROUND = 2
 A_BIT, LONGER = 2, 8
 #: With what breaks and signs begin, which no token does.
 _BREAK, _SIGNS = "\n", frozenset("\t")
+#: Stands in front of a block that moves (see `dedup.filter.moving`): no noise goes beyond it.
+EDGE = "\r"
 _MARKS = _SIGNS | {_BREAK}
 #: A token that a page has more often marks no place on it.
 MANY = 1000
@@ -49,6 +51,8 @@ class Place(NamedTuple):
             at = bisect_right(begins, end)
             begin = begins[at - 1] if at else end
             if not min(longest, 1) <= end - begin <= longest:
+                continue
+            if EDGE in page.tokens[begin:end]:
                 continue
             is_behind = tuple(page.tokens[max(0, begin - len(self.before)) : begin]) == self.before
             is_in_front = tuple(page.tokens[end : end + len(self.after)]) == self.after

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from dedup.droplog.record import Record
 from dedup.filter.contents import Basis, Contents, content_digest, text_of
+from dedup.filter.kinds import MAX_KNOWN
 from dedup.filter.missing import Missing
-from dedup.filter.noise import MAX_KNOWN
 from dedup.filter.probe import Probe
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit

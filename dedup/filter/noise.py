@@ -1,9 +1,7 @@
 """Noise: what changes on a page although nobody has changed it, such as a counter, a date or an advert.
 
 It is measured, never assumed.  A kept page is fetched twice more, and what differs between the two answers is noise: at
-these places, on pages of this kind.  A place is known by the tokens that stand around it, or by those on one side, if it ends
-with its block on the other; and a kind of page by its host and the pattern of its address.  Two pages are equal but for
-noise if nothing else differs.
+these places, on pages of this kind (see `dedup.filter.kinds`).  Two pages are equal but for noise if nothing else differs.
 
 >>> noise = Noise()
 >>> words = str.split
@@ -13,99 +11,24 @@ True
 ['the', 'page', 'of', 'two', 'seen', 'times', 'by', 'all']
 """
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
-from itertools import chain, islice, pairwise, takewhile
+from collections.abc import Sequence
+from itertools import chain, pairwise
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from xxhash import xxh3_64_intdigest
 
-from dedup.filter.answers import differences, differing_blocks
-from dedup.filter.moving import Moving
+from dedup.filter.kinds import MAX_KINDS, Kind, kind_of
 from dedup.filter.own_name import without_own_name
-from dedup.filter.places import AROUND, Place, Where, is_break, is_signs, longest_of
+from dedup.filter.places import Where, is_break, longest_of
 from dedup.latest import Latest
-from dedup.page.ids import strip_session
-from dedup.page.siblings import PASSING, one_address
-
-#: Places of noise on pages of one kind, each counted up to three times beside blocks; if there are more, too much changes to tell
-#: noise from content.
-MAX_PLACES = 256
-#: Kinds of page of which noise is remembered.
-MAX_KINDS = 10_000
-#: Kept pages of one kind that are fetched again to learn of noise, and twice as many if it is in doubt where there is some.
-MAX_KNOWN = 3
+from dedup.page.siblings import one_address
 
 #: No number of tokens.
 MOVING = -1
 
-_NUMBER = re.compile(r"\d+")
-
-
-def kind_of(url: str) -> str:
-    """Returns the kind of a page: its host and path without numbers, and the names of its parameters; or else its folder.
-
-    Parameters that only say from where it was asked for, or how it is shown, don't count.
-
-    >>> kind_of("http://a.org/shop7/view?id=3&sid=9f86d081884c7d65&ref=home"), kind_of("http://a.org/shop7/brass-lamp.html")
-    ('a.org/shop0/view?id', 'a.org/shop0/*')
-    """
-    try:
-        parts = urlsplit(strip_session(url))
-    except ValueError:
-        return url
-    pairs = (pair.partition("=")[0] for pair in re.split("[&;]", parts.query))
-    names = sorted({name for name in pairs if name and not PASSING.fullmatch(name)})
-    path = _NUMBER.sub("0", parts.path)
-    if not names:
-        return f"{parts.netloc}{path.rpartition('/')[0]}/*"
-    return f"{parts.netloc}{path}?{'&'.join(names)}"
-
-
-@dataclass(slots=True)
-class _Kind:
-    """What is known of a kind of page."""
-
-    probed: int = 0  #: kept pages that were fetched again
-    places: dict[Place, int] = field(default_factory=dict)  #: the most tokens that a place had
-    pages: set[str] = field(default_factory=set)  #: the addresses of these
-    first: dict[Place, str] = field(default_factory=dict)  #: which of the pages has shown it first
-    common: set[Place] = field(default_factory=set)  #: places that several pages have shown
-    #: Places at the end of blocks that one page has shown: the most tokens, and the page.
-    shown_once: dict[Place, tuple[int, str]] = field(default_factory=dict)
-    with_signs: set[Place] = field(default_factory=set)  #: places whose signs have changed, too
-    signs_change: bool = False
-    moving: Moving = field(default_factory=Moving)
-    _is_shown_twice: bool = False  # any such place
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether pages have shown such places, and no two of them the same: an advert may have been the same twice."""
-        return bool(self.shown_once) and not self._is_shown_twice
-
-    def note(self, page: str, place: Place, most: int, *, has_signs: bool = False) -> None:
-        """Notes a place of noise of a page, which has so many tokens at most, and signs."""
-        self.places[place] = max(most, self.places.get(place, 0))
-        if has_signs:
-            self.with_signs.add(place)
-        if self.first.setdefault(place, page) != page:
-            self.common.add(place)
-
-    def note_half(self, page: str, place: Place, most: int, *, has_signs: bool) -> None:
-        """Notes a place of noise that is known by one side, as there is the end of a block on the other.
-
-        What a page itself says may be on the known side, too, so that another page has to show the same.
-        """
-        before, first = self.shown_once.setdefault(place, (most, page))
-        if place in self.places or first != page:
-            self._is_shown_twice = True
-            self.note(page, place, max(most, before), has_signs=has_signs)
-            self.common.add(place)
-
+#: What is known of a kind if none of its pages was fetched again.  Nobody changes it.
+_UNKNOWN = Kind()
 
 #: By what it is known where there is noise: a kind of page, and how many pages of it were fetched again.
 Basis = tuple[str, int]
@@ -136,7 +59,7 @@ class Noise:
     """The noise of a crawl's pages, by their kinds."""
 
     def __init__(self) -> None:
-        self._kinds = Latest[str, _Kind](MAX_KINDS)
+        self._kinds = Latest[str, Kind](MAX_KINDS)
         # The last page that was asked about: it is asked about several times in turn.
         self._asked = "", 0, False
         self._tokens: Sequence[str] = ()
@@ -146,13 +69,12 @@ class Noise:
 
     def is_known(self, url: str) -> bool:
         """Whether enough pages of this kind were fetched again."""
-        kind = self._kinds.get(kind_of(url)) or _Kind()
-        return kind.probed >= (2 if kind.is_doubtful else 1) * MAX_KNOWN
+        return self._kind(url).is_known
 
     def may_tell(self, url: str) -> bool:
         """Whether a page may tell more of the noise of its kind: it was not fetched again yet, nor were enough others."""
-        kind = self._kinds.get(kind_of(url)) or _Kind()
-        return not self.is_known(url) and one_address(url) not in kind.pages
+        kind = self._kind(url)
+        return not kind.is_known and one_address(url) not in kind.pages
 
     def is_tried(self, url: str) -> bool:
         """Whether any page of this kind was fetched again."""
@@ -160,64 +82,30 @@ class Noise:
 
     def is_met(self, url: str) -> bool:
         """Whether there is any noise on pages of this kind."""
-        kind = self._kinds.get(kind_of(url))
-        return kind is not None and bool(kind.places or kind.moving)
+        kind = self._kind(url)
+        return bool(kind.places or kind.moving)
 
     def probed(self, url: str) -> int:
         """How many pages of this kind were fetched again: what is known of their noise has changed if that has."""
-        kind = self._kinds.get(kind_of(url))
-        return 0 if kind is None else kind.probed
+        return self._kind(url).probed
 
     def signs_change(self, url: str) -> bool:
         """Whether signs were other ones when a page of this kind was fetched again."""
-        kind = self._kinds.get(kind_of(url))
-        return kind is not None and kind.signs_change
+        return self._kind(url).signs_change
 
     def basis(self, url: str) -> Basis:
         """By what it is known where there is noise on pages of this kind."""
         return kind_of(url), self.probed(url)
 
     def learn(self, url: str, a: Sequence[str], b: Sequence[str]) -> bool:
-        """Takes what differs between two answers to one request for noise, given as `marked` tokens, or as tokens alone.
-
-        False if so much differs that nothing is learned: these are two pages.  O(n) where little differs,
-        and quadratic in what differs, which is bounded.
-        """
+        """Takes what differs between two answers to one request for noise on pages of this kind (see `Kind.learn`)."""
         name = kind_of(url)
-        kind = self._kinds.get(name) or _Kind()
-        moving = replace(kind.moving)
-        moving.learn(a, b)
-        (a, _), (b, _) = map(moving.settled, (a, b))
-        plain, other = [[t for t in each if not is_break(t) and not is_signs(t)] for each in (a, b)]
-        found = differences(plain, other)
-        if found is None:
-            return False
-        self._kinds[name] = kind
-        page = one_address(url)
-        kind.probed += 1
-        kind.pages.add(page)
-        kind.signs_change |= [*filter(is_signs, a)] != [*filter(is_signs, b)]
-        if len(found) + len(kind.places) > MAX_PLACES:
-            return False
-        kind.moving = moving
-        for first, last, most, _ in found:
-            around = tuple(plain[max(0, first - AROUND) : first]), tuple(plain[last : last + AROUND])
-            kind.note(page, Place(*around), most)
-        inside, whole = differing_blocks(a, b)
-        differ = {at for first, last, *_ in inside for at in range(first, last)}
-        halves = dict[Place, tuple[int, bool]]()
-        for first, last, most, has_signs in inside + whole:
-            before = _beside(a, range(first - 1, -1, -1), differ)[::-1]
-            after = _beside(a, range(last, len(a)), differ)
-            if len(before) == len(after) == AROUND:
-                kind.note(page, Place(before, after, has_breaks=True), most, has_signs=has_signs)
-            if len(after) == AROUND and before and is_break(before[-1]):
-                halves[Place(before[-1:], after, has_breaks=True)] = most, has_signs
-            if len(before) == AROUND and after and is_break(after[0]):
-                halves[Place(before, after[:1], has_breaks=True)] = most, has_signs
-        for half, (most, has_signs) in halves.items():
-            kind.note_half(page, half, most, has_signs=has_signs)
-        return True
+        kind = self._kinds.get(name) or Kind()
+        before = kind.probed
+        has_learned = kind.learn(one_address(url), a, b)
+        if kind.probed > before:
+            self._kinds[name] = kind
+        return has_learned
 
     def left(self, url: str, tokens: Sequence[str], *, must_be_sure: bool = False) -> list[str]:
         """Returns the tokens of a page without those at places of noise.  O(n), and a bounded number of steps for each place.
@@ -241,23 +129,26 @@ class Noise:
             each.hashes[MOVING] = self._order
         return Shown(self.basis(like), among)
 
+    def _kind(self, url: str) -> Kind:
+        return self._kinds.get(kind_of(url), _UNKNOWN)
+
     def _runs(
         self, url: str, tokens: Sequence[str], must_be_sure: bool = False
     ) -> tuple[list[str], list[tuple[int, int]]]:
         """Returns the tokens without breaks, and the first and the last of each run of noise among them, in order and apart."""
-        kind = self._kinds.get(kind_of(url)) or _Kind()
+        kind = self._kind(url)
         asked = kind_of(url), kind.probed, must_be_sure
         if self._asked != asked or self._tokens != tokens:
             stays, order = kind.moving.settled(tokens) if kind.moving else (tokens, [])
             words = [token for token in stays if not is_break(token)]
             where = {has_breaks: Where(stays, has_breaks=has_breaks) for has_breaks in (False, True)}
             found = list[tuple[int, int]]()
-            for place, most in kind.places.items():
-                is_doubtful = must_be_sure and place not in kind.common
+            for place, seen in kind.places.items():
+                is_doubtful = must_be_sure and not seen.is_common
                 if is_doubtful and not place.has_breaks and len(words) < len(stays):
                     continue
-                longest = most if is_doubtful else longest_of(most)
-                found += place.runs(where[place.has_breaks], longest, has_signs=place in kind.with_signs)
+                longest = seen.most if is_doubtful else longest_of(seen.most)
+                found += place.runs(where[place.has_breaks], longest, has_signs=seen.has_signs)
             runs = list[tuple[int, int]]()
             for first, last in sorted(found):
                 if runs and first <= runs[-1][1]:
@@ -280,12 +171,6 @@ def _among(words: Sequence[str], runs: Sequence[tuple[int, int]], but_name_of: s
         at = last
     left += without_own_name(words[at:], but_name_of)
     return Among(xxh3_64_intdigest(joined(left)), hashes)
-
-
-def _beside(tokens: Sequence[str], places: Iterable[int], differ: AbstractSet[int]) -> tuple[str, ...]:
-    """Returns the tokens by which a place is known on one side, as far as they stay the same."""
-    stays = takewhile(lambda at: at not in differ, (at for at in places if not is_signs(tokens[at])))
-    return tuple(tokens[at] for at in islice(stays, AROUND))
 
 
 def joined(tokens: Sequence[str]) -> bytes:

@@ -17,7 +17,8 @@ second one is, that page is asked for, too.
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from dedup.filter.noise import MAX_KINDS, Among, Basis, Shown
+from dedup.filter.kinds import MAX_KINDS
+from dedup.filter.noise import Among, Basis, Shown
 from dedup.latest import Latest
 
 #: Pages of which it is remembered what they showed.

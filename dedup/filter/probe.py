@@ -17,9 +17,10 @@ from typing import Any
 
 from dedup.filter.again import MAX_HOSTS, Again
 from dedup.filter.kept import Kept, KeptPages, are_equal, digests, noisy, text_of
+from dedup.filter.kinds import MAX_KINDS, kind_of
 from dedup.filter.likeness import Likeness
 from dedup.filter.manners import Manners
-from dedup.filter.noise import MAX_KINDS, Noise, Shown, kind_of
+from dedup.filter.noise import Noise, Shown
 from dedup.filter.own_noise import OwnNoise
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
@@ -77,11 +78,10 @@ class Probe:
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
         """The verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone."""
-        near = verdict.near
         of, like = None, visit.url
         filed, state = None, State.ABSENT
         try:
-            of, like = await self._equal_to(visit, page, near)
+            of, like = await self._equal_to(visit, page, verdict.near)
             if of is not None:
                 filed = await self._index.find(of.page_id)
                 (state,) = await self._index.states([of.page_id])

@@ -193,13 +193,11 @@ class Shelf:
 
     def reclaim(self, entry: Entry, run: str) -> None:
         """A run has met a page of an earlier run: row claim earlier."""
-        state, known = State.RECLAIMED, self.is_known(entry)
+        claimed, state, known = entry._replace(run=run), State.RECLAIMED, self.is_known(entry)
         if live := self.live.get(entry.page_id):  # no file has it
-            live.entry, live.state, live.before = entry._replace(run=run), state, live.entry
-            live.known = known
+            live.entry, live.before, live.state, live.known = claimed, live.entry, state, known
             return
-        row = self._row(entry.page_id)
-        live = ClaimedPage(entry._replace(run=run), self.number(entry), state, row, known=known)
+        live = ClaimedPage(claimed, self.number(entry), state, self._row(entry.page_id), known=known)
         self.live[entry.page_id] = self._by_number[live.number] = live
 
     def confirm(self, live: ClaimedPage, run: str) -> None:
@@ -253,8 +251,7 @@ class Shelf:
         if live := self.live.pop(entry.page_id, None):
             del self._by_number[live.number]
             self._rows[live.number] = 0
-        row = self._row(entry.page_id)
-        if row:
+        if row := self._row(entry.page_id):
             if live is None:
                 self._rows[self.number(entry)] = 0
             self._gone[entry.page_id] = row

@@ -81,7 +81,7 @@ def test_an_item_that_another_page_completes_is_made_of_each_copy_of_that_page(
     [told] = [line for m in done.messages for line in m.getMessage().split("\n") if "  carried " in line]
     assert told == (
         "  carried   the requests of 12 pages carried data of the spider, 12 different: item (12). Two pages are "
-        "compared only if these data are equal: 11 were kept for that alone, equal to kept pages. If a key doesn't "
+        "compared only if these data are equal: 11 equal a kept page, and were kept for that reason alone. If a key doesn't "
         "matter: DEDUP_IGNORE_CARRIED = ('item',)"
     )
     assert done.figures["unjudged"] == done.figures["unjudged/carries"] == STORES - 1

@@ -130,7 +130,7 @@ def test_items_alike_are_chosen_as_rows_are() -> None:
         ({"keep": "best"}, "keep is 'best'; allowed: first, longest, newest, or a key for each page"),
         (
             {"keep": "newest"},
-            "keep is 'newest', and nobody says when the pages were fetched; give fetched, too",
+            "keep is 'newest', but it is not said when the pages were fetched; give fetched, too",
         ),
     ],
 )

@@ -132,7 +132,7 @@ def test_what_was_fetched_again_after_all_is_told_and_does_not_count(log: Path) 
     said = scrapy("duplicates", log).stdout
     assert "2 of 5 near-duplicates" in said
     assert (
-        "  undone        2: fetched again, since the kept page failed, is no page, or turned out to differ; not counted here"
+        "  undone        2: fetched again, since the kept page failed, was an error page, or turned out to differ; not counted here"
         in said
     )
     assert "undone (the page that it duplicates failed): http://a.example/1" in listing.as_line(UNDONE[2])

@@ -408,7 +408,7 @@ async def test_drops_are_audited_and_wrong_ones_told(
     assert it.figures["audit/wrong"] == 1
     assert it.figures["audit/wrong_rate"] == 0.5
     [told] = [m.getMessage() for m in caplog.records if m.getMessage().startswith("Audit: ")]
-    assert "the drop of http://example.org/c was wrong" in told
+    assert "http://example.org/c should not have been dropped" in told
 
 
 @driven

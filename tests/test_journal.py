@@ -126,7 +126,10 @@ def test_what_can_t_be_noted_and_is_found_on_no_page_ends_the_notes(caplog: pyte
     desk.schedule("link", page)
     desk.journal.let_go(page)
     assert desk.left() == ["page"]
-    assert "a worker that takes the place of this one crawls all anew: <GET http://a.org/fed" in caplog.text
+    assert (
+        "a worker that takes the place of this one has to crawl everything again: <GET http://a.org/fed"
+        in caplog.text
+    )
     assert desk.stats.get_value("dedup/shard/not_noted") == 1
 
 

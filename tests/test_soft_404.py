@@ -201,7 +201,9 @@ async def test_a_record_names_the_address_that_leads_nowhere(tmp_path: Path) -> 
     assert path in found.asked
     assert len(path) == 33
     assert path[1:].isalpha()
-    assert f"and {len(found.soft)} are what 1 host showed where nothing is" in summary(found.stats, "")
+    assert f"and {len(found.soft)} are what 1 host showed at addresses that do not exist" in summary(
+        found.stats, ""
+    )
 
 
 @driven

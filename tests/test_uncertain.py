@@ -265,4 +265,4 @@ def test_the_summary_says_which_drops_rest_on_pages_of_other_crawls(
         return [line for m in done.messages for line in m.getMessage().split("\n")]
 
     said = asyncio.run(work())
-    assert "  doubtful  2 rest on pages that another crawl has handed over" in said
+    assert "  doubtful  2 of these were dropped for pages that another crawl has handed over" in said

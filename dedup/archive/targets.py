@@ -31,7 +31,7 @@ class Targets(NamedTuple):
             )
         if self.cdxj and not self.output.removesuffix(".gz").endswith((".warc", ".wacz")):
             raise SettingsError(
-                f"--cdxj is '{inert(self.cdxj)}', which indexes a WARC file, and -o names none"
+                f"--cdxj is '{inert(self.cdxj)}', an index of the WARC file that is written, but -o names no WARC file"
             )
         check_made(self.cdxj, self.output if self.output.endswith(".wacz") else "")
         for _, option, name in self._made():

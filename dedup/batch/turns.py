@@ -44,7 +44,9 @@ def turns(
     if isinstance(keep, str) and keep not in get_args(Keep):
         raise ValueError(f"keep is {keep!r}; allowed: {', '.join(get_args(Keep))}, or a key for each page")
     if keep == "newest" and fetched is None:
-        raise ValueError("keep is 'newest', and nobody says when the pages were fetched; give fetched, too")
+        raise ValueError(
+            "keep is 'newest', but it is not said when the pages were fetched; give fetched, too"
+        )
     keys: Iterable[Any] | None = keep if not isinstance(keep, str) else fetched
     if keep == "longest":
         keys = [page and page.tokens for page in prints]

@@ -68,7 +68,9 @@ class Audit:
         count(self._stats, "audit/checked")
         if (share := self._wrong(url, page, of, kept, rule)) is not None:
             count(self._stats, "audit/wrong")
-            logger.warning("Audit: the drop of %s was wrong, it shares %.3f with %s", url, share, of)
+            logger.warning(
+                "Audit: %s should not have been dropped: it has only %.3f in common with %s", url, share, of
+            )
 
     def _wrong(self, url: str, page: Page, of: str, kept: Page, rule: str | None) -> float | None:
         """Returns how much two pages share if that is less than a rule asks for."""

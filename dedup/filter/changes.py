@@ -87,7 +87,9 @@ class Changes:
             yield
         except sqlite3.Error as error:
             if not self._stats.get_value("dedup/changes/failed"):
-                logger.warning("What has changed is not all known: the history can't be used: %s", error)
+                logger.warning(
+                    "Some changes of pages will not be told, since the history can't be used: %s", error
+                )
             count(self._stats, "changes/failed")
 
     async def _see(

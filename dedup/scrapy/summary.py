@@ -68,31 +68,31 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         yield (
             f"  carried   the requests of {many(count('carries'), 'page')} carried data of the spider, "
             f"{count('carries/different'):,} different: {keys}. Two pages are compared only if these data are equal"
-            + (f": {apart:,} were kept for that alone, equal to kept pages" if apart else "")
+            + (f": {apart:,} equal a kept page, and were kept for that reason alone" if apart else "")
             + f". If a key doesn't matter: DEDUP_IGNORE_CARRIED = ({keys.partition(' (')[0]!r},)"
         )
     if count("crowded"):
         pages = count("pages") - count("dropped")
         share, (size, recall) = count("crowded") / max(1, pages), recall_among(pages)
         yield (
-            f"  crowded   {count('crowded'):,} of the kept pages ({share:.1%}) resemble more pages than could be compared: copies "
-            f"among them may have been kept; amid {size:,} pages that share one large frame, {1 - recall:.1%} of the copies were"
+            f"  crowded   {count('crowded'):,} of the kept pages ({share:.1%}) resemble more pages than could be compared: some "
+            f"of them may be copies; of copies among {size:,} pages that share one large frame, {1 - recall:.1%} were kept"
         )
     yield f"  dropped   {many(count('dropped'), 'near-duplicate')}"
     if variants := count("no_vary_search"):
-        yield f"  not asked {many(variants, 'URL')} that differ only in what does not matter, as the site says (No-Vary-Search)"
+        yield f"  not asked {many(variants, 'URL')} that differ from others only in parameters which do not matter, as the site says (No-Vary-Search)"
     if elsewhere := count("dropped/elsewhere"):
-        yield f"  doubtful  {elsewhere:,} rest on pages that another crawl has handed over"
+        yield f"  doubtful  {elsewhere:,} of these were dropped for pages that another crawl has handed over"
     if count("probes"):
         hosts = many(count("soft_404/hosts"), "host")
         soft = (
-            f", and {count('soft_404'):,} are what {hosts} showed where nothing is"
+            f", and {count('soft_404'):,} are what {hosts} showed at addresses that do not exist"
             if count("soft_404")
             else ""
         )
         yield (
-            f"  probed    {count('probed'):,} of these differ only in what changed when a page was fetched again{soft}: "
-            f"{many(count('probes'), 'request')} told that (DEDUP_PROBE)"
+            f"  probed    {count('probed'):,} of these differ only in what changed when a page was fetched again{soft}; "
+            f"it took {many(count('probes'), 'request')} to learn that (DEDUP_PROBE)"
         )
     if harvested := count("links/harvested"):
         yield f"  led on    {many(harvested, 'near-duplicate')}; those of their links that promised new content were followed"
@@ -125,17 +125,17 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
         )
     if count("fetched_again"):
         unsaid = (
-            f"; {count('uncertain'):,} since nobody knew what became of that page"
+            f"; {count('uncertain'):,} since it was not known what became of that page"
             if count("uncertain")
             else ""
         )
         fetched = "judged" if archived else "fetched"
         yield (
             f"  again     {count('fetched_again'):,} dropped pages were {fetched} again, since the page that they duplicate "
-            f"failed, is no page, or turned out to differ{unsaid}"
+            f"failed, was an error page, or turned out to differ{unsaid}"
         )
     if count("asked_again"):
-        yield f"  asked     {count('asked_again'):,} times a callback asked for its page once more: the answer was no page"
+        yield f"  asked     {count('asked_again'):,} times a callback asked for its page again, since the answer was not the page that it wanted"
     if count("alarms"):
         yield f"  ALARM     {count('alarms'):,} pages absorbed too many others: see the warnings"
     if trap := stats.get("dedup/trap"):
@@ -143,7 +143,11 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
     if since := stats.get("dedup/changes/since"):
         told = ", ".join(f"{count(f'changes/{word}'):,} {word}" for word in WORDS)
         unseen = f", {count('changes/not_seen'):,} not seen" if count("changes/not_seen") else ""
-        why = "" if stats.get("dedup/changes/whole") else "; what it has not met is not called hidden or gone"
+        why = (
+            ""
+            if stats.get("dedup/changes/whole")
+            else "; it did not see the whole site, so pages that it has not met are not called hidden or gone"
+        )
         yield f"  changes   {told}{unseen} since the crawl of {since}{why}: {scrapy} changes --html changes.html"
     yield f"  drop log  {log if log and count('duplicate') else 'none'}"
     if log and count("duplicate"):

@@ -90,7 +90,7 @@ def selected(pages: DataFrame, columns: Columns) -> DataFrame:
         raise TypeError("neither id nor url is given; give a column that tells each row from all others")
     order = [columns.order] if isinstance(columns.order, str) else list(columns.order)
     if columns.keep == "newest" and not order:
-        raise TypeError("keep is 'newest', and nobody says when the pages were fetched; give order, too")
+        raise TypeError("keep is 'newest', but it is not said when the pages were fetched; give order, too")
     is_column = columns.keep is not None and columns.keep not in get_args(Keep)
     last = order if columns.keep == "newest" else [str(columns.keep)] if is_column else []
     columns = columns._replace(keep=columns.keep if is_column else None)

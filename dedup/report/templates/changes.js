@@ -91,7 +91,7 @@ element("origin").textContent = data.since
   ? `What the crawl of ${when(data.latest)} found, compared with that of ${when(data.since)}`
   : `What the crawl of ${when(data.latest)} found, ${data.first ? "the first" : "and all before it"}`;
 element("guard").textContent = data.whole ? "" :
-  "The last crawl was stopped, or met a wall: what it has not met is not called hidden or gone.";
+  "The last crawl was stopped, or met a wall, so pages that it has not met are not called hidden or gone.";
 element("query").addEventListener("input", () => { state.shown = PAGE; draw(); });
 element("more").addEventListener("click", () => { state.shown += PAGE; draw(); });
 document.querySelector("form").addEventListener("submit", (event) => event.preventDefault());

@@ -30,7 +30,7 @@ def leave_parked(path: Path, links: Links, spider: Spider) -> None:
                     continue
                 file.write(line)
     except OSError as error:
-        logger.warning("The links that are parked will not come back, but are in the log: %s", error)
+        logger.warning("The parked links can't be stored, and are in the log only: %s", error)
         return
     if lost:
         logger.warning("%d parked links can't be stored, and are in the log only", lost)
@@ -48,4 +48,4 @@ def take_parked(path: Path, links: Links, spider: Spider) -> None:
     except (EOFError, FileNotFoundError):
         pass
     except Exception as error:  # noqa: BLE001 (a damaged file may raise anything)
-        logger.warning("Some parked links don't come back, but are in the log: %s", error)
+        logger.warning("Some parked links can't be read again, and are in the log only: %s", error)

@@ -168,9 +168,9 @@ class Journal:
         self.is_kept = False
         count(self._crawler.stats, "shard/not_noted")
         self._logger.warning(
-            "From here on, a worker that takes the place of this one crawls all anew: %s can't be noted, and no page is "
-            "known to lead to it; its callback is not a method that the spider's code names, its class is not one of "
-            "Scrapy's, or its meta is not plain data; see docs/operations.md",
+            "From here on, a worker that takes the place of this one has to crawl everything again: %s can't be noted, and no "
+            "page is known to lead to it. Its callback is not a method that the spider's code names, its class is not one "
+            "of Scrapy's, or its meta is not plain data; see docs/operations.md",
             request,
         )
 

@@ -125,7 +125,7 @@ class Packing:
             return
         for name in ("callback", "errback"):
             if values.get(name) is not None and values[name] not in self._callbacks:
-                raise ValueError(f"no request of its has the {name} {values[name]!r:.100}")
+                raise ValueError(f"no request of this spider has the {name} {values[name]!r:.100}")
         if "_class" in values and values["_class"] not in _CLASSES:
             raise ValueError(f"it is of the class {values['_class']!r:.100}")
         meta = values.get("meta") or {}

@@ -11,6 +11,7 @@ from scrapy.loader import ItemLoader
 from scrapy.spiders import SitemapSpider
 
 from tests.support.foreign.site import Site, links, shell
+from tests.support.foreign.spiders import one_from_each
 from tests.support.pages.everyday import name, text
 
 
@@ -25,17 +26,10 @@ def seats(site: Site) -> type[scrapy.Spider]:
         body = f"<h1>The play</h1><table><tr>{cells}</tr></table><p>{text(80, 'hall')}</p>"
         site.pages[f"/night/{at}"] = shell("Seats", body, marked=True)
 
-    class Seats(scrapy.Spider):
-        name = "seats"
-        start_urls = (site.url,)
+    def night(response: Any) -> Any:
+        return {"free": response.css("td.free::text").getall()}
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.night)
-
-        def night(self, response: Any) -> Iterator[Any]:
-            yield {"free": response.css("td.free::text").getall()}
-
-    return Seats
+    return one_from_each(site, "seats", night)
 
 
 def inputs(site: Site) -> type[scrapy.Spider]:
@@ -52,18 +46,11 @@ def inputs(site: Site) -> type[scrapy.Spider]:
         body = f"<form>{fields}<select>{chosen}</select></form><p>{text(90, 'law')}</p>"
         site.pages[f"/entry?id={at}"] = shell("Entry", body)
 
-    class Inputs(scrapy.Spider):
-        name = "inputs"
-        start_urls = (site.url,)
+    def entry(response: Any) -> Any:
+        found = {field.attrib["name"]: field.attrib["value"] for field in response.css("input")}
+        return found | {"kind": response.css("option[selected]::text").get()}
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.entry)
-
-        def entry(self, response: Any) -> Iterator[Any]:
-            found = {field.attrib["name"]: field.attrib["value"] for field in response.css("input")}
-            yield found | {"kind": response.css("option[selected]::text").get()}
-
-    return Inputs
+    return one_from_each(site, "inputs", entry)
 
 
 def commented(site: Site) -> type[scrapy.Spider]:
@@ -96,17 +83,10 @@ def charts(site: Site) -> type[scrapy.Spider]:
         body = f"<h1>Water level</h1><svg><polyline points='{points}'/></svg><p>{text(90, 'river')}</p>"
         site.pages[f"/gauge/{at}/chart"] = shell("Gauge", body)
 
-    class Charts(scrapy.Spider):
-        name = "charts"
-        start_urls = (site.url,)
+    def gauge(response: Any) -> Any:
+        return {"points": response.css("polyline::attr(points)").get()}
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.gauge)
-
-        def gauge(self, response: Any) -> Iterator[Any]:
-            yield {"points": response.css("polyline::attr(points)").get()}
-
-    return Charts
+    return one_from_each(site, "charts", gauge)
 
 
 def cards(site: Site) -> type[scrapy.Spider]:
@@ -127,20 +107,13 @@ def cards(site: Site) -> type[scrapy.Spider]:
         default_output_processor = TakeFirst()
         price_in = MapCompose(float)
 
-    class Cards(scrapy.Spider):
-        name = "cards"
-        start_urls = (site.url,)
+    def card(response: Any) -> Any:
+        loader = Loader(response=response)
+        loader.add_css("title", "meta[property='og:title']::attr(content)")
+        loader.add_css("price", "meta[property='product:price']::attr(content)")
+        return loader.load_item()
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.card)
-
-        def card(self, response: Any) -> Iterator[Any]:
-            loader = Loader(response=response)
-            loader.add_css("title", "meta[property='og:title']::attr(content)")
-            loader.add_css("price", "meta[property='product:price']::attr(content)")
-            yield loader.load_item()
-
-    return Cards
+    return one_from_each(site, "cards", card)
 
 
 def stars(site: Site) -> type[scrapy.Spider]:
@@ -153,18 +126,11 @@ def stars(site: Site) -> type[scrapy.Spider]:
         )
         site.pages[f"/film/{at}/rating"] = shell("Rating", body)
 
-    class Stars(scrapy.Spider):
-        name = "stars"
-        start_urls = (site.url,)
+    def film(response: Any) -> Any:
+        found = response.css(".bar::attr(style)").re_first(r"\d+")
+        return {"width": found, "month": response.css("time::attr(datetime)").get()}
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.film)
-
-        def film(self, response: Any) -> Iterator[Any]:
-            found = response.css(".bar::attr(style)").re_first(r"\d+")
-            yield {"width": found, "month": response.css("time::attr(datetime)").get()}
-
-    return Stars
+    return one_from_each(site, "stars", film)
 
 
 def protected(site: Site) -> type[scrapy.Spider]:
@@ -185,18 +151,11 @@ def protected(site: Site) -> type[scrapy.Spider]:
     site.pages["/"] = shell("Offices", links(*(f"/office/{at}" for at in range(40))))
     site.pages |= {f"/office/{at}": page(at) for at in range(40)}
 
-    class Protected(scrapy.Spider):
-        name = "protected"
-        start_urls = (site.url,)
+    def office(response: Any) -> Any:
+        octets = bytes.fromhex(response.css("::attr(data-cfemail)").get())
+        return {"mail": bytes(octet ^ octets[0] for octet in octets[1:]).decode()}
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a[href^='/office']", callback=self.office)
-
-        def office(self, response: Any) -> Iterator[Any]:
-            octets = bytes.fromhex(response.css("::attr(data-cfemail)").get())
-            yield {"mail": bytes(octet ^ octets[0] for octet in octets[1:]).decode()}
-
-    return Protected
+    return one_from_each(site, "protected", office, css="a[href^='/office']")
 
 
 def seasons(site: Site) -> type[scrapy.Spider]:
@@ -215,17 +174,10 @@ def seasons(site: Site) -> type[scrapy.Spider]:
                 "Table", f"<h1>Table {table}</h1><table>{rows}</table>"
             )
 
-    class Seasons(scrapy.Spider):
-        name = "seasons"
-        start_urls = (site.url,)
+    def table(response: Any) -> Any:
+        return {"points": response.css("td + td::text").getall(), "first": response.css("td::text").get()}
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.table)
-
-        def table(self, response: Any) -> Iterator[Any]:
-            yield {"points": response.css("td + td::text").getall(), "first": response.css("td::text").get()}
-
-    return Seasons
+    return one_from_each(site, "seasons", table)
 
 
 class Cleaner:

@@ -10,6 +10,7 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
 from tests.support.foreign.site import Asked, Site, links, shell
+from tests.support.foreign.spiders import one_from_each
 from tests.support.pages.everyday import name, rows, text
 
 
@@ -92,17 +93,10 @@ def tickets(site: Site) -> type[scrapy.Spider]:
     for at, path in enumerate(paths):
         site.pages[path] = shell("Tickets", ticket(at), menu=60)
 
-    class Tickets(scrapy.Spider):
-        name = "tickets"
-        start_urls = (site.url,)
+    def ticket(response: Any) -> Any:
+        return {"title": response.css("h1::text").get(), "near": response.css("a::attr(href)").getall()}
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.ticket)
-
-        def ticket(self, response: Any) -> Iterator[Any]:
-            yield {"title": response.css("h1::text").get(), "near": response.css("a::attr(href)").getall()}
-
-    return Tickets
+    return one_from_each(site, "tickets", ticket)
 
 
 def gazette(site: Site) -> type[scrapy.Spider]:

@@ -1,11 +1,11 @@
 """Spiders whose items are in signs, and in what a browser draws: two pages have the same words and numbers, and differ."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import scrapy
 
 from tests.support.foreign.site import Site, links, shell
+from tests.support.foreign.spiders import one_from_each
 from tests.support.pages.everyday import text
 
 
@@ -18,20 +18,13 @@ def ticks(site: Site) -> type[scrapy.Spider]:
         body = f"<h1>Tariff</h1>{rating}<table>{rows}</table><p>{text(90, 'tariff')}</p>"
         site.pages[f"/tariff?id={100 + at}"] = shell("Tariff", body)
 
-    class Ticks(scrapy.Spider):
-        name = "ticks"
-        start_urls = (site.url,)
+    def tariff(response: Any) -> Any:
+        return {
+            "has": response.css("td + td::text").getall(),
+            "is": response.css("b::text, i::text").getall(),
+        }
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.tariff)
-
-        def tariff(self, response: Any) -> Iterator[Any]:
-            yield {
-                "has": response.css("td + td::text").getall(),
-                "is": response.css("b::text, i::text").getall(),
-            }
-
-    return Ticks
+    return one_from_each(site, "ticks", tariff)
 
 
 def gauges(site: Site) -> type[scrapy.Spider]:
@@ -44,15 +37,8 @@ def gauges(site: Site) -> type[scrapy.Spider]:
         )
         site.pages[f"/tank?no={100 + at}"] = shell("Tank", body)
 
-    class Gauges(scrapy.Spider):
-        name = "gauges"
-        start_urls = (site.url,)
+    def tank(response: Any) -> Any:
+        found = "meter::attr(value), rect::attr(height), a[href^='tel:']::attr(href)"
+        return {"says": response.css(found).getall()}
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.tank)
-
-        def tank(self, response: Any) -> Iterator[Any]:
-            found = "meter::attr(value), rect::attr(height), a[href^='tel:']::attr(href)"
-            yield {"says": response.css(found).getall()}
-
-    return Gauges
+    return one_from_each(site, "gauges", tank)

@@ -8,6 +8,7 @@ import scrapy
 from scrapy.utils.request import fingerprint
 
 from tests.support.foreign.site import Asked, Reply, Site, links, shell
+from tests.support.foreign.spiders import one_from_each
 from tests.support.pages.everyday import name, rows, text
 
 
@@ -157,14 +158,7 @@ def stock(site: Site) -> type[scrapy.Spider]:
     for at in range(40):
         site.pages[f"/stock/{at}"] = f"<p>{text(80, 'delivery')}</p><b>{at % 3} in stock</b>"
 
-    class Stock(scrapy.Spider):
-        name = "stock"
-        start_urls = (site.url,)
+    def stock(response: Any) -> Any:
+        return {"product": response.url.rpartition("/")[2], "stock": response.css("b::text").get()}
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.stock)
-
-        def stock(self, response: Any) -> Iterator[Any]:
-            yield {"product": response.url.rpartition("/")[2], "stock": response.css("b::text").get()}
-
-    return Stock
+    return one_from_each(site, "stock", stock)

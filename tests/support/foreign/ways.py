@@ -9,6 +9,7 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
 from tests.support.foreign.site import Asked, Reply, Site, links, shell
+from tests.support.foreign.spiders import one_from_each
 from tests.support.pages.everyday import name, text
 
 
@@ -73,20 +74,13 @@ def raising(site: Site) -> type[scrapy.Spider]:
             body = f"<h1>{name(at)}</h1>{shown}<p>{text(120, at)}</p>"
             site.pages[f"/t/{at}{end}"] = shell(name(at), body, marked=True)
 
-    class Raising(scrapy.Spider):
-        name = "raising"
-        start_urls = (site.url,)
+    def product(response: Any) -> Any:
+        return {
+            "name": response.css("h1::text").get(),
+            "price": float(response.css("b::text").getall()[0]),
+        }
 
-        def parse(self, response: Any) -> Iterator[Any]:
-            yield from response.follow_all(css="a", callback=self.product)
-
-        def product(self, response: Any) -> Iterator[Any]:
-            yield {
-                "name": response.css("h1::text").get(),
-                "price": float(response.css("b::text").getall()[0]),
-            }
-
-    return Raising
+    return one_from_each(site, "raising", product)
 
 
 def tokens(site: Site) -> type[scrapy.Spider]:

@@ -111,7 +111,9 @@ def _print(found: Sequence[Change], missed: Sequence[str], crawls: Sequence[Craw
     told = ", ".join(f"{counts[word]:,} {word}" for word in WORDS)
     print(f"The crawl of {_when(latest)} ({latest.run[:8]}), {before}\n  {told}")
     if not latest.is_whole:
-        print("  The last crawl was stopped, or met a wall: what it has not met is not called hidden or gone")
+        print(
+            "  The last crawl was stopped, or met a wall, so pages that it has not met are not called hidden or gone"
+        )
     if missed:
         print(f"  {many(len(missed), 'page')} not seen: nothing is known of them, and none is called gone")
     for word in WORDS if since else ():

@@ -92,7 +92,7 @@ def print_summary(drops: Drops, paths: Sequence[Path], read: int) -> None:
     print(f"{where}: {total.drops:,}{some} {'near-duplicate' if read == 1 else 'near-duplicates'}")
     if drops.undone:
         print(
-            f"  {'undone':12}  {drops.undone:,}: fetched again, since the kept page failed, is no page, or turned out to differ; not counted here"
+            f"  {'undone':12}  {drops.undone:,}: fetched again, since the kept page failed, was an error page, or turned out to differ; not counted here"
         )
     if not total.drops:
         return

@@ -72,14 +72,17 @@ def differing_blocks(a: Sequence[str], b: Sequence[str]) -> tuple[list[Differing
         if tag != "replace":
             continue
         i, j, k, m = (first + each for each in at)
-        if _have_moved(said[i:j], their[k:m]):
+        pairs = _pairs(said[i:j], their[k:m])
+        if pairs is None:
             continue
-        if j - i == m - k:
+        if j - i == m - k and all(one == other for one, other in pairs):
             _compare(starts[i], mine[i:j], theirs[k:m], found, whole)
+        elif pairs:  # more or fewer stand around them: so it is not known what stood where
+            for one, other in pairs:
+                found += _inside(starts[i + one], mine[i + one], theirs[k + other])
         else:
-            found.append(
-                _differing(starts[i] + 1, starts[j], a[starts[i] : starts[j]], b[others[k] : others[m]])
-            )
+            here, there = a[starts[i] : starts[j]], b[others[k] : others[m]]
+            found.append(_differing(starts[i] + 1, starts[j], here, there))
     return found, whole
 
 
@@ -88,12 +91,22 @@ def are_alike(a: Sequence[str], b: Sequence[str]) -> bool:
     return 2 * (Counter(a) & Counter(b)).total() >= max(len(a), len(b), 1)
 
 
-def _have_moved(mine: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> bool:
-    """Whether a block is like one at another place than its own: what stands there is not what was there, changed."""
+def _pairs(mine: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> list[tuple[int, int]] | None:
+    """Returns which blocks are like which; None if there are too many to tell."""
     if len(mine) * len(theirs) > MAX_COMPARED:
-        return True  # it is not known
+        return None
     pairs = product(enumerate(mine), enumerate(theirs))
-    return any(at != place and a and b and are_alike(a, b) for (at, a), (place, b) in pairs)
+    return [(at, place) for (at, a), (place, b) in pairs if a and b and are_alike(a, b)]
+
+
+def _inside(start: int, block: Sequence[str], other: Sequence[str]) -> list[Differing]:
+    """Returns what differs between two blocks, the first of which begins at ``start``, but for how deep they are."""
+    said, behind = said_in(block), start + len(block)
+    inner = differences(said, said_in(other)) or [_differing(0, len(said), block, other)]
+    return [
+        each._replace(first=behind - len(said) + each.first, last=behind - len(said) + each.last)
+        for each in inner
+    ]
 
 
 def _compare(
@@ -109,9 +122,10 @@ def _compare(
     )
     for block, other in zip(mine, theirs, strict=True):
         all_of_it = _differing(1, len(block), block, other)
-        inner = differences(block, other) or [all_of_it]
-        found += [each._replace(first=start + max(1, each.first), last=start + each.last) for each in inner]
-        is_between_words = inner[0].first >= AROUND and len(block) - inner[-1].last >= AROUND
+        inner = _inside(start, block, other)
+        found += inner
+        before, behind = inner[0].first - start, start + len(block) - inner[-1].last
+        is_between_words = before >= AROUND and behind >= AROUND
         if is_between_words or 2 * sum(each.last - each.first for each in inner) <= len(block):
             outer = None
         elif outer is not None and _depth(block) > outer:

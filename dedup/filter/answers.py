@@ -9,6 +9,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 from itertools import pairwise, product
 from typing import NamedTuple
@@ -34,8 +35,14 @@ class Differing(NamedTuple):
     has_signs: bool = False  #: true if signs are among them
 
 
-def differences(a: Sequence[str], b: Sequence[str]) -> list[Differing] | None:
-    """Returns what differs between two lists of tokens; None if that is too much.  Quadratic in what differs, which is bounded."""
+def differences(
+    a: Sequence[str], b: Sequence[str], edges: AbstractSet[int] = frozenset()
+) -> list[Differing] | None:
+    """Returns what differs between two lists of tokens; None if that is too much.  Quadratic in what differs, which is bounded.
+
+    Blocks of the first begin at the ``edges``: what differs in one is another difference than what does in the one before, if
+    anything between is equal.
+    """
     start, end = equal_ends(a, b)
     inner, other = a[start : len(a) - end], b[start : len(b) - end]
     if max(len(inner), len(other)) > 20 * MAX_DIFFERING:
@@ -44,7 +51,7 @@ def differences(a: Sequence[str], b: Sequence[str]) -> list[Differing] | None:
     for tag, i, j, k, m in SequenceMatcher(None, inner, other, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
-        if found and i - found[-1][1] < BETWEEN:
+        if found and i - found[-1][1] < BETWEEN and edges.isdisjoint(range(start + found[-1][1], start + i)):
             found[-1][1], found[-1][3] = j, m
         else:
             found.append([i, j, k, m])

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from itertools import islice, takewhile
+from itertools import accumulate, islice, takewhile
 from urllib.parse import urlsplit
 
 from dedup.filter.answers import differences, differing_blocks
@@ -91,7 +91,8 @@ class Kind:
         moving.learn(a, b)
         (a, _), (b, _) = map(moving.settled, (a, b))
         plain, other = [[t for t in each if not is_break(t) and not is_signs(t)] for each in (a, b)]
-        found = differences(plain, other)
+        words = accumulate(not is_break(token) and not is_signs(token) for token in a)
+        found = differences(plain, other, {at for at, token in zip(words, a, strict=True) if is_break(token)})
         if found is None:
             return False
         self.probed += 1

@@ -7,9 +7,11 @@ A value is *read* where people write it, in a settings file or on a command line
 import os
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
 from dedup.errors import SettingsError
 
@@ -28,7 +30,6 @@ class Kind(ABC):
         """Returns whether a value is allowed, type included."""
 
 
-@dataclass(frozen=True)
 class Number(Kind):
     """A number in a range, its ends included; it must be whole if the bounds are.
 
@@ -38,8 +39,8 @@ class Number(Kind):
     (3, '3.5', 3.5)
     """
 
-    low: float
-    high: float
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
 
     def read(self, value: object) -> object:
         whole = isinstance(self.low, int)
@@ -59,11 +60,11 @@ class Number(Kind):
         return f"a number from {self.low:g} to {self.high:g}"
 
 
-@dataclass(frozen=True)
 class Choice(Kind):
     """One of a few values."""
 
-    values: tuple[object, ...]
+    def __init__(self, values: tuple[object, ...]) -> None:
+        self.values = values
 
     def admits(self, value: object) -> bool:
         return any(type(value) is type(choice) and value == choice for choice in self.values)
@@ -72,7 +73,6 @@ class Choice(Kind):
         return ", ".join(map(repr, self.values))
 
 
-@dataclass(frozen=True)
 class Flag(Choice):
     """True or False; 1 and 0 are read, too, and any case.
 
@@ -80,18 +80,19 @@ class Flag(Choice):
     (True, False, False)
     """
 
-    values: tuple[object, ...] = (True, False)
+    def __init__(self, values: tuple[object, ...] = (True, False)) -> None:
+        super().__init__(values)
 
     def read(self, value: object) -> object:
         return {"true": True, "1": True, "false": False, "0": False}.get(str(value).lower(), value)
 
 
-@dataclass(frozen=True)
 class Text(Kind):
     """Text, or a path; who uses it may ask more of it, which ``form`` puts into words."""
 
-    form: str = "text"
-    secret: bool = False  #: whether it is never shown
+    def __init__(self, form: str = "text", *, secret: bool = False) -> None:
+        """``secret``: whether it is never shown."""
+        self.form, self.secret = form, secret
 
     def read(self, value: object) -> object:
         return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -104,14 +105,13 @@ class Text(Kind):
         return self.form
 
 
-@dataclass(frozen=True)
 class LogPath(Text):
     """The path of a log; a relative one begins where whoever reads the setting says."""
 
-    form: str = "a path, in which %(name)s and %(time)s are filled in, or '' for none"
+    def __init__(self) -> None:
+        super().__init__("a path, in which %(name)s and %(time)s are filled in, or '' for none")
 
 
-@dataclass(frozen=True)
 class Texts(Kind):
     """Any number of texts, in the order given; a text alone is one of them, and "" is none.
 
@@ -119,7 +119,8 @@ class Texts(Kind):
     (('one',), ('one', 'two'), False)
     """
 
-    form: str
+    def __init__(self, form: str) -> None:
+        self.form = form
 
     def read(self, value: object) -> object:
         if isinstance(value, str):
@@ -140,8 +141,7 @@ class _NotText:
         return "not text"
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting: all that is said of it anywhere comes from here.
 
     >>> size = Setting("size", Number(1, 100), 6, "How many tokens a shingle has.")
@@ -209,7 +209,8 @@ class Group:
                 each.check(value)
 
     @classmethod
-    def settings(cls) -> dict[str, Setting]:
+    @cache
+    def settings(cls) -> Mapping[str, Setting]:
         """Returns the settings of the group, by name."""
         return {
             each.name: Setting(each.name, each.metadata["kind"], each.default, each.metadata["text"])

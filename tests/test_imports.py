@@ -99,6 +99,28 @@ def load(is_on, kinds):
     assert heavy <= on
 
 
+def test_a_crawl_leaves_out_what_only_some_crawls_need(project: Path) -> None:
+    crawl = """
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.utils.project import get_project_settings
+process = AsyncCrawlerProcess(get_project_settings())
+process.crawl("theirs", start_urls=["data:text/html,<p>a page of a few words"])
+process.start()
+"""
+    [plain] = loaded(project, crawl)
+    assert "dedup.filter.filter" in plain
+    rooms = {
+        "history.file",
+        "links",
+        "filter.changes",
+        "index.survey",
+        "scrapy.revisits",
+        "scrapy.links.middleware",
+    }
+    assert not plain & {f"dedup.{room}" for room in rooms}
+    assert not {"itemadapter", "redis"} & libraries(plain)
+
+
 OLDER = """
 import inspect, pkgutil, scrapy
 from importlib import import_module

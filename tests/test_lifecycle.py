@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.history.file import CRAWL
+from dedup.history import CRAWL
 from dedup.index import Entry, Index, open_index
 from dedup.index.lifecycle import State
 from dedup.index.redis.scripts import VERBS

@@ -13,7 +13,8 @@ import pytest
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
-from dedup.history.file import CRAWL, History
+from dedup.history import CRAWL
+from dedup.history.file import History
 from dedup.history.validators import Held
 from dedup.scrapy.signals import filter_opened
 from tests.support.crawls import Answer, Crawl, Run, Site, Walker, page

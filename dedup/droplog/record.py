@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from reprlib import repr as shortened
 from typing import (
@@ -24,7 +23,7 @@ from typing import (
     get_type_hints,
 )
 
-from msgspec import Meta, convert
+from msgspec import Meta, Struct, convert
 from msgspec.json import Decoder
 
 from dedup.errors import SettingsError
@@ -237,8 +236,7 @@ def moment(text: str, now: datetime | None = None) -> str:
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Chooses the records that meet every condition.  Raises `SettingsError` if a bound is out of range."""
 
     #: of the dropped page, or a domain that its host is below; without a port, any port passes

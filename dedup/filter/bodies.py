@@ -6,10 +6,10 @@ more, are resolved against the whole address: a page that may have one is read a
 """
 
 import re
-from dataclasses import dataclass
 from secrets import randbits
 from typing import NamedTuple
 
+from msgspec import Struct
 from xxhash import xxh3_128
 
 from dedup.fingerprint.detector import Detector
@@ -39,8 +39,7 @@ class Body(NamedTuple):
     kind: str  #: "html", "text" or "json"
 
 
-@dataclass(slots=True)
-class Content:
+class Content(Struct):
     """What a body gave."""
 
     url: str

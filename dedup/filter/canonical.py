@@ -6,8 +6,8 @@ is decided by it: templates often name a wrong page.
 """
 
 from dedup.latest import Latest
-from dedup.links.address import digest
 from dedup.page.preference import plain
+from dedup.page.urls import digest
 
 #: Kept pages whose canonical URLs are remembered, which are other than their own (about 150 bytes each).
 MAX_KEPT = 100_000

@@ -7,8 +7,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice, takewhile
+
+from msgspec import Struct
 
 from dedup.errors import DedupError, IndexUnavailableError
 from dedup.filter.responses import RESPONSES, Failure, Response
@@ -30,8 +31,7 @@ AT_ONCE = 64
 SILENCE = 60.0
 
 
-@dataclass(slots=True, eq=False)
-class _LatePage:
+class _LatePage(Struct, eq=False):
     """A page that was kept unjudged, to be filed later."""
 
     page_id: str

@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from dedup.filter.audit import Audit
-from dedup.filter.changes import Changes
 from dedup.filter.doubts import Watch
 from dedup.filter.stats import Stats
 from dedup.filter.unreached import Unreached
 from dedup.filter.visit import Crawl
 from dedup.index import Index
 from dedup.index.batching import end
+
+if TYPE_CHECKING:  # few crawls keep a history
+    from dedup.filter.changes import Changes
 
 #: Seconds between two looks whether a crawl that is done is still needed.
 PAUSE = 0.2
@@ -23,7 +26,7 @@ class Ending:
         self,
         index: Index,
         watch: Watch,
-        changes: Changes | None,
+        changes: "Changes | None",
         unreached: Unreached,
         audit: Audit,
         stats: Stats,

@@ -9,12 +9,11 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dedup.droplog.log import DropLog
 from dedup.droplog.record import Record, now
 from dedup.filter.carried import Cargoes
-from dedup.filter.changes import Changes
 from dedup.filter.claims import Claimant
 from dedup.filter.copies import Copies
 from dedup.filter.counting import counts_of
@@ -30,10 +29,13 @@ from dedup.filter.unreached import Unreached
 from dedup.filter.variants import Variants
 from dedup.filter.visit import Crawl, Outcome, Visit
 from dedup.fingerprint.fingerprint import Fingerprint
-from dedup.history.file import History
 from dedup.index import Index, Verdict
 from dedup.page.html import Page
 from dedup.settings import Action, FilterSettings
+
+if TYPE_CHECKING:  # few crawls keep a history
+    from dedup.filter.changes import Changes
+    from dedup.history.file import History
 
 
 class Filter:
@@ -46,14 +48,12 @@ class Filter:
         *,
         stats: Stats | None = None,
         crawl: Crawl | None = None,
-        history: History | None = None,
+        history: "History | None" = None,
         **settings: Any,
     ) -> None:
         """``index``, ``log`` and ``history`` are closed with the filter; the other keywords are `FilterSettings`.
 
-        With a ``history`` it is told what has changed since earlier crawls.
-
-        Raises `SettingsError` for a value that is not allowed.
+        With a ``history`` it is told what has changed since earlier crawls.  Raises `SettingsError` for a value that is not allowed.
         """
         self.settings = own = FilterSettings(**settings)
         self.index = index
@@ -65,7 +65,11 @@ class Filter:
         self._watch = Watch(index, self.stats, crawl, self._tell_undone)
         fetches = own.probe and crawl.fetches
         self._probe = Probe(index, self.stats, crawl, self._watch.undo, fetches=fetches)
-        self._changes = Changes(history, index, self._probe, crawl, self.stats) if history else None
+        self._changes = None
+        if history is not None:
+            from dedup.filter import changes
+
+            self._changes = changes.Changes(history, index, self._probe, crawl, self.stats)
         self._claimant = Claimant(index, own.on_index_failure, self.stats, crawl.stop, crawl.is_closing)
         #: URLs that need not be fetched.
         self.variants = Variants(index, log, self._watch, self.stats)
@@ -108,9 +112,8 @@ class Filter:
         if not self.crawl.is_closing():
             verdict = await self._told_apart(visit, page, fingerprint, claimed)
         if verdict.status == "new":
-            verdict = (
-                replace(verdict, reason="carries") if self._carried.differ(visit, fingerprint) else verdict
-            )
+            if self._carried.differ(visit, fingerprint):
+                verdict = replace(verdict, reason="carries")
         elif claimed.status == "new":  # what was dropped for it meanwhile is fetched again
             await self.failed(visit.page_id)
         elif verdict.status == "same":
@@ -155,7 +158,7 @@ class Filter:
             await self._probe.check(visit, page, fingerprint, verdict) if verdict.status == "new" else verdict
         )
 
-    async def _compared(self, changes: Changes, visit: Visit, outcome: Outcome) -> Outcome:
+    async def _compared(self, changes: "Changes", visit: Visit, outcome: Outcome) -> Outcome:
         """Returns the same with what has become of the page since earlier crawls."""
         page, fingerprint, verdict = outcome.page, outcome.fingerprint, outcome.verdict
         change, is_handed = await changes.see(visit, lambda: page or visit.read(), fingerprint, verdict)

@@ -15,7 +15,8 @@ second one is, that page is asked for, too.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field, structs
 
 from dedup.filter.kinds import MAX_KINDS
 from dedup.filter.noise import Among, Basis, Shown
@@ -29,8 +30,7 @@ ENOUGH = 8
 TURNS = 3
 
 
-@dataclass(slots=True)
-class _Met:
+class _Met(Struct):
     """What a page showed where there is noise, and what of that has changed."""
 
     shown: Shown
@@ -58,7 +58,7 @@ class OwnNoise:
             for changed, before, now in zip(page.changed, page.shown.among, shown.among, strict=True):
                 changed |= before.differing(now) if _are_left_alike(before, now) else set()
         else:  # there is more noise than was known then, or it shows something else
-            self._pages[address] = replace(page, shown=shown, changed=(set(), set()))
+            self._pages[address] = structs.replace(page, shown=shown, changed=(set(), set()))
 
     def explains(self, kept: str, address: str, shown: Shown) -> bool:
         """Whether a page that shows this differs from the kept one only where either was seen to change itself."""

@@ -12,8 +12,9 @@ must still show what it showed before; and if most pages of a host are like that
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
+from msgspec import Struct, field
 from xxhash import xxh3_128_hexdigest
 
 from dedup.filter.alarm import name_of
@@ -48,14 +49,13 @@ FIRST_LOOK = 8
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
-@dataclass(slots=True)
-class _Site:
+class _Site(Struct):
     """What is known of a host."""
 
     pages: int = 0  #: that were judged
     like: int = 0  #: those of them that are like what it shows at addresses that lead nowhere
     dropped: int = 0  #: those of these that were dropped
-    kept: list[str] = field(default_factory=list)  #: page ids of the first kept pages that are like no other
+    kept: list[str] = []  #: page ids of the first kept pages that are like no other
     suspects: int = 0  #: those that are like a kept page of another name, until it is asked
     #: Of headings that were met last, without the words of addresses: digests of them with these.
     headings: Latest[int, int] = field(default_factory=lambda: Latest(HEADINGS))
@@ -64,7 +64,7 @@ class _Site:
     due: int = FIRST_LOOK  #: after so many drops a kept page of it has to show still what it showed
     shown: ErrorPage | None = None
     #: By what their requests carried: page ids of kept pages that are like that, and digests of what they said.
-    first: dict[int, tuple[str, int]] = field(default_factory=dict)
+    first: dict[int, tuple[str, int]] = {}
 
 
 class Soft404s:

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 from dedup.filter.stats import Stats, count
 from dedup.index.verdict import Near
-from dedup.links.address import digest
 from dedup.page.patterns import pattern
-from dedup.page.urls import ORIGIN
+from dedup.page.urls import ORIGIN, digest
 from dedup.printing import inert
 
 logger = logging.getLogger(__name__)

@@ -14,10 +14,9 @@ from dedup.filter.stats import Stats, count
 from dedup.index import Index
 from dedup.intervals import wilson
 from dedup.latest import Latest
-from dedup.links.address import digest
 from dedup.page.html import Page
 from dedup.page.ids import strip_session
-from dedup.page.urls import host
+from dedup.page.urls import digest, host
 from dedup.printing import inert
 
 logger = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from dedup.droplog.record import Record
 from dedup.errors import DedupError
@@ -10,10 +10,12 @@ from dedup.filter.bodies import Body
 from dedup.filter.markup import Markup
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
-from dedup.history.changes import Change
 from dedup.index import Verdict
 from dedup.page.html import Page
 from dedup.settings import Action
+
+if TYPE_CHECKING:  # few crawls keep a history
+    from dedup.history.changes import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Outcome:
     #: Whether the links of a near-duplicate are to be followed all the same, and its items left out.
     leads_on: bool = False
     unchanged: bool = False  #: in an incremental crawl: an earlier one has handed over this very content
-    change: Change | None = None  #: what has become of the page since an earlier crawl, if that is kept
+    change: "Change | None" = None  #: what has become of the page since an earlier crawl, if that is kept
 
 
 class Answer(NamedTuple):
@@ -153,7 +155,7 @@ class Crawl:
     def wake(self) -> None:
         """What the filter was busy with at the end of the crawl is done."""
 
-    def tell(self, change: Change) -> None:
+    def tell(self, change: "Change") -> None:
         """A page that the crawl has not met has moved, or is hidden, or gone."""
 
     def hold(self, origin: Any) -> None:

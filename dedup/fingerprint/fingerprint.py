@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
+from msgspec import Struct
+
 from dedup.fingerprint.shingles import Hashes
 
 
@@ -31,8 +33,7 @@ UNCALLED = Called()
 RARE = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Own:
+class Own(Struct, frozen=True):
     """What a page's own shingles are found in."""
 
     main: Hashes  #: the values of the shingles outside marked chrome, or of all if too little is: ascending

@@ -3,3 +3,6 @@
 `texts` keeps words small, `file` keeps crawls and the versions of pages, `differences` says what differs between two, and
 `changes` what has become of a site since an earlier crawl.
 """
+
+#: The first digits of a run are those of its crawl, all of whose workers have them.
+CRAWL = 16

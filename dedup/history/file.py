@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from dedup.files import make_private
-from dedup.history import validators
+from dedup.history import CRAWL, validators
 from dedup.history.texts import SCHEMA, Text, Texts
 
-#: The first digits of a run are those of its crawl, all of whose workers have them.
-CRAWL = 16
 #: A file may have about this many bytes, and this many pages are written at once.
 MAX_FILE, BATCH = 1_000_000_000, 64
 #: No more edits of a page are written, and no more characters of each text in them.

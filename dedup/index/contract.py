@@ -17,7 +17,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from dedup.errors import IndexUnavailableError, SettingsError
@@ -29,10 +29,12 @@ from dedup.index.entry import NONE_RARE, Entry, rare_keys, scope_mask, storable,
 from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
 from dedup.index.parameters import FORMAT, Parameters
-from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
 from dedup.page.urls import host
 from dedup.settings import IndexSettings
+
+if TYPE_CHECKING:  # no crawl takes a survey
+    from dedup.index.survey import Survey
 
 
 class Index(ABC):
@@ -244,7 +246,7 @@ class Index(ABC):
         """
 
     @abstractmethod
-    async def survey(self) -> Survey | None:
+    async def survey(self) -> "Survey | None":
         """Returns what is stored, to be looked at without opening the index; None if nothing has been filed there yet.
 
         Raises `IndexMismatchError` if it was built with other parameters.

@@ -27,7 +27,7 @@ content of the site, as if it were the first.
 from enum import StrEnum
 from typing import Protocol
 
-from dedup.history.file import CRAWL
+from dedup.history import CRAWL
 
 
 class State(StrEnum):

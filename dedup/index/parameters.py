@@ -1,7 +1,7 @@
 """What an index is built with: stored in it, compared at every start, and never mixed with anything else."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dedup.errors import IndexCorruptError, IndexMismatchError
@@ -44,11 +44,16 @@ class Parameters:
         if any_plan and stored.get("tables"):
             wanted["tables"] = stored["tables"]
         check_parameters(f"the index {where}", stored, wanted)
-        k = self.plan.max_distance
-        for plan in (self.plan, block_plan(k), *possible_plans(k)):
+        for plan in self._plans():
             if str(plan) == wanted["tables"]:
                 return replace(self, plan=plan)
         raise IndexCorruptError(f"the index {where} is damaged: its table plan is {wanted['tables']!r}")
+
+    def _plans(self) -> Iterator[Plan]:
+        """Yields the plans that an index may have; its own one first, as all the others take some milliseconds."""
+        k = self.plan.max_distance
+        yield from (self.plan, block_plan(k))
+        yield from possible_plans(k)
 
     def describe(self, expected_pages: int) -> str:
         """Returns how pages are found in the index, in one line."""

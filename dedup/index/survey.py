@@ -7,8 +7,9 @@ can't is counted.  `Survey.findings` says which invariants don't hold, and how t
 import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Container, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from dedup.fingerprint.chrome import Chrome
 from dedup.index.entry import Entry
@@ -54,8 +55,7 @@ class KnownHost(NamedTuple):
     table: Chrome | None  #: None if it can't be read: the host counts as unknown
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """An invariant that does not hold."""
 
     kind: str  #: what is wrong with any number of things

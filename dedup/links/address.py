@@ -4,9 +4,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from xxhash import xxh3_64_intdigest
-
 from dedup.page.ids import MAX_URL, is_opaque
+from dedup.page.urls import digest
 
 #: How many folders of a path make groups, how many parameters, and how many of its last segments make tails.
 MAX_FOLDERS, MAX_PARAMETERS, MAX_TAIL = 8, 12, 3
@@ -35,11 +34,6 @@ class Address(NamedTuple):
     #: For each parameter: a digest of the URL without it, which its other values share.  Ids in the path are one, too.
     others: dict[str, int]
     whole: int  #: a digest of the URL: to have no such parameter is like having another value of it
-
-
-def digest(text: str) -> int:
-    """Returns 64 bits of XXH3, which are the same in every process."""
-    return xxh3_64_intdigest(text.encode("utf-8", "replace"))
 
 
 @lru_cache(maxsize=1 << 13)

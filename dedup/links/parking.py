@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from dedup.links.address import Address, address, digest
+from msgspec import Struct
+
+from dedup.links.address import Address, address
+from dedup.page.urls import digest
 
 #: At most this many links wait.  Beyond that, those that have waited longest are in the log only.
 MAX_PARKED = 50_000
@@ -29,14 +32,13 @@ class Link:
     origin: Any = field(default=None, compare=False)  #: what the crawl makes a download of
 
 
-@dataclass(slots=True)
-class Lot:
+class Lot(Struct):
     """The parked links of one group, or of one parameter."""
 
     names: tuple[str, ...]  #: of the rates that it has in common
     host: str
     checked: float  #: the rate at which all of them were looked at
-    links: dict[int, Link] = field(default_factory=dict)  #: by the digests of their URLs
+    links: dict[int, Link] = {}  #: by the digests of their URLs
     sampled: int = 0  #: how many were taken as samples
     found: int = 0  #: how many of the samples were new
 

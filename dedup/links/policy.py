@@ -10,14 +10,16 @@ as samples, since nothing else would show that a group was misjudged.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from dedup.latest import Latest
-from dedup.links.address import Address, address, digest
+from dedup.links.address import Address, address
 from dedup.links.parking import Link, Lot, Parking
 from dedup.links.rates import logit
 from dedup.links.yields import Yields, lot_of, name_of, names_of, names_of_parameter, repeats_of
+from dedup.page.urls import digest
 from dedup.settings import LinkSettings
 
 #: A link on a kept page whose name was met in another folder, and nothing else of it, needs no higher yield than this.
@@ -48,8 +50,7 @@ class Doubt(NamedTuple):
     sampled: int  #: how many of those were downloaded as samples
 
 
-@dataclass(slots=True)
-class _Note:
+class _Note(Struct):
     """What was known when a page was downloaded, kept until its verdict is there."""
 
     groups: list[str]

@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, urljoin
 
+from xxhash import xxh3_64_intdigest
+
 from dedup.page.ids import MAX_URL, has_session, strip_ids, strip_named
 
 #: An address in more folders than this is a trap.  Links are not resolved against it, since each link would
@@ -33,6 +35,11 @@ ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)", re.IGNORECASE
 #: As ASP.NET puts session ids into paths.
 _SESSION_PART = re.compile(r"/\([A-Za-z]\([0-9A-Za-z]{16,}\)\)")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
+def digest(text: str) -> int:
+    """Returns 64 bits of XXH3, which are the same in every process."""
+    return xxh3_64_intdigest(text.encode("utf-8", "replace"))
 
 
 def url_token(value: str, base: str) -> str | None:

@@ -30,13 +30,14 @@ COMPONENTS = (
     ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.bodies.WholenessMiddleware", WHOLENESS_ORDER),
     ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.bodies.CharsetMiddleware", CHARSET_ORDER),
     ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.middleware.NearDuplicateMiddleware", DOWNLOADER_ORDER),
-    ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.middleware.LinksMiddleware", LINKS_ORDER),
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ConfirmMiddleware", SPIDER_ORDER),
     ("SPIDER_MIDDLEWARES", "dedup.scrapy.confirm.ArrivalMiddleware", ARRIVAL_ORDER),
-    ("SPIDER_MIDDLEWARES", "dedup.scrapy.revisits.RevisitMiddleware", REVISIT_ORDER),
     ("EXTENSIONS", "dedup.scrapy.extensions.Timeline", 0),
     ("EXTENSIONS", "dedup.scrapy.extensions.KeepText", 0),
 )
+#: Those of some crawls alone; in others, what they need is not loaded.
+LINKS = ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.links.middleware.LinksMiddleware", LINKS_ORDER)
+REVISITS = ("SPIDER_MIDDLEWARES", "dedup.scrapy.revisits.RevisitMiddleware", REVISIT_ORDER)
 #: Those of the workers of a crawl.
 SHARD_COMPONENTS = (
     ("DOWNLOADER_MIDDLEWARES", "dedup.scrapy.workers.shards.ShardMiddleware", DOOR_ORDER),
@@ -49,7 +50,7 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy.  A project that has given them other places keeps those."""
-        from dedup.scrapy.settings import asks_for, is_sharded
+        from dedup.scrapy.settings import asks_for, is_sharded, may_revisit, weighs_links
         from dedup.scrapy.workers.queues import warn_of_queue
 
         if is_sharded(settings):
@@ -59,6 +60,10 @@ class Addon:
             return  # and nothing of it is loaded
         for component in COMPONENTS:
             _place(settings, *component)
+        if weighs_links(settings):
+            _place(settings, *LINKS)
+        if may_revisit(settings):
+            _place(settings, *REVISITS)
         warn_of_queue(settings)
 
 

@@ -1,7 +1,7 @@
 """The spider's side of the filter: sees a page's output handed over."""
 
 from collections.abc import AsyncIterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
 from scrapy import Request
@@ -12,10 +12,12 @@ from dedup.filter import Filter
 from dedup.filter.stats import count
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import hide, outcome_of, show
-from dedup.scrapy.links.middleware import LinksMiddleware
-from dedup.scrapy.settings import read_group
+from dedup.scrapy.settings import read_group, weighs_links
 from dedup.scrapy.visits import SEED, is_seed, page_id
 from dedup.settings import LinkSettings
+
+if TYPE_CHECKING:  # few crawls weigh links
+    from dedup.scrapy.links.middleware import LinksMiddleware
 
 _T = TypeVar("_T")
 
@@ -46,6 +48,7 @@ class ConfirmMiddleware(Component):
 
     filter: Filter | None = None
     _follows = False  # links of near-duplicates, as far as they are worth it
+    _links: "LinksMiddleware | None" = None
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -61,6 +64,10 @@ class ConfirmMiddleware(Component):
         """The filter is ready."""
         self.filter = filter
         self._follows = read_group(self.crawler.settings, LinkSettings).follow != "never"
+        if weighs_links(self.crawler.settings):
+            from dedup.scrapy.links.middleware import LinksMiddleware
+
+            self._links = self.crawler.get_downloader_middleware(LinksMiddleware)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[_T]) -> AsyncIterator[_T]:
         """Passes the output on, then notes the page."""
@@ -74,7 +81,6 @@ class ConfirmMiddleware(Component):
         is_harvest = action == "drop" and leads_on
         nofollow = action == "nofollow" and not leads_on and not self._follows
         unchanged = outcome is not None and outcome.unchanged
-        links = self.crawler.get_downloader_middleware(LinksMiddleware)
         was_seed = is_seed(self.crawler, request)  # asked for before Scrapy gives it a depth
         asked_again = False
         async for output in result:
@@ -97,8 +103,8 @@ class ConfirmMiddleware(Component):
                 continue
             else:
                 self.filter.unreached.ask(output.url)
-            if links is not None:
-                links.found(output, response)
+            if self._links is not None:
+                self._links.found(output, response)
             yield output
         # Not reached if the spider fails: Scrapy sends spider_error then.
         if not asked_again and self._has_arrived(response):

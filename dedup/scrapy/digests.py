@@ -13,7 +13,6 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 from uuid import UUID
 
-from itemadapter import ItemAdapter
 from scrapy import Spider
 
 #: How deep values may lie in each other, how many there may be (15 us each at most), and how many bytes their texts.
@@ -78,6 +77,8 @@ class _Reader:
             return self._hash("method", _name(value.__func__))
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return self._hash("tuple", name, *map(self.read, value))
+        from itemadapter import ItemAdapter  # requests seldom carry items
+
         if ItemAdapter.is_item(value) and not isinstance(value, dict):
             return self._hash("item", name, *self._pairs(dict(ItemAdapter(value))))
         raise _OpaqueError

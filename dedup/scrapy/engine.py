@@ -12,7 +12,6 @@ from dedup.errors import DedupError
 from dedup.filter import Crawl
 from dedup.filter.visit import Answer
 from dedup.fingerprint.detector import Detector
-from dedup.history.changes import Change
 from dedup.page.html import Page
 from dedup.page.shell import may_be_shell
 from dedup.printing import inert
@@ -25,6 +24,7 @@ from dedup.scrapy.visits import DROPPED, OWN, TAB, is_judged, read_response
 from dedup.settings import Types
 
 if TYPE_CHECKING:
+    from dedup.history.changes import Change
     from dedup.scrapy.workers.shards import ShardMiddleware  # which brings Redis
 
 logger = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class Engine(Crawl):
         if (slot := getattr(self._crawler.engine, "_slot", None)) is not None:
             slot.nextcall.schedule()
 
-    def tell(self, change: Change) -> None:
+    def tell(self, change: "Change") -> None:
         """Sends the signal."""
         self._crawler.signals.send_catch_log(
             change_found, change=change, response=None, spider=self._crawler.spider

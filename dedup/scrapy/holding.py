@@ -6,10 +6,11 @@ and none holds what belongs to one crawl alone: cookies, headers, a body, a sess
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
@@ -30,8 +31,7 @@ _FIELDS = frozenset({"body", "cookies", "headers", "method"})
 _KEYS = frozenset({"bindaddress", "cookiejar", "http_pass", "http_user", "proxy"})
 
 
-@dataclass(slots=True)
-class Revisit:
+class Revisit(Struct):
     """A page that has not changed, as the server says."""
 
     page: Page

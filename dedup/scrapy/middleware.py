@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Container, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from scrapy import Request, Spider
@@ -27,9 +27,9 @@ from dedup.scrapy.jobs import begin_run, leave_run
 from dedup.scrapy.judgement import FLAG, NearDuplicate, outcome_of, remember
 from dedup.scrapy.lines import Lines
 from dedup.scrapy.opening import open_filter, shards_of
-from dedup.scrapy.revisits import RevisitMiddleware
 from dedup.scrapy.sending import at_sending
 from dedup.scrapy.settings import (
+    may_revisit,
     unheard_shard,
 )
 from dedup.scrapy.signals import change_found, filter_opened, logger_for, near_duplicate, refuse
@@ -37,6 +37,9 @@ from dedup.scrapy.slot import Slot
 from dedup.scrapy.summary import summary
 from dedup.scrapy.visits import DROPPED, OWN, TAB, found_on, page_id, reason_to_skip, visit
 from dedup.settings import CrawlSettings
+
+if TYPE_CHECKING:  # few crawls revisit pages
+    from dedup.scrapy.revisits import RevisitMiddleware
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +89,10 @@ class NearDuplicateMiddleware(Component):
             self._scheduled = Slot(self.crawler, *hear)
             if self.settings.no_vary_search:
                 at_sending(self.crawler, self._send)
-            self._revisits = self.crawler.get_spider_middleware(RevisitMiddleware)
+            if may_revisit(self.crawler.settings):
+                from dedup.scrapy import revisits
+
+                self._revisits = self.crawler.get_spider_middleware(revisits.RevisitMiddleware)
             if self._revisits:
                 self._revisits.begin(self.filter, carried)
         except Exception as error:  # noqa: BLE001 (a crawl must not go on unfiltered because of a bug)

@@ -13,13 +13,12 @@ from dedup.compiled import fast
 from dedup.droplog.log import DropLog
 from dedup.errors import IndexInUseError
 from dedup.filter import Filter
-from dedup.history.file import History
-from dedup.history.texts import SUFFIX
 from dedup.scrapy.engine import Engine
 from dedup.scrapy.jobs import left_run, new_run
 from dedup.scrapy.settings import Options, check_for_crawl, in_memory, is_sharded, read_settings, spelled
 
 if TYPE_CHECKING:
+    from dedup.history.file import History
     from dedup.scrapy.workers.shards import ShardMiddleware
 
 logger = logging.getLogger(__name__)
@@ -78,10 +77,15 @@ async def _open(
     return Filter(index, log, stats=crawler.stats, crawl=crawl, history=history, **vars(options.filter))
 
 
-def _history(options: Options, log: DropLog, run: str) -> History | None:
+def _history(options: Options, log: DropLog, run: str) -> "History | None":
     """Returns the history of the site; None if none is kept, or if it can't be opened."""
+    if not (options.crawl.keep_text or options.filter.incremental is True):
+        return None
+    from dedup.history.file import History
+    from dedup.history.texts import SUFFIX
+
     path = options.history or log.beside(SUFFIX)
-    if path is None or not (options.crawl.keep_text or options.filter.incremental is True):
+    if path is None:
         return None
     try:
         history = History(path)

@@ -32,7 +32,7 @@ from dedup.scrapy.conditions import Terms, conditions, digest_of, is_conditional
 from dedup.scrapy.holding import Revisit, pack_link, pack_links, revisit
 from dedup.scrapy.judgement import hide, outcome_of
 from dedup.scrapy.sending import at_sending
-from dedup.scrapy.settings import asks_for, read_group
+from dedup.scrapy.settings import may_revisit, read_group
 from dedup.scrapy.slot import Slot
 from dedup.scrapy.visits import asked, page_id
 from dedup.scrapy.workers.packing import Packing
@@ -58,9 +58,7 @@ class RevisitMiddleware(Component):
 
     def __init__(self, crawler: Crawler) -> None:
         """Everything is opened when the spider is."""
-        settings = crawler.settings
-        is_wanted = asks_for(settings, "incremental") and settings.get("DEDUP_INCREMENTAL") != "words"
-        if not is_wanted or not asks_for(settings, "conditional"):
+        if not may_revisit(crawler.settings):
             raise NotConfigured
         super().__init__(crawler)
         self._asked = Latest[str, None](MAX_ASKED)  # page ids

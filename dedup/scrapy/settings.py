@@ -224,6 +224,12 @@ def weighs_links(settings: BaseSettings) -> bool:
     return options.follow != "never" or options.skip or options.priority
 
 
+def may_revisit(settings: BaseSettings) -> bool:
+    """Returns whether a crawl may ask for a page only if it has changed."""
+    is_wanted = asks_for(settings, "incremental") and settings.get("DEDUP_INCREMENTAL") != "words"
+    return is_wanted and asks_for(settings, "conditional")
+
+
 def in_memory(settings: BaseSettings) -> BaseSettings | None:
     """Returns the same settings with an index in memory; None if that would not do.
 

@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dedup.history.changes import WORDS
 from dedup.printing import many
 from dedup.scrapy.crowds import recall_among
 
@@ -141,6 +140,8 @@ def _lines(stats: Mapping[str, Any], log: str, scrapy: str, archived: bool) -> I
     if trap := stats.get("dedup/trap"):
         yield f"  TRAP?     {trap}"
     if since := stats.get("dedup/changes/since"):
+        from dedup.history.changes import WORDS  # few crawls keep a history
+
         told = ", ".join(f"{count(f'changes/{word}'):,} {word}" for word in WORDS)
         unseen = f", {count('changes/not_seen'):,} not seen" if count("changes/not_seen") else ""
         why = (

@@ -8,7 +8,7 @@ import asyncio
 import os
 import weakref
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dedup.errors import SettingsError
 from dedup.fingerprint.chrome import Chrome
@@ -23,13 +23,14 @@ from dedup.index.hosts import Hosts
 from dedup.index.lifecycle import State
 from dedup.index.local.shelf import ClaimedPage, Shelf
 from dedup.index.local.shelves import join, leave
-from dedup.index.local.survey import survey_file
 from dedup.index.parameters import Parameters
-from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
 from dedup.index.weighing import MAX_EQUAL, MAX_LOOKED, MAX_RARE, Order
 from dedup.printing import printable
 from dedup.settings import SETTINGS
+
+if TYPE_CHECKING:  # no crawl takes a survey
+    from dedup.index.survey import Survey
 
 
 class LocalIndex(Index):
@@ -254,7 +255,7 @@ class LocalIndex(Index):
         await self._save([], None)
         return forgotten
 
-    async def survey(self) -> Survey | None:
+    async def survey(self) -> "Survey | None":
         if not self._path:
             raise SettingsError(
                 name="index",
@@ -262,6 +263,8 @@ class LocalIndex(Index):
                 why="which is gone when its crawl ends",
                 allowed="'file:PATH', 'redis://HOST:PORT/DB'",
             )
+        from dedup.index.local.survey import survey_file
+
         return survey_file(self._path, self._adopt)
 
     async def close(self, *, finished: bool = True) -> None:

@@ -9,9 +9,9 @@ import threading
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from dedup.errors import DedupError, IndexCorruptError
 from dedup.fingerprint.shingles import Hashes
@@ -31,8 +31,7 @@ MAX_READ = 4096
 MAX_UNFILED = 1024
 
 
-@dataclass(slots=True, eq=False)
-class ClaimedPage:
+class ClaimedPage(Struct, eq=False):
     """A page that a run has claimed, and that is not (yet) in the file as it is here."""
 
     entry: Entry  # its run is the one that has claimed it

@@ -19,10 +19,10 @@ from dedup.filter import Outcome
 from dedup.filter.stats import count
 from dedup.latest import Latest
 from dedup.links import Link, Links
-from dedup.links.address import digest
 from dedup.links.memory import Memory
 from dedup.links.state import read_state, write_state
 from dedup.page.links import targets
+from dedup.page.urls import digest
 from dedup.printing import inert
 from dedup.scrapy.component import Component
 from dedup.scrapy.judgement import Parked, lead_on, outcome_of

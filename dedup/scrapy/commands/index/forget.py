@@ -6,7 +6,7 @@ from datetime import datetime
 
 from dedup.droplog.record import moment
 from dedup.errors import SettingsError
-from dedup.history.file import CRAWL
+from dedup.history import CRAWL
 from dedup.index import Index
 from dedup.index.entry import original_id
 from dedup.index.survey import BATCH

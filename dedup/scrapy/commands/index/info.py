@@ -11,7 +11,7 @@ from rich.filesize import decimal
 from dedup.fingerprint.chrome import KNOWN
 from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
-from dedup.history.file import CRAWL
+from dedup.history import CRAWL
 from dedup.index import Entry, Index
 from dedup.index.lifecycle import State
 from dedup.index.survey import KnownHost, Survey

@@ -97,6 +97,11 @@ collect_ignore = ["support/preloaded.py"]
 PLACES = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
 
 
+def pytest_collection() -> None:
+    """Nothing that is imported and collected is garbage, so nobody looks for any until all tests are there."""
+    gc.disable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest files first; all else stays in its order."""
     items.sort(key=lambda item: PLACES.get(item.path, len(PLACES)))
@@ -106,6 +111,7 @@ def pytest_collection_finish() -> None:
     """What is imported and collected stays: Python does not look through it again whenever a test makes many objects."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 #: How many of the processes that run now belong to fixtures that outlive a test.

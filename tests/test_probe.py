@@ -5,7 +5,7 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,6 +51,7 @@ MONTHS = [
 MENU = " ".join(f"<li><a href=/menu/{n}>menu item {n} of the site</a>" for n in range(60))
 
 
+@cache
 def words(seed: object, number: int) -> str:
     chance = random.Random(str(seed))
     return " ".join(f"word{chance.randrange(5_000)}" for _ in range(number))

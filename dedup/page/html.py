@@ -37,7 +37,7 @@ no page makes it raise.
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from secrets import token_hex
 from typing import NamedTuple
 
@@ -162,7 +162,8 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore:
     """
     root = ignore.applied(root)
     found = walk(root, usable_base(url), keep_urls)
-    found.tokens.find_breaks = partial(find_breaks, root, usable_base(url), keep_urls)
+    # Whoever compares the page with others asks for them several times.
+    found.tokens.find_breaks = cache(partial(find_breaks, root, usable_base(url), keep_urls))
     page = _page(found, url, _is_truncated(root))
     if not found.data or page.reason == "truncated":
         return page

@@ -33,9 +33,14 @@ def is_on(session: pytest.Session) -> bool:
     return bool(session.config.option.forks) and not session.config.option.collectonly
 
 
+def is_ours(session: pytest.Session) -> bool:
+    """Whether these are tests of this project, which crawl, and not of `tests/test_forks.py`."""
+    return session.config.rootpath == ROOT
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Starts the Python that is forked for programs, once for all forks, and `rewrite` beside the collection."""
-    if is_on(session):
+    if is_on(session) and is_ours(session):
         programs()
         if "tests" in session.config.args and not os.fork():
             with suppress(BaseException):
@@ -56,7 +61,7 @@ def rewrite(files: list[Path]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Imports what crawls need, once for all forks."""
-    if is_on(session):
+    if is_on(session) and is_ours(session):
         import_module("tests.support.preloaded")
 
 

@@ -124,10 +124,10 @@ class Noise:
     def shown(self, like: str, tokens: Sequence[str], url: str) -> Shown:
         """Returns what a page at a URL shows where there is noise on pages like another."""
         words, runs = self._runs(like, tokens)
-        among = _among(words, runs), _among(words, runs, but_name_of=url)
-        for each in among:
+        among, nameless = _among(words, runs), _among(words, runs, but_name_of=url)
+        for each in (among, nameless):
             each.hashes[MOVING] = self._order
-        return Shown(self.basis(like), among)
+        return Shown(self.basis(like), (among, among if nameless == among else nameless))
 
     def _kind(self, url: str) -> Kind:
         return self._kinds.get(kind_of(url), _UNKNOWN)

@@ -16,7 +16,7 @@ second one is, that page is asked for, too.
 
 from collections import Counter
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from dedup.filter.kinds import MAX_KINDS
 from dedup.filter.noise import Among, Basis, Shown
@@ -29,13 +29,15 @@ ENOUGH = 8
 #: Times that a kept page is asked for, since an advert may be the same for a while.
 TURNS = 3
 
+_NOTHING = frozenset[int](), frozenset[int]()
+
 
 class _Met(Struct):
     """What a page showed where there is noise, and what of that has changed."""
 
     shown: Shown
     #: By the number of tokens before it, as in `Shown.among`.
-    changed: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
+    changed: tuple[frozenset[int], frozenset[int]] = _NOTHING
     is_trusted: bool = True  #: nothing was dropped for it without having been seen to change on it
     turns: int = 0  #: how often it was asked for
     explains: bool | None = None  #: whether it explained a difference; None if it was not asked that
@@ -55,10 +57,10 @@ class OwnNoise:
         if page is None:
             self._pages[address] = _Met(shown)
         elif page.shown.basis == shown.basis and any(map(_are_left_alike, page.shown.among, shown.among)):
-            for changed, before, now in zip(page.changed, page.shown.among, shown.among, strict=True):
-                changed |= before.differing(now) if _are_left_alike(before, now) else set()
+            first, second = map(_changed, page.changed, page.shown.among, shown.among)
+            page.changed = first, second
         else:  # there is more noise than was known then, or it shows something else
-            self._pages[address] = structs.replace(page, shown=shown, changed=(set(), set()))
+            self._pages[address] = structs.replace(page, shown=shown, changed=_NOTHING)
 
     def explains(self, kept: str, address: str, shown: Shown) -> bool:
         """Whether a page that shows this differs from the kept one only where either was seen to change itself."""
@@ -100,6 +102,11 @@ class OwnNoise:
             return 0
         page.turns, page.is_trusted = page.turns + 1, False
         return 1 if page.shown.basis == basis else 2
+
+
+def _changed(known: frozenset[int], before: Among, now: Among) -> frozenset[int]:
+    """Returns where a page has changed, by what is known of it and by two answers."""
+    return known | before.differing(now) if _are_left_alike(before, now) else known
 
 
 def _are_left_alike(a: Among, b: Among) -> bool:

@@ -86,8 +86,9 @@ def test_a_crawl_loads_the_filter_if_it_is_on_and_after_the_extensions(project: 
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 from dedup.scrapy import Addon
+class Theirs: ...
 def load(is_on, kinds):
-    settings = Settings({"DEDUP_ENABLED": is_on})
+    settings = Settings({"DEDUP_ENABLED": is_on, "DOWNLOADER_MIDDLEWARES": {Theirs: 1}})
     Addon().update_settings(settings)
     print([load_object(component) for kind in kinds for component in settings.getdict(kind)])
 """

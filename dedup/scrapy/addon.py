@@ -76,6 +76,7 @@ def _place(settings: BaseSettings, name: str, path: str, order: int) -> None:
 
 def _is_at(path: str, component: str | type) -> bool:
     """Whether a component, or its path, which may be another one, is the component at this path."""
-    if isinstance(component, str) and component.rpartition(".")[2] != path.rpartition(".")[2]:
-        return False
+    name = component.rpartition(".")[2] if isinstance(component, str) else getattr(component, "__name__", "")
+    if name != path.rpartition(".")[2]:
+        return False  # and nothing of it is loaded
     return component == path or load_object(component) is load_object(path)

@@ -1,7 +1,9 @@
 """Guards: what a claim, an opened index and a known body cost, beside work that no change of ours makes dearer.
 
-Bounds are about three times what was measured.  Each cost is the least of many rounds, in which both sides take turns,
-by the clock of the CPU: what else the machine does only adds to it.  tests/test_page_speed.py does so for a page.
+Bounds are 1.2 to 2 times what was measured: beside a parse, work of another kind, costs differ by half from one load of the
+machine to another, so that no narrower bound would hold.  Each cost is the least of many rounds, in which both sides
+take turns, by the clock of the CPU: what else the machine does only adds to it.  What disturbed one measurement spares
+another, so there are up to ten.  tests/test_page_speed.py does so for a page.
 
 Calls of functions are counted where all is done in many small steps: whatever the machine does, they are as many.  These
 bounds are 1.3 times what was counted.
@@ -21,6 +23,7 @@ import pytest
 from parsel import Selector
 
 from dedup import index as indexes
+from dedup.compiled import fast
 from dedup.filter import Body, Visit
 from dedup.fingerprint import chrome, numbers, sketch
 from dedup.fingerprint.fingerprint import Fingerprint
@@ -33,6 +36,7 @@ from tests.support.filters import DETECTOR, filtering, open_index, text, visit
 from tests.support.pages.shops import Shop
 
 ROUNDS = 15
+ATTEMPTS = 10
 Work = Callable[[], Coroutine[Any, Any, object]]
 
 
@@ -74,18 +78,27 @@ class Claims:
             await self.index.confirm(name)
 
 
+@pytest.mark.alone
 @driven
-async def test_a_claim_costs_a_few_parses_and_hardly_more_among_many_pages(tmp_path: Path) -> None:
+async def test_a_claim_costs_two_parses_and_hardly_more_among_many_pages() -> None:
     few, many = (Claims(open_index("memory:", DETECTOR), seed) for seed in (1, 2))
     for _ in range(80):
         await many()
-    a_parse, among_few, among_many = await least(parse, few, many)
+    more, parses = [1.5], [2.2]
+    while len(more) < ATTEMPTS and (min(more) >= more[0] or min(parses) >= parses[0]):
+        a_parse, among_few, among_many = await least(parse, few, many)
+        more.append(among_many / among_few)
+        parses.append(among_many / 50 / (a_parse / 10))
+    with counted_calls() as events:
+        await many()
     await few.index.close()
     await many.index.close()
-    assert among_many < 3 * among_few
-    assert among_many / 50 < 8 * a_parse / 10
+    assert (events["call"] + events["c_call"]) / 50 < (185 if fast is None else 110)
+    assert min(more) < more[0]
+    assert min(parses) < parses[0]
 
 
+@pytest.mark.alone
 @driven
 async def test_a_page_of_an_index_that_is_opened_costs_a_fraction_of_a_parse(tmp_path: Path) -> None:
     address = f"file:{tmp_path}/index.sqlite"
@@ -98,12 +111,16 @@ async def test_a_page_of_an_index_that_is_opened_costs_a_fraction_of_a_parse(tmp
         async with open_index(address, DETECTOR) as index:
             assert await index.count() == 4_000
 
-    a_parse, an_opening = await least(parse, opened, rounds=7)
-    assert an_opening / 4_000 < 0.3 * a_parse / 10
+    parses = [0.095]
+    while len(parses) < ATTEMPTS and min(parses) >= parses[0]:
+        a_parse, an_opening = await least(parse, opened, rounds=7)
+        parses.append(an_opening / 4_000 / (a_parse / 10))
+    assert min(parses) < parses[0]
 
 
 @driven
 async def test_a_page_whose_body_is_known_costs_a_part_of_one_that_is_read(tmp_path: Path) -> None:
+    # Where ten other programs push it out of the processor's caches, the part grows from .2 to .4: so calls are counted, too.
     stories = [text(seed, "and so on, at length " * 3_000) for seed in range(50)]
     async with filtering(tmp_path / "drops.jsonl", max_cluster=0) as it:
         numbers = iter(range(1_000))
@@ -122,7 +139,13 @@ async def test_a_page_whose_body_is_known_costs_a_part_of_one_that_is_read(tmp_p
 
         await known()
         cheap, dear = await least(known, unknown)
-        assert it.figures["equal_bodies"] >= ROUNDS
+        body = Body(stories[0].encode(), "utf-8", "html")
+        again = [visit(f"again {number}", body=lambda: body) for number in range(20)]
+        with counted_calls() as events:
+            for each in again:
+                await it.filter.judge(each)
+        assert it.figures["equal_bodies"] >= ROUNDS + len(again)
+    assert (events["call"] + events["c_call"]) / len(again) < 475
     assert cheap < 0.5 * dear
 
 

@@ -8,7 +8,7 @@
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 from itertools import pairwise, product
@@ -22,8 +22,10 @@ BETWEEN = 4
 MAX_DIFFERING = 500
 #: Blocks that are compared, at most: from the first that differs to the last.
 MAX_BLOCKS = 2_000
-#: Pairs of blocks that are compared by their words to tell which of them is which.
-MAX_COMPARED = 4_096
+#: Pairs of equal tokens, or blocks, of two answers: a third of a second.
+MAX_EQUAL = 1_000_000
+#: Tokens that are compared to tell which block of an answer is which of the other, each with all blocks of that.
+MAX_COMPARED = 200_000
 
 
 class Differing(NamedTuple):
@@ -45,7 +47,7 @@ def differences(
     """
     start, end = equal_ends(a, b)
     inner, other = a[start : len(a) - end], b[start : len(b) - end]
-    if max(len(inner), len(other)) > 20 * MAX_DIFFERING:
+    if max(len(inner), len(other)) > 20 * MAX_DIFFERING or is_long_work(inner, other):
         return None
     found: list[list[int]] = []  # first and last in `inner`, first and last in `other`
     for tag, i, j, k, m in SequenceMatcher(None, inner, other, autojunk=False).get_opcodes():
@@ -60,6 +62,16 @@ def differences(
     return [_differing(start + i, start + j, inner[i:j], other[k:m]) for i, j, k, m in found]
 
 
+def is_long_work(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
+    """Whether it takes too long to tell what two lists have in common: each item is compared with all that are equal to it.
+
+    >>> is_long_work(range(2_000), range(2_000)), is_long_work(2_000 * "a", 2_000 * "a")
+    (False, True)
+    """
+    times, others = Counter(a), Counter(b)
+    return sum(many * others[item] for item, many in times.items()) > MAX_EQUAL
+
+
 def differing_blocks(a: Sequence[str], b: Sequence[str]) -> tuple[list[Differing], list[Differing]]:
     """Returns what differs between two lists of tokens with breaks (see `dedup.filter.places.marked`), block by block.
 
@@ -72,14 +84,14 @@ def differing_blocks(a: Sequence[str], b: Sequence[str]) -> tuple[list[Differing
     first, end = equal_ends(said, their)
     last, other = len(mine) - end, len(theirs) - end
     found, whole = list[Differing](), list[Differing]()
-    if max(last, other) - first > MAX_BLOCKS:
+    if max(last, other) - first > MAX_BLOCKS or is_long_work(said[first:last], their[first:other]):
         return found, whole
     matcher = SequenceMatcher(None, said[first:last], their[first:other], autojunk=False)
     for tag, *at in matcher.get_opcodes():
         if tag != "replace":
             continue
         i, j, k, m = (first + each for each in at)
-        pairs = _pairs(said[i:j], their[k:m])
+        pairs = alike(said[i:j], their[k:m])
         if pairs is None:
             continue
         if j - i == m - k and all(one == other for one, other in pairs):
@@ -93,17 +105,19 @@ def differing_blocks(a: Sequence[str], b: Sequence[str]) -> tuple[list[Differing
     return found, whole
 
 
-def are_alike(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Returns whether two blocks have half of their tokens in common, as an advert with another number in it."""
-    return 2 * (Counter(a) & Counter(b)).total() >= max(len(a), len(b), 1)
+def alike(mine: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> list[tuple[int, int]] | None:
+    """Returns which blocks are like which: half of their tokens are the same, as of an advert with another number in it.
 
-
-def _pairs(mine: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> list[tuple[int, int]] | None:
-    """Returns which blocks are like which; None if there are too many to tell."""
-    if len(mine) * len(theirs) > MAX_COMPARED:
+    None if there are too many tokens to tell.
+    """
+    if len(theirs) * sum(map(len, mine)) + len(mine) * sum(map(len, theirs)) > MAX_COMPARED:
         return None
-    pairs = product(enumerate(mine), enumerate(theirs))
-    return [(at, place) for (at, a), (place, b) in pairs if a and b and are_alike(a, b)]
+    some, others = ([Counter(block) for block in blocks] for blocks in (mine, theirs))
+    return [
+        (at, place)
+        for (at, a), (place, b) in product(enumerate(some), enumerate(others))
+        if a and b and 2 * (a & b).total() >= max(a.total(), b.total())
+    ]
 
 
 def _inside(start: int, block: Sequence[str], other: Sequence[str]) -> list[Differing]:

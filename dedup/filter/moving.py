@@ -13,13 +13,13 @@ order that does not depend on the page.  What moves are blocks that were seen to
 (['\\n1', 'a', 'story', '\\n1', 'from', 'us', '\\r', 'books', 'about', 'the', 'sea', '\\r', 'ropes'], [(1, 3), (0, 3)])
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import chain, pairwise
 
-from dedup.filter.answers import BETWEEN, MAX_BLOCKS, MAX_COMPARED, are_alike, equal_ends, said_in
+from dedup.filter.answers import BETWEEN, MAX_BLOCKS, alike, equal_ends, is_long_work, said_in
 from dedup.filter.places import AROUND, EDGE, is_break
 
 #: Blocks that move on pages of one kind, and lists of them; what moves beyond that is not known to.
@@ -68,7 +68,7 @@ class Moving:
         """
         places = [*_blocks(tokens)]
         blocks = [said_in(tokens[i:j]) for i, j in places]
-        within = {*chain.from_iterable(_between(blocks, *each) for each in self.lists)}
+        within = _lists(blocks, self.lists)
         left, found, before, last = list[str](), list[Block](), list[int](), 0
         for at, ((first, end), block) in enumerate(zip(places, blocks, strict=True)):
             if block in self.blocks or at in within:
@@ -87,7 +87,7 @@ def _places(mine: Sequence[Block], theirs: Sequence[Block]) -> tuple[dict[int, i
     start, end = equal_ends(mine, theirs)
     last, other = len(mine) - end, len(theirs) - end
     places, moved, past = dict[int, int](), set[int](), list[range]()
-    if max(last, other) - start > MAX_BLOCKS:
+    if max(last, other) - start > MAX_BLOCKS or is_long_work(mine[start:last], theirs[start:other]):
         return places, moved
     gone, come = list[int](), list[int]()
     matcher = SequenceMatcher(None, mine[start:last], theirs[start:other], autojunk=False)
@@ -100,12 +100,11 @@ def _places(mine: Sequence[Block], theirs: Sequence[Block]) -> tuple[dict[int, i
         places |= zip(some, others, strict=True)
         if ends[0] - ends[2] not in (0, last - other):
             past.append(some)
-    if len(gone) * len(come) <= MAX_COMPARED:
-        alike = [(i, k) for i in gone for k in come if are_alike(mine[i], theirs[k])]
-        mine_once, theirs_once = (Counter(each[side] for each in alike) for side in (0, 1))
-        found = {i: k for i, k in alike if mine_once[i] == theirs_once[k] == 1}
-        places |= found
-        moved |= {i for i, k in found.items() if i - k not in (0, last - other)}
+    pairs = alike([mine[at] for at in gone], [theirs[at] for at in come]) or []
+    mine_once, theirs_once = (Counter(each[side] for each in pairs) for side in (0, 1))
+    found = {gone[at]: come[to] for at, to in pairs if mine_once[at] == theirs_once[to] == 1}
+    places |= found
+    moved |= {i for i, k in found.items() if i - k not in (0, last - other)}
     # Have blocks moved past others, or these past them?  What has fewer tokens has moved.
     size = sum(len(mine[at]) for at in gone)
     moved |= {*chain.from_iterable(some for some in past if sum(len(mine[at]) for at in some) <= size)}
@@ -125,14 +124,22 @@ def _around(
             yield before[-AROUND:], after[:AROUND], len(some)
 
 
-def _between(blocks: Sequence[Block], before: Block, after: Block, many: int) -> range:
-    """The blocks of a list, which a page has between these tokens; or so many on one side, if it has not both, once each."""
-    begins = [at + 1 for at, block in enumerate(blocks) if block[-AROUND:] == before]
-    ends = [at for at, block in enumerate(blocks) if block[:AROUND] == after]
-    if len(begins) != 1 and len(ends) != 1:
-        return range(0)
-    begin = begins[0] if len(begins) == 1 else max(0, ends[0] - many)
-    return range(begin, ends[0] if len(ends) == 1 else min(len(blocks), begin + many))
+def _lists(blocks: Sequence[Block], lists: Iterable[tuple[Block, Block, int]]) -> set[int]:
+    """The blocks of lists, which a page has between these tokens; or so many on one side, if it has not both, once each."""
+    begins, ends = defaultdict[Block, list[int]](list), defaultdict[Block, list[int]](list)
+    for at, block in enumerate(blocks):
+        begins[block[-AROUND:]].append(at + 1)
+        ends[block[:AROUND]].append(at)
+    found = set[int]()
+    for before, after, many in lists:
+        match begins.get(before, []), ends.get(after, []):
+            case [begin], [end]:
+                found |= {*range(begin, end)}
+            case _, [end]:
+                found |= {*range(max(0, end - many), end)}
+            case [begin], _:
+                found |= {*range(begin, min(len(blocks), begin + many))}
+    return found
 
 
 def _blocks(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -13,7 +13,10 @@ import pytest
 import redis
 from hypothesis import settings
 
-from tests.support import processes
+from tests.support import (
+    light,  # noqa: F401 (what it changes is all that it is for)
+    processes,
+)
 from tests.support.cluster import Cluster, running_cluster
 from tests.support.crawls import crawl, site  # noqa: F401
 from tests.support.redis import PROGRAM, Server, running_server

@@ -176,7 +176,6 @@ def crawl(site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
             "DEDUP_CHROME": False,
             "DEDUP_LOG": str(log),
             "CONCURRENT_REQUESTS": 1,
-            "CONCURRENT_ITEMS": 4,  # for each page Scrapy begins as many tasks, by default 100: a quarter of the time
             "DEPTH_PRIORITY": 1,
             "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
         }

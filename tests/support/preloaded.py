@@ -21,6 +21,7 @@ PACKAGES = (
 #: What else most crawls import, and what else is run in forks.
 MODULES = (
     "pytest",
+    "tests.support.light",
     "tests.support.stores",
     "aiohttp.web",
     "certifi",

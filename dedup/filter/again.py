@@ -28,17 +28,17 @@ class Again:
         self._turns = WeakValueDictionary[str, asyncio.Lock]()  # by host, those that anybody has or waits for
 
     def may_ask(self, url: str) -> bool:
-        """Whether the host of a page has not let such requests wait in vain of late."""
+        """Whether a host may be asked: such requests have not waited for it in vain of late."""
         return time.monotonic() >= self._rests.get(host(url), 0.0)
 
     def turn(self, url: str) -> asyncio.Lock:
-        """What to hold while pages of this one's host are fetched: others may be learning what this one would ask for."""
+        """Returns the lock to hold while pages of a host are fetched: who has it may be learning what the next one would ask for."""
         return self._turns.setdefault(host(url), asyncio.Lock())
 
     async def answers(
         self, manner: Any, url: str, origin: Any, is_same: Callable[[Page], bool], times: int
     ) -> list[Page]:
-        """What a page shows when it is fetched so many times more; [] if one of the answers is not the same page.
+        """Fetches a page so many times more and returns its answers, or [] if one of them is not the same page.
 
         Raises whatever `Crawl.fetch_in` does.
         """

@@ -192,7 +192,7 @@ class Changes:
                 self._history.meet(last, handed=False)
 
     def forget(self, page_id: str) -> None:
-        """What was handed over was not processed after all."""
+        """Forgets that a page was handed over: it was not processed after all."""
         with self._bearing():
             if url := self._handed.pop(page_id, None):
                 self._history.forget(url)
@@ -201,7 +201,7 @@ class Changes:
     # --- The end of a crawl
 
     def flush(self) -> None:
-        """What is known by now can be read by the other workers of the crawl."""
+        """Writes what is known by now, so that the other workers of the crawl can read it."""
         with self._bearing():
             self._history.flush()
 

@@ -137,7 +137,7 @@ class Contents:
         return not self._probe.noise.signs_change(url)
 
     def keys(self, url: str, found: list[Said]) -> list[int]:
-        """By what the edits of a page are counted."""
+        """Returns the keys by which the edits of a page are counted."""
         name = host(url)
         return [hash((name, said.old, said.new)) for said in found]
 

@@ -57,7 +57,8 @@ def text_of(page: Page) -> list[str]:
 
 
 def digests(left: Sequence[str], url: str) -> tuple[int, int]:
-    """What tells a page from all that differ in more than noise; and from all that differ in more than that and their names in a row.
+    """Returns two digests of a page: pages with the same first one differ in noise alone, and with the same second one in noise and
+    in their names in a row.
 
     ``left`` are its tokens without noise.
     """

@@ -123,7 +123,7 @@ class Kind:
     def _note(
         self, page: str, place: Place, most: int, *, has_signs: bool = False, is_common: bool = False
     ) -> None:
-        """Notes a place of noise of a page, which has so many tokens at most, and signs."""
+        """Notes a place of noise of a page: how many tokens it has at most, and whether it has signs."""
         seen = self.places.setdefault(place, Seen(most, page))
         seen.most = max(seen.most, most)
         seen.has_signs |= has_signs

@@ -25,7 +25,7 @@ class Manners:
 
     @property
     def hosts(self) -> int:
-        """Of how many hosts pages were kept, as far as that is remembered."""
+        """How many hosts there are of which a page was kept, as far as that is remembered."""
         return len(self._usual)
 
     def note(self, visit: Visit) -> None:

@@ -30,7 +30,7 @@ MOVING = -1
 #: What is known of a kind if none of its pages was fetched again.  Nobody changes it.
 _UNKNOWN = Kind()
 
-#: By what it is known where there is noise: a kind of page, and how many pages of it were fetched again.
+#: How it is known where there is noise: by a kind of page, and by how many of its pages were fetched again.
 Basis = tuple[str, int]
 
 
@@ -94,7 +94,7 @@ class Noise:
         return self._kind(url).signs_change
 
     def basis(self, url: str) -> Basis:
-        """By what it is known where there is noise on pages of this kind."""
+        """Returns how it is known where there is noise on pages of this kind."""
         return kind_of(url), self.probed(url)
 
     def learn(self, url: str, a: Sequence[str], b: Sequence[str]) -> bool:

@@ -64,7 +64,7 @@ class Place(NamedTuple):
 
 
 def longest_of(most: int) -> int:
-    """Returns how many tokens the noise of a place may have that had so many at most where it was seen; signs are none."""
+    """Returns how many tokens noise may have at a place where it was seen with so many at most; signs are no tokens."""
     return min(2 * most + A_BIT, most + LONGER) if most else 0
 
 

@@ -147,7 +147,7 @@ class Probe:
         return kept if kept and self._again.may_ask(kept.url) else None
 
     def may_fetch(self, hosts: int = 1) -> bool:
-        """Whether a page may be fetched: it may, for a share of the pages of a crawl of so many hosts."""
+        """Whether one more page may be fetched: a few for each host may be, a share of the crawl's pages, and a share of drops by probes."""
         pages, fetched, probed = (
             self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes", "probed")
         )

@@ -39,12 +39,12 @@ class Entry(NamedTuple):
 
     @property
     def content(self) -> tuple[int, int, int]:
-        """What pages have in common whose tokens are equal, and what is handed over with them."""
+        """What pages with equal tokens have in common, if what is handed over with them is equal, too."""
         return self.digest, self.simhash, self.scope
 
     @property
     def keys(self) -> tuple[int, ...]:
-        """What the tables hold, by column.  With the scope mixed in, pages of one scope keep their
+        """The keys that the tables hold, by column.  The scope is mixed in: pages of one scope keep their
         distances, and pages of different scopes are as far apart as unrelated ones."""
         keys = self.digest, self.view, *self.rare, *(self.bands or (self.simhash,))
         return tuple([key ^ self.scope for key in keys]) if self.scope else keys

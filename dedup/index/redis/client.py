@@ -148,7 +148,7 @@ class Server:
                     return await self._scripts[verb](keys=list(keys), args=list(arguments))
 
     async def settle(self) -> None:
-        """Waits for the claims that are under way: cancelled ones, too, have then been made, or never will be."""
+        """Waits for the claims that are under way.  Cancelled ones, too, have then been made or never will be."""
         await self._trips.settle()
 
     async def values(self, keys: Sequence[bytes]) -> list[bytes | None]:

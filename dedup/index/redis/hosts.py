@@ -69,7 +69,7 @@ def unpack_table(octets: bytes) -> tuple[str, Chrome]:
 
 @dataclass(slots=True)
 class _Shared:
-    """What others know of a host, too."""
+    """How far a table is the one that all crawlers share."""
 
     version: bytes = b""  # of the table that was read or written last; empty if none was there
     read: float = -math.inf  # when that was, by the monotonic clock

@@ -43,7 +43,7 @@ class OwnPages(dict[str, Record]):
 
     @asynccontextmanager
     async def alone_with(self, page_id: str) -> AsyncIterator[None]:
-        """What the run does with a page, it does in a row."""
+        """Lets the run do one thing at a time with a page: others wait until this one is done."""
         lock, waiting = self._locks.setdefault(page_id, (asyncio.Lock(), []))
         waiting.append(None)
         try:

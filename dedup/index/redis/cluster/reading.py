@@ -32,7 +32,7 @@ class Reading:
         return [probe.bucket for probe in self.tables.probes(entry)]
 
     async def all_keys(self) -> AsyncIterator[list[bytes]]:
-        """Yields the names of all keys, those of an index that was made before, too; some may come twice."""
+        """Yields the names of all keys, also of those of an earlier index; some may come twice."""
         for start in (self.common.prefix, self.keys.start):
             async for keys in self.cluster.scan(start):
                 yield keys

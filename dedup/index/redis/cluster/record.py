@@ -41,7 +41,7 @@ class Record(NamedTuple):
 
     @property
     def head(self) -> tuple[int, int, int, str]:
-        """What no other record of the page has: by it a record is compared and set."""
+        """What tells this record of the page from all others: a record is replaced only if its head is still this."""
         return self.phase, self.number, self.attempt, self.entry.run
 
     @property

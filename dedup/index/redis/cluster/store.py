@@ -169,7 +169,7 @@ class Store:
         return Neighbours(tuple(dict.fromkeys((*first, *nearest))), crowded, lacking)
 
     async def _unfile(self, entry: Entry, other: Entry | None) -> None:
-        """Takes a page out of those of its buckets in which it is not with its other content, too."""
+        """Takes a page out of its buckets, but for those in which its other content is as well."""
         page = self.keys.name(entry.page_id)
         there = {probe.bucket: probe.own for probe in self._tables.probes(other)} if other else {}
         calls = [

@@ -189,6 +189,11 @@ async def test_pages_are_asked_for_whose_content_became_chrome_before_their_nois
     assert counts["dedup/probes"] <= 20 + 30 + found.count("drop") / 4 + 1
 
 
+def shuffled(titles: list[str], seed: object) -> str:
+    """Returns titles as the lines of a list, in an order of their own."""
+    return "".join(f"<li>{title}" for title in random.Random(str(seed)).sample(titles, len(titles)))
+
+
 class Related(Site):
     """Each answer has a list in another order, of five pages that are like this one, or of five of the site."""
 
@@ -198,8 +203,7 @@ class Related(Site):
         self.served += 1
         content = number // self.copies
         titles = [text_of(5, ("title", at, content * self.is_own)) for at in range(5)]
-        random.Random(self.served).shuffle(titles)
-        lines = "".join(f"<li>{title}" for title in titles)
+        lines = shuffled(titles, self.served)
         return f"<ul>{MENU}</ul><p>{self.content(content)}<h2>Read also</h2><ul>{lines}</ul><p>{text_of(200, 'end')}"
 
 
@@ -295,8 +299,7 @@ class Chosen(Related):
         self.served += 1
         some = random.Random(f"chosen {number}").sample(range(12), 6)
         titles = [text_of(20, ("title", at, number * self.is_own)) for at in some]
-        random.Random(self.served).shuffle(titles)
-        lines = "".join(f"<li>{title}" for title in titles)
+        lines = shuffled(titles, self.served)
         return f"<ul>{MENU}</ul><h2>Our choice</h2><ul>{lines}</ul><p>{text_of(200, 'end')}"
 
 
@@ -310,9 +313,8 @@ class Rankings(Related):
     def html(self, number: int) -> str:
         self.served += 1
         titles = [text_of(6, ("title", at)) for at in range(6)]
-        random.Random(number if number % 2 else f"served {self.served}").shuffle(titles)
+        lines = shuffled(titles, number if number % 2 else f"served {self.served}")
         about = "the ranking" if number % 2 else self.content(number)
-        lines = "".join(f"<li>{title}" for title in titles)
         return f"<ul>{MENU}</ul><p>{about} of the week</p><h2>The best</h2><ul>{lines}</ul><p>{text_of(200, 'end')}"
 
 

@@ -34,7 +34,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 15
+VERSION = 16
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -300,12 +300,28 @@ cdef struct Event:
     int kind
     Py_ssize_t number  #: of the strange word, of the odd URL, or of the part
 
+cdef struct Break:
+    Py_ssize_t events, tokens, signs  #: so many were met before it; of signs, octets
+    int64_t depth  #: how many blocks are open, the one that begins or ends here included
+
+cdef struct Edge:  #: a break as it is given, or several at one place
+    int64_t at, depth, signs  #: so many tokens and octets of signs are before it
+
+cdef enum:
+    MAX_KNOWN = 64  #: names of elements that are remembered, a power of two
+
+cdef struct Name:
+    const char* name  #: where a tree has it, once for all elements of the name
+    int kind
+    bint is_block
+
 
 cdef class Walk:
     """What was met of a page: its tokens, but for those that are yet to be made, and what else is noted."""
 
-    cdef Octets text, events, titles, signs
-    cdef Py_ssize_t tokens, words
+    cdef Octets text, events, titles, signs, breaks
+    cdef Py_ssize_t tokens, words, depth
+    cdef Name known[MAX_KNOWN]
     cdef list strange, odd, data, related
     cdef set links
     cdef dict bare, remembered
@@ -316,7 +332,7 @@ cdef class Walk:
     cdef unsigned char url[MAX_TOKEN]
 
     def __cinit__(self, str base, bint keep_urls, object rules):
-        self.text, self.events, self.titles, self.signs = Octets(), Octets(), Octets(), Octets()
+        self.text, self.events, self.titles, self.signs, self.breaks = (Octets() for _ in range(5))
         self.strange, self.odd, self.data, self.related = [], [], [], []
         self.links, self.bare = set(), {}
         self.keep_urls, self.rules = keep_urls, rules
@@ -334,6 +350,24 @@ cdef class Walk:
         event.at, event.tokens, event.words = self.text.size, self.tokens, self.words
         event.kind, event.number = kind, number
         return self.events.add(&event, sizeof(Event))
+
+    cdef int note_break(self) except -1:
+        cdef Break met
+        met.events, met.tokens, met.signs = self.events.size // <Py_ssize_t> sizeof(Event), self.tokens, self.signs.size
+        met.depth = self.depth
+        return self.breaks.add(&met, sizeof(Break))
+
+    cdef Name* kind_at(self, const char* name) except NULL:
+        """What is known of elements of a name."""
+        cdef Name* known = &self.known[(<size_t> name ^ <size_t> name >> 6) & (MAX_KNOWN - 1)]
+        if known.name != name:
+            known.name, known.kind = name, kind_of(name)
+            known.is_block = known.kind not in (CODE, IGNORED, BASE) and cetree.pyunicode(<const_xmlChar*> name) not in self.rules.INLINE
+        return known
+
+    cdef bint is_chrome(self, xmlNode* node) except -1:
+        """Whether an element has the role of chrome."""
+        return has_role(node) and attribute(node, "role").strip().lower() in self.rules.CHROME_ROLES
 
     cdef int add_words(self, const unsigned char* text, bint is_name) except -1:
         """Splits a text into words; in a name, signs are words, too."""
@@ -658,8 +692,10 @@ cdef class Walk:
         cdef xmlNode* chrome = NULL
         cdef xmlNode* content = NULL
         cdef xmlNode* named = NULL
-        cdef bint no_title = True, no_heading = True, opened, is_name
+        cdef bint no_title = True, no_heading = True, opened, is_name, is_block, has_chrome_role
         cdef int kind
+        cdef Name* known
+        cdef list inner = []  # the parts of lines that are blocks because of their roles, and open
         cdef Py_ssize_t visited = 0
         while True:
             visited += 1
@@ -667,7 +703,10 @@ cdef class Walk:
                 with nogil:  # for other threads that wait
                     pass
             if node.type == XML_ELEMENT_NODE:
-                kind = kind_of(<const char*> node.name) if node.ns == NULL else OTHER
+                kind, is_block = OTHER, True
+                if node.ns == NULL:
+                    known = self.kind_at(<const char*> node.name)
+                    kind, is_block = known.kind, known.is_block
                 if kind == RELATED:
                     rel, href = attribute(node, "rel"), attribute(node, "href")
                     if rel is not None and href is not None:
@@ -681,6 +720,12 @@ cdef class Walk:
                         self.data.append((type_of, cetree.textOf(node) or ""))
                 else:
                     opened = False
+                    has_chrome_role = (not is_block or chrome == NULL) and self.is_chrome(node)
+                    if is_block or has_chrome_role:
+                        if not is_block:
+                            inner.append(<size_t> node)
+                        self.depth += 1
+                        self.note_break()
                     is_name = kind == NAME and (no_heading if node.name[0] == c"h" else no_title)
                     if content == NULL and kind == CONTENT:
                         content = node
@@ -692,9 +737,7 @@ cdef class Walk:
                         else:
                             no_title = False
                     elif chrome == NULL and (
-                        kind == CHROME
-                        or (kind == MARGIN and content == NULL)
-                        or (has_role(node) and attribute(node, "role").strip().lower() in self.rules.CHROME_ROLES)
+                        kind == CHROME or (kind == MARGIN and content == NULL) or has_chrome_role
                     ):
                         chrome = node
                         opened = True
@@ -713,6 +756,14 @@ cdef class Walk:
                 if node.content != NULL:
                     self.add_words(<const unsigned char*> node.content, named != NULL)
             while True:  # the node, and all that is in it, has been visited
+                if node.type == XML_ELEMENT_NODE and dropping == NULL:
+                    is_block = node.ns != NULL or self.kind_at(<const char*> node.name).is_block
+                    if not is_block and inner and <size_t> inner[len(inner) - 1] == <size_t> node:
+                        is_block = True
+                        inner.pop()
+                    if is_block:
+                        self.note_break()
+                        self.depth -= 1
                 if node == dropping:
                     dropping = NULL
                 if node == content:
@@ -731,9 +782,11 @@ cdef class Walk:
                 node = node.parent
 
     cdef tuple settle(self):
-        """The tokens, joined by NULs, and how many they are; the runs of chrome among them; the heading's words; and
-        how many words are outside chrome."""
-        cdef Octets out = Octets()
+        """The tokens, joined by NULs, and how many they are; the runs of chrome among them; the heading's words;
+        how many words are outside chrome; and the breaks among the tokens, an `Edge` each."""
+        cdef Octets out = Octets(), edges = Octets()
+        cdef Break* next_break = <Break*> self.breaks.data
+        cdef Break* last_break = next_break + self.breaks.size // <Py_ssize_t> sizeof(Break)
         cdef Event* events = <Event*> self.events.data
         cdef Event event, before
         cdef Py_ssize_t number, count = 0, left = 0, start = 0, part = OTHER, chrome_start = 0, chrome_end = 0
@@ -746,6 +799,9 @@ cdef class Walk:
         out.ask(self.text.size + 1)
         for number in range(self.events.size // <Py_ssize_t> sizeof(Event)):
             event = events[number]
+            while next_break < last_break and next_break.events <= number:
+                add_edge(edges, count + next_break.tokens - before.tokens, next_break)
+                next_break += 1
             if event.at > before.at:
                 if part == NAME:
                     add_heading(heading, self.text.data + before.at, self.text.data + event.at)
@@ -778,7 +834,22 @@ cdef class Walk:
                 part, start = event.number, count
             before = event
         octets = PyBytes_FromStringAndSize(<char*> out.data, max(0, out.size - 1))
-        return octets, count, tuple(chrome), tuple(heading), left
+        return octets, count, tuple(chrome), tuple(heading), left, bytes_of(edges)
+
+
+cdef int add_edge(Octets edges, Py_ssize_t at, const Break* met) except -1:
+    """Adds a break before a token; where there is one already, the outermost counts."""
+    cdef Edge* last = <Edge*> (edges.data + edges.size) - 1
+    cdef Edge edge
+    if edges.size and last.at == at:
+        last.depth, last.signs = min(last.depth, met.depth), met.signs
+        return 0
+    edge.at, edge.depth, edge.signs = at, met.depth, met.signs
+    return edges.add(&edge, sizeof(Edge))
+
+
+cdef bytes bytes_of(Octets octets):
+    return PyBytes_FromStringAndSize(<char*> octets.data, octets.size)
 
 
 cdef bint may_be_opaque(const unsigned char* at, const unsigned char* end) noexcept:
@@ -831,7 +902,8 @@ def walk(_Element root, str base, bint keep_urls, object rules):
 
     Returns the tokens as octets, joined by NULs, and their number; the runs of chrome among them; the words of the
     heading; how many words are outside marked chrome; how many links differ; the pieces of data, the relations (rel and
-    href of each link element), the base and the signs.
+    href of each link element), the base and the signs.  And where blocks begin and end: for each such place, as three
+    numbers of 8 bytes, how many tokens are before it, how deep it is, and how many octets of signs are before it.
     """
     if FIRST[128] == 0:
         learn_names(rules)
@@ -839,9 +911,8 @@ def walk(_Element root, str base, bint keep_urls, object rules):
     met.visit(root)
     if met.titles.size:
         met.data.append(("@links", PyUnicode_DecodeUTF8(<const char*> met.titles.data, met.titles.size, "replace")))
-    octets, count, chrome, heading, left = met.settle()
-    signs = PyBytes_FromStringAndSize(<char*> met.signs.data, met.signs.size)
-    return octets, count, chrome, heading, left, len(met.links), met.data, met.related, met.base, signs
+    octets, count, chrome, heading, left, edges = met.settle()
+    return octets, count, chrome, heading, left, len(met.links), met.data, met.related, met.base, bytes_of(met.signs), edges
 
 
 def without(bytes octets, tuple ranges):

@@ -17,6 +17,7 @@ from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.shingles import ascending, hash_tokens, mix
 from dedup.fingerprint.sketch import WIDTHS, Sketcher
 from dedup.page import walk, words
+from dedup.page.blocks import find_breaks
 from dedup.page.charset import decode
 from dedup.page.flat import ATTRIBUTES
 from dedup.page.html import parse
@@ -38,6 +39,7 @@ TAGS = [
     "b",
     "br",
     "button",
+    "div",
     "footer",
     "form",
     "h1",
@@ -54,6 +56,7 @@ TAGS = [
     "object",
     "p",
     "script",
+    "span",
     "section",
     "style",
     "svg",
@@ -108,8 +111,9 @@ PIECES = st.one_of(
 
 def both(root: etree._Element, keep_urls: bool = True, url: str = URL) -> list[dict[str, object]]:
     """What the two walks find, as far as anybody can tell them apart."""
-    found = [each(root, url, keep_urls) for each in (walk.walk_fast, walk.walk_in_python)]
-    return [each._asdict() for each in found]
+    fast, slow = (each(root, url, keep_urls) for each in (walk.walk_fast, walk.walk_in_python))
+    breaks = fast.tokens.find_breaks(), find_breaks(root, url, keep_urls)
+    return [each._asdict() | {"breaks": found} for each, found in zip((fast, slow), breaks, strict=True)]
 
 
 @steady(5)
@@ -121,6 +125,12 @@ def both(root: etree._Element, keep_urls: bool = True, url: str = URL) -> list[d
     "<template><link rel=canonical href=x></template><base href=/b/><a href=y><base href=/c/><a href=z>", True
 )
 @example("<a title>x", True)
+@example(
+    "<b role=menu>one<i role=x>two</i><b>three</b></b>!<nav role=form><span role=search>?<p>four</span></nav>",
+    True,
+)
+@example("<script>1<p>2</script><style><b></style><div>-<br>\xad\u200b<hr>+</div>*", True)
+@example("".join(f"<x-{n} role=search>{n}</x-{n}><b role=search>!<b role=>" for n in range(8)), True)
 def test_both_walks_find_the_same_in_any_markup(markup: str, keep_urls: bool) -> None:
     fast, slow = both(parse(markup), keep_urls)
     assert fast == slow

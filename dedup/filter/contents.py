@@ -84,7 +84,7 @@ class Contents:
         await self._probe.learn(url, self.origins.get(host(url)), is_same)
 
     def with_blocks(self, url: str, text: Text) -> Text:
-        """Returns the text of a page that is there with its blocks, if noise may be known by them: in Python, so that takes a while."""
+        """Returns the text of a page that is there with its blocks, if noise may be known by them."""
         tokens = text.tokens
         if not isinstance(tokens, Tokens) or text.breaks or not self._probe.noise.is_met(url):
             return text

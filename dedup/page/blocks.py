@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from lxml import etree
 
-from dedup.page.flat import read_flat
+from dedup.page.flat import INLINE, is_chrome_role, read_flat
 from dedup.page.tokens import Breaks
 from dedup.page.walk import MARKS, Walk
 from dedup.page.words import without_letters
@@ -20,6 +20,7 @@ class _Blocks(Walk):
     def __init__(self, url: str, keep_urls: bool) -> None:
         super().__init__(url, keep_urls)
         self.depth = 0
+        self.parts: list[bool] = []  # of each part that is open, whether it is a block
         self.breaks: list[
             tuple[int, int, bytes]
         ] = []  # before which piece, how deep, and the signs before it
@@ -41,12 +42,15 @@ def find_breaks(root: etree._Element, url: str, keep_urls: bool) -> Breaks:
     """
     met = _Blocks(url, keep_urls)
     for mark, value, text in read_flat(root, blocks=True):
-        if mark in {"k", "p"}:
+        if mark == "p":
+            tag, _, role = value.partition(" ")
+            met.parts.append(tag not in INLINE or is_chrome_role(role))
+        if mark == "k" or (mark == "p" and met.parts[-1]):
             met.depth += 1
             met.note()
         if mark in MARKS:
             MARKS[mark](met, value)
-        if mark in {"K", "/"}:
+        if mark == "K" or (mark == "/" and met.parts.pop()):
             met.note()
             met.depth -= 1
         met.add_text(text)

@@ -51,6 +51,7 @@ from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS
 from dedup.page.mirrors import named_alike
 from dedup.page.shell import is_shell
+from dedup.page.tokens import no_breaks
 from dedup.page.urls import folder, join, source_tokens, usable_base
 from dedup.page.walk import Contents, walk
 from dedup.page.words import without_letters
@@ -162,8 +163,8 @@ def extract(root: etree._Element, url: str = "", keep_urls: bool = True, ignore:
     """
     root = ignore.applied(root)
     found = walk(root, usable_base(url), keep_urls)
-    # Whoever compares the page with others asks for them several times.
-    found.tokens.find_breaks = cache(partial(find_breaks, root, usable_base(url), keep_urls))
+    if found.tokens.find_breaks is no_breaks:  # the walk in Python takes twice the time if it notes them
+        found.tokens.find_breaks = cache(partial(find_breaks, root, usable_base(url), keep_urls))
     page = _page(found, url, _is_truncated(root))
     if not found.data or page.reason == "truncated":
         return page

@@ -11,6 +11,11 @@ Ranges = tuple[tuple[int, int], ...]
 Breaks = Sequence[tuple[int, int, bytes]]
 
 
+def no_breaks() -> Breaks:
+    """Returns none: where blocks are is not known, or there are none."""
+    return ()
+
+
 class Tokens(Sequence[str]):
     """Tokens in document order, none of which has a NUL in it; equal to a list of the same.
 
@@ -21,7 +26,7 @@ class Tokens(Sequence[str]):
 
     __slots__ = ("_count", "_each", "find_breaks", "octets")
 
-    def __init__(self, octets: bytes, count: int, find_breaks: Callable[[], Breaks] = tuple) -> None:
+    def __init__(self, octets: bytes, count: int, find_breaks: Callable[[], Breaks] = no_breaks) -> None:
         """``octets``: the tokens in UTF-8, joined by NULs.  ``find_breaks`` finds where blocks begin and end among them."""
         self.octets, self._count, self.find_breaks = octets, count, find_breaks
         self._each: list[bytes] | None = None

@@ -5,8 +5,9 @@ was built with a C compiler.
 """
 
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
+from struct import iter_unpack
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -19,15 +20,26 @@ from dedup.page.flat import (
     CHROME_ROLES,
     CONTENT,
     HEADING,
+    INLINE,
     MARGINS,
     TITLE,
     is_chrome_role,
     read_flat,
 )
 from dedup.page.limits import MAX_TOKENS
-from dedup.page.tokens import Ranges, Tokens
+from dedup.page.tokens import Breaks, Ranges, Tokens
 from dedup.page.urls import base_of, folder, plain_folder, source_tokens, url_tokens
-from dedup.page.words import SIGNS, fold_each, fold_name, fold_text, is_url, remembered, separators, signs_of
+from dedup.page.words import (
+    SIGNS,
+    fold_each,
+    fold_name,
+    fold_text,
+    is_url,
+    remembered,
+    separators,
+    signs_of,
+    without_letters,
+)
 
 #: Inputs whose values nobody sees.
 _UNSEEN = frozenset({"hidden", "checkbox", "radio", "password", "image"})
@@ -76,6 +88,7 @@ def datum_name(tag: str, kind: str, name: str) -> str | None:
 _RULES = SimpleNamespace(
     ATTRIBUTES=ATTRIBUTES,
     CHROME_ROLES=CHROME_ROLES,
+    INLINE=INLINE,
     SIGNS=SIGNS,
     base_of=base_of,
     datum_name=datum_name,
@@ -99,8 +112,19 @@ def walk(root: etree._Element, url: str, keep_urls: bool) -> Contents:
 
 def walk_fast(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     assert fast
-    octets, count, *found = fast.walk(root, url, keep_urls, _RULES)
-    return Contents(Tokens(octets, count), *found)
+    octets, count, *found, edges = fast.walk(root, url, keep_urls, _RULES)
+    contents = Contents(Tokens(octets, count), *found)
+    contents.tokens.find_breaks = partial(_breaks, edges, contents.signs)
+    return contents
+
+
+def _breaks(edges: bytes, signs: bytes) -> Breaks:
+    """Returns breaks that the compiled walk has noted, each with all signs between it and the one before."""
+    found, before = [], 0
+    for at, depth, end in iter_unpack("@3q", edges):
+        found.append((at, depth, without_letters(signs[before:end])))
+        before = end
+    return found
 
 
 def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:

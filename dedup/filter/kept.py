@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from xxhash import xxh3_128_intdigest
+from xxhash import xxh3_64_intdigest
 
 from dedup.filter.noise import Noise, joined
 from dedup.filter.own_name import without_name_in_row
@@ -30,7 +30,7 @@ class KeptPages:
     """The kept pages of one crawl, by what is left of them, and by what their requests carried; the oldest are forgotten."""
 
     def __init__(self) -> None:
-        self._pages: OrderedDict[tuple[int, int], Kept] = OrderedDict()
+        self._pages: OrderedDict[int, Kept] = OrderedDict()  # by a digest, and what was carried
         self._page_ids = set[str]()
 
     def __contains__(self, page_id: str) -> bool:
@@ -38,14 +38,14 @@ class KeptPages:
 
     def find(self, digests: Iterable[int], visit: Visit) -> Kept | None:
         """Returns the first other page with one of the digests, asked for with the same data."""
-        found = (self._pages.get((digest, visit.carried)) for digest in digests)
+        found = (self._pages.get(digest ^ visit.carried) for digest in digests)
         return next((kept for kept in found if kept and kept.page_id != visit.page_id), None)
 
     def remember(self, digests: Iterable[int], kept: Kept) -> None:
         """Takes up a page, unless another was there with the same digest."""
         self._page_ids.add(kept.page_id)
         for digest in digests:
-            self._pages.setdefault((digest, kept.carried), kept)
+            self._pages.setdefault(digest ^ kept.carried, kept)
         while len(self._pages) > MAX_KEPT:
             _, forgotten = self._pages.popitem(last=False)
             self._page_ids.discard(forgotten.page_id)
@@ -88,4 +88,4 @@ def noisy(noise: Noise, url: str, tokens: Sequence[str]) -> Iterator[str]:
 
 
 def _digest(tokens: Sequence[str]) -> int:
-    return xxh3_128_intdigest(joined(tokens))
+    return xxh3_64_intdigest(joined(tokens))

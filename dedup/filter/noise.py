@@ -14,6 +14,7 @@ True
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain, pairwise
+from sys import intern
 from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
@@ -29,6 +30,9 @@ MOVING = -1
 
 #: What is known of a kind if none of its pages was fetched again.  Nobody changes it.
 _UNKNOWN = Kind()
+
+#: The hashes of a page without noise.  Nobody changes them.
+_NO_HASHES = dict[int, int]()
 
 #: How it is known where there is noise: by a kind of page, and by how many of its pages were fetched again.
 Basis = tuple[str, int]
@@ -64,7 +68,7 @@ class Noise:
         self._asked = "", 0, False
         self._tokens: Sequence[str] = ()
         self._words: list[str] = []
-        self._order = 0  # a hash of what moves, in its order
+        self._order: int | None = None  # a hash of what moves, in its order; None if nothing does
         self._found: list[tuple[int, int]] = []
 
     def is_known(self, url: str) -> bool:
@@ -95,7 +99,7 @@ class Noise:
 
     def basis(self, url: str) -> Basis:
         """Returns how it is known where there is noise on pages of this kind."""
-        return kind_of(url), self.probed(url)
+        return intern(kind_of(url)), self.probed(url)  # one name for what many pages have shown
 
     def learn(self, url: str, a: Sequence[str], b: Sequence[str]) -> bool:
         """Takes what differs between two answers to one request for noise on pages of this kind (see `Kind.learn`)."""
@@ -124,9 +128,8 @@ class Noise:
     def shown(self, like: str, tokens: Sequence[str], url: str) -> Shown:
         """Returns what a page at a URL shows where there is noise on pages like another."""
         words, runs = self._runs(like, tokens)
-        among, nameless = _among(words, runs), _among(words, runs, but_name_of=url)
-        for each in (among, nameless):
-            each.hashes[MOVING] = self._order
+        among = _among(words, runs, self._order)
+        nameless = _among(words, runs, self._order, but_name_of=url)
         return Shown(self.basis(like), (among, among if nameless == among else nameless))
 
     def _kind(self, url: str) -> Kind:
@@ -157,12 +160,14 @@ class Noise:
                 else:
                     runs.append((first, last))
             self._asked, self._tokens, self._words, self._found = asked, tokens, words, runs
-            self._order = xxh3_64_intdigest(joined([f"{each}" for each in order]))
+            self._order = xxh3_64_intdigest(joined([f"{each}" for each in order])) if order else None
         return self._words, self._found
 
 
-def _among(words: Sequence[str], runs: Sequence[tuple[int, int]], but_name_of: str = "") -> Among:
-    """Returns runs of noise among the other words, but for a page's own name if its URL is given."""
+def _among(
+    words: Sequence[str], runs: Sequence[tuple[int, int]], order: int | None, but_name_of: str = ""
+) -> Among:
+    """Returns runs of noise among the other words, but for a page's own name if its URL is given, and a hash of what moves."""
     hashes = defaultdict[int, int](int)
     left, at = list[str](), 0
     for first, last in runs:
@@ -171,7 +176,10 @@ def _among(words: Sequence[str], runs: Sequence[tuple[int, int]], but_name_of: s
         hashes[len(left)] = xxh3_64_intdigest(joined(words[first:last]), hashes[len(left)])
         at = last
     left += without_own_name(words[at:], but_name_of)
-    return Among(xxh3_64_intdigest(joined(left)), hashes)
+    if order is not None:
+        hashes[MOVING] = order
+    # Of most pages, there is nothing to remember but that.
+    return Among(xxh3_64_intdigest(joined(left)), dict(hashes) if hashes else _NO_HASHES)
 
 
 def joined(tokens: Sequence[str]) -> bytes:

@@ -18,12 +18,13 @@ from collections import Counter
 
 from msgspec import Struct, structs
 
+from dedup.filter.kept import MAX_KEPT
 from dedup.filter.kinds import MAX_KINDS
 from dedup.filter.noise import Among, Basis, Shown
 from dedup.latest import Latest
 
-#: Pages of which it is remembered what they showed.
-MAX_SHOWN = 100_000
+#: Pages of which it is remembered what they showed: as many as are known without their noise.
+MAX_SHOWN = MAX_KEPT // 2
 #: Kept pages of a kind that have to change themselves before what was seen on others explains anything.
 ENOUGH = 8
 #: Times that a kept page is asked for, since an advert may be the same for a while.

@@ -67,6 +67,7 @@ class Weighing(Generic[K]):
         is_known = hosts is not None and page.own is not None and hosts.table(self._home).is_known
         self._most = MAX_BESIDE_RARE if is_known else MAX_COMPARED
         self._parts: dict[str, Part] = {}  # by the host whose table says what is own
+        self._measured: dict[K, Shares] = {}  # by the page's own host
         self._compared = 0
         self._entries: dict[K, Entry] = {}
         self._resemblances: dict[K, float] = {}
@@ -129,6 +130,7 @@ class Weighing(Generic[K]):
             enough = (is_near & is_like).nonzero()[0].tolist()
             if not self.hosts.table(self._home).is_known:  # then the hosts of the others may be
                 enough = sorted({*enough, *range(max(0, MAX_UNKNOWN - first))} & {*range(len(numbers))})
+            self._measured |= ((numbers[at], Shares(*found[:, at].tolist())) for at in enough)
         self._nearest += [numbers[at] for at in near if first + at < MAX_NEAR]
         return [numbers[at] for at in enough]
 
@@ -199,11 +201,16 @@ class Weighing(Generic[K]):
         for page, other in others.items():
             by_table.setdefault(self.hosts.judge(self._home, host(other.url)), []).append(page)
         for name, pages in by_table.items():
-            stored = self._detector.sketcher.words(others[page].sketch for page in pages)
             part = self._part(self._home if name is None else name)
-            for page, shares in zip(pages, part.weigh(stored), strict=True):
-                self._resemblances[page] = shares.resemblance
-                self._evidence[page] = None if name is None else self._found(others[page], part, shares)
+            measured = self._measured if name in {None, self._home} else {}
+            if lacking := [page for page in pages if page not in measured]:
+                stored = self._detector.sketcher.words(others[page].sketch for page in lacking)
+                measured = measured | dict(zip(lacking, part.weigh(stored), strict=True))
+            for page in pages:
+                self._resemblances[page] = measured[page].resemblance
+                self._evidence[page] = (
+                    None if name is None else self._found(others[page], part, measured[page])
+                )
         return others
 
     def _found(self, other: Entry, part: Part, shares: Shares) -> Evidence:

@@ -60,6 +60,7 @@ class Apart(NamedTuple):
     where: str  #: what both have besides, or what names either page
 
 
+@lru_cache(maxsize=1 << 8)  # a page and one near it are compared when it is weighed, and when it is kept
 def apart(a: str, b: str) -> Apart | None:
     """In what two addresses differ that name different pages; None if they don't, but for versions and sessions.
 

@@ -29,7 +29,7 @@ import redis.asyncio as aioredis
 from benchmarks.tables import grown, sources
 from dedup import Detector, open_index
 from dedup.fingerprint.fingerprint import Fingerprint
-from dedup.index.entry import Entry
+from dedup.index.entry import NONE_RARE, Entry, rare_keys
 from tests.support.pages.shops import COPIES, Shop, ShopPage
 from tests.support.redis import running_server
 
@@ -43,7 +43,7 @@ Claim = tuple[str, str, Fingerprint]
 
 
 def page(rng: random.Random, simhash: int) -> Fingerprint:
-    """A page of a random sketch and digest."""
+    """A page of a random sketch and digest; no other has its rare shingles."""
     return Fingerprint(simhash, rng.randbytes(136), tokens=1000, links=50, digest=rng.getrandbits(64))
 
 
@@ -55,7 +55,19 @@ def twin(rng: random.Random, of: Fingerprint) -> Fingerprint:
 
 def filed(name: str, of: Fingerprint, run: str) -> Entry:
     url = f"https://www.example.org/some/folder/{name}.html"
-    return Entry(name, url, of.simhash, 0, of.digest, (), of.sketch, 1_800_000_000, run, of.digest)
+    return Entry(
+        name,
+        url,
+        of.simhash,
+        0,
+        of.digest,
+        (),
+        of.sketch,
+        1_800_000_000,
+        run,
+        of.digest,
+        rare=rare_keys(NONE_RARE, of.digest),
+    )
 
 
 async def claims(index, pages: list[tuple[str, Fingerprint]]) -> float:

@@ -1,5 +1,6 @@
 """`scrapy index info`, `check`, `forget`, `export` and `import`, over files and Redis; and `plan`, over none."""
 
+import argparse
 import asyncio
 import base64
 import json
@@ -11,6 +12,8 @@ import sqlite3
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
+from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,8 @@ import redis
 from filelock import FileLock
 from scrapy import Request
 from scrapy.cmdline import execute
+from scrapy.commands import ScrapyHelpFormatter
+from scrapy.settings import Settings
 from scrapy.utils.request import fingerprint
 
 from dedup import Detector
@@ -148,6 +153,20 @@ def test_help_names_every_verb_and_option() -> None:
     for verb in ("info", "check", "forget", "export", "import", "moved", "plan"):
         assert f"scrapy index {verb}" in text
     assert all(option in text for option in ("--pages", "--run", "--older-than", "--dry-run", "Exit Status"))
+
+
+@pytest.mark.parametrize("name", ["changes", "compare", "dedup", "duplicates", "evaluate", "index", "links"])
+def test_no_line_of_help_looks_like_a_heading(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = set[tuple[str, ...]]()
+    for columns in range(60, 130, 3):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        parser = argparse.ArgumentParser(formatter_class=ScrapyHelpFormatter)
+        command = import_module(f"dedup.scrapy.commands.{name}").Command()
+        command.settings = Settings()
+        command.add_options(parser)
+        lines = parser.format_help().splitlines()
+        found.add(tuple(line for line, below in pairwise(lines) if line and {*below} == {"="}))
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize(

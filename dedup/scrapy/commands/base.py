@@ -3,8 +3,16 @@
 import argparse
 from abc import abstractmethod
 
-from scrapy.commands import ScrapyCommand
+from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.settings import Settings
+
+
+class _Help(ScrapyHelpFormatter):
+    """Help in which no line of a text ends with a colon: Scrapy would take it for a heading."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        lines = super()._split_lines(text.replace(": ", ":\xa0"), width)
+        return [line.replace("\xa0", " ") for line in lines]
 
 
 class Command(ScrapyCommand):
@@ -29,6 +37,11 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         """Describes the command for --help."""
         return self.description
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the options of every command."""
+        super().add_options(parser)
+        parser.formatter_class = _Help
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Does the work, and tells of an error in one line."""

@@ -35,7 +35,9 @@ class Command(base.Command):
             help="add the changes to a file, in JSON Lines; - prints them",
         )
         add("--html", default="", metavar="FILE", help="a report for the browser, in one file")
-        keep = "delete what all versions of a page but the last N have said; when it was there stays known"
+        keep = (
+            "delete what all versions of a page but the last N have said; it stays known when they were there"
+        )
         add("--keep", type=int, default=0, metavar="N", help=keep)
         whose = "the spider whose site is meant; only needed where the project has several"
         add("--spider", default="", metavar="NAME", help=whose)

@@ -936,6 +936,49 @@ def without(bytes octets, tuple ranges):
     return PyBytes_FromStringAndSize(<char*> out.data, max(0, out.size - 1))
 
 
+def without_each(bytes octets, set gone):
+    """What is left of tokens, joined by NULs, without those that are among some, which are given as bytes."""
+    cdef const unsigned char* at = <const unsigned char*> PyBytes_AS_STRING(octets)
+    cdef const unsigned char* end = at + len(octets) + 1
+    cdef const unsigned char* start = at
+    cdef uint8_t begins[256]  # whether any of those begins with this octet
+    cdef Octets out = Octets()
+    cdef Py_ssize_t size
+    memset(begins, 0, sizeof(begins))
+    for each in gone:
+        begins[(<const unsigned char*> PyBytes_AS_STRING(each))[0]] = True
+    out.ask(len(octets) + 1)
+    while at < end:
+        size = strlen(<const char*> at)
+        if begins[at[0]] and PyBytes_FromStringAndSize(<const char*> at, size) in gone:
+            out.add(start, at - start)
+            start = at + size + 1
+        at += size + 1
+    out.add(start, end - start)
+    return PyBytes_FromStringAndSize(<char*> out.data, max(0, out.size - 1))
+
+
+def breaks(bytes edges, bytes signs, object without_letters):
+    """Where blocks begin and end, as `dedup.page.blocks.find_breaks` has it, by the edges and the signs that `walk` gives."""
+    cdef const Edge* edge = <const Edge*> PyBytes_AS_STRING(edges)
+    cdef const unsigned char* all_signs = <const unsigned char*> PyBytes_AS_STRING(signs)
+    cdef Py_ssize_t number, at, before = 0
+    cdef bint is_foreign
+    cdef list found = []
+    for number in range(len(edges) // <Py_ssize_t> sizeof(Edge)):
+        its = b""
+        if edge[number].signs > before:
+            is_foreign = False
+            for at in range(before, edge[number].signs):
+                is_foreign |= all_signs[at] >= 128
+            its = PyBytes_FromStringAndSize(<const char*> all_signs + before, edge[number].signs - before)
+            if is_foreign:
+                its = without_letters(its)
+            before = edge[number].signs
+        found.append((edge[number].at, edge[number].depth, its))
+    return found
+
+
 # --- A text, before it is parsed ----------------------------------------------------------------------
 
 ctypedef fused character:

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
+import dedup.page.tokens
 from dedup import compiled
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.features import Features
@@ -21,7 +22,7 @@ from dedup.page.blocks import find_breaks
 from dedup.page.charset import decode
 from dedup.page.flat import ATTRIBUTES
 from dedup.page.html import parse
-from dedup.page.tokens import Tokens, join, without
+from dedup.page.tokens import Tokens, join, without, without_each
 from tests.support.pages.apps import APPS, app
 from tests.support.pages.languages import LANGUAGES, page, paragraphs
 from tests.support.pages.oracle import LINKS, steady
@@ -352,6 +353,15 @@ def test_what_is_left_of_tokens_is_the_same(tokens: list[str], cuts: list[int]) 
     ends = sorted(min(cut, len(some)) for cut in cuts)
     ranges = tuple(zip(ends[::2], ends[1::2], strict=False))
     assert without(Tokens(join(some), len(some)), ranges) == without(some, ranges)
+
+
+@given(TOKENS, st.sets(TOKENS.map(lambda tokens: decode("".join(tokens[:1])).replace("\0", "")), max_size=4))
+def test_tokens_are_left_out_alike(tokens: list[str], gone: set[str]) -> None:
+    octets = join([decode(token).replace("\0", "") for token in tokens])
+    fast = without_each(octets, gone)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dedup.page.tokens, "fast", None)
+        assert fast == without_each(octets, gone)
 
 
 # --- What a page has of its own -----------------------------------------------------------------------

@@ -16,8 +16,10 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup.droplog.log import DropLog
 from dedup.filter import Counts, Crawl, Filter, Visit
+from dedup.filter.kept import Texts, digests
 from dedup.filter.kept import text_of as tokens_of
 from dedup.filter.noise import Among, Noise, Shown
+from dedup.filter.own_name import joined
 from dedup.filter.own_noise import OwnNoise
 from dedup.fingerprint.detector import Detector
 from dedup.index import open_index
@@ -679,6 +681,44 @@ def test_what_is_noise_is_known_by_the_tokens_around_it() -> None:
     # What is everywhere on a page marks no place on it.
     long = split("times " * 2_000 + "a b seen 20 times c d")
     assert noise.left(url, long) == long
+
+
+def test_a_page_without_noise_is_known_by_its_octets_as_it_is_by_its_tokens() -> None:
+    rng, told = random.Random(7), set[object]()
+    some = [
+        "may",
+        "<p>May",
+        "5",
+        "05",
+        "2026",
+        "<a href=/2026/06>next</a>",
+        "<a href=/4.jpg>",
+        "<li>\u2713",
+        "!",
+        "\u0665",
+    ]
+    some += [
+        "<p>a story",
+        "<div><b>of</b>",
+        "</div>",
+        "<br>",
+        "<script>x = {name: 'lamp', size: 5}</script>",
+        "<nav>",
+        "</nav>",
+    ]
+    for _ in range(400):
+        url = rng.choice(["http://a.org/2026/05", "http://a.org/view?id=5", "http://a.org/about"])
+        page = read(" ".join(rng.choices(some, k=rng.randrange(30))), url)
+        noise, tokens = Noise(), tokens_of(page)
+        noise.learn(url, tokens, tokens)
+        assert noise.is_tried(url)
+        assert not noise.is_met(url)
+        texts = Texts(noise)
+        told.add(texts.digests(url, page, url))
+        assert texts.digests(url, page, url) == digests(joined(noise.left(url, tokens)), url)
+        assert texts.shown(url, page, url) == noise.shown(url, tokens, url)
+        assert texts.of(page) == tokens
+    assert len(told) > 300
 
 
 def test_two_pages_are_no_noise() -> None:

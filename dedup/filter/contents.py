@@ -124,7 +124,7 @@ class Contents:
         for start, end in chrome:
             tokens[start:end] = map(_ChromeToken, tokens[start:end])  # noise is known by what is around it
         left = self._probe.noise.left(
-            url, [*with_breaks(tokens, text.breaks), "", *text.data], must_be_sure=True
+            url, [*with_breaks(tokens, text.breaks, str), "", *text.data], must_be_sure=True
         )
         return [token for token in left if type(token) is str]
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import accumulate, islice, takewhile
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ MAX_KNOWN = 3
 _NUMBER = re.compile(r"\d+")
 
 
+@lru_cache(maxsize=64)
 def kind_of(url: str) -> str:
     """Returns the kind of a page: its host and path without numbers, and the names of its parameters; or else its folder.
 

@@ -7,11 +7,16 @@ entries say only which month they are.  A page that leads to none beside it has 
 import calendar
 import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from dedup.page.ids import strip_session
 
 _NUMBER = re.compile(r"\d+")
+#: A token that is a URL or a number, and the NUL before it.
+_NUMBERED = re.compile(rb"\0(/[^\0]*|[0-9]+(?![^\0]))")
 #: Numbers of more digits are not read.
 MOST_DIGITS = 19
 #: The number that differs first between a page and one beside it differs by this.
@@ -25,43 +30,62 @@ _MONTHS = {
 }
 
 
+class OwnName(NamedTuple):
+    """What a page says of its own address."""
+
+    tokens: AbstractSet[str]  #: all that it may have of it
+    is_in_row: bool  #: true if it leads to a page beside it
+
+
+_NAMELESS = OwnName(frozenset(), is_in_row=False)
+
+
+@lru_cache(maxsize=1)
+def own_name(octets: bytes, url: str) -> OwnName:
+    """Returns what a page with these tokens, joined by NULs, says of its own address: numbers and months that are in that, and links
+    to addresses that differ in numbers.
+
+    >>> tokens = b"may\\x002026\\x007\\x00nights\\x00/06\\x00/2025/04\\x00/view?id=6\\x00/img/5.jpg"
+    >>> own = own_name(tokens, "http://a.org/calendar/2026/05")
+    >>> sorted(own.tokens), own.is_in_row
+    (['/06', '/2025/04', '2026', 'may'], True)
+    >>> own_name(b"ticket\\x0017\\x00see\\x00/view?id=31", "http://a.org/view?id=17").is_in_row
+    False
+    """
+    path = _path(url)
+    its = _NUMBER.findall(path)
+    numbers = {int(number) for number in its if len(number) <= MOST_DIGITS}
+    if not numbers:
+        return _NAMELESS
+    own = _NUMBER.sub("0", path)
+    tokens = {name for name, month in _MONTHS.items() if month in numbers}
+    links = list[list[int]]()
+    for each in {*_NUMBERED.findall(b"\0" + octets)}:
+        token = each.decode("utf-8", "surrogatepass")
+        if token[0] != "/":
+            if len(token) <= MOST_DIGITS and int(token) in numbers:
+                tokens.add(token)
+        elif _is_like(own, token):
+            tokens.add(token)
+            links.append(_numbers(token))
+    return OwnName(tokens, _is_beside(_numbers(path), filter(None, links)))
+
+
 def without_name_in_row(tokens: Sequence[str], url: str) -> list[str]:
-    """Returns the tokens of a page that leads to one beside it `without_own_name`; all tokens of any other.
+    """Returns the tokens of a page without what they say of its own address, if it leads to a page beside it; or else all.
 
     >>> without_name_in_row(["ticket", "17", "next", "/view?id=18"], "http://a.org/view?id=17")
     ['ticket', 'next']
     >>> without_name_in_row(["ticket", "17", "see", "/view?id=31"], "http://a.org/view?id=17")
     ['ticket', '17', 'see', '/view?id=31']
     """
-    path = _path(url)
-    own, numbers = _NUMBER.sub("0", path), _numbers(path)
-    links = [its for token in {*tokens} if _is_like(own, token) and (its := _numbers(token))]
-    return without_own_name(tokens, url) if _is_beside(numbers, links) else [*tokens]
+    own = own_name(joined(tokens), url)
+    return [token for token in tokens if not own.is_in_row or token not in own.tokens]
 
 
-def without_own_name(tokens: Iterable[str], url: str) -> list[str]:
-    """Returns the tokens of a page but for numbers and months that its address has, and links to addresses that differ in numbers.
-
-    >>> tokens = ["may", "2026", "7", "nights", "/06", "/2025/04", "/view?id=6", "/img/5.jpg"]
-    >>> without_own_name(tokens, "http://a.org/calendar/2026/05")
-    ['7', 'nights', '/view?id=6', '/img/5.jpg']
-    """
-    path = _path(url)
-    numbers = {int(number) for number in _NUMBER.findall(path) if len(number) <= MOST_DIGITS}
-    if not numbers:
-        return list(tokens)
-    own = _NUMBER.sub("0", path)
-
-    def is_own(token: str) -> bool:
-        if token in _MONTHS:
-            return _MONTHS[token] in numbers
-        if token.isdigit():
-            return token.isascii() and len(token) <= MOST_DIGITS and int(token) in numbers
-        return _is_like(own, token)
-
-    left = list(tokens)
-    names = set(filter(is_own, {*left}))
-    return [token for token in left if token not in names]
+def joined(tokens: Sequence[str]) -> bytes:
+    """Tokens as bytes, to be hashed."""
+    return "\0".join(tokens).encode("utf-8", "surrogatepass")
 
 
 def _path(url: str) -> str:

@@ -3,16 +3,17 @@
 The tokens may have breaks among them: what stands between two blocks, such as paragraphs, list items and boxes.
 """
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, compress
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from xxhash import xxh3_64_hexdigest
 
 from dedup.page.html import Page
-from dedup.page.tokens import Breaks, Tokens
+from dedup.page.tokens import Breaks, Tokens, each_of
 
 #: Tokens on either side by which a place is known.
 AROUND = 2
@@ -21,11 +22,15 @@ AROUND = 2
 A_BIT, LONGER = 2, 8
 #: With what breaks and signs begin, which no token does.
 _BREAK, _SIGNS = "\n", frozenset("\t")
+_BREAKS = re.compile(rb"\n[0-9]+\0")
 #: Stands in front of a block that moves (see `dedup.filter.moving`): no noise goes beyond it.
 EDGE = "\r"
 _MARKS = _SIGNS | {_BREAK}
 #: A token that a page has more often marks no place on it.
 MANY = 1000
+
+
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -108,31 +113,46 @@ class Where:
         return self._words[at] + (not is_break(self.tokens[at])) if at >= 0 else 0
 
 
-def marked(page: Page) -> list[str]:
-    """Returns the tokens of a page with a break between blocks, and with the signs of each block that has any.
+def marked(page: Page) -> list[bytes]:
+    """Returns the tokens of a page in UTF-8, with a break between blocks, and with the signs of each block that has any.
 
     A break is a line feed, and how deep it is, and signs are a tab, and a hash: no token is like either.
 
     >>> from dedup.page.read import read
     >>> marked(read("<p>one <b>story</b> \u2713<div>next"))
-    ['\\n1', 'one', 'story', '\\t48f46c97927cffa2', '\\n3', 'next', '\\n1']
+    [b'\\n1', b'one', b'story', b'\\t48f46c97927cffa2', b'\\n3', b'next', b'\\n1']
     """
+    each = each_of(page.tokens)
     breaks = page.tokens.find_breaks() if isinstance(page.tokens, Tokens) else ()
-    return with_breaks([*page.tokens], breaks) if breaks else [*page.tokens, *_signs(page.signs)]
+    if breaks:
+        return with_breaks(each, breaks, str.encode)
+    return [*each, _signs(page.signs).encode()] if page.signs else each
 
 
-def with_breaks(tokens: list[str], breaks: Breaks) -> list[str]:
-    """Returns these tokens with such breaks between them."""
-    found: list[str] = []
+def with_breaks(tokens: list[T], breaks: Breaks, written: Callable[[str], T]) -> list[T]:
+    """Returns these tokens with such breaks between them, as they are ``written``."""
+    found: list[T] = []
     last = 0
     for at, depth, signs in breaks:
-        found += [*tokens[last:at], *_signs(signs), f"\n{depth}"]
+        found += tokens[last:at]
+        if signs:
+            found.append(written(_signs(signs)))
+        found.append(written(f"{_BREAK}{depth}"))
         last = at
     return found + tokens[last:]
 
 
-def _signs(signs: bytes) -> list[str]:
-    return [f"\t{xxh3_64_hexdigest(signs)}"] if signs else []
+def without_breaks(octets: bytes) -> bytes:
+    """Returns tokens, joined by NULs, but for breaks, and with signs.
+
+    >>> without_breaks(b"\\n1\\0one\\0\\n2\\0\\t48f46c97927cffa2\\0\\n3\\0")
+    b'one\\x00\\t48f46c97927cffa2\\x00'
+    """
+    return _BREAKS.sub(b"", octets)
+
+
+def _signs(signs: bytes) -> str:
+    return f"\t{xxh3_64_hexdigest(signs)}"
 
 
 def is_break(token: str) -> bool:

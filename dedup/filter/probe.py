@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dedup.filter.again import MAX_HOSTS, Again
-from dedup.filter.kept import Kept, KeptPages, are_equal, digests, noisy, text_of
+from dedup.filter.kept import Kept, KeptPages, Texts, are_equal, noisy, text_of
 from dedup.filter.kinds import MAX_KINDS, kind_of
 from dedup.filter.likeness import Likeness
 from dedup.filter.manners import Manners
-from dedup.filter.noise import Noise, Shown
+from dedup.filter.noise import Noise
 from dedup.filter.own_noise import OwnNoise
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
@@ -71,6 +71,7 @@ class Probe:
         self._fetches = fetches
         self.noise = Noise()
         self._own = OwnNoise()
+        self._texts = Texts(self.noise)
         self._kept = KeptPages()
         self._kinds = Latest[str, tuple[int, Kept]](MAX_KINDS)  # how many were kept, and the last of them
         self._manners = Manners(index, crawl)
@@ -106,7 +107,7 @@ class Probe:
             of_run=filed.run,
             done=state.is_done,
             evidence=evidence,
-            noise=" ".join(noisy(self.noise, visit.url, text_of(_read(visit, page)))),
+            noise=" ".join(noisy(self.noise, visit.url, self._texts.of(_read(visit, page)))),
         )
 
     async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> tuple[Kept | None, str]:
@@ -215,26 +216,26 @@ class Probe:
             return None
         if is_known and self._index.detector.fingerprint_page(answers[0]).digest == filed.digest:
             return None  # it doesn't change, or it seldom does
-        told = {self._digests(kept.url, answer, kept.url) for answer in answers}
+        told = {self._texts.digests(kept.url, answer, kept.url) for answer in answers}
         if len(told) > 1:
             return None  # more differs than is known to be noise
         self._kept.remember(told.pop(), kept)
         for answer in answers:
-            self._own.met(one_address(kept.url), self._shown(kept.url, answer, kept.url))
-        return self._kept.find(self._digests(kept.url, _read(visit, page), visit.url), visit)
+            self._own.met(one_address(kept.url), self._texts.shown(kept.url, answer, kept.url))
+        return self._kept.find(self._texts.digests(kept.url, _read(visit, page), visit.url), visit)
 
     async def _changes_there(self, visit: Visit, page: Page, like: str, of: Kept, filed: Entry) -> bool:
         """Whether a page may differ from a kept one as it does: either changes there itself, or enough others do, for once."""
         if filed.digest != of.digest:  # it was claimed anew, with other content
             return False
-        shown = self._shown(like, _read(visit, page), visit.url)
+        shown = self._texts.shown(like, _read(visit, page), visit.url)
         address, kept, kind = one_address(visit.url), one_address(of.url), kind_of(of.url)
 
         def is_explained() -> bool:
             return self._own.explains(kept, address, shown)
 
         def is_same(answer: Page) -> bool:
-            found = self._kept.find(self._digests(of.url, answer, of.url), visit)
+            found = self._kept.find(self._texts.digests(of.url, answer, of.url), visit)
             return found is not None and found.page_id == of.page_id
 
         self._own.met(address, shown)
@@ -248,7 +249,7 @@ class Probe:
             for some in (times, 1) if times else ():
                 answers = await self._again.answers(manner, of.url, visit.origin, is_same, some)
                 for answer in answers:
-                    self._own.met(kept, self._shown(of.url, answer, of.url))
+                    self._own.met(kept, self._texts.shown(of.url, answer, of.url))
                 if not answers or is_explained():
                     break
             else:
@@ -265,7 +266,7 @@ class Probe:
         """The kept page that is known to be equal but for the noise of pages like the one here, or like the one near it."""
         for like in {kind_of(url): url for url in (visit.url, *([near.url] if near else []))}.values():
             if self.noise.is_tried(like):
-                of = self._kept.find(self._digests(like, _read(visit, page), visit.url), visit)
+                of = self._kept.find(self._texts.digests(like, _read(visit, page), visit.url), visit)
                 if of is not None:
                     return of, like
         return None, visit.url
@@ -281,18 +282,12 @@ class Probe:
         self._kinds[kind] = self._kinds.get(kind, (0, kept))[0] + 1, kept
         if self.noise.is_tried(visit.url):
             try:
-                self._kept.remember(self._digests(visit.url, _read(visit, page), visit.url), kept)
-                self._own.met(one_address(visit.url), self._shown(visit.url, _read(visit, page), visit.url))
+                self._kept.remember(self._texts.digests(visit.url, _read(visit, page), visit.url), kept)
+                self._own.met(
+                    one_address(visit.url), self._texts.shown(visit.url, _read(visit, page), visit.url)
+                )
             except Exception:  # no probe may cost a page
                 logger.exception("Kept %s: it can't be compared without its noise", inert(visit.url))
-
-    def _shown(self, like: str, page: Page, url: str) -> Shown:
-        """What a page at a URL shows where there is noise on pages like another."""
-        return self.noise.shown(like, text_of(page), url)
-
-    def _digests(self, like: str, page: Page, url: str) -> tuple[int, int]:
-        """The `digests` of a page without the noise of pages like another."""
-        return digests(self.noise.left(like, text_of(page)), url)
 
 
 def _read(visit: Visit, page: Page) -> Page:

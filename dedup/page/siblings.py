@@ -107,6 +107,7 @@ def apart(a: str, b: str) -> Apart | None:
     return Apart((*parts, folders), where) if _are_versions(*folders, where) else Apart((), "")
 
 
+@lru_cache(maxsize=64)
 def one_address(url: str) -> str:
     """Returns an address without sessions, and without what only says how its page is shown, or from where it was asked for.
 

@@ -1,7 +1,8 @@
 """The tokens of a page, kept as octets until somebody asks for one of them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Set as AbstractSet
+from itertools import filterfalse, pairwise
 from typing import overload
 
 from dedup.compiled import fast
@@ -72,6 +73,21 @@ def join(tokens: Sequence[str]) -> bytes:
 def each_of(tokens: Sequence[str]) -> list[bytes]:
     """Tokens one by one, in UTF-8."""
     return tokens.each if isinstance(tokens, Tokens) else [token.encode() for token in tokens]
+
+
+def without_each(octets: bytes, some: AbstractSet[str]) -> bytes:
+    """Returns tokens, joined by NULs, without those that are among some.
+
+    >>> without_each(b"page\\x007\\x00of\\x007", {"7"})
+    b'page\\x00of'
+    """
+    gone = {token.encode("utf-8", "surrogatepass") for token in some}
+    if not gone:
+        return octets
+    if fast:
+        left: bytes = fast.without_each(octets, gone)
+        return left
+    return b"\0".join(filterfalse(gone.__contains__, octets.split(b"\0")))
 
 
 def without(tokens: Sequence[str], ranges: Ranges) -> bytes:

@@ -7,7 +7,6 @@ was built with a C compiler.
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import pairwise
-from struct import iter_unpack
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -27,7 +26,7 @@ from dedup.page.flat import (
     read_flat,
 )
 from dedup.page.limits import MAX_TOKENS
-from dedup.page.tokens import Breaks, Ranges, Tokens
+from dedup.page.tokens import Ranges, Tokens
 from dedup.page.urls import base_of, folder, plain_folder, source_tokens, url_tokens
 from dedup.page.words import (
     SIGNS,
@@ -114,17 +113,8 @@ def walk_fast(root: etree._Element, url: str, keep_urls: bool) -> Contents:
     assert fast
     octets, count, *found, edges = fast.walk(root, url, keep_urls, _RULES)
     contents = Contents(Tokens(octets, count), *found)
-    contents.tokens.find_breaks = partial(_breaks, edges, contents.signs)
+    contents.tokens.find_breaks = partial(fast.breaks, edges, contents.signs, without_letters)
     return contents
-
-
-def _breaks(edges: bytes, signs: bytes) -> Breaks:
-    """Returns breaks that the compiled walk has noted, each with all signs between it and the one before."""
-    found, before = [], 0
-    for at, depth, end in iter_unpack("@3q", edges):
-        found.append((at, depth, without_letters(signs[before:end])))
-        before = end
-    return found
 
 
 def walk_in_python(root: etree._Element, url: str, keep_urls: bool) -> Contents:

@@ -7,6 +7,7 @@ is rare is left to Python: words that are not ASCII, and URLs that are not plain
 the tree or the octets of a text, without recursion, so that no page can exhaust the stack.
 """
 
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.dict cimport PyDict_GetItem
@@ -25,6 +26,7 @@ import_lxml__etree()
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
+    int Py_UNICODE_ISALNUM(uint32_t code)
     int PyUnicode_KIND(object text)
     const void* PyUnicode_DATA(object text)
 
@@ -43,6 +45,8 @@ cdef enum:
 cdef unsigned char FOLD[256]
 #: Of each octet: whether it is no sign, but a letter, a digit or a space of ASCII, or controls a terminal.
 cdef uint8_t IS_PLAIN[256]
+#: Of each octet: whether it is such a space, or controls a terminal, and does not end a text.
+cdef uint8_t IS_BLANK[256]
 #: Of each octet of a URL: whether it may be in a plain host, path, query or fragment.
 cdef unsigned char URL[256]
 cdef enum:
@@ -53,6 +57,7 @@ for octet in range(256):
     if 65 <= octet <= 90:
         FOLD[octet] = octet + 32
     IS_PLAIN[octet] = octet <= 32 or octet == 127 or (octet < 128 and FOLD[octet] != 0)
+    IS_BLANK[octet] = IS_PLAIN[octet] and FOLD[octet] == 0 and octet != 0
     URL[octet] = 0
     if 0x21 <= octet < 0x7F:
         is_word = chr(octet).isalnum() or octet == 95
@@ -160,7 +165,7 @@ cdef int learn_names(object rules) except -1:
 
 
 cdef char mark_of(const char* name) noexcept:
-    """The mark of an attribute; 0 if it doesn't count."""
+    """The mark of an attribute, "r" for a role; 0 if it doesn't count."""
     cdef unsigned char first = name[0]
     cdef int number
     if first >= 128:
@@ -168,6 +173,8 @@ cdef char mark_of(const char* name) noexcept:
     for number in range(FIRST[first], FIRST[first + 1]):
         if strcmp(name, NAMES[number]) == 0:
             return MARKS[number]
+    if first == c"r" and strcmp(name, "role") == 0:
+        return c"r"
     return c"d" if first == c"d" and strncmp(name, "data-", 5) == 0 else 0
 
 
@@ -209,15 +216,6 @@ cdef inline object attribute(xmlNode* node, const char* name):
     return cetree.attributeValueFromNsName(node, NULL, <const_xmlChar*> name)
 
 
-cdef bint has_role(xmlNode* node) noexcept:
-    cdef xmlAttr* each = node.properties
-    while each != NULL:
-        if each.ns == NULL and strcmp(<const char*> each.name, "role") == 0:
-            return True
-        each = each.next
-    return False
-
-
 cdef const unsigned char* sole_text(xmlAttr* attribute) noexcept:
     """The value of an attribute that is one text, as it is if anything; NULL if it is empty, or more than that."""
     cdef xmlNode* text = attribute.children
@@ -255,6 +253,7 @@ cdef bint is_description(xmlNode* node) noexcept:
     return False
 
 
+@cython.final
 cdef class Octets:
     """A run of octets that grows."""
 
@@ -308,20 +307,31 @@ cdef struct Edge:  #: a break as it is given, or several at one place
     int64_t at, depth, signs  #: so many tokens and octets of signs are before it
 
 cdef enum:
-    MAX_KNOWN = 64  #: names of elements that are remembered, a power of two
+    MAX_KNOWN = 64  #: names of elements that are remembered, and of attributes: a power of two
 
 cdef struct Name:
-    const char* name  #: where a tree has it, once for all elements of the name
+    const char* name  #: where a tree has it, once for all elements of the name, or all attributes
     int kind
     bint is_block
 
+cdef struct Mark:
+    const char* name
+    char mark
 
+
+cdef inline size_t place_of(const char* name) noexcept:
+    """Where a name is remembered that is at this address."""
+    return (<size_t> name ^ <size_t> name >> 6) & (MAX_KNOWN - 1)
+
+
+@cython.final
 cdef class Walk:
     """What was met of a page: its tokens, but for those that are yet to be made, and what else is noted."""
 
     cdef Octets text, events, titles, signs, breaks
     cdef Py_ssize_t tokens, words, depth
     cdef Name known[MAX_KNOWN]
+    cdef Mark marks[MAX_KNOWN]
     cdef list strange, odd, data, related
     cdef set links
     cdef dict bare, remembered
@@ -357,56 +367,90 @@ cdef class Walk:
         met.depth = self.depth
         return self.breaks.add(&met, sizeof(Break))
 
-    cdef Name* kind_at(self, const char* name) except NULL:
+    cdef inline Name* kind_at(self, const char* name) except NULL:
         """What is known of elements of a name."""
-        cdef Name* known = &self.known[(<size_t> name ^ <size_t> name >> 6) & (MAX_KNOWN - 1)]
+        cdef Name* known = &self.known[place_of(name)]
         if known.name != name:
             known.name, known.kind = name, kind_of(name)
             known.is_block = known.kind not in (CODE, IGNORED, BASE) and cetree.pyunicode(<const_xmlChar*> name) not in self.rules.INLINE
         return known
 
-    cdef bint is_chrome(self, xmlNode* node) except -1:
+    cdef inline char mark_at(self, const char* name) noexcept:
+        """The `mark_of` an attribute."""
+        cdef Mark* known = &self.marks[place_of(name)]
+        if known.name != name:
+            known.name, known.mark = name, mark_of(name)
+        return known.mark
+
+    cdef inline bint is_chrome(self, xmlNode* node) except -1:
         """Whether an element has the role of chrome."""
-        return has_role(node) and attribute(node, "role").strip().lower() in self.rules.CHROME_ROLES
+        cdef xmlAttr* each = node.properties
+        while each != NULL:
+            if self.mark_at(<const char*> each.name) == c"r" and each.ns == NULL:
+                return attribute(node, "role").strip().lower() in self.rules.CHROME_ROLES
+            each = each.next
+        return False
 
     cdef int add_words(self, const unsigned char* text, bint is_name) except -1:
-        """Splits a text into words; in a name, signs are words, too."""
-        # A word takes its own place, and its NUL that of the separator behind it, or at the end of the text.
-        cdef const unsigned char* end = text + strlen(<const char*> text)
+        """Splits a text into words; in a name, signs are words, too.  Notes what of it is no letter or digit of ASCII, and no space."""
+        cdef const unsigned char* end
         cdef Py_ssize_t times = 2 if is_name else 1  # a sign has a NUL of its own
-        cdef unsigned char* to = self.text.ask(times * (end - text) + 1)
+        cdef unsigned char* to
+        cdef unsigned char* signs
         cdef unsigned char* start
-        cdef unsigned char folded, all_octets
-        self.add_signs(text, end)
+        cdef unsigned char folded
+        cdef bint is_foreign
+        cdef int size
+        while IS_BLANK[text[0]]:
+            text += 1
+        if text[0] == 0:  # as between most tags
+            return 0
+        end = text + strlen(<const char*> text)
+        # A word takes its own place, and its NUL that of the separator behind it, or at the end of the text.
+        to, signs = self.text.ask(times * (end - text) + 1), self.signs.ask(end - text + 1)
         while True:
-            while text[0] and (FOLD[text[0]] == 0 or (text[0] >= 128 and separator(text))):
-                if is_name and IS_SIGN[text[0]]:
-                    break
-                text += separator(text) if text[0] >= 128 else 1
-            if is_name and IS_SIGN[text[0]]:
+            while True:  # up to the next word
+                while IS_BLANK[text[0]]:
+                    text += 1
+                folded = FOLD[text[0]]
+                if folded == 0:
+                    if text == end or (is_name and IS_SIGN[text[0]]):
+                        break
+                    signs[0] = text[0]
+                    signs += not IS_PLAIN[text[0]]
+                    text += 1
+                else:
+                    size = separator(text) if folded >= 128 else 0
+                    if size == 0:
+                        break
+                    memcpy(signs, text, size)
+                    signs += size
+                    text += size
+            if text == end:
+                self.text.size, self.signs.size = to - self.text.data, signs - self.signs.data
+                return 0
+            start, is_foreign = to, False
+            if folded == 0:
                 while IS_SIGN[text[0]]:
-                    to[0] = text[0]
+                    to[0] = signs[0] = text[0]
+                    to += 1
+                    signs += 1
+                    text += 1
+            while folded:
+                while <unsigned char> (folded - 1) < 127:
+                    to[0] = folded
                     to += 1
                     text += 1
-                to[0] = 0
-                to += 1
-                self.tokens += 1
-                self.words += 1
-                continue
-            if not text[0]:
-                self.text.size = to - self.text.data
-                return 0
-            start = to
-            all_octets = 0
-            while True:
-                folded = FOLD[text[0]]
-                if folded == 0 or (folded >= 128 and separator(text)):
+                    folded = FOLD[text[0]]
+                if folded == 0 or separator(text):
                     break
-                all_octets |= folded
-                to[0] = folded
+                is_foreign = True
+                to[0] = signs[0] = folded
                 to += 1
+                signs += 1
                 text += 1
-            if all_octets < 128:
+                folded = FOLD[text[0]]
+            if not is_foreign:
                 to[0] = 0
                 to += 1
                 self.tokens += 1
@@ -415,16 +459,6 @@ cdef class Walk:
                 self.text.size = start - self.text.data
                 self.add_strange(PyUnicode_DecodeUTF8(<const char*> start, to - start, "replace"))
                 to = self.text.ask(times * (end - text) + 1)
-
-    cdef int add_signs(self, const unsigned char* text, const unsigned char* end) except -1:
-        """Notes what of a text is no letter or digit of ASCII, and no space."""
-        cdef unsigned char* to = self.signs.ask(end - text + 1)
-        while text < end:
-            to[0] = text[0]
-            to += not IS_PLAIN[text[0]]
-            text += 1
-        self.signs.size = to - self.signs.data
-        return 0
 
     cdef int add_strange(self, str word) except -1:
         """Adds the tokens of a word that is not ASCII, if they are remembered."""
@@ -449,7 +483,7 @@ cdef class Walk:
         cdef const unsigned char* value
         cdef char mark
         while each != NULL:
-            mark = mark_of(<const char*> each.name) if each.ns == NULL else 0
+            mark = self.mark_at(<const char*> each.name) if each.ns == NULL else 0
             if mark == c"l":
                 mark = 0 if kind == LINK or kind == RELATED else c"w"
                 if kind == LINK:
@@ -958,6 +992,41 @@ def without_each(bytes octets, set gone):
     return PyBytes_FromStringAndSize(<char*> out.data, max(0, out.size - 1))
 
 
+def without_letters(bytes signs, object in_python):
+    """What `dedup.page.words.without_letters` gives; what is no UTF-8 is left to it in Python."""
+    cdef const unsigned char* text = <const unsigned char*> PyBytes_AS_STRING(signs)
+    cdef const unsigned char* end = text + len(signs)
+    cdef Octets out = Octets()
+    cdef unsigned char* to = out.ask(len(signs) + 1)
+    cdef uint32_t code
+    cdef int size, at
+    while text < end:
+        size, code = 1, text[0]
+        if code >= 0xF0:
+            size, code = 4, code & 7
+        elif code >= 0xE0:
+            size, code = 3, code & 15
+        elif code >= 0xC0:
+            size, code = 2, code & 31
+        elif code >= 0x80:
+            return in_python(signs)
+        for at in range(1, size):
+            if (text[at] & 0xC0) != 0x80:  # there is a NUL behind the last
+                return in_python(signs)
+            code = code << 6 | (text[at] & 63)
+        if size > 1 and (code < LEAST[size] or code > 0x10FFFF or 0xD800 <= code < 0xE000):
+            return in_python(signs)
+        if size == 1 or not (code == 0xA0 or Py_UNICODE_ISALNUM(code)):
+            memcpy(to, text, size)
+            to += size
+        text += size
+    return PyBytes_FromStringAndSize(<char*> out.data, to - out.data)
+
+
+cdef uint32_t LEAST[5]  #: The least character that is written with so many octets.
+LEAST[:] = [0, 0, 0x80, 0x800, 0x10000]
+
+
 def breaks(bytes edges, bytes signs, object without_letters):
     """Where blocks begin and end, as `dedup.page.blocks.find_breaks` has it, by the edges and the signs that `walk` gives."""
     cdef const Edge* edge = <const Edge*> PyBytes_AS_STRING(edges)
@@ -981,34 +1050,33 @@ def breaks(bytes edges, bytes signs, object without_letters):
 
 # --- A text, before it is parsed ----------------------------------------------------------------------
 
+cdef enum:
+    BLOCK = 240  #: characters that are counted at a time, of which no octet can have more
+
 ctypedef fused character:
     uint8_t
     uint16_t
     uint32_t
 
 
-cdef Py_ssize_t count_of(const character* text, Py_ssize_t size, uint32_t sought) noexcept nogil:
-    cdef Py_ssize_t at, found = 0
-    for at in range(size):
-        found += text[at] == sought
-    return found
-
-
-cdef Py_ssize_t count_control(const character* text, Py_ssize_t size) noexcept nogil:
-    """Control characters but for the white space among them and ESC."""
-    cdef Py_ssize_t at, found = 0
-    for at in range(size):
-        found += text[at] < 32 and not 9 <= text[at] <= 13 and text[at] != 27
-    return found
-
-
 cdef tuple count_all(const character* text, Py_ssize_t size, Py_ssize_t head):
-    return (
-        count_of(text, size, c"<"),
-        count_of(text, size, 0),
-        count_control(text, min(head, size)),
-        0 if character is uint8_t else count_of(text, size, 0xFFFD),
-    )
+    cdef Py_ssize_t at, first = 0, end, tags = 0, nuls = 0, controls = 0, lost = 0
+    cdef character some, ends, others  # so few that the vectors of a processor count many characters at a time
+    while first < size:
+        some = ends = others = 0
+        end = min(size, first + BLOCK)
+        for at in range(first, end):
+            some += text[at] == c"<"
+            ends += text[at] == 0
+            if character is not uint8_t:
+                others += text[at] == 0xFFFD
+        tags, nuls, lost, first = tags + some, nuls + ends, lost + others, end
+    for first in range(0, min(head, size), BLOCK):
+        some = 0
+        for at in range(first, min(head, size, first + BLOCK)):
+            some += (text[at] < 32) & ((text[at] < 9) | (text[at] > 13)) & (text[at] != 27)
+        controls += some
+    return tags, nuls, controls, lost
 
 
 def survey(str text, Py_ssize_t head):

@@ -17,7 +17,7 @@ from dedup.fingerprint.features import Features
 from dedup.fingerprint.numbers import Maker, Numbers
 from dedup.fingerprint.shingles import ascending, hash_tokens, mix
 from dedup.fingerprint.sketch import WIDTHS, Sketcher
-from dedup.page import walk, words
+from dedup.page import limits, walk, words
 from dedup.page.blocks import find_breaks
 from dedup.page.charset import decode
 from dedup.page.flat import ATTRIBUTES
@@ -281,6 +281,25 @@ def test_one_that_was_built_for_another_version_is_not_used_and_that_is_said(
     monkeypatch.setattr("dedup.fast.VERSION", compiled.VERSION - 1)
     assert compiled._load() is None
     assert "it was built from older sources" in caplog.text
+
+
+@given(
+    st.text(st.sampled_from("a< \0\x01\t\n\x0e\x1b\x1f\xe9"), max_size=8),
+    st.sampled_from(["", "\ufffd", "漢", "\U0001f600\ufffd"]),
+    st.integers(1, 600),
+    st.integers(0, 700),
+)
+def test_texts_are_surveyed_alike(some: str, other: str, times: int, head: int) -> None:
+    text = some * times + other
+    assert compiled.fast is not None
+    assert compiled.fast.survey(text, head) == limits.survey_in_python(text, head)
+
+
+@given(st.text(max_size=40).map(lambda text: text.encode("utf-8", "surrogatepass")) | st.binary(max_size=12))
+@example("Ünder ★ \xa0\u0301\u0967½\U0001d400\U0001f600".encode())
+@example(b"\xc0\xaf\xe0\x80\x80\xf0\x80\x80\x80\xf4\x90\x80\x80\xed\xa0\x80\xe2\x82")
+def test_letters_are_left_out_of_signs_alike(signs: bytes) -> None:
+    assert words.without_letters(signs) == words._without_letters(signs)
 
 
 # --- Numbers ------------------------------------------------------------------------------------------

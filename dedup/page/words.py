@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain, islice, pairwise
 
+from dedup.compiled import fast
 from dedup.page.limits import MAX_TOKENS
 
 #: Unicode's stream-safe limit (UAX #15): longer runs of combining marks are cut, since normalising
@@ -49,7 +50,14 @@ def without_letters(signs: bytes) -> bytes:
     >>> without_letters(signs_of("ÜBER 5 ★, über")).decode()
     '★,'
     """
-    return signs if signs.isascii() else _FOREIGN.sub("", signs.decode("utf-8", "replace")).encode()
+    if signs.isascii():
+        return signs
+    found: bytes = fast.without_letters(signs, _without_letters) if fast else _without_letters(signs)
+    return found
+
+
+def _without_letters(signs: bytes) -> bytes:
+    return _FOREIGN.sub("", signs.decode("utf-8", "replace")).encode()
 
 
 def is_url(token: str) -> bool:

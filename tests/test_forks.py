@@ -2,10 +2,10 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from tests.support import ROOT
+from tests.support.warm import python
 
 TESTS = """
 import os, pytest
@@ -47,7 +47,7 @@ def test_slow():
 
 
 def run(folder: Path, *options: str) -> str:
-    command = [sys.executable, "-m", "pytest", "-q", "-ra", "-c", "/dev/null", "--rootdir", str(folder)]
+    command = [python(), "-m", "pytest", "-q", "-ra", "-c", "/dev/null", "--rootdir", str(folder)]
     command += ["-p", "tests.support.forks", "--forks", "2", "-p", "no:cacheprovider", *options, str(folder)]
     wide = os.environ | {"COLUMNS": "1000"}
     done = subprocess.run(command, cwd=ROOT, env=wide, capture_output=True, text=True, check=False)

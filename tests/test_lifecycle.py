@@ -5,12 +5,12 @@ has become of it is looked at: its state, whether it is filed, and whether it ca
 """
 
 import asyncio
+import random
 import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -24,16 +24,28 @@ from tests.support.fingerprints import fingerprint_of
 from tests.support.lifecycle import ROWS, TEXT, Event, after
 from tests.support.stores import DETECTOR, PERSISTENT, end_lease
 
-PAGE = ("page", "http://example.org/", fingerprint_of(0b1))
-TWIN = ("twin", "http://example.org/twin", fingerprint_of(0b1))
-ENTRY = Entry(PAGE[0], PAGE[1], 0b1, 0, 0b1, (), PAGE[2].sketch, 1_800_000_000, "0f" * 16)
 
-#: The page with another content.
-CHANGED = (PAGE[0], PAGE[1], fingerprint_of(0b1, changed=60))
-#: A page elsewhere with the page's content.
-COPY = ("copy", "http://example.org/copy", PAGE[2])
+class Content:
+    """A content, and the claims that are made of it: no other one is near."""
+
+    def __init__(self, name: str = "", simhash: int = 0b1) -> None:
+        url, made = f"http://example.org/{name}", fingerprint_of(simhash)
+        self.page = (f"page {name}", url, made)
+        self.twin = (f"twin {name}", f"{url}/twin", made)
+        #: The page with another content.
+        self.changed = (*self.page[:2], fingerprint_of(simhash, changed=60))
+        #: A page elsewhere with the page's content.
+        self.copy = (f"copy {name}", f"{url}/copy", made)
+        self.entry = Entry(*self.page[:2], simhash, 0, simhash, (), made.sketch, 1_800_000_000, "0f" * 16)
+
+
+THE = Content()
+PAGE, TWIN, CHANGED, COPY = THE.page, THE.twin, THE.changed, THE.copy
 
 ENDS = (Event.FINISH, Event.STOP, Event.DIE)
+#: What happens to one page alone, each to one of its own, so that one world is enough for all of them.
+ALONE = [event for event in Event if event not in {*ENDS, Event.BEGIN}]
+EACH = {event: Content(event, random.Random(event).getrandbits(64)) for event in ALONE}
 #: The states that a page can be in, by store: an index in memory has one run, a file holds confirmed pages only.
 REACHED = {
     "memory": (State.ABSENT, State.PENDING, State.DONE, State.EARLIER, State.RECLAIMED),
@@ -91,57 +103,60 @@ class World:
         if self.store in {"redis", "cluster"}:
             end_lease(self.address, self.namespace, self.run.run)
 
-    async def bring(self, state: State) -> None:
-        """Brings the page into a state."""
+    async def bring(self, state: State, *contents: Content) -> None:
+        """Brings the pages of some contents into a state."""
         await self.open()
         if state is State.SAFE:
             first = self.run
             await self.open()
-            await self.bring_done()
+            await self.bring_done(*contents)
             await self.run.close()
             self.run = first
         elif self.store == "memory" and state in {State.EARLIER, State.RECLAIMED}:
-            await self.run.add([ENTRY])
+            await self.run.add([of.entry for of in contents])
         elif state in {State.EARLIER, State.RECLAIMED}:
-            await self.bring_done()
+            await self.bring_done(*contents)
             await self.happen(Event.DIE)
         elif state is State.DONE:
-            await self.bring_done()
+            await self.bring_done(*contents)
         elif state is not State.ABSENT:
-            assert (await self.run.claim(*PAGE)).status == "new"
+            for of in contents:
+                assert (await self.run.claim(*of.page)).status == "new"
         if state is State.DEAD:
             await self.happen(Event.DIE)
         if state is State.RECLAIMED:
-            assert (await self.run.claim(*PAGE)).status == "same"
+            for of in contents:
+                assert (await self.run.claim(*of.page)).status == "same"
 
-    async def bring_done(self) -> None:
-        """The run claims the page, and confirms it."""
-        assert (await self.run.claim(*PAGE)).status == "new"
-        await self.happen(Event.CONFIRM)
+    async def bring_done(self, *contents: Content) -> None:
+        """The run claims pages, and confirms them."""
+        for of in contents or (THE,):
+            assert (await self.run.claim(*of.page)).status == "new"
+            await self.happen(Event.CONFIRM, of)
 
-    async def happen(self, event: Event) -> None:
-        """Lets something happen to the page; after the end of a run, there is another."""
+    async def happen(self, event: Event, of: Content = THE) -> None:
+        """Lets something happen to a page; after the end of a run, there is another."""
         run = self.run
         match event:
             case Event.CLAIM:
-                await run.claim(*PAGE)
+                await run.claim(*of.page)
             case Event.CHANGE:
-                await run.claim(*CHANGED)
+                await run.claim(*of.changed)
             case Event.REPLACE:
-                await run.claim(*COPY)
-                await run.confirm(COPY[0])
+                await run.claim(*of.copy)
+                await run.confirm(of.copy[0])
                 await self.written()
-                await run.forget([COPY[0]])
+                await run.forget([of.copy[0]])
             case Event.CONFIRM:
-                await run.confirm(PAGE[0])
+                await run.confirm(of.page[0])
             case Event.RELEASE:
-                await run.release(PAGE[0])
+                await run.release(of.page[0])
             case Event.ANNUL:
-                await run.annul(PAGE[0])
+                await run.annul(of.page[0])
             case Event.ADD:
-                await run.add([ENTRY])
+                await run.add([of.entry])
             case Event.FORGET:
-                await run.forget([PAGE[0]])
+                await run.forget([of.page[0]])
             case Event.FINISH | Event.STOP:
                 await run.close(finished=event is Event.FINISH)
                 await self.open()
@@ -152,14 +167,23 @@ class World:
 
     async def assert_is(self, state: State) -> None:
         """The page is in a state, and that shows."""
-        assert await self.run.states([PAGE[0]]) == [state]
-        assert (await self.run.find(PAGE[0]) is None) == (state is State.ABSENT)
-        assert await self.run.count() == (state is not State.ABSENT)
-        verdict = await self.run.claim(*TWIN)
-        if state.casts_shadow:
-            assert (verdict.status, verdict.of, verdict.done) == ("duplicate", PAGE[1], state.is_done)
-        else:
-            assert verdict.status == "new"
+        await self.assert_are({THE: state})
+
+    async def assert_are(self, states: dict[Content, State]) -> None:
+        """The pages of some contents, and no others, are in a state each, and that shows."""
+        right = {of.page[0]: state for of, state in states.items()}
+        assert dict(zip(right, await self.run.states([*right]), strict=True)) == right
+        assert {page: await self.run.find(page) is None for page in right} == {
+            page: state is State.ABSENT for page, state in right.items()
+        }
+        assert await self.run.count() == sum(state is not State.ABSENT for state in right.values())
+        for of, state in states.items():
+            verdict = await self.run.claim(*of.twin)
+            if state.casts_shadow:
+                told = verdict.status, verdict.of, verdict.done
+                assert told == ("duplicate", of.page[1], state.is_done), of.page[0]
+            else:
+                assert verdict.status == "new", of.page[0]
 
     async def close(self) -> None:
         for run in (self.run, *self.dead):
@@ -172,10 +196,10 @@ def world(store: str, address: str, namespace: str, tmp_path: Path) -> World:
 
 
 @asynccontextmanager
-async def brought(world: World, state: State) -> AsyncIterator[World]:
-    """A world where the page is in a state; closed at the end."""
+async def brought(world: World, state: State, *contents: Content) -> AsyncIterator[World]:
+    """A world where a page, or those of some contents, are in a state; closed at the end."""
     try:
-        await world.bring(state)
+        await world.bring(state, *contents or (THE,))
         yield world
     finally:
         await world.close()
@@ -192,25 +216,34 @@ async def test_a_page_can_be_brought_into_each_state(world: World, state: State)
         await world.assert_is(state)
 
 
-@pytest.mark.parametrize(
-    ("store", "state", "event"),
-    [
-        (*life, event)
-        for life, event in product(LIVES, Event)
-        if event is not Event.BEGIN  # see below
-    ],
-)
+@pytest.mark.parametrize(("store", "state"), LIVES)
 @driven
-async def test_an_event_makes_of_a_page_what_the_table_says(
+async def test_an_event_makes_of_a_page_what_the_table_says(world: World, store: str, state: State) -> None:
+    async with brought(world, state, *EACH.values()):
+        for event, of in EACH.items():
+            await world.happen(event, of)
+        found = {of: expected(store, state, event) for event, of in EACH.items()}
+        await assert_are_and_stay(world, found)
+
+
+@pytest.mark.parametrize(("store", "state"), LIVES)
+@pytest.mark.parametrize("event", ENDS)
+@driven
+async def test_the_end_of_a_run_makes_of_its_pages_what_the_table_says(
     world: World, store: str, state: State, event: Event
 ) -> None:
     async with brought(world, state):
         await world.happen(event)
-        found = expected(store, state, event)
-        await world.assert_is(found)
-        await world.run.release(TWIN[0])
-        await world.happen(Event.FINISH)  # what is stored of it, too, is as the table says
-        await world.assert_is(expected(store, found, Event.FINISH))
+        await assert_are_and_stay(world, {THE: expected(store, state, event)})
+
+
+async def assert_are_and_stay(world: World, found: dict[Content, State]) -> None:
+    """Pages are in these states, and what is stored of them is as the table says, too."""
+    await world.assert_are(found)
+    for of in found:
+        await world.run.release(of.twin[0])
+    await world.happen(Event.FINISH)
+    await world.assert_are({of: expected(world.store, state, Event.FINISH) for of, state in found.items()})
 
 
 @pytest.mark.parametrize(("store", "state"), LIVES)
@@ -233,21 +266,19 @@ async def test_a_claim_of_a_filed_page_says_same_and_of_one_in_a_shadow_duplicat
 
 
 @pytest.mark.parametrize(("store", "state"), [life for life in LIVES if life[0] != "memory"])
-@pytest.mark.parametrize(
-    "event",
-    [Event.CLAIM, Event.CHANGE, Event.CONFIRM, Event.RELEASE, Event.ANNUL, Event.FORGET, Event.ADD],
-)
 @driven
-async def test_of_another_run_that_lives_too_the_table_says_the_same(
-    world: World, state: State, event: Event
-) -> None:
+async def test_of_another_run_that_lives_too_the_table_says_the_same(world: World, state: State) -> None:
     """Only a run that has claimed a page can confirm or release it, so that here these do nothing."""
-    async with brought(world, state):
+    each = {event: of for event, of in EACH.items() if event is not Event.REPLACE}
+    async with brought(world, state, *each.values()):
         first, seen = world.run, after(state, Event.BEGIN)
         await world.open()
-        await world.happen(event)
-        mute = event in {Event.CONFIRM, Event.RELEASE}
-        await world.assert_is(seen if mute else after(seen, event))
+        for event, of in each.items():
+            await world.happen(event, of)
+        mute = {Event.CONFIRM, Event.RELEASE}
+        await world.assert_are(
+            {of: seen if event in mute else after(seen, event) for event, of in each.items()}
+        )
         await first.close()
 
 

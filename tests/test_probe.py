@@ -50,7 +50,7 @@ MONTHS = [
     "November",
     "December",
 ]
-MENU = " ".join(f"<li><a href=/menu/{n}>menu item {n} of the site</a>" for n in range(60))
+MENU = " ".join(f"<li><a href=/menu/{n}>menu item {n} of the site</a>" for n in range(36))
 
 
 @cache
@@ -206,7 +206,7 @@ class Related(Site):
         content = number // self.copies
         titles = [text_of(5, ("title", at, content * self.is_own)) for at in range(5)]
         lines = shuffled(titles, self.served)
-        return f"<ul>{MENU}</ul><p>{self.content(content)}<h2>Read also</h2><ul>{lines}</ul><p>{text_of(200, 'end')}"
+        return f"<ul>{MENU}</ul><p>{self.content(content)}<h2>Read also</h2><ul>{lines}</ul><p>{text_of(70, 'end')}"
 
 
 class RelatedToAll(Related):
@@ -224,7 +224,7 @@ class Boards(Site):
         ]
         lines = "".join(f"<p>{advert}</p>" for advert in chance.sample(adverts, 3))
         content = self.content(number // self.copies)
-        return f"<ul>{MENU}</ul><p>{content}</p><div>{lines}</div><p>{text_of(200, 'end')}"
+        return f"<ul>{MENU}</ul><p>{content}</p><div>{lines}</div><p>{text_of(70, 'end')}"
 
 
 @pytest.mark.parametrize("site", [Related, RelatedToAll, Boards])
@@ -260,7 +260,7 @@ class Sometimes(Site):
         own = f"<p>{text_of(self.own - 1, ('own', number))} q{name} {self.seen(chance)}</p>"
         box = [own, *adverts] if self.is_first else [*adverts, own]
         return (
-            f"<ul>{MENU}</ul><p>{text_of(60, 'shared')}</p><div>{''.join(box)}</div><p>{text_of(200, 'end')}"
+            f"<ul>{MENU}</ul><p>{text_of(60, 'shared')}</p><div>{''.join(box)}</div><p>{text_of(70, 'end')}"
         )
 
 
@@ -302,7 +302,7 @@ class Chosen(Related):
         some = random.Random(f"chosen {number}").sample(range(12), 6)
         titles = [text_of(20, ("title", at, number * self.is_own)) for at in some]
         lines = shuffled(titles, self.served)
-        return f"<ul>{MENU}</ul><h2>Our choice</h2><ul>{lines}</ul><p>{text_of(200, 'end')}"
+        return f"<ul>{MENU}</ul><h2>Our choice</h2><ul>{lines}</ul><p>{text_of(70, 'end')}"
 
 
 class ChosenOfAll(Chosen):
@@ -317,7 +317,7 @@ class Rankings(Related):
         titles = [text_of(6, ("title", at)) for at in range(6)]
         lines = shuffled(titles, number if number % 2 else f"served {self.served}")
         about = "the ranking" if number % 2 else self.content(number)
-        return f"<ul>{MENU}</ul><p>{about} of the week</p><h2>The best</h2><ul>{lines}</ul><p>{text_of(200, 'end')}"
+        return f"<ul>{MENU}</ul><p>{about} of the week</p><h2>The best</h2><ul>{lines}</ul><p>{text_of(70, 'end')}"
 
 
 @pytest.mark.parametrize("site", [Chosen, ChosenOfAll, Rankings])
@@ -362,7 +362,7 @@ class Register(Site):
         advert, counter = text_of(25, ("advert", chance.randrange(12))), chance.randrange(10**6)
         time = f"12:{chance.randrange(60)} o'clock"
         stars = "★" * chance.randrange(6)
-        return f"<ul>{MENU}</ul><div>{self.content(number)}</div><p>{advert} {stars}<p>Visitors: {counter}, {time}<p>{text_of(200, 'end')}"
+        return f"<ul>{MENU}</ul><div>{self.content(number)}</div><p>{advert} {stars}<p>Visitors: {counter}, {time}<p>{text_of(70, 'end')}"
 
 
 @pytest.mark.parametrize(

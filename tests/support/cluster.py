@@ -107,19 +107,17 @@ class Cluster:
     def wait(self) -> None:
         """Waits until every slot is served, and every replica has what its master has."""
 
-        def is_well() -> bool:
-            alive = [node for node in self.nodes if node.process.poll() is None]
+        def is_well(node: Node) -> bool:
             try:
-                states = [bytes(node.client.execute_command("CLUSTER", "INFO")) for node in alive]
-                links = [node.client.info("replication") for node in alive]
+                if b"cluster_state:ok" not in node.client.execute_command("CLUSTER", "INFO"):
+                    return False
+                link = node.client.info("replication")
             except redis.RedisError:
                 return False
-            slots = all(b"cluster_state:ok" in state for state in states)
-            return slots and all(
-                link["role"] == "master" or link["master_link_status"] == "up" for link in links
-            )
+            return bool(link["role"] == "master" or link["master_link_status"] == "up")
 
-        wait_until(is_well)
+        # Two seconds pass until a cluster takes requests: meanwhile one node is asked, and not all of them.
+        wait_until(lambda: all(is_well(node) for node in self.nodes if node.process.poll() is None))
 
     def fail_over(self, rng: random.Random) -> Node:
         """Kills a master that has a replica (-9), and waits until that has taken over; the one that was killed."""

@@ -7,7 +7,7 @@ kind are the same, and what a kind shares (a frame, a table of labels, a notice)
 import json
 import random
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from tests.support.pages.prose import Prose
@@ -33,8 +33,13 @@ def _prose() -> Prose:
 
 def text(count: int, seed: object) -> str:
     """The same words for the same seed."""
+    return _text(count, str(seed))
+
+
+@lru_cache(1 << 16)  # a menu is on each page of a site, and a site is crawled several times
+def _text(count: int, seed: str) -> str:
     prose = _prose()
-    prose.rng = random.Random(str(seed))
+    prose.rng = random.Random(seed)
     return prose.text(count)
 
 

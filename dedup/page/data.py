@@ -42,6 +42,9 @@ MAX_DEPTH = 100
 #: pages of a site, and to read one of 100,000 characters takes 10 ms.
 SHORT, LONG = (32_768, 256), (262_144, 16)
 
+#: Characters of attributes that are remembered, and of types of scripts, of which many are the same on many pages.
+SHORT_VALUE = 64  # less than `MAX_NONCE`, so that each is read as a whole
+
 #: Types of scripts that are JSON, beside those whose names say so.
 RULES = frozenset({"importmap", "speculationrules"})
 #: Where in a program the name of an application's state, which begins with "__", is at the latest.
@@ -138,14 +141,17 @@ class _Data:
         return self._tokens[: self._most] + [_MARK + self._rest.hexdigest()] * self._has_rest
 
     def add_script(self, kind: str, text: str) -> None:
-        before, kind = len(self._tokens), kind.partition(";")[0].strip().lower()
+        kind, is_program = (_known_kind if len(kind) <= SHORT_VALUE else _plain_kind)(kind)
+        if is_program and not text:  # it is elsewhere
+            return
+        before = len(self._tokens)
         is_json = kind.endswith("json")
         if kind == "style":
             self.rest(text)
         elif is_json or kind in RULES:
             if not self._add_json(text):
                 self.rest(text)
-        elif _PROGRAM(kind):
+        elif is_program:
             values, rest = _read_again(text)
             for value in values:
                 if not self.add(value):
@@ -176,8 +182,11 @@ class _Data:
                     self.rest(text)
             elif first == "/" or text.startswith("http"):
                 self._add_leaf(text, nonces_of(key))
-            elif not is_nonce(text, nonces_of(key)):
-                plain.append(self._readable(text))
+            elif len(text) > SHORT_VALUE or len(key) > SHORT_VALUE:
+                if not is_nonce(text, nonces_of(key)):
+                    plain.append(self._readable(text))
+            elif not _is_nonce(key, text):
+                plain.append(text)
         self._tokens += split_tokens(" ".join(plain).replace("/", " "))
 
     def add(self, data: Any) -> bool:
@@ -229,6 +238,22 @@ class _Data:
         if len(text) > most:
             self.rest(text[most:])
         return text[:most]
+
+
+def _plain_kind(kind: str) -> tuple[str, bool]:
+    """Returns the type of a script without parameters and capitals, and returns whether it is a program."""
+    plain = kind.partition(";")[0].strip().lower()
+    is_other = plain == "style" or plain in RULES or plain.endswith("json")
+    return plain, not is_other and _PROGRAM(plain) is not None
+
+
+_known_kind = lru_cache(maxsize=64)(_plain_kind)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_nonce(key: str, text: str) -> bool:
+    """Returns whether the value of an attribute is a nonce, once for all pages that have it."""
+    return is_nonce(text, nonces_of(key))
 
 
 def _read_program(text: str) -> tuple[tuple[Any, ...], str]:

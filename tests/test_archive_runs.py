@@ -255,7 +255,8 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     pages = tmp_path / "pages.jsonl"
     with pages.open("w") as file:
         for n in range(4_000):
-            file.write(json.dumps({"url": f"http://example.org/{n}", "html": f"<p>{words(n, 400)}"}) + "\n")
+            text = " ".join(f"word{n * at}" for at in range(400))
+            file.write(json.dumps({"url": f"http://example.org/{n}", "html": f"<p>{text}"}) + "\n")
     command = [sys.executable, "-m", "scrapy", "dedup", str(pages), "-o", str(tmp_path / "kept.jsonl")]
     started = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
     journal = tmp_path / "kept.jsonl.part" / "journal-wal"

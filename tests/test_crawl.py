@@ -259,7 +259,7 @@ def test_a_second_run_keeps_every_content_too(run: Run, tmp_path: Path) -> None:
     ("method", "store"),
     [
         ("minhash", "file"),
-        ("supershingle", "redis"),
+        slow("supershingle", "redis"),
         slow("minhash", "redis"),
         slow("supershingle", "file"),
     ],

@@ -1,6 +1,6 @@
 """Spiders of strangers, unchanged: with the add-on they get every content that they got without it, in each crawl.
 
-These are fourteen of the shapes of `tests.support.foreign`, and four that are long runs; ``python -m benchmarks.foreign``
+These are eleven of the shapes of `tests.support.foreign`, and seven that are left to long runs; ``python -m benchmarks.foreign``
 crawls them all.
 """
 
@@ -25,7 +25,15 @@ from tests.support.foreign import (
 
 ADDON = {"ADDONS": {"dedup.scrapy.Addon": 500}}
 
-SLOW = (records.meetings, records.jobs, shops.sessions, shops.gallery)
+SLOW = (
+    records.meetings,
+    records.jobs,
+    records.opinions,
+    shops.sessions,
+    shops.gallery,
+    shops.variants,
+    signs.gauges,
+)
 
 
 @pytest.mark.filterwarnings("ignore:FormRequest.from_response")  # strangers do use it
@@ -34,10 +42,8 @@ SLOW = (records.meetings, records.jobs, shops.sessions, shops.gallery)
     [
         stores.frames,
         stores.scripts,
-        records.opinions,
         records.tickets,
         feeds.postbacks,
-        shops.variants,
         ways.rules,
         trouble.captcha,
         handed.alternates,
@@ -45,7 +51,6 @@ SLOW = (records.meetings, records.jobs, shops.sessions, shops.gallery)
         hidden.charts,
         hidden.stars,
         signs.ticks,
-        signs.gauges,
         *(pytest.param(shape, marks=pytest.mark.slow) for shape in SLOW),
     ],
     ids=lambda shape: shape.__name__,

@@ -413,13 +413,13 @@ def test_an_export_is_imported_into_the_other_store_once(
     tmp_path: Path,
     request: pytest.FixtureRequest,
 ) -> None:
-    pages = [entry(number, url=f"http://example.org/{number}#é\n{'=' * number}") for number in range(600)]
+    pages = [entry(number, url=f"http://example.org/{number}#é\n{'=' * number}") for number in range(250)]
     filled(index, pages)
     done = command("export", tmp_path / "pages.jsonl")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == f"exported 600 pages of {index().where}\n"
+    assert done.stderr == f"exported 250 pages of {index().where}\n"
     lines = (tmp_path / "pages.jsonl").read_text().splitlines()
-    assert len(lines) == 601
+    assert len(lines) == 251
     assert json.loads(lines[0])["parameters"]["max_distance"] == "6"
     assert json.loads(lines[1]).keys() == set(Entry._fields)
     assert os.listdir(tmp_path) == [name for name in os.listdir(tmp_path) if not name.endswith(".part")]
@@ -439,10 +439,10 @@ def test_an_export_is_imported_into_the_other_store_once(
 
     where = open_index(other, Detector(), namespace=f"{namespace}-2").where
     done = into("import", str(tmp_path / "pages.jsonl"))
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"imported 600 pages into {where}\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"imported 250 pages into {where}\n", "")
     done = into("import", str(tmp_path / "pages.jsonl"))
-    assert done.stdout == f"imported 0 pages into {where}, 600 were there\n"
-    assert into("check").stdout == f"{where}: sound, 600 pages\n"
+    assert done.stdout == f"imported 0 pages into {where}, 250 were there\n"
+    assert into("check").stdout == f"{where}: sound, 250 pages\n"
     assert into("export", "-").stdout.splitlines() == lines
 
 

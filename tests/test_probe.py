@@ -27,6 +27,7 @@ from dedup.page.html import Page
 from dedup.page.read import read
 from dedup.scrapy.manner import Manner, asking, manner_of
 from dedup.scrapy.visits import OWN
+from tests.support import slow
 from tests.support.coroutines import driven
 from tests.support.foreign import gather, serving
 from tests.support.foreign.site import Asked
@@ -281,7 +282,7 @@ class CountingBehind(Counting):
 
 
 @pytest.mark.parametrize("site", [Sometimes, Counting, CountingBehind])
-@pytest.mark.parametrize("seed", [0, 1, 4])
+@pytest.mark.parametrize("seed", [0, slow(1), slow(4)])
 @driven
 async def test_what_stands_where_an_advert_is_missing_is_no_noise(
     tmp_path: Path, seed: int, site: type[Sometimes]
@@ -370,10 +371,10 @@ class Register(Site):
     [
         *(
             "flats of a house",
-            "cars of a model",
-            "concerts of a tour",
+            slow("cars of a model"),
+            slow("concerts of a tour"),
             "matches of two teams",
-            "rooms of a hotel",
+            slow("rooms of a hotel"),
         ),
         *("options in ticks", "ratings in stars", "trends of shares"),
     ],
@@ -595,7 +596,7 @@ class Calendar(Site):
         return read(self.html(self.months[url]), url)
 
 
-@pytest.mark.parametrize("noise", [*NOISES, "none"])
+@pytest.mark.parametrize("noise", [slow("a counter"), "an advert", slow("a date"), "none"])
 @driven
 async def test_pages_that_differ_only_in_their_names_are_few_and_those_with_an_event_are_all_kept(
     tmp_path: Path, noise: str

@@ -1,5 +1,6 @@
 """Surveys of Redis: each damage is made once, and has to be named; what is left is exported into a sound index."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -308,24 +309,49 @@ def stored(redis_socket: Path) -> Iterator[Stored]:
         client.flushall()
 
 
+def contents(client: redis.Redis) -> dict[bytes, bytes]:
+    """Reads every key with its value, byte for byte, in one round trip."""
+    keys = sorted(client.scan_iter(count=1000))
+    with client.pipeline() as asked:
+        for key in keys:
+            asked.dump(key)
+        return dict(zip(keys, asked.execute(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def sound(redis_socket: Path) -> dict[bytes, bytes]:
+    """What Redis has of a sound index of these pages."""
+
+    async def fill(stored: Stored) -> None:
+        async with opened_at(f"unix://{redis_socket}", namespace=NAMESPACE) as index:
+            await index.add(list(stored.entries.values()))
+            assert (await surveyed(index))[1] == []
+
+    with redis.Redis(unix_socket_path=str(redis_socket)) as client:
+        client.flushall()
+        asyncio.run(fill(Stored(client)))
+        return contents(client)
+
+
 @pytest.mark.parametrize("damage", REDIS_DAMAGES)
 @driven
 async def test_each_damage_of_an_index_in_redis_is_named_and_the_rest_is_rebuilt(
-    redis_socket: Path, tmp_path: Path, stored: Stored, damage: str
+    redis_socket: Path, tmp_path: Path, sound: dict[bytes, bytes], stored: Stored, damage: str
 ) -> None:
     harm, kinds, words, lost = REDIS_DAMAGES[damage]
     address = f"unix://{redis_socket}"
-    async with opened_at(address, namespace=NAMESPACE) as index:
-        await index.add(list(stored.entries.values()))
-        assert (await surveyed(index))[1] == []
+    with stored.client.pipeline() as filling:
+        for key, value in sound.items():
+            filling.restore(key, 0, value)
+        filling.execute()
     harm(stored)
-    before = {key: stored.client.dump(key) for key in stored.client.scan_iter()}
+    before = contents(stored.client)
     async with unopened(address, namespace=NAMESPACE) as index:
         pages, findings = await surveyed(index)
     assert {finding.kind for finding in findings} == kinds, findings
     assert any(words in finding.what for finding in findings), findings
     assert all(finding.what.isprintable() and finding.repair for finding in findings)
-    assert {key: stored.client.dump(key) for key in stored.client.scan_iter()} == before
+    assert contents(stored.client) == before
     read = {filed for filed, _ in pages if filed}
     assert {filed for number, filed in stored.entries.items() if number not in {3, *lost}} <= read
     assert await restored(address, tmp_path / "fresh.sqlite") == len(read)

@@ -193,7 +193,7 @@ OF_THE_LOG: dict[str, Callable[[bytes, random.Random], bytes]] = {
 }
 
 
-@pytest.fixture(params=[60, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.fixture(params=[60, pytest.param(2_000, marks=pytest.mark.slow)])
 def trials(request: pytest.FixtureRequest) -> int:
     """How many files are damaged."""
     return int(request.param)

@@ -205,6 +205,11 @@ def test_pages_of_a_crawler_that_is_dead_and_seems_to_live_hide_nothing(
     assert last.stats()["dedup/fetched_again"] > 0
 
 
+def is_torn(job: Path) -> bool:
+    """Whether a queue of Scrapy's has nothing on disk yet, not even its head.  With it, Scrapy waits for ever, whatever the filter."""
+    return any(file.is_file() and not file.stat().st_size for file in (job / "requests.queue").rglob("*"))
+
+
 @pytest.mark.parametrize(
     ("kind", "kills"), [("file", 1), slow("off", 50), slow("file", 50), slow("redis", 50)]
 )
@@ -220,15 +225,17 @@ def test_what_scrapy_loses_of_a_killed_job_comes_back_with_a_fresh_one(
         store = store_of(kind, folder, redis_socket)
         job = {"JOBDIR": folder / "job"} | store.settings
         killed = Crawl(site.url, folder, **job).kill_at(rng.random() * whole)
-        resumed = Crawl(site.url, folder, **job)
-        assert resumed.ended() == 0
+        crawls = []
+        if not is_torn(folder / "job"):
+            crawls.append(Crawl(site.url, folder, **job))
+            assert crawls[0].ended() == 0
         lost = check(folder, job=True)
-        fresh = Crawl(site.url, folder, **job | {"JOBDIR": folder / "fresh job"})
-        assert fresh.ended() == 0
+        crawls.append(Crawl(site.url, folder, **job | {"JOBDIR": folder / "fresh job"}))
+        assert crawls[-1].ended() == 0
         assert check(folder, job=True) == set()
         if kind != "off":
-            add_up(resumed)
-            add_up(fresh)
+            for crawl in crawls:
+                add_up(crawl)
         return killed, len(lost)
 
     outcomes = until(kills, trial, lambda outcome: outcome[0])

@@ -170,8 +170,8 @@ def redis_socket() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def cluster_of_all(redis_socket: Path) -> Iterator[Cluster]:
-    """A cluster of three masters that all tests share."""
-    with running_cluster(replicas=0) as cluster:
+    """A cluster of two masters that all tests share: those of faults have three, and replicas."""
+    with running_cluster(masters=2, replicas=0) as cluster:
         yield cluster
 
 

@@ -15,7 +15,17 @@ import redis
 
 from crawler.demo import serve
 from tests.support import slow
-from tests.support.outages import CONTENTS, Crawl, Twins, add_up, check, missing, until
+from tests.support.outages import (
+    CONTENTS,
+    Crawl,
+    Twins,
+    add_up,
+    check,
+    missing,
+    processed,
+    records,
+    until,
+)
 from tests.support.waiting import LIMIT
 
 #: Seconds after which a crawler on Redis that was killed is known to be dead.
@@ -187,7 +197,9 @@ def test_pages_of_a_crawler_that_is_dead_and_seems_to_live_hide_nothing(
 ) -> None:
     """They were done; but what they led to was lost with their crawler, and is met again under other addresses only."""
     store = store_of("redis", tmp_path, redis_socket)
+    store.settings["DEDUP_LEASE"] = 60.0  # which this test ends, and no busy machine
     slowly = {"DOWNLOAD_DELAY": 0.05, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    assert store.client is not None
 
     def done() -> int:
         assert store.client is not None
@@ -198,8 +210,16 @@ def test_pages_of_a_crawler_that_is_dead_and_seems_to_live_hide_nothing(
         killed = Crawl(url, tmp_path, **store.settings | slowly)
         killed.wait(LIMIT, lambda: done() >= confirmed)
         assert killed.kill()
+        (run,) = store.client.zrange(store.key("runs"), 0, -1)
+        before = processed(tmp_path)
         (tmp_path / "processed").unlink()  # what it handed over may be lost with it
         last = Crawl(url, tmp_path, **store.settings)
+        last.wait(LIMIT, lambda: any(record["duplicate_of"] in before for record in records(tmp_path)))
+        progress = -1
+        while progress != last.progress:  # until it only waits for that lease to end
+            progress = last.progress
+            last.wait(2)
+        store.client.zadd(store.key("runs"), {run: 1}, xx=True)
         assert last.ended() == 0
     assert missing(tmp_path) == set()
     assert last.stats()["dedup/fetched_again"] > 0

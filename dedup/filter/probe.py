@@ -73,7 +73,7 @@ class Probe:
         self._own = OwnNoise()
         self._texts = Texts(self.noise)
         self._kept = KeptPages()
-        self._kinds = Latest[str, tuple[int, Kept]](MAX_KINDS)  # how many were kept, and the last of them
+        self._kinds = Latest[str, int](MAX_KINDS)  # how many pages were kept, since one told nothing
         self._manners = Manners(index, crawl)
         self._quiet = Latest[str, int](MAX_HOSTS)  # pages fetched twice more without any noise, by host
 
@@ -82,7 +82,8 @@ class Probe:
         of, like = None, visit.url
         filed, state = None, State.ABSENT
         try:
-            of, like = await self._equal_to(visit, page, verdict.near)
+            here = Kept(visit.page_id, visit.url, fingerprint.simhash or 0, fingerprint.digest, visit.carried)
+            of, like = await self._equal_to(visit, page, verdict.near, here)
             if of is not None:
                 filed = await self._index.find(of.page_id)
                 (state,) = await self._index.states([of.page_id])
@@ -110,25 +111,32 @@ class Probe:
             noise=" ".join(noisy(self.noise, visit.url, self._texts.of(_read(visit, page)))),
         )
 
-    async def _equal_to(self, visit: Visit, page: Page, near: Near | None) -> tuple[Kept | None, str]:
+    async def _equal_to(
+        self, visit: Visit, page: Page, near: Near | None, here: Kept
+    ) -> tuple[Kept | None, str]:
         """The kept page that differs from the one here in noise alone, if that is known or can be learned.
 
         And the URL of a page of the kind whose noise is left out of the one here.
         """
         of, like = self._known(visit, page, near)
-        if (kept := self._asked_for(visit, of, near)) is None:
+        if (kept := self._asked_for(visit, of, near, here)) is None:
             return of, like
         async with self._again.turn(kept.url):
             of, like = self._known(visit, page, near)
-            if (kept := self._asked_for(visit, of, near)) is None:
+            if (kept := self._asked_for(visit, of, near, here)) is None:
                 return of, like
-            return await self._ask(visit, page, kept, near), kept.url
+            probed = self.noise.probed(kept.url)
+            is_equal = kept is here or of is not None
+            of = await self._ask(visit, page, kept, near, is_equal=is_equal)
+            if kept is here and self.noise.probed(kept.url) == probed:
+                self._kinds[kind_of(kept.url)] = 0
+            return of, kept.url
 
-    def _asked_for(self, visit: Visit, of: Kept | None, near: Near | None) -> Kept | None:
-        """The kept page that should be fetched again: the page here may be equal to it, and its noise is not known.
+    def _asked_for(self, visit: Visit, of: Kept | None, near: Near | None, here: Kept) -> Kept | None:
+        """The page that should be fetched again, since its noise is not known, and the page here may be equal to it.
 
-        It is one that is equal as far as noise is known; or one that is near; or, once a kind of page has become a section, the last
-        one of that kind, and so on while it has noise.
+        It is a kept one that is equal as far as noise is known; or one that is near; or, once a kind of page has become a section,
+        the one here, and so on while that kind has noise.
         """
         if not self.may_fetch():
             return None
@@ -141,10 +149,9 @@ class Probe:
             if self.noise.may_tell(near.url) or (is_changed and near.page_id not in self._kept):
                 kept = Kept(near.page_id, near.url, near.simhash, near.digest, visit.carried)
         if of is None and kept is None:
-            alike, last = self._kinds.get(kind_of(visit.url), (0, None))
-            probed, is_met = self.noise.probed(visit.url), self.noise.is_met(visit.url)
-            if last and alike >= SECTION * (1 + probed) and (is_met or not probed):
-                kept = last if self.noise.may_tell(last.url) else None
+            alike, probed = self._kinds.get(kind_of(visit.url), 0), self.noise.probed(visit.url)
+            if alike >= SECTION * (1 + probed) and (self.noise.is_met(visit.url) or not probed):
+                kept = here if self.noise.may_tell(visit.url) else None
         return kept if kept and self._again.may_ask(kept.url) else None
 
     def may_fetch(self, hosts: int = 1) -> bool:
@@ -187,22 +194,29 @@ class Probe:
         )
         return answers[0] if answers else None
 
-    async def _ask(self, visit: Visit, page: Page, kept: Kept, near: Near | None) -> Kept | None:
+    async def _ask(
+        self, visit: Visit, page: Page, kept: Kept, near: Near | None, *, is_equal: bool
+    ) -> Kept | None:
         """Fetches a kept page twice more, and learns from that; that page if the one here is equal but for noise.
 
-        Where noise is known already, one answer tells what a page is without it that was kept before that.
+        Where noise is known already, one answer tells what a page is without it that was kept before that.  If the page here
+        ``is_equal`` as far as is known, or the same, it tells what the kept one has shown.
         """
         evidence = near.evidence if near and near.page_id == kept.page_id else None
         is_like_kept = evidence is not None and evidence.contains(LEAST_PROBED)
+        is_here = kept.page_id == visit.page_id
         filed = await self._index.find(kept.page_id)
-        if filed is None or filed.digest != kept.digest or (manner := self._manners.of(filed, visit)) is None:
+        if filed is None or filed.digest != kept.digest:
+            return None
+        manner = self._crawl.manner(visit.origin) if is_here else self._manners.of(filed, visit)
+        if manner is None:
             return None
         is_known = self.noise.is_known(kept.url)
         answers = await self._again.answers(
             manner,
             kept.url,
             visit.origin,
-            lambda answer: is_like_kept or self._likeness.is_as_filed(answer, filed),
+            lambda answer: is_equal or is_like_kept or self._likeness.is_as_filed(answer, filed),
             1 if is_known else 2,
         )
         if not answers:
@@ -219,7 +233,8 @@ class Probe:
         told = {self._texts.digests(kept.url, answer, kept.url) for answer in answers}
         if len(told) > 1:
             return None  # more differs than is known to be noise
-        self._kept.remember(told.pop(), kept)
+        if not is_here:  # else it may turn out to be a copy
+            self._kept.remember(told.pop(), kept)
         for answer in answers:
             self._own.met(one_address(kept.url), self._texts.shown(kept.url, answer, kept.url))
         return self._kept.find(self._texts.digests(kept.url, _read(visit, page), visit.url), visit)
@@ -279,7 +294,7 @@ class Probe:
         if self._fetches:
             self._manners.note(visit)
         kind = kind_of(visit.url)
-        self._kinds[kind] = self._kinds.get(kind, (0, kept))[0] + 1, kept
+        self._kinds[kind] = self._kinds.get(kind, 0) + 1
         if self.noise.is_tried(visit.url):
             try:
                 self._kept.remember(self._texts.digests(visit.url, _read(visit, page), visit.url), kept)

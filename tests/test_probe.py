@@ -1,6 +1,7 @@
 """Noise is measured: a kept page is fetched twice more, and only what differs between its own versions is forgiven."""
 
 import asyncio
+import gc
 import random
 import threading
 from collections import Counter
@@ -17,7 +18,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup.droplog.log import DropLog
 from dedup.filter import Counts, Crawl, Filter, Visit
-from dedup.filter.kept import Texts, digests
+from dedup.filter.kept import Kept, KeptPages, Texts, digests
 from dedup.filter.kept import text_of as tokens_of
 from dedup.filter.noise import Among, Noise, Shown
 from dedup.filter.own_name import joined
@@ -213,6 +214,22 @@ class Related(Site):
 
 class RelatedToAll(Related):
     is_own = False
+
+
+def test_what_is_remembered_of_a_kept_page_is_not_looked_at_by_the_collector_of_garbage() -> None:
+    """A crawl remembers it of 50,000 pages, and all of them were looked at a hundred times while it kept 10,000 more."""
+    noise, pages, own = Noise(), KeptPages(), OwnNoise()
+    noise.learn(
+        "http://a.org/view?id=1", ["seen", "17", "times", "by", "all"], ["seen", "18", "times", "by", "all"]
+    )
+    gc.collect()
+    before = len(gc.get_objects())
+    for number in range(1_000):
+        url = f"http://a.org/view?id={number}"
+        pages.remember([2 * number, 2 * number + 1], Kept(url, url, number, number, 0))
+        own.met(url, noise.shown(url, f"seen {number} times by all".split(), url))
+    gc.collect()
+    assert len(gc.get_objects()) - before < 500
 
 
 class Boards(Site):

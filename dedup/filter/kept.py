@@ -2,8 +2,8 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
+from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
 from dedup.filter.noise import Basis, Noise, Shown
@@ -17,7 +17,7 @@ from dedup.page.tokens import without_each
 MAX_KEPT = 100_000
 
 
-class Kept(NamedTuple):
+class Kept(Struct, frozen=True, gc=False):
     """A kept page that is known without its noise."""
 
     page_id: str

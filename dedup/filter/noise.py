@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, pairwise
 from sys import intern
-from typing import NamedTuple
 
+from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
 from dedup.filter.kinds import MAX_KINDS, Kind, kind_of
@@ -39,7 +39,7 @@ _NO_HASHES = dict[int, int]()
 Basis = tuple[str, int]
 
 
-class Among(NamedTuple):
+class Among(Struct, frozen=True, gc=False):
     """The noise of a page among what is left of it."""
 
     left: int  #: a hash of that
@@ -52,7 +52,7 @@ class Among(NamedTuple):
         return {place for place in places if self.hashes.get(place) != other.hashes.get(place)}
 
 
-class Shown(NamedTuple):
+class Shown(Struct, frozen=True, gc=False):
     """What a page shows where there is noise."""
 
     basis: Basis

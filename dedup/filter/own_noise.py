@@ -33,7 +33,7 @@ TURNS = 3
 _NOTHING = frozenset[int](), frozenset[int]()
 
 
-class _Met(Struct):
+class _Met(Struct, gc=False):
     """What a page showed where there is noise, and what of that has changed."""
 
     shown: Shown

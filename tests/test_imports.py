@@ -114,12 +114,15 @@ process.start()
         "history.file",
         "links",
         "filter.changes",
+        "fingerprint.methods.minhash",
+        "fingerprint.methods.supershingle",
         "index.survey",
         "scrapy.revisits",
         "scrapy.links.middleware",
     }
     assert not plain & {f"dedup.{room}" for room in rooms}
     assert not {"itemadapter", "redis"} & libraries(plain)
+    assert "difflib" not in plain
 
 
 OLDER = """

@@ -17,7 +17,6 @@ from crawler.items import PageItem
 from dedup import SettingsError
 from dedup.page.limits import UNPARSABLE, unreadable
 from dedup.scrapy import judgement
-from dedup.scrapy.links.parked import parked_urls
 
 
 class SiteSpider(CheckedSpider):
@@ -91,6 +90,8 @@ def _is_file(start: str) -> bool:
 
 def _start_urls(start: str) -> list[str]:
     if _is_file(start):
+        from dedup.scrapy.links.parked import parked_urls  # not above: few crawls begin so
+
         urls = list(parked_urls(Path(start)))
         if not urls:
             raise SettingsError(

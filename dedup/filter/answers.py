@@ -10,7 +10,6 @@
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from collections.abc import Set as AbstractSet
-from difflib import SequenceMatcher
 from itertools import pairwise, product
 from typing import NamedTuple
 
@@ -45,6 +44,8 @@ def differences(
     Blocks of the first begin at the ``edges``: what differs in one is another difference than what does in the one before, if
     anything between is equal.
     """
+    from difflib import SequenceMatcher  # not above: most pages are compared by their digests
+
     start, end = equal_ends(a, b)
     inner, other = a[start : len(a) - end], b[start : len(b) - end]
     if max(len(inner), len(other)) > 20 * MAX_DIFFERING or is_long_work(inner, other):
@@ -78,6 +79,8 @@ def differing_blocks(a: Sequence[str], b: Sequence[str]) -> tuple[list[Differing
     And blocks of which most differs, each with all that is in it.  One that only one of the answers has is left out: where
     it is missing, what is beside it would be taken for it.
     """
+    from difflib import SequenceMatcher  # as above
+
     starts, others = _starts(a), _starts(b)
     mine, theirs = ([tuple(each[i:j]) for i, j in pairwise(at)] for each, at in ((a, starts), (b, others)))
     said, their = ([said_in(block) for block in blocks] for blocks in (mine, theirs))

@@ -7,10 +7,11 @@ on one side, if it ends with its block on the other.
 import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate, islice, takewhile
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field, structs
 
 from dedup.filter.answers import differences, differing_blocks
 from dedup.filter.moving import Moving
@@ -50,8 +51,7 @@ def kind_of(url: str) -> str:
     return f"{parts.netloc}{path}?{'&'.join(names)}"
 
 
-@dataclass(slots=True)
-class Seen:
+class Seen(Struct):
     """What pages of a kind have shown at a place of noise."""
 
     most: int  #: tokens, at most
@@ -60,15 +60,14 @@ class Seen:
     is_common: bool = False  #: true if several pages have shown noise there
 
 
-@dataclass(slots=True)
-class Kind:
+class Kind(Struct):
     """What pages of a kind have shown when they were fetched again."""
 
     probed: int = 0  #: kept pages that were fetched again
-    pages: set[str] = field(default_factory=set)  #: their addresses
-    places: dict[Place, Seen] = field(default_factory=dict)  #: where there is noise
+    pages: set[str] = set()  #: their addresses
+    places: dict[Place, Seen] = {}  #: where there is noise
     #: Places at the end of blocks that one page has shown, which are no noise yet.
-    shown_once: dict[Place, Seen] = field(default_factory=dict)
+    shown_once: dict[Place, Seen] = {}
     signs_change: bool = False  #: true if signs were other ones
     moving: Moving = field(default_factory=Moving)
     _is_shown_twice: bool = False  # any place at the end of a block
@@ -89,7 +88,7 @@ class Kind:
         False if so much differs that nothing is learned: these are two pages.  O(n) where little differs,
         and quadratic in what differs, which is bounded.
         """
-        moving = replace(self.moving)
+        moving = structs.replace(self.moving)
         moving.learn(a, b)
         (a, _), (b, _) = map(moving.settled, (a, b))
         plain, other = [[t for t in each if not is_break(t) and not is_signs(t)] for each in (a, b)]

@@ -15,9 +15,9 @@ order that does not depend on the page.  What moves are blocks that were seen to
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from itertools import chain, pairwise
+
+from msgspec import Struct
 
 from dedup.filter.answers import BETWEEN, MAX_BLOCKS, alike, equal_ends, is_long_work, said_in
 from dedup.filter.places import AROUND, EDGE, is_break
@@ -33,13 +33,12 @@ DATA = ""
 Block = tuple[str, ...]
 
 
-@dataclass(slots=True)
-class Moving:
+class Moving(Struct):
     """What moves on pages of one kind."""
 
-    blocks: set[Block] = field(default_factory=set)
+    blocks: set[Block] = set()
     #: The last tokens in front of a list of blocks that move, the first ones behind it, and how many blocks it has.
-    lists: set[tuple[Block, Block, int]] = field(default_factory=set)
+    lists: set[tuple[Block, Block, int]] = set()
 
     def __bool__(self) -> bool:
         return bool(self.blocks or self.lists)
@@ -84,6 +83,8 @@ class Moving:
 
 def _places(mine: Sequence[Block], theirs: Sequence[Block]) -> tuple[dict[int, int], set[int]]:
     """Where in another answer blocks stand between the first that differs and the last, and which of them have moved."""
+    from difflib import SequenceMatcher  # not above: most pages are compared by their digests
+
     start, end = equal_ends(mine, theirs)
     last, other = len(mine) - end, len(theirs) - end
     places, moved, past = dict[int, int](), set[int](), list[range]()

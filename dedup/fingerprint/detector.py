@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,8 @@ class Detector(DetectorSettings):
     def finder(self) -> Method:
         """The method that ``method`` names, by which candidates are found."""
         make, settings = METHODS[self.method]
-        return make(*(getattr(self, name) for name in settings))
+        found: Method = resolve_name(make)(*(getattr(self, name) for name in settings))
+        return found
 
     @cached_property
     def ignored(self) -> Ignore:

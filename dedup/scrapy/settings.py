@@ -3,7 +3,6 @@
 `dedup.settings` says which there are.
 """
 
-import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -248,6 +247,8 @@ def _check_names(settings: BaseSettings) -> None:
     known = list(map(_spell, SETTINGS))
     for name in settings:
         if isinstance(name, str) and name.startswith(PREFIX) and name not in known:
-            near = difflib.get_close_matches(name.removeprefix(PREFIX).lower(), SETTINGS, n=1)
+            from difflib import get_close_matches  # not above: hardly any crawl needs it
+
+            near = get_close_matches(name.removeprefix(PREFIX).lower(), SETTINGS, n=1)
             hint = f"did you mean {_spell(near[0])}?" if near else f"the settings are {', '.join(known)}"
             raise SettingsError(f"{name} is not a setting; {hint}")

@@ -6,6 +6,7 @@ min-hashes each, Bing's variant for four of six, of 5 each (Manasse, "Finding si
 chance that they find a page, by its resemblance:
 
 >>> from dedup.fingerprint.methods.minhash import Bands
+>>> from dedup.fingerprint.methods.supershingle import Megashingles
 >>> blog, altavista, bing = Bands(20, 5), Megashingles(14, 2), Megashingles(5, 4)
 >>> for resemblance in (0.5, 0.75, 0.9, 0.95):
 ...     print(resemblance, *(f"{method.probability(resemblance):.3f}" for method in (blog, altavista, bing)))
@@ -17,18 +18,16 @@ chance that they find a page, by its resemblance:
 To add a method: its module here, its line in `METHODS`, its settings in `Detector`.
 """
 
-from collections.abc import Callable
-
 from dedup.fingerprint.methods.base import Method
-from dedup.fingerprint.methods.minhash import plan_bands
-from dedup.fingerprint.methods.simhash import Simhash
-from dedup.fingerprint.methods.supershingle import Megashingles
 
 __all__ = ["METHODS", "Method"]
 
-#: What makes a method, by its name, and the settings that it is made from.
-METHODS: dict[str, tuple[Callable[..., Method], tuple[str, ...]]] = {
-    "simhash": (Simhash, ("max_distance",)),
-    "minhash": (plan_bands, ("min_resemblance", "recall")),
-    "supershingle": (Megashingles, ("supershingle_size", "megashingle_size")),
+#: What makes a method, by its name, and the settings that it is made from; a module is imported when its method is first used.
+METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "simhash": ("dedup.fingerprint.methods.simhash:Simhash", ("max_distance",)),
+    "minhash": ("dedup.fingerprint.methods.minhash:plan_bands", ("min_resemblance", "recall")),
+    "supershingle": (
+        "dedup.fingerprint.methods.supershingle:Megashingles",
+        ("supershingle_size", "megashingle_size"),
+    ),
 }

@@ -5,6 +5,9 @@ addresses.  That may be a copy with another counter, date or advert, or it may b
 in the two pages says which.  So the kept page is asked for twice more: what differs between the two answers is noise
 (see `dedup.filter.noise`), and the page is a duplicate only if nothing else differs from the kept one.
 
+If eight pages of a kind were kept and its noise is not known, the page at hand is asked for itself: what it has shown is
+known as a whole, and of a kept page only what was its own.
+
 A few pages of a kind are fetched again, and not every page: after that, pages of that kind are compared without what is
 noise there, by a digest; and a kept page with copies is asked for itself (see `dedup.filter.own_noise`).  It has to
 show what it showed when it was filed: a wall that is served twice is no noise.  It is asked for as it was, with the same

@@ -12,6 +12,8 @@ from dedup.latest import Latest
 from dedup.page.html import Page
 from dedup.page.urls import host
 
+#: Pages that may be fetched for probes: the first few, a share of all pages of a crawl, and one for so many that were dropped by them.
+FIRST, SHARE, EARNED = 20, 0.1, 0.25
 #: A host that let the filter wait in vain is left alone for this many times as long: pages wait with it for that answer.
 REST = 10
 #: Hosts of which that is remembered.
@@ -21,11 +23,19 @@ MAX_HOSTS = 10_000
 class Again:
     """Fetches pages of one crawl once more."""
 
-    def __init__(self, crawl: Crawl, stats: Stats) -> None:
+    def __init__(self, crawl: Crawl, stats: Stats, *, fetches: bool) -> None:
+        self._fetches = fetches
         self._crawl = crawl
         self._stats = stats
         self._rests = Latest[str, float](MAX_HOSTS)  # by host, until when, by the monotonic clock
         self._turns = WeakValueDictionary[str, asyncio.Lock]()  # by host, those that anybody has or waits for
+
+    def may_fetch(self, hosts: int = 1) -> bool:
+        """Returns whether one more page may be fetched: a few for each host may be, a share of the crawl's pages, and a share of drops by probes."""
+        pages, fetched, probed = (
+            self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes", "probed")
+        )
+        return self._fetches and fetched < FIRST * hosts + SHARE * pages + EARNED * probed
 
     def may_ask(self, url: str) -> bool:
         """Whether a host may be asked: such requests have not waited for it in vain of late."""

@@ -10,6 +10,7 @@ from dedup.filter.noise import Basis, Noise, Shown
 from dedup.filter.own_name import joined, own_name, without_name_in_row
 from dedup.filter.places import is_signs, marked, without_breaks
 from dedup.filter.visit import Visit
+from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.page.html import Page
 from dedup.page.tokens import without_each
 
@@ -25,6 +26,12 @@ class Kept(Struct, frozen=True, gc=False):
     simhash: int
     digest: int  #: of its tokens, noise and all
     carried: int
+
+    @classmethod
+    def as_is(cls, visit: Visit, fingerprint: Fingerprint) -> "Kept":
+        """Returns a page that is at hand."""
+        simhash = fingerprint.simhash or 0
+        return cls(visit.page_id, visit.url, simhash, fingerprint.digest, visit.carried)
 
 
 class KeptPages:

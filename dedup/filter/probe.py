@@ -41,8 +41,6 @@ from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
 
-#: Pages that may be fetched for probes: the first few, a share of all pages of a crawl, and one for so many that were dropped by them.
-FIRST, SHARE, EARNED = 20, 0.1, 0.25
 #: Kept pages of one kind that make a section.
 SECTION = 8
 #: Pages of a host that were fetched twice more without any noise, before no others are; noise on one outweighs so many.
@@ -69,7 +67,7 @@ class Probe:
         self._likeness = Likeness(index)
         self._stats = stats
         self._crawl = crawl
-        self._again = Again(crawl, stats)
+        self.asking = Again(crawl, stats, fetches=fetches)
         self._undo = undo
         self._fetches = fetches
         self.noise = Noise()
@@ -85,8 +83,7 @@ class Probe:
         of, like = None, visit.url
         filed, state = None, State.ABSENT
         try:
-            here = Kept(visit.page_id, visit.url, fingerprint.simhash or 0, fingerprint.digest, visit.carried)
-            of, like = await self._equal_to(visit, page, verdict.near, here)
+            of, like = await self._equal_to(visit, page, verdict.near, Kept.as_is(visit, fingerprint))
             if of is not None:
                 filed = await self._index.find(of.page_id)
                 (state,) = await self._index.states([of.page_id])
@@ -124,7 +121,7 @@ class Probe:
         of, like = self._known(visit, page, near)
         if (kept := self._asked_for(visit, of, near, here)) is None:
             return of, like
-        async with self._again.turn(kept.url):
+        async with self.asking.turn(kept.url):
             of, like = self._known(visit, page, near)
             if (kept := self._asked_for(visit, of, near, here)) is None:
                 return of, like
@@ -141,7 +138,7 @@ class Probe:
         It is a kept one that is equal as far as noise is known; or one that is near; or, once a kind of page has become a section,
         the one here, and so on while that kind has noise.
         """
-        if not self.may_fetch():
+        if not self.asking.may_fetch():
             return None
         evidence = near and near.evidence
         kept: Kept | None = None
@@ -155,19 +152,12 @@ class Probe:
             alike, probed = self._kinds.get(kind_of(visit.url), 0), self.noise.probed(visit.url)
             if alike >= SECTION * (1 + probed) and (self.noise.is_met(visit.url) or not probed):
                 kept = here if self.noise.may_tell(visit.url) else None
-        return kept if kept and self._again.may_ask(kept.url) else None
-
-    def may_fetch(self, hosts: int = 1) -> bool:
-        """Whether one more page may be fetched: a few for each host may be, a share of the crawl's pages, and a share of drops by probes."""
-        pages, fetched, probed = (
-            self._stats.get_value(f"dedup/{name}", 0) for name in ("pages", "probes", "probed")
-        )
-        return self._fetches and fetched < FIRST * hosts + SHARE * pages + EARNED * probed
+        return kept if kept and self.asking.may_ask(kept.url) else None
 
     def may_learn(self, url: str) -> bool:
         """Whether pages like this one are fetched again, since their noise is not known, and their host may have some."""
         is_quiet = self._quiet.get(host(url), 0) >= QUIET
-        may_fetch = self.may_fetch(max(1, self._manners.hosts)) and self._again.may_ask(url)
+        may_fetch = self.asking.may_fetch(max(1, self._manners.hosts)) and self.asking.may_ask(url)
         return not self.noise.is_known(url) and not is_quiet and may_fetch
 
     async def learn(self, url: str, origin: Any, is_same: Callable[[Page], bool]) -> None:
@@ -177,9 +167,9 @@ class Probe:
         that page.
         """
         try:
-            async with self._again.turn(url):
+            async with self.asking.turn(url):
                 manner = self._crawl.manner(origin) if self.may_learn(url) else None
-                answers = [] if manner is None else await self._again.answers(manner, url, origin, is_same, 2)
+                answers = [] if manner is None else await self.asking.answers(manner, url, origin, is_same, 2)
                 if answers and self.noise.learn(url, *map(text_of, answers)):
                     step = -LOUD if self.noise.is_met(url) else 1
                     self._quiet[host(url)] = self._quiet.get(host(url), 0) + step
@@ -192,7 +182,7 @@ class Probe:
         filed = await self._index.find(page_id)
         if filed is None or (manner := self._manners.of(filed, visit)) is None:
             return None
-        answers = await self._again.answers(
+        answers = await self.asking.answers(
             manner, filed.url, visit.origin, lambda answer: self._likeness.is_as_filed(answer, filed), 1
         )
         return answers[0] if answers else None
@@ -209,13 +199,11 @@ class Probe:
         is_like_kept = evidence is not None and evidence.contains(LEAST_PROBED)
         is_here = kept.page_id == visit.page_id
         filed = await self._index.find(kept.page_id)
-        if filed is None or filed.digest != kept.digest:
-            return None
-        manner = self._crawl.manner(visit.origin) if is_here else self._manners.of(filed, visit)
-        if manner is None:
+        manner = self._crawl.manner(visit.origin) if is_here else filed and self._manners.of(filed, visit)
+        if filed is None or filed.digest != kept.digest or manner is None:
             return None
         is_known = self.noise.is_known(kept.url)
-        answers = await self._again.answers(
+        answers = await self.asking.answers(
             manner,
             kept.url,
             visit.origin,
@@ -259,13 +247,13 @@ class Probe:
         self._own.met(address, shown)
         if not is_explained() and self._own.trust(kept, kind):
             return True
-        async with self._again.turn(of.url):
-            may_ask = not is_explained() and self.may_fetch() and self._again.may_ask(of.url)
+        async with self.asking.turn(of.url):
+            may_ask = not is_explained() and self.asking.may_fetch() and self.asking.may_ask(of.url)
             manner = self._manners.of(filed, visit) if may_ask else None
             times = 0 if manner is None else self._own.ask(kept, self.noise.basis(of.url))
             # An advert may be the same twice: only what is once more as it was is taken to stay.
             for some in (times, 1) if times else ():
-                answers = await self._again.answers(manner, of.url, visit.origin, is_same, some)
+                answers = await self.asking.answers(manner, of.url, visit.origin, is_same, some)
                 for answer in answers:
                     self._own.met(kept, self._texts.shown(of.url, answer, of.url))
                 if not answers or is_explained():
@@ -293,17 +281,16 @@ class Probe:
         """A page is kept: once a page of its kind was fetched again, others are compared with it without noise and name."""
         if fingerprint.simhash is None:
             return
-        kept = Kept(visit.page_id, visit.url, fingerprint.simhash, fingerprint.digest, visit.carried)
+        kept = Kept.as_is(visit, fingerprint)
         if self._fetches:
             self._manners.note(visit)
         kind = kind_of(visit.url)
         self._kinds[kind] = self._kinds.get(kind, 0) + 1
         if self.noise.is_tried(visit.url):
             try:
-                self._kept.remember(self._texts.digests(visit.url, _read(visit, page), visit.url), kept)
-                self._own.met(
-                    one_address(visit.url), self._texts.shown(visit.url, _read(visit, page), visit.url)
-                )
+                text, url = _read(visit, page), visit.url
+                self._kept.remember(self._texts.digests(url, text, url), kept)
+                self._own.met(one_address(url), self._texts.shown(url, text, url))
             except Exception:  # no probe may cost a page
                 logger.exception("Kept %s: it can't be compared without its noise", inert(visit.url))
 

@@ -40,7 +40,7 @@ REDIS_FILES = 3
 #:   server for Redis: ``claim`` with its confirmation; more for each ``table`` (of a file, if it is searched by halves),
 #:   each ``bucket`` that is read, and each page that is looked at (``candidate``, ``entry``).
 #: * "crawler" has bytes of the process of a crawl: Scrapy, the filter at the start, and each page, measured up
-#:   to 30,000 pages; then, reckoned from their bounds, the filter's memory when it is full, and a thousand tables of hosts.
+#:   to 50,000 pages, and then the filter's memory when it is full; a thousand tables of hosts are reckoned.
 #: * "shards" has bytes of Redis until a crawl by many workers has ended: a link that was handed over, and, with
 #:   DEDUP_HEIR = "rest", one that waits (packed, 154 bytes) and one that is done.
 #: * "cluster" is how many times as much a Redis Cluster takes as one server.
@@ -150,8 +150,8 @@ def print_plan(detector: Detector, tables: int | None, opts: argparse.Namespace)
         )
     scrapy, base, page, remembered, hosts = (decimal(int(octets)) for octets in CRAWLER.values())
     said.append(
-        f"a crawler takes {scrapy} more for Scrapy, {base} for its filter, and {page} a page, measured up to 30,000 pages; the "
-        f"memory of the filter is full at {remembered}, after 100,000 pages, and its hosts take 96 kB each, at most {hosts}"
+        f"a crawler takes {scrapy} more for Scrapy, {base} for its filter, and {page} a page, measured up to 50,000 pages; the "
+        f"memory of the filter is full at {remembered}, after 50,000 pages, and its hosts take 96 kB each, at most {hosts}"
     )
     link, waiting, done = (decimal(int(pages * octets)) for octets in SHARDS.values())
     said.append(

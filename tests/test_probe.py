@@ -20,6 +20,7 @@ from dedup.droplog.log import DropLog
 from dedup.filter import Counts, Crawl, Filter, Visit
 from dedup.filter.kept import Kept, KeptPages, Texts, digests
 from dedup.filter.kept import text_of as tokens_of
+from dedup.filter.moving import Moving
 from dedup.filter.noise import Among, Noise, Shown
 from dedup.filter.own_name import joined
 from dedup.filter.own_noise import OwnNoise
@@ -230,6 +231,14 @@ def test_what_is_remembered_of_a_kept_page_is_not_looked_at_by_the_collector_of_
         own.met(url, noise.shown(url, f"seen {number} times by all".split(), url))
     gc.collect()
     assert len(gc.get_objects()) - before < 500
+
+
+def test_what_stands_before_a_list_that_a_page_has_not_stays_where_it_is() -> None:
+    """A calendar was kept for 20 years: two of its lines end alike, and of two orders of adverts one looked like such a list."""
+    moving = Moving(lists={(("low", "water"), ("only", "today"), 2)})
+    lines = "lamps at low water", "ropes were sold", "boats at low water", "only today : tea", "boats today"
+    page = [token for line in lines for token in ("\n4", *line.split())]
+    assert moving.settled(page) == (page, [])
 
 
 class Boards(Site):

@@ -24,6 +24,8 @@ from dedup.filter.places import AROUND, EDGE, is_break
 
 #: Blocks that move on pages of one kind, and lists of them; what moves beyond that is not known to.
 MAX_MOVING = 256
+#: Blocks of one page that begin or end as a list does; around more than these none is looked for.
+MAX_ALIKE = 100
 #: One block of so many has to have moved, or else they are no list: an advert that moves past a story makes none of that.
 ENOUGH = 3
 #: What stands between the tokens of a page and those of data in its scripts.
@@ -126,19 +128,24 @@ def _around(
 
 
 def _lists(blocks: Sequence[Block], lists: Iterable[tuple[Block, Block, int]]) -> set[int]:
-    """The blocks of lists, which a page has between these tokens; or so many on one side, if it has not both, once each."""
+    """The blocks of lists, which a page has between these tokens, once; or so many on one side, if it has not the other."""
     begins, ends = defaultdict[Block, list[int]](list), defaultdict[Block, list[int]](list)
     for at, block in enumerate(blocks):
         begins[block[-AROUND:]].append(at + 1)
         ends[block[:AROUND]].append(at)
     found = set[int]()
     for before, after, many in lists:
-        match begins.get(before, []), ends.get(after, []):
-            case [begin], [end]:
+        behind, in_front = begins.get(before, []), ends.get(after, [])
+        if len(behind) + len(in_front) > MAX_ALIKE:
+            continue
+        # Of several that are alike, those stand around the list that have none of the others between them.
+        some = [*pairwise(sorted([(at, False) for at in behind] + [(at, True) for at in in_front]))]
+        match [(i, j) for (i, is_end), (j, is_other) in some if is_other and not is_end], behind, in_front:
+            case [(begin, end)], _, _:
                 found |= {*range(begin, end)}
-            case _, [end]:
+            case [], [], [end]:
                 found |= {*range(max(0, end - many), end)}
-            case [begin], _:
+            case [], [begin], []:
                 found |= {*range(begin, min(len(blocks), begin + many))}
     return found
 

@@ -33,6 +33,7 @@ pages that are kept.  `filter` is the policy of a crawl, `droplog` the log of wh
 The public names are loaded when they are first used, because Scrapy imports this package at every command.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,9 @@ __all__ = [
     "own_text",
     "unique",
 ]  # not `open`, so that a star import leaves Python's own
+
+# The threads that numpy starts for linear algebra, of which we do none, would first spin for 60 ms each, at every command.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # the least: 2 to this power processor cycles
 
 #: The module that each name is loaded from.
 _HOMES = {

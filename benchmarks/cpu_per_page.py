@@ -29,7 +29,8 @@ PORT = 8130
 def cpu(start: str, work: Path, **settings: object) -> tuple[float, int, int]:
     """CPU seconds of a crawl, how many responses it had, and how many pages were judged."""
     stats = work / "stats.json"
-    options = {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "LOG_LEVEL": "ERROR"} | settings
+    options = {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "LOG_LEVEL": "ERROR"}
+    options |= {"CONCURRENT_ITEMS": 100} | settings  # as most projects have it, since it is Scrapy's default
     command = [sys.executable, "-c", RUN, start, str(stats), json.dumps(options)]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(work / "compiled")

@@ -27,9 +27,7 @@ CLOSESPIDER_PAGECOUNT = 0  # stop after so many kept pages; 0 = never
 LOG_LEVEL = "INFO"
 PERIODIC_LOG_STATS = {"include": ["dedup/"]}  # once a minute
 FEED_EXPORT_ENCODING = "utf-8"
-CONCURRENT_ITEMS = (
-    8  # of one page in the pipelines; Scrapy begins so many tasks for each, and its default of 100 costs 2 ms
-)
+CONCURRENT_ITEMS = 8  # of one page; Scrapy begins so many tasks for each page, and its default is 100
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 EXTENSIONS = {"crawler.pulse.Pulse": 0, "scrapy.extensions.periodic_log.PeriodicLog": 0}

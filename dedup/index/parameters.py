@@ -14,8 +14,6 @@ from dedup.settings import SETTINGS
 FORMAT = 5
 
 _RUN = re.compile("[0-9a-f]{32}")
-#: What an index was built with that was made before these could be set.
-UNSAID = {"ignore": "[]", "ignore_text": "[]"}
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,6 @@ def _check_age(where: str, what: str, stored: str, wanted: int, remedy: str) -> 
 
 def check_parameters(what: str, stored: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     """Raises `IndexMismatchError`, naming the first parameter that is not as wanted."""
-    stored = UNSAID | dict(stored)
     for name, value in wanted.items():
         if stored.get(name) != value:
             if name == "scheme":

@@ -3,8 +3,6 @@
 from dedup.index.local import segments
 from dedup.index.local.file import APPLICATION_ID, LAYOUT
 
-#: By which pages of a run, or before a time, are found; older files get it when they are opened.
-BY_RUN = "CREATE INDEX IF NOT EXISTS pages_by_run ON pages (run, filed);"
 #: What a new file begins with.
 SCHEMA = f"""
 PRAGMA application_id = {APPLICATION_ID};
@@ -28,7 +26,7 @@ CREATE TABLE pages (
     rare BLOB NOT NULL,             -- its least rare shingles, 8 bytes each, big-endian; 0: none
     checksum BLOB NOT NULL          -- XXH3 of the twelve columns above, 8 bytes, big-endian
 );
-{BY_RUN}
+CREATE INDEX pages_by_run ON pages (run, filed);   -- by which pages of a run, or before a time, are found
 CREATE TABLE hosts (
     number INTEGER PRIMARY KEY,     -- in the order of saving
     name TEXT NOT NULL UNIQUE,

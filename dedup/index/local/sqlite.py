@@ -17,27 +17,14 @@ from typing import Any
 import numpy as np
 from filelock import FileLock, Timeout
 
-from dedup.errors import (
-    DedupError,
-    IndexCorruptError,
-    IndexInUseError,
-    IndexMismatchError,
-)
+from dedup.errors import DedupError, IndexCorruptError, IndexInUseError, IndexMismatchError
 from dedup.files import make_private
 from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry
 from dedup.index.hosts import packed
-from dedup.index.local.file import (
-    COLUMNS,
-    HOST_COLUMNS,
-    IndexFile,
-    checksum,
-    entry_of,
-    row_of,
-    table_of,
-)
-from dedup.index.local.schema import BY_RUN, SCHEMA
+from dedup.index.local.file import COLUMNS, HOST_COLUMNS, IndexFile, checksum, entry_of, row_of, table_of
+from dedup.index.local.schema import SCHEMA
 from dedup.index.local.segments import unpack, update
 from dedup.index.local.table import Numbers
 from dedup.printing import printable
@@ -106,7 +93,6 @@ class Store(IndexFile):
             self._identity = self._identify()
             with self._writer:
                 self._writer.execute("REPLACE INTO header VALUES ('holder', ?)", (str(os.getpid()),))
-                self._writer.execute(BY_RUN)
                 self._writer.execute("UPDATE header SET value = 'died' WHERE name LIKE 'run %'")
                 died = self._writer.execute("SELECT substr(name, 5) FROM header WHERE name LIKE 'run %'")
                 self.died = {run for (run,) in died}

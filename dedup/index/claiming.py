@@ -64,7 +64,10 @@ class Store(Protocol):
     """What a claim needs of a store."""
 
     detector: Detector
-    hosts: Hosts | None
+
+    @property
+    def hosts(self) -> Hosts | None:
+        """What is learned of hosts."""
 
     async def look(self, entry: Entry) -> Candidates:
         """Returns what is like a page.  A store may file the page in the same step if nothing is; it changes nothing else."""
@@ -87,7 +90,7 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
     looked = await store.look(entry)
     if looked.is_filed:
         return Verdict.new(crowded=looked.is_crowded)
-    weighing = Weighing[int](store.detector, None if page.own is None else store.hosts, entry, page)
+    weighing = Weighing[int](store.detector, store.hosts, entry, page)
     if looked.equal:
         weighing.see_equal(await store.read(looked.equal))
         if verdict := _seen_at_once(weighing, weighing.order(), looked):
@@ -117,7 +120,7 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
                 return Verdict.new(near, known=answer.known, refiled=refiled, crowded=is_crowded)
             case "later":
                 seen, rounds = answer.seen, rounds + 1
-                await _weigh_later(store, weighing, answer.later)
+                weighing.see_all(await _brought(store, weighing, answer.later))
                 order = weighing.order(is_all=order.is_all)
             case _:
                 order = await _weigh_on(store, weighing, batches, looked.views)
@@ -157,17 +160,6 @@ async def _weigh(store: Store, weighing: Weighing[int], batch: Collection[int]) 
         some, left = left[: weighing.room], left[weighing.room :]
         found += weighing.see_near(*await store.sketches(some))
     return bool(found) and weighing.weigh(await _brought(store, weighing, found))
-
-
-async def _weigh_later(store: Store, weighing: Weighing[int], numbers: Sequence[int]) -> None:
-    """Weighs pages that were filed since the look."""
-    entry, radius = weighing.entry, store.detector.radius
-    filed = await _brought(store, weighing, [number for number in numbers if not weighing.has_met(number)])
-    weighing.see_equal({number: other for number, other in filed.items() if other.digest == entry.digest})
-    batch = [number for number, other in filed.items() if entry.shares(other) or entry.apart(other) <= radius]
-    if batch:
-        await _weigh(store, weighing, batch)
-    weighing.see_views({number: other for number, other in filed.items() if other.view == entry.view})
 
 
 async def _brought(store: Store, weighing: Weighing[int], numbers: Collection[int]) -> dict[int, Entry]:

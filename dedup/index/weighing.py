@@ -59,12 +59,12 @@ class Weighing(Generic[K]):
 
     def __init__(self, detector: Detector, hosts: Hosts | None, entry: Entry, page: Fingerprint) -> None:
         self.entry = entry
-        self.hosts = hosts
+        self.hosts = None if page.own is None else hosts  #: None if the chrome of hosts counts like all else
         self.met = 0  #: how many candidates there are, as far as is known
         self._detector = detector
         self._page = page
         self._home = host(entry.url)
-        is_known = hosts is not None and page.own is not None and hosts.table(self._home).is_known
+        is_known = self.hosts is not None and self.hosts.table(self._home).is_known
         self._most = MAX_BESIDE_RARE if is_known else MAX_COMPARED
         self._parts: dict[str, Part] = {}  # by the host whose table says what is own
         self._measured: dict[K, Shares] = {}  # by the page's own host
@@ -93,10 +93,6 @@ class Weighing(Generic[K]):
         """Whether a copy may be missed, since more pages are like it than are compared."""
         return self.met > MAX_COMPARED
 
-    def has_met(self, page: K) -> bool:
-        """Returns whether a page was weighed already."""
-        return page in self._entries
-
     def see_equal(self, others: Mapping[K, Entry]) -> None:
         """Takes up those pages of the same digest that have the very same content."""
         content = self.entry.content
@@ -115,7 +111,7 @@ class Weighing(Generic[K]):
         self._compared += len(numbers)
         near: list[int]
         enough: list[int]
-        if self.hosts is None or self._page.own is None:
+        if self.hosts is None:
             alike = self._detector.sketcher.resemblances(sketches[:room], self.entry.sketch)
             enough = (alike >= self._detector.min_resemblance).nonzero()[0].tolist()
             near = enough
@@ -148,6 +144,21 @@ class Weighing(Generic[K]):
             evidence = self._evidence[page]
             if evidence and evidence.shows_same:
                 self._shown.append(page)
+
+    def see_all(self, others: Mapping[K, Entry]) -> None:
+        """Weighs pages that may be equal, near, or of the same main view, the nearest first; those that were weighed are passed over."""
+        entry, radius = self.entry, self._detector.radius
+        fresh = {page: other for page, other in others.items() if page not in self._entries}
+        self._check(fresh)
+        self.see_equal({page: other for page, other in fresh.items() if other.digest == entry.digest})
+        rank = {page: (-entry.shares(other), entry.apart(other)) for page, other in fresh.items()}
+        close = [page for page, (shared, apart) in rank.items() if shared or apart <= radius]
+        close.sort(key=rank.__getitem__)
+        self.met += len(close)
+        words = self._detector.sketcher.words(fresh[page].sketch for page in close)
+        self.weigh({page: fresh[page] for page in self.see_near(close, words)})
+        shown = [page for page, other in fresh.items() if other.view == entry.view]
+        self.see_views({page: fresh[page] for page in shown[:MAX_EQUAL]})
 
     def duplicate(self, of: K, *, done: bool) -> Verdict:
         """Returns the verdict if this page is the first that casts a shadow."""
@@ -182,8 +193,7 @@ class Weighing(Generic[K]):
     def _beside(self, others: Mapping[K, Entry]) -> dict[K, Entry]:
         """Returns the other pages in the scope of this one."""
         entry = self.entry
-        if any(len(other.sketch) != len(entry.sketch) for other in others.values()):
-            raise IndexCorruptError("the index is damaged: a sketch has a wrong length")
+        self._check(others)
         beside = {
             page: other
             for page, other in others.items()
@@ -192,9 +202,13 @@ class Weighing(Generic[K]):
         self._entries |= beside
         return beside
 
+    def _check(self, others: Mapping[K, Entry]) -> None:
+        if any(len(other.sketch) != len(self.entry.sketch) for other in others.values()):
+            raise IndexCorruptError("the index is damaged: a sketch has a wrong length")
+
     def _weigh(self, others: Mapping[K, Entry]) -> Mapping[K, Entry]:
         """Finds what speaks for and against some pages; gives them back."""
-        if self.hosts is None or self._page.own is None:
+        if self.hosts is None:
             self._evidence |= dict.fromkeys(others, None)
             return others
         by_table: dict[str | None, list[K]] = {}
@@ -223,7 +237,7 @@ class Weighing(Generic[K]):
         )
 
     def _suffices(self, page: K) -> bool:
-        if self.hosts is None or self._page.own is None:
+        if self.hosts is None:
             return True
         evidence = self._evidence[page]  # None where no host is known
         return evidence is not None and evidence.suffices(self.hosts.settings.min_containment)

@@ -5,7 +5,6 @@ A page that is only being tried is a rival if it would make this one a duplicate
 
 from collections.abc import Mapping
 
-from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index.claiming import settle
@@ -15,7 +14,7 @@ from dedup.index.lifecycle import State
 from dedup.index.redis.cluster.protocol import Judgement
 from dedup.index.redis.cluster.record import Leases, Phase, Record, state_of
 from dedup.index.verdict import Verdict
-from dedup.index.weighing import MAX_EQUAL, Weighing
+from dedup.index.weighing import Weighing
 
 #: The number of a claim, which says when it was made, and the name of its page.
 Name = tuple[int, bytes]
@@ -64,19 +63,8 @@ class Judge:
         return None if answer.of is None else weighing.duplicate(answer.of, done=answer.done)
 
     def _weigh(self, others: Mapping[Name, Record]) -> Weighing[Name]:
-        entry, sketcher, entries = self._entry, self._detector.sketcher, _entries(others)
-        weighing = Weighing[Name](self._detector, self._hosts, entry, self._page)
-        weighing.see_equal({page: other for page, other in entries.items() if other.digest == entry.digest})
-        rank = {page: (-entry.shares(other), entry.apart(other)) for page, other in entries.items()}
-        radius = self._detector.radius
-        close = [page for page, (shared, distance) in rank.items() if shared or distance <= radius]
-        close.sort(key=rank.__getitem__)
-        if any(len(entries[page].sketch) != sketcher.size for page in close):
-            raise IndexCorruptError("the index is damaged: a sketch has a wrong length")
-        found = weighing.see_near(close, sketcher.words(entries[page].sketch for page in close))
-        weighing.weigh({page: entries[page] for page in found})
-        shown = [page for page, other in entries.items() if other.view == entry.view]
-        weighing.see_views({page: entries[page] for page in shown[:MAX_EQUAL]})
+        weighing = Weighing[Name](self._detector, self._hosts, self._entry, self._page)
+        weighing.see_all(_entries(others))
         return weighing
 
 

@@ -212,7 +212,7 @@ async def test_a_table_that_was_written_while_it_was_read_is_known_better(
     pages = [page for _, _, page in random_claims(detector, 3, KNOWN)]
     async with opened(server.address, detector=detector) as index:
         assert isinstance(index, RedisIndex)
-        hosts = index._hosts
+        hosts = index.hosts
         assert hosts is not None
         read = index._server.client.mget
 

@@ -57,13 +57,7 @@ class Index(ABC):
     #: Changes whenever what is stored would be read differently.
     format = FORMAT
 
-    def __init__(
-        self,
-        detector: Detector,
-        *,
-        run: str | None = None,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, detector: Detector, *, run: str | None = None, **settings: Any) -> None:
         """The keywords are `IndexSettings`."""
         self.settings = own = IndexSettings(**settings)
         scope_mask(own.scope, "")  # loads what it needs now, not in the event loop

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
+from dedup.index.batching import end
 from dedup.index.redis.client import Server
 from dedup.index.redis.keys import LEASE_MS, Keys
 from dedup.index.redis.record import header_digest
@@ -97,12 +98,8 @@ class Session:
     async def stop(self) -> None:
         """Lets the lease run out, unless `renew` ends it."""
         self._ending = True
-        while self._tasks:
-            for task in self._tasks:
-                task.cancel()
-            # The client may swallow that while it connects; then it is said once more.
-            ended, _ = await asyncio.wait(self._tasks, timeout=1)
-            self._tasks = [task for task in self._tasks if task not in ended]
+        await asyncio.gather(*map(end, self._tasks), return_exceptions=True)
+        self._tasks.clear()
 
     async def renew(self, lease: int | str) -> list[Any]:
         """Prolongs the lease, by ms; 0 ends it, and "finished" notes that the run has come to its end."""

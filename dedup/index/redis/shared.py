@@ -25,6 +25,7 @@ class SharedIndex(Index):
     is_shared = True
     #: True if it may be set back, and is used all the same: see `Session`.
     may_be_set_back = False
+    hosts: SharedHosts | None
 
     def __init__(
         self, server: Server, keys: Keys, namespace: str, detector: Detector, **options: Any
@@ -37,10 +38,8 @@ class SharedIndex(Index):
         self._confirmations = Confirmations(self._write)  # of such numbers
         self._releases = Releases(self._release_claim)  # claims to be released as soon as there is an answer
         self._replacing: dict[str, str] = {}  # pages of earlier runs, by those in whose place these were met
-        self._hosts: SharedHosts | None = None
         if self.hosts is not None:
-            self._hosts = SharedHosts(detector.sketcher, self.settings, server, keys, self._session.call)
-            self.hosts = self._hosts
+            self.hosts = SharedHosts(detector.sketcher, self.settings, server, keys, self._session.call)
 
     @property
     def where(self) -> str:
@@ -51,8 +50,8 @@ class SharedIndex(Index):
         self.parameters = self._adopt(stored)
         self._lay_out(stored)
         await self._session.begin(self._releases.make_all)
-        if self._hosts is not None:
-            self._hosts.start()
+        if self.hosts is not None:
+            self.hosts.start()
 
     async def _claim(self, entry: Entry, page: Fingerprint) -> Verdict:
         self._session.check()
@@ -88,9 +87,9 @@ class SharedIndex(Index):
         return await self._session.leases(runs)
 
     async def _add_hosts(self, tables: Mapping[str, Chrome]) -> None:
-        if self._hosts is not None:
-            self._hosts.merge(tables)
-            await self._hosts.flush()
+        if self.hosts is not None:
+            self.hosts.merge(tables)
+            await self.hosts.flush()
 
     async def _forget(self, page_ids: Sequence[str]) -> int:
         await self._confirmations.flush()
@@ -109,8 +108,8 @@ class SharedIndex(Index):
                 self._releases.add_all(self._pending)
                 self._pending.clear()
                 await self._releases.make_all()
-                if self._hosts is not None:
-                    await self._hosts.close()
+                if self.hosts is not None:
+                    await self.hosts.close()
                 await self._session.renew("finished" if finished else 0)
         finally:
             self._opened = False

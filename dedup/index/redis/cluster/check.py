@@ -8,7 +8,7 @@ from dedup.fingerprint.plans import EXACT
 from dedup.index.parameters import Parameters
 from dedup.index.redis.check import Check, Filed
 from dedup.index.redis.cluster.keys import BUCKET, COMMON
-from dedup.index.redis.cluster.reading import Reading, contents, whole
+from dedup.index.redis.cluster.reading import Reading, whole
 from dedup.index.redis.keys import ID_OCTETS
 from dedup.index.redis.reading import scores
 from dedup.printing import octets as shown
@@ -42,7 +42,7 @@ class Invariants(Check):
             return None
         spots = dict.fromkeys(
             (probe.bucket, name + _SCORE.pack(probe.own))
-            for entry in contents(record)
+            for entry in record.contents()
             for probe in self._reading.tables.probes(entry)
         )
         is_settled = record is settled and len(spots) == len(self.tables)

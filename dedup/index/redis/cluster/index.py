@@ -89,14 +89,14 @@ class ClusterIndex(SharedIndex):
                 raise
 
     async def _judge_alone(self, entry: Entry, page: Fingerprint) -> Verdict:
-        judge = Judge(self.detector, self._hosts if page.own is not None else None, entry, page)
+        judge = Judge(self.detector, self.hosts, entry, page)
         name = self._store.name(entry.page_id)
         met = [Neighbours((), False, 0)]
 
         async def ready(records: Mapping[bytes, Record | None]) -> None:
             others = [record.entry.url for other, record in records.items() if record and other != name]
-            if self._hosts is not None and page.own is not None and others:
-                await self._hosts.bring((entry.url, *others))
+            if self.hosts is not None and page.own is not None and others:
+                await self.hosts.bring((entry.url, *others))
 
         # Most duplicates are equal to a page that is kept: then nothing has to be written.
         equal, own = await asyncio.gather(

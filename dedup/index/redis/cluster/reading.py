@@ -4,7 +4,7 @@ Nothing here writes.  Memory: 24 bytes a page, so that pages come in the order o
 """
 
 import struct
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from dedup.index.entry import Entry
 from dedup.index.redis.cluster.keys import CommonKeys
@@ -78,10 +78,3 @@ def whole(octets: bytes | None) -> Record | None:
         return decode(octets)
     except (ValueError, struct.error):
         return None
-
-
-def contents(record: Record) -> Iterator[Entry]:
-    """Yields all contents with which a page is in buckets."""
-    yield record.entry
-    if record.before:
-        yield from contents(record.before)

@@ -11,7 +11,7 @@ the rest   such a record, or nothing: what the page is if the claim comes to
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -48,6 +48,12 @@ class Record(NamedTuple):
     def settled(self) -> "Record | None":
         """The page without a claim that is being tried."""
         return self.before if self.phase in (Phase.TRYING, Phase.BEATEN) else self
+
+    def contents(self) -> Iterator[Entry]:
+        """Yields all contents with which the page is in buckets."""
+        yield self.entry
+        if self.before:
+            yield from self.before.contents()
 
     def is_attempt_of(self, other: "Record") -> bool:
         """Returns whether both are of one attempt."""

@@ -112,7 +112,8 @@ class Store:
         pages = tuple(pages)
         found = await self._cluster.values([self.keys.record(page) for page in pages])
         records = {page: self._record(octets) for page, octets in zip(pages, found, strict=True)}
-        runs = {run for record in records.values() for run in _runs(record)} - {self._session.run}
+        runs = {entry.run for record in records.values() if record for entry in record.contents()}
+        runs.discard(self._session.run)
         if not runs:
             return records, Leases(self._session.run, self._session.began)
         return records, await self.leases(sorted(runs))
@@ -179,9 +180,3 @@ class Store:
             for probe in self._tables.probes(entry)
         ]
         await self._cluster.call_all(calls)
-
-
-def _runs(record: Record | None) -> Iterable[str]:
-    while record:
-        yield record.entry.run
-        record = record.before

@@ -254,8 +254,9 @@ class Cluster(Server):
             async with deadline(client.DEADLINE):
                 self._stale = True
                 await self._learn()
-                for address in self._slots.masters:
-                    said = await client.said_by(self._node(address), "server", "memory", "persistence")
+                sections = ("server", "memory", "persistence")
+                masters = [self._node(address) for address in self._slots.masters]
+                for said in await asyncio.gather(*(client.said_by(node, *sections) for node in masters)):
                     info |= {name: said[name] for name in said if not (name == "aof_enabled" and said[name])}
                     self.accept(said)
         return info

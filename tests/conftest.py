@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -162,6 +163,10 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None, item: pytest.Item) -> 
             _kept = 0
         processes.kill_left(_kept)
 
+
+# A job in a shell's background is told to ignore Ctrl-C, and so would be all that tests start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Nobody waits for a disk: a process that is killed loses nothing of what it has written to one in memory either.
 MEMORY = Path("/dev/shm")

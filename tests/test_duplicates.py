@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -468,15 +467,7 @@ def test_followed_are_new_records_of_logs_that_grow_appear_or_are_replaced(tmp_p
 
 def test_a_crawl_is_followed_until_ctrl_c(log: Path) -> None:
     command = [sys.executable, "-m", "scrapy", "duplicates", "--follow", "--min-distance", "2", str(log)]
-    following = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell's background job ignores Ctrl-C, and so would what it starts.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
-    )
+    following = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     limit = threading.Timer(LIMIT, following.kill)  # a record that is missed ends the test
     limit.start()
     assert following.stdout

@@ -23,13 +23,12 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.claiming import Answer, Candidates, claim
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
-from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits
-from dedup.index.redis.bulk import Bulk
+from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits, numbers_of
 from dedup.index.redis.client import Server
 from dedup.index.redis.copies import Copies
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.pages import Pages
-from dedup.index.redis.reading import batches, filed_as
+from dedup.index.redis.reading import batches
 from dedup.index.redis.record import bits_of, pack, whole
 from dedup.index.redis.shared import SharedIndex
 from dedup.index.redis.survey import survey_redis
@@ -44,8 +43,8 @@ FORMAT = 6
 MARKS = {ord("d"): True, ord("p"): False, ord("-"): None}
 #: What a look says of a page that is near.
 _NEAR = struct.Struct("<IB")
-#: Pages that one call of a script confirms, or tells the states of.
-PAGES = 500
+#: Pages that one call of a script confirms, or tells the states of; and that one adds, or takes out, in .5 ms of the server's time.
+PAGES, CHANGED = 500, 50
 
 
 class RedisIndex(SharedIndex):
@@ -68,7 +67,6 @@ class RedisIndex(SharedIndex):
     def _lay_out(self, header: Mapping[str, str]) -> None:
         bits = bits_of(header, MIN_BITS, self.where)
         self._buckets = Buckets(self._keys, self.plan, bits, header["created"])
-        self._bulk = Bulk(self._server, self._buckets, self._session.call)
 
     async def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:
         return await claim(self, entry, page)
@@ -176,7 +174,7 @@ class RedisIndex(SharedIndex):
                 raise self._session.no_answer()
             there = [page_id for page_id, is_filed in zip(some, filed, strict=True) if is_filed]
             replaced = [self._replacing[page_id] for page_id in there if page_id in self._replacing]
-            await self._bulk.forget(replaced, State.EARLIER)
+            await self._take_out(replaced, State.EARLIER)
             for page_id in some:
                 self._replacing.pop(page_id, None)
 
@@ -188,9 +186,9 @@ class RedisIndex(SharedIndex):
         return await self._take_back(page_id, whose="any")
 
     async def _take_back(self, page_id: str, whose: str) -> bool:
-        if (filed := await self._filed(page_id)) is None:
+        number, entry = await self._filed(page_id)
+        if entry is None:
             return False
-        number, entry = filed
         buckets = [place.bucket for place in self._buckets.places(entry)]
         arguments = [self._keys.pages, number, whose]
         (taken,) = await self._session.call("release", [self._keys.released, *buckets], arguments)
@@ -214,21 +212,29 @@ class RedisIndex(SharedIndex):
             raise self._session.no_answer() from None
 
     async def _find(self, page_id: str) -> Entry | None:
-        filed = await self._filed(page_id)
-        return filed and filed[1]
+        return (await self._filed(page_id))[1]
 
-    async def _filed(self, page_id: str) -> tuple[int, Entry] | None:
-        """Returns the number and the entry of a page."""
-        async with self._server.turn():
-            ((number, record),) = await filed_as(self._server, self._buckets, [page_id])
-        if not number or not record:
-            return None
-        entry = whole(record)
-        if entry is None:
+    async def _filed(self, page_id: str) -> tuple[int, Entry | None]:
+        """Returns the number and the entry of a page; None if it is not filed."""
+        ((number, record),) = await self._records([page_id])
+        entry = whole(record or b"")
+        if record and entry is None:
             raise IndexCorruptError(
                 f"the index {self.where} is damaged: the record of a page is torn; see scrapy index check"
             )
         return number, entry
+
+    async def _records(self, page_ids: Sequence[str]) -> list[tuple[int, bytes | None]]:
+        """Returns the number and the record of each page; 0 and None for one that is not filed."""
+        places = [*map(self._buckets.id_place, page_ids)]
+        async with self._server.turn():
+            buckets = await self._server.values([place.bucket for place in places])
+            found = (
+                numbers_of(entries or b"", place.key) for entries, place in zip(buckets, places, strict=True)
+            )
+            numbers = [next(iter(those), 0) for those in found]
+            records = await self._server.values([*map(self._keys.page, numbers)])
+        return list(zip(numbers, records, strict=True))
 
     async def _count(self) -> int:
         async with self._server.turn():
@@ -240,10 +246,35 @@ class RedisIndex(SharedIndex):
         return await survey_redis(self._server, self._keys, self.where, self._adopt)
 
     async def _add(self, entries: Sequence[Entry]) -> int:
-        return await self._bulk.add(entries)
+        added = 0
+        for some in batches(entries, CHANGED):
+            keys, arguments = list[bytes](), list[Any]()
+            for entry in some:
+                places = self._buckets.places(entry)
+                keys += [place.bucket for place in places]
+                arguments += [pack(entry), b"".join(place.key for place in places)]
+            added += await self._changed("add", keys, arguments)
+        return added
 
-    async def _take_out(self, page_ids: Sequence[str]) -> int:
-        return await self._bulk.forget(page_ids)
+    async def _take_out(self, page_ids: Sequence[str], wanted: State | None = None) -> int:
+        """Takes pages out, or those of one state.  Pages whose record can't be read are left."""
+        taken = 0
+        for some in batches(page_ids, CHANGED):
+            keys, hashes, numbers = [self._keys.released], b"", list[int]()
+            for number, record in await self._records(some):
+                if entry := whole(record or b""):
+                    places = self._buckets.places(entry)
+                    keys += [place.bucket for place in places]
+                    hashes += places[0].key
+                    numbers.append(number)
+            taken += await self._changed("forget", keys, [wanted or "", hashes, *numbers])
+        return taken
+
+    async def _changed(self, verb: str, keys: list[bytes], arguments: list[Any]) -> int:
+        """Returns how many pages a script has changed."""
+        tables = len(self._buckets.tables)
+        (count,) = await self._session.call(verb, keys, [self._keys.pages, tables, *arguments])
+        return int(count)
 
 
 def _numbers(octets: bytes) -> list[int]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dedup.index.redis.buckets import Buckets, numbers_of
+from dedup.index.redis.buckets import Buckets
 from dedup.index.redis.client import Server
 from dedup.index.redis.keys import LEASE_MS, PAGE
 from dedup.index.survey import BATCH
@@ -76,20 +76,6 @@ def scores(answer: Any) -> dict[bytes, float]:
 def alive(leases: Mapping[bytes, float], now: float) -> set[str]:
     """Returns the runs whose leases have not ended."""
     return {str(run, "utf-8", "replace") for run, ends in leases.items() if now < ends <= now + LEASE_MS}
-
-
-async def filed_as(
-    server: Server, buckets: Buckets, page_ids: Sequence[str]
-) -> list[tuple[int | None, bytes | None]]:
-    """Returns the number and the record of each page, None for one that is not filed."""
-    places = [*map(buckets.id_place, page_ids)]
-    found = await server.values([place.bucket for place in places])
-    numbers = [
-        next(iter(numbers_of(entries or b"", place.key)), None)
-        for entries, place in zip(found, places, strict=True)
-    ]
-    records = await server.values([buckets.keys.page(number or 0) for number in numbers])
-    return list(zip(numbers, records, strict=True))
 
 
 def batches(items: Sequence[T], most: int = BATCH) -> Iterator[list[T]]:

@@ -37,7 +37,7 @@ class Stored:
 
     def bucket(self, number: int) -> bytes:
         """The bucket of table 2 that has a page."""
-        return list(self.index._store._tables.probes(self.entries[number]))[2].bucket
+        return list(self.index._store.keys.probes(self.entries[number]))[2].bucket
 
     def to_string(self, key: bytes) -> None:
         self.ask(key, "DEL")

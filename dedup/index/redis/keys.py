@@ -60,8 +60,10 @@ class Keys:
     (b'shingleback:{crawl}:sequence', b'shingleback:{crawl}:p:7')
     """
 
+    start = b"shingleback:"
+
     def __init__(self, namespace: str) -> None:
-        self.prefix = f"shingleback:{{{namespace}}}:".encode()
+        self.prefix = self.start + f"{{{namespace}}}:".encode()
         self.header = self.prefix + b"header"
         self.sequence = self.prefix + b"sequence"
         self.released = self.prefix + b"released"

@@ -4,7 +4,6 @@ import struct
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from dedup.fingerprint.plans import EXACT
 from dedup.index.parameters import Parameters
 from dedup.index.redis.check import Check, Filed
 from dedup.index.redis.cluster.keys import BUCKET, COMMON
@@ -27,7 +26,7 @@ class Invariants(Check):
         super().__init__(reading.cluster, reading.common, reading.leases, parameters, header)
         self._reading = reading
         self._keys = reading.keys
-        self.tables = [*map(str, range(len(EXACT) + reading.tables.plan.size))]
+        self.tables = [*map(str, range(len(reading.keys.tables)))]
 
     async def pages(self) -> AsyncIterator[tuple[bytes, bytes]]:
         async for key, octets in self._reading.records():
@@ -43,7 +42,7 @@ class Invariants(Check):
         spots = dict.fromkeys(
             (probe.bucket, name + _SCORE.pack(probe.own))
             for entry in record.contents()
-            for probe in self._reading.tables.probes(entry)
+            for probe in self._keys.probes(entry)
         )
         is_settled = record is settled and len(spots) == len(self.tables)
         return Filed(settled and settled.entry, list(spots), is_settled)
@@ -69,9 +68,7 @@ class Invariants(Check):
             return b"string" if len(key) == len(self._keys.pages) + self.width else b"", False
         bucket = BUCKET.fullmatch(key, len(self._keys.prefix))
         is_ours = (
-            bucket
-            and int(bucket[1]) < len(self.tables)
-            and not int(bucket[2], 16) >> self._reading.tables.bucket_bits
+            bucket and int(bucket[1]) < len(self.tables) and not int(bucket[2], 16) >> self._keys.bucket_bits
         )
         return (b"zset", True) if is_ours else (b"", False)
 

@@ -20,7 +20,7 @@ from dedup.index.lifecycle import State
 from dedup.index.redis.buckets import bucket_bits
 from dedup.index.redis.cluster import protocol
 from dedup.index.redis.cluster.judging import Judge
-from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
+from dedup.index.redis.cluster.keys import BUCKET_PAGES, CommonKeys, SpreadKeys
 from dedup.index.redis.cluster.nodes import Cluster
 from dedup.index.redis.cluster.own_pages import OwnPages
 from dedup.index.redis.cluster.protocol import Outcome
@@ -29,7 +29,6 @@ from dedup.index.redis.cluster.record import Leases, Phase, Record, state_of
 from dedup.index.redis.cluster.recovery import Recovery
 from dedup.index.redis.cluster.store import PAGES, Neighbours, Store
 from dedup.index.redis.cluster.survey import survey_cluster
-from dedup.index.redis.cluster.tables import BUCKET_PAGES, Tables
 from dedup.index.redis.reading import batches
 from dedup.index.redis.record import bits_of
 from dedup.index.redis.shared import SharedIndex
@@ -72,8 +71,7 @@ class ClusterIndex(SharedIndex):
     def _lay_out(self, header: Mapping[str, str]) -> None:
         bits = bits_of(header, MIN_PREFIX, self.where)
         keys = SpreadKeys(self._namespace, header["created"], self.plan, bits)
-        tables = Tables(keys, self.plan, bits)
-        self._store = Store(self._cluster, self._session, tables, self.detector.radius)
+        self._store = Store(self._cluster, self._session, keys, self.detector.radius)
         self._recovery = Recovery(self._store, self._filed, self._cluster.where)
         self._cluster.on_change = self._recovery.due.set
 

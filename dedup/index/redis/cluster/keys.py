@@ -25,13 +25,17 @@ nothing into the new one.
 
 import hashlib
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from dedup.fingerprint.plans import EXACT, Plan, Table
+from dedup.index.entry import Entry
 from dedup.index.redis.keys import ID_OCTETS, KINDS, Keys
 
-PREFIX = b"shingleback+cluster:"
 #: The name of a bucket, and in it the table and the bucket.
 BUCKET = re.compile(rb"{[0-9]+[.][0-9a-f]+}:(0|[1-9][0-9]{0,3}):(0|[1-9a-f][0-9a-f]{0,15})")
+#: A bucket is planned to hold this many pages: half of what a listpack holds, so that it stays one.
+BUCKET_PAGES = 64
 #: Every kind of key that all crawlers share, by its name after the prefix, and its type.
 COMMON = KINDS[:4]  # the others are spread
 
@@ -43,14 +47,20 @@ class CommonKeys(Keys):
     b'shingleback+cluster:{crawl}:runs'
     """
 
-    def __init__(self, namespace: str) -> None:
-        super().__init__(namespace)
-        for name, key in vars(self).items():
-            setattr(self, name, key.replace(b"shingleback:", PREFIX, 1))
+    start = b"shingleback+cluster:"
+
+
+class Probe(NamedTuple):
+    """Where a page belongs in a table, and where pages are that share its prefix there."""
+
+    bucket: bytes  #: key
+    low: int  #: the least score of the prefix
+    high: int  #: the greatest
+    own: int  #: the page's own
 
 
 class SpreadKeys:
-    """Pages and buckets, spread over all slots.
+    """Pages and buckets, spread over all slots, of an index that exists.
 
     >>> from dedup.fingerprint.plans import plan_for
     >>> keys = SpreadKeys("crawl", "0f0f", plan_for(28, max_distance=6), bucket_bits=14)
@@ -62,17 +72,21 @@ class SpreadKeys:
         self.start = self.of(namespace)
         self.prefix = self.start + f"{name}:".encode()
         self.pages = self.prefix + b"p:"
+        self.tables = (*EXACT, *plan.tables)
+        self.bucket_bits = (
+            bucket_bits  #: of a key, which name a bucket; those below are scores, of 53 bits at most
+        )
         block = min(bucket_bits, plan.bits // plan.levels[0])
         self._below = bucket_bits - block  # bits of a bucket below those that its shelf has in common
         self._shelves: list[int] = []
         beginnings: dict[tuple[int, int], int] = {}
-        for table in (*EXACT, *plan.tables):
+        for table in self.tables:
             self._shelves.append(beginnings.setdefault(_beginning(table), len(beginnings)))
 
     @staticmethod
     def of(namespace: str) -> bytes:
         """Returns what the names of all these keys begin with, whatever the NAME."""
-        return PREFIX + f"{namespace}:".encode()
+        return CommonKeys.start + f"{namespace}:".encode()
 
     def name(self, page_id: str) -> bytes:
         """Returns what a page is called in buckets, and in the name of its record."""
@@ -81,6 +95,16 @@ class SpreadKeys:
     def record(self, name: bytes) -> bytes:
         """Returns the key of a page's record."""
         return self.pages + name
+
+    def probes(self, entry: Entry) -> Iterator[Probe]:
+        """Yields where a page belongs, in each table."""
+        below = 64 - self.bucket_bits
+        rest = (1 << below) - 1
+        keys = entry.keys
+        for number, table in enumerate(self.tables):
+            permuted = table.permute(keys[table.column])
+            low, high = table.prefix_range(permuted)
+            yield Probe(self.bucket(number, permuted >> below), low & rest, high & rest, permuted & rest)
 
     def bucket(self, table: int, bucket: int) -> bytes:
         """Returns the key of a part of a table."""

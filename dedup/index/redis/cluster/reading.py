@@ -7,10 +7,9 @@ import struct
 from collections.abc import AsyncIterator, Sequence
 
 from dedup.index.entry import Entry
-from dedup.index.redis.cluster.keys import CommonKeys
+from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
 from dedup.index.redis.cluster.nodes import Cluster
 from dedup.index.redis.cluster.record import Record, decode
-from dedup.index.redis.cluster.tables import Tables
 from dedup.index.redis.reading import batches, scores
 
 #: Up to this many keys are counted one by one; of more, this many are a sample.
@@ -21,15 +20,14 @@ _NUMBER = struct.Struct(">BQ")
 class Reading:
     """Reads the pages and leases of one namespace."""
 
-    def __init__(self, cluster: Cluster, common: CommonKeys, tables: Tables) -> None:
+    def __init__(self, cluster: Cluster, common: CommonKeys, keys: SpreadKeys) -> None:
         self.cluster = cluster
         self.common = common
-        self.tables = tables
-        self.keys = tables.keys
+        self.keys = keys
 
     def buckets(self, entry: Entry) -> list[bytes]:
         """Returns where a page belongs, in each table."""
-        return [probe.bucket for probe in self.tables.probes(entry)]
+        return [probe.bucket for probe in self.keys.probes(entry)]
 
     async def all_keys(self) -> AsyncIterator[list[bytes]]:
         """Yields the names of all keys, also of those of an earlier index; some may come twice."""

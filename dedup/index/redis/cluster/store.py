@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TypeVar
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.plans import EXACT
 from dedup.index.entry import Entry
+from dedup.index.redis.cluster.keys import Probe, SpreadKeys
 from dedup.index.redis.cluster.nodes import Call, Cluster
 from dedup.index.redis.cluster.protocol import Do, File, Look, Seen, Swap, Unfile, Wait
 from dedup.index.redis.cluster.record import Leases, Record, decode, encode, head_of
-from dedup.index.redis.cluster.tables import Probe, Tables
 from dedup.index.redis.keys import LEASE_MS
 from dedup.index.redis.reading import batches
 from dedup.index.redis.session import Session
@@ -40,11 +40,10 @@ class Neighbours(NamedTuple):
 class Store:
     """The records, buckets and leases of an index that is open, as one run sees them."""
 
-    def __init__(self, cluster: Cluster, session: Session, tables: Tables, radius: int) -> None:
-        self.keys = tables.keys
+    def __init__(self, cluster: Cluster, session: Session, keys: SpreadKeys, radius: int) -> None:
+        self.keys = keys
         self._cluster = cluster
         self._session = session
-        self._tables = tables
         self._radius = radius
 
     def name(self, page_id: str) -> bytes:
@@ -149,7 +148,7 @@ class Store:
         """Files a page in its buckets, or in the ``only`` first of them, and looks into each."""
         page = b"" if look_only else self.keys.name(entry.page_id)
         shelves = defaultdict[bytes, list[Probe]](list)
-        for probe in list(self._tables.probes(entry))[:only]:
+        for probe in list(self.keys.probes(entry))[:only]:
             shelves[self.keys.shelf(probe.bucket)].append(probe)
         calls = []
         for probes in shelves.values():
@@ -172,11 +171,11 @@ class Store:
     async def _unfile(self, entry: Entry, other: Entry | None) -> None:
         """Takes a page out of its buckets, but for those in which its other content is as well."""
         page = self.keys.name(entry.page_id)
-        there = {probe.bucket: probe.own for probe in self._tables.probes(other)} if other else {}
+        there = {probe.bucket: probe.own for probe in self.keys.probes(other)} if other else {}
         calls = [
             Call.command("ZADD", probe.bucket, there[probe.bucket], page)  # whose score may be another
             if probe.bucket in there
             else Call.command("ZREM", probe.bucket, page)
-            for probe in self._tables.probes(entry)
+            for probe in self.keys.probes(entry)
         ]
         await self._cluster.call_all(calls)

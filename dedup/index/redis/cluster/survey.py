@@ -11,7 +11,6 @@ from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
 from dedup.index.redis.cluster.nodes import Cluster
 from dedup.index.redis.cluster.reading import Reading, count_pages, whole
 from dedup.index.redis.cluster.record import Phase
-from dedup.index.redis.cluster.tables import Tables
 from dedup.index.redis.reading import alive
 from dedup.index.redis.record import bits_of
 from dedup.index.redis.survey import Sample, SharedSurvey, read_header
@@ -35,7 +34,7 @@ async def survey_cluster(
     parameters = adopt(header)
     bits = bits_of(header, MIN_PREFIX, where)
     keys = SpreadKeys(namespace, header["created"], parameters.plan, bits)
-    reading = Reading(cluster, common, Tables(keys, parameters.plan, bits))
+    reading = Reading(cluster, common, keys)
     return ClusterSurvey(where, parameters, header, reading)
 
 

@@ -13,8 +13,9 @@ import hashlib
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis.asyncio as aioredis
 from redis import exceptions
@@ -45,12 +46,16 @@ ELSEWHERE = (
 )
 
 
-class Call(NamedTuple):
-    """A command or a script, of one key or of several in one slot."""
+@dataclass(slots=True, eq=False)
+class Call:
+    """A command or a script, of one key or of several in one slot, and what came of it."""
 
     key: bytes  #: which tells the slot
     words: tuple[Any, ...]  #: the command; or the name of the script, its keys and arguments
     keys: int = 0  #: how many of these are keys of a script; 0: it is a command
+    answer: Any = None  #: the last one, or an error
+    asked: Node | None = None  #: where the slot is on its way to
+    is_whole: bool = False  #: true if the node did not know the script
 
     @classmethod
     def script(cls, verb: str, keys: Sequence[bytes], *arguments: Any) -> "Call":
@@ -127,11 +132,7 @@ class Cluster(Server):
 
         Where a key is of another type, that is an error, or None if it may be ``of_any_type``.
         """
-        answers: list[Any] = [None] * len(calls)
-        left = list(range(len(calls)))
-        asked: dict[int, Node] = {}  # where a slot is on its way to
-        unknown: set[int] = set()  # scripts that a node does not know
-        trouble: Exception | None = None
+        left, trouble = list(calls), None
         with self.errors():
             try:
                 async with deadline(client.DEADLINE):
@@ -146,66 +147,56 @@ class Cluster(Server):
                                 trouble = error
                                 await asyncio.sleep(PAUSE)
                                 continue
-                        left, trouble = await self._attempt(calls, left, asked, unknown, answers, trouble)
+                        left = await self._attempt(left)
+                        if waiting := [call.answer for call in left if isinstance(call.answer, ELSEWHERE)]:
+                            trouble = waiting[-1]
+                            await asyncio.sleep(PAUSE)
             except TimeoutError:
                 raise trouble or exceptions.TimeoutError("no answer in time") from None
-            for place, answer in enumerate(answers):
-                if isinstance(answer, Exception):
+            for call in calls:
+                if isinstance(call.answer, Exception):
                     if not of_any_type:
-                        raise answer
-                    answers[place] = None
-        return answers
+                        raise call.answer
+                    call.answer = None
+        return [call.answer for call in calls]
 
-    async def _attempt(
-        self,
-        calls: Sequence[Call],
-        left: list[int],
-        asked: dict[int, Node],
-        unknown: set[int],
-        answers: list[Any],
-        trouble: Exception | None,
-    ) -> tuple[list[int], Exception | None]:
-        """Makes the calls that are left once, and returns which of them are to be made again, and why."""
-        nodes = defaultdict[tuple[Node, bool], list[int]](list)
-        for place in left:
-            asking = place in asked
-            address = asked.pop(place) if asking else self._slots.of(calls[place].key)
-            nodes[address, asking].append(place)
+    async def _attempt(self, calls: Sequence[Call]) -> list[Call]:
+        """Makes calls once, and returns which of them are to be made again."""
+        nodes = defaultdict[tuple[Node, bool], list[Call]](list)
+        for call in calls:
+            nodes[call.asked or self._slots.of(call.key), call.asked is not None].append(call)
+            call.asked = None
         found = await asyncio.gather(
             *(
-                self._ask(address, [self._words(calls[place], place in unknown) for place in places], asking)
-                for (address, asking), places in nodes.items()
+                self._ask(node, [self._words(call) for call in those], asking)
+                for (node, asking), those in nodes.items()
             )
         )
-        again: list[int] = []
-        wait = False
-        for ((node, _), places), replies in zip(nodes.items(), found, strict=True):
-            for place, reply in zip(places, replies, strict=True):
+        again = list[Call]()
+        for ((node, _), those), replies in zip(nodes.items(), found, strict=True):
+            for call, reply in zip(those, replies, strict=True):
+                call.answer = reply
                 match reply:
                     case exceptions.MovedError():  # which is an AskError, too
                         self._moved(reply.slot_id, Node.named(reply.host, reply.port, node.host))
                     case exceptions.AskError():
-                        asked[place] = Node.named(reply.host, reply.port, node.host)
+                        call.asked = Node.named(reply.host, reply.port, node.host)
                     case exceptions.NoScriptError():
-                        unknown.add(place)
+                        call.is_whole = True
                     case Exception() if isinstance(reply, ELSEWHERE):
-                        trouble, wait = reply, True
                         self._stale = self._stale or not isinstance(reply, exceptions.TryAgainError)
                     case Exception() if "WRONGTYPE" not in str(reply):
                         raise reply
                     case _:
-                        answers[place] = reply
                         continue
-                again.append(place)
-        if wait:
-            await asyncio.sleep(PAUSE)
-        return again, trouble
+                again.append(call)
+        return again
 
-    def _words(self, call: Call, whole: bool) -> tuple[Any, ...]:
+    def _words(self, call: Call) -> tuple[Any, ...]:
         if not call.keys:
             return call.words
         verb, *rest = call.words
-        first = ("EVAL", self._sources[verb]) if whole else ("EVALSHA", self._shas[verb])
+        first = ("EVAL", self._sources[verb]) if call.is_whole else ("EVALSHA", self._shas[verb])
         return (*first, call.keys, *rest)
 
     async def _ask(self, address: Node, commands: list[tuple[Any, ...]], asking: bool) -> list[Any]:

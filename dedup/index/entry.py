@@ -111,7 +111,8 @@ def storable_id(page_id: str) -> str:
     >>> storable_id("0a1b"), storable_id("a\\\ud800"), storable_id("\uffff")
     ('0a1b', '\uffffa\\\\\\ud800', '\uffff\uffff')
     """
-    if _is_text(page_id) and not page_id.startswith(ESCAPED):
+    is_text = page_id.encode("utf-8", "replace").decode() == page_id
+    if is_text and not page_id.startswith(ESCAPED):
         return page_id
     return ESCAPED + page_id.replace("\\", "\\\\").encode("utf-8", "backslashreplace").decode()
 
@@ -126,14 +127,6 @@ def original_id(filed: str) -> str:
         return filed
     page_id = _ESCAPES.sub(lambda found: chr(int(found[1], 16)) if found[1] else "\\", filed[1:])
     return page_id if storable_id(page_id) == filed else filed  # an earlier version left some as they were
-
-
-def _is_text(page_id: str) -> bool:
-    try:
-        page_id.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def storable_url(url: str) -> str:

@@ -10,6 +10,8 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec import MsgspecError, convert
+
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.fingerprint import RARE, Called
 from dedup.index.contract import Index
@@ -88,7 +90,7 @@ def _fields(found: Mapping[str, Any], fields: "Fields") -> dict[str, Any]:
     for name, (read, allowed) in fields.items():
         try:
             values[name] = read(found[name])
-        except (ValueError, TypeError, struct.error):
+        except (ValueError, TypeError, MsgspecError, struct.error):
             raise ValueError(f"{name} is {ascii(found[name])[:60]}; allowed: {allowed}") from None
     return values
 
@@ -102,16 +104,13 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise TypeError
-    value.encode()  # raises for a lone surrogate
-    return value
+    text = convert(value, str)
+    text.encode()  # raises for a lone surrogate
+    return text
 
 
-def _url(value: Any) -> str:
-    if type(value) is not str:
-        raise TypeError
-    return storable_url(value)
+def _keys(value: Any) -> tuple[int, ...]:
+    return tuple([_numbers(key, 1)[0] for key in convert(value, list)])
 
 
 def _numbers(value: str, count: int) -> tuple[int, ...]:
@@ -119,18 +118,6 @@ def _numbers(value: str, count: int) -> tuple[int, ...]:
     if octets.hex() != value:  # it has spaces, or upper case
         raise ValueError
     return _NUMBERS[count].unpack(octets)
-
-
-def _keys(value: Any) -> tuple[int, ...]:
-    if type(value) is not list:
-        raise TypeError
-    return tuple([_numbers(key, 1)[0] for key in value])
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int:
-        raise TypeError
-    return value
 
 
 def _octets(value: Any) -> bytes:
@@ -152,11 +139,11 @@ KEYS = "simhash", "scope", "digest", "view"
 #: Those of a page.
 FIELDS: Fields = {
     "page_id": (_text, "text"),
-    "url": (_url, "text"),
+    "url": (lambda value: storable_url(convert(value, str)), "text"),
     **dict.fromkeys(KEYS, (lambda value: _numbers(value, 1)[0], "16 hex digits")),
     "bands": (_keys, "a list of 16 hex digits each"),
     "sketch": (_octets, "base64"),
-    "filed": (_count, "seconds since 1970"),
+    "filed": (lambda value: convert(value, int), "seconds since 1970"),
     "run": (lambda value: value if _numbers(value, 2) else "", "32 hex digits"),
     "called": (lambda value: Called._make(_numbers(value, 3)), "48 hex digits"),
     "rare": (lambda value: _numbers(value, RARE), f"{16 * RARE} hex digits"),

@@ -9,7 +9,7 @@ have been checked.  Each page has a checksum of its own, for when it is read.
 import os
 import sqlite3
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import count
 from typing import Any
@@ -158,7 +158,10 @@ class Store(IndexFile):
             numbers, keys = np.empty(pages, np.uint32), np.empty((self._columns, pages), np.uint64).T
             filled = 0
             try:
-                for some, own in self._segments(connection):
+                for segment in connection.execute(
+                    "SELECT place, keys, checksum FROM segments ORDER BY place"
+                ):
+                    some, own = unpack(segment, self._columns)
                     numbers[filled : filled + len(some)], keys[filled : filled + len(some)] = some, own
                     filled += len(some)
                 if filled != pages:
@@ -166,10 +169,6 @@ class Store(IndexFile):
             except (ValueError, OverflowError) as error:
                 raise IndexCorruptError(f"the index file:{self.name} is damaged: {error}") from None
         return numbers, keys
-
-    def _segments(self, connection: sqlite3.Connection) -> Iterator[tuple[Numbers, Hashes]]:
-        for segment in connection.execute("SELECT place, keys, checksum FROM segments ORDER BY place"):
-            yield unpack(segment, self._columns)
 
     def pin(self) -> None:
         """Until `unpin` all is read as it is now, and locked once: each look-up takes a third less.

@@ -6,7 +6,6 @@ Nothing here writes.  Memory: 24 bytes a page, so that pages come in the order o
 import struct
 from collections.abc import AsyncIterator, Sequence
 
-from dedup.index.entry import Entry
 from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
 from dedup.index.redis.cluster.nodes import Cluster
 from dedup.index.redis.cluster.record import Record, decode
@@ -24,10 +23,6 @@ class Reading:
         self.cluster = cluster
         self.common = common
         self.keys = keys
-
-    def buckets(self, entry: Entry) -> list[bytes]:
-        """Returns where a page belongs, in each table."""
-        return [probe.bucket for probe in self.keys.probes(entry)]
 
     async def all_keys(self) -> AsyncIterator[list[bytes]]:
         """Yields the names of all keys, also of those of an earlier index; some may come twice."""

@@ -67,6 +67,9 @@ class ClusterSurvey(SharedSurvey):
         names = [key async for key, _ in self._reading.records()]
         some = names[:: max(1, len(names) // most)]
         records = zip(some, map(whole, await self._reading.values(some)), strict=True)
-        return len(names), [
-            Sample(key, self._reading.buckets(record.entry), "ZCARD", 1) for key, record in records if record
-        ]
+        samples = []
+        for key, record in records:
+            if record:
+                buckets = [probe.bucket for probe in self._reading.keys.probes(record.entry)]
+                samples.append(Sample(key, buckets, "ZCARD", 1))
+        return len(names), samples

@@ -57,7 +57,7 @@ class SortedTables:
             1 << 17, np.uint8
         )  # of the keys in the tail, by which most are known not to be there
         self._merging: Iterator[None] | None = None
-        for _ in self._merge():
+        for _ in self._merge() if self.size else ():
             pass
 
     def add(self, keys: tuple[int, ...]) -> int:

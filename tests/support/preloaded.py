@@ -1,10 +1,12 @@
 """Imports what the commands of Scrapy need, for processes that are forked: as much as can be imported before a crawl.
 
-Nothing of it reads the environment, begins a thread or installs a reactor.  What is not installed is left out.
+Nothing of it reads the environment, begins a thread or installs a reactor.  What is not installed is left out.  Which commands
+the installed packages have is looked up once.
 """
 
 import warnings
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -17,17 +19,25 @@ PACKAGES = (
     "dedup.links",
     "dedup.scrapy",
     "dedup.scrapy.commands",
+    "dedup.scrapy.commands.index",
+    "dedup.scrapy.workers",
 )
 #: What else most crawls import, and what else is run in forks.
 MODULES = (
     "pytest",
     "tests.support.light",
+    "tests.support.processes",
+    "tests.support.serving",
     "tests.support.stores",
     "aiohttp.web",
     "certifi",
+    "rich.console",
+    "rich.progress",
+    "rich.table",
     "scrapy.cmdline",
     "scrapy.core.downloader.handlers.http11",
     "scrapy.dupefilters",
+    "scrapy.exporters",
     "scrapy.logformatter",
     "scrapy.pqueues",
     "scrapy.robotstxt",
@@ -37,11 +47,20 @@ MODULES = (
     "scrapy.utils.engine",
     "scrapy.utils.test",
     "tldextract",
+    "dedup.batch.pages",
     "dedup.droplog.course",
+    "dedup.droplog.reader",
     "dedup.history.texts",
     "dedup.index.local.index",
     "dedup.index.redis.cluster.index",
     "dedup.index.redis.index",
+    "dedup.report.changes",
+    "dedup.scrapy.commands.changes.run",
+    "dedup.scrapy.commands.compare.run",
+    "dedup.scrapy.commands.dedup.run",
+    "dedup.scrapy.commands.duplicates.run",
+    "dedup.scrapy.commands.evaluate.run",
+    "dedup.scrapy.commands.links.run",
     "crawler.items",
     "crawler.spiders.site",
     "crawler.spiders.warc",
@@ -61,3 +80,7 @@ with warnings.catch_warnings():
     for name in MODULES:
         with suppress(ImportError):
             import_module(name)
+
+cmdline = import_module("scrapy.cmdline")
+cmdline.entry_points = cache(cmdline.entry_points)
+cmdline.entry_points(group="scrapy.commands")

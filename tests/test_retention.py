@@ -2,9 +2,7 @@
 
 import math
 import random
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +16,7 @@ from dedup.index.redis.survey import RedisSurvey
 from tests.support.coroutines import driven
 from tests.support.fingerprints import fingerprint_of
 from tests.support.stores import PERSISTENT, opened_at
-from tests.support.surveys import entry, unopened
+from tests.support.surveys import entry
 
 RUNS = [f"{number:032x}" for number in range(1, 7)]
 DAY = 86_400
@@ -121,21 +119,3 @@ async def test_redis_is_asked_for_no_page_that_was_filed_by_later_runs_or_after_
             assert len(await found_by(index, before=before)) == 150 * past
         assert server.info("commandstats").get("cmdstat_scan", {}).get("calls", 0) == scans
         await survey.close()
-
-
-@pytest.mark.parametrize("store", ["file"])
-@driven
-async def test_a_file_from_before_gets_its_index_of_runs_when_it_is_opened(
-    address: str, namespace: str
-) -> None:
-    async with opened_at(address, namespace=namespace) as index:
-        await index.add([entry(number, run=RUNS[number % 2]) for number in range(10)])
-    path = address.partition(":")[2]
-    with closing(sqlite3.connect(path)) as file, file:
-        file.execute("DROP INDEX pages_by_run")
-    async with unopened(address, namespace=namespace) as index:
-        assert len(await found_by(index, run=RUNS[0])) == 5
-    async with opened_at(address, namespace=namespace):
-        pass
-    with closing(sqlite3.connect(path)) as file:
-        assert file.execute("SELECT 1 FROM sqlite_master WHERE name = 'pages_by_run'").fetchall()

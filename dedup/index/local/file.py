@@ -107,12 +107,9 @@ class IndexFile:
         What keeps two processes apart goes by names: the lock, and SQLite's log.
         """
         found = path.lstat()
-        if stat.S_ISLNK(found.st_mode) or found.st_nlink > 1:
-            what = (
-                "a symbolic link"
-                if stat.S_ISLNK(found.st_mode)
-                else f"one file with {found.st_nlink} names (hard links)"
-            )
+        is_link, names = stat.S_ISLNK(found.st_mode), found.st_nlink
+        if is_link or names > 1:
+            what = "a symbolic link" if is_link else f"one file with {names} names (hard links)"
             raise IndexUnavailableError(
                 f"the index file:{self.name} can't be opened: {printable(str(path))} is {what}, so that another crawl "
                 "could have it open by another name; remove the other names, or make a copy and name that"

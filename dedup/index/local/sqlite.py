@@ -249,10 +249,8 @@ class Store(IndexFile):
         with self._errors(), self._writer:
             self._writer.execute(f"PRAGMA cache_size = -{cache}")
             self._writer.executemany(f"REPLACE INTO hosts ({HOST_COLUMNS}) VALUES (?, ?, ?)", hosts)
-            (hosts_now,) = self._writer.execute("SELECT count(*) FROM hosts").fetchone()
-            oldest = "DELETE FROM hosts WHERE number IN (SELECT number FROM hosts ORDER BY number LIMIT ?)"
-            if hosts_now > MAX_SAVED:
-                self._writer.execute(oldest, (hosts_now - MAX_SAVED,))
+            oldest = "SELECT number FROM hosts ORDER BY number DESC LIMIT -1 OFFSET ?"
+            self._writer.execute(f"DELETE FROM hosts WHERE number IN ({oldest})", (MAX_SAVED,))
             self._writer.executemany("DELETE FROM pages WHERE number = ?", [(number,) for number in gone])
             (highest,) = self._writer.execute("SELECT coalesce(max(number), 0) FROM pages").fetchone()
             fresh = count(highest + 1)  # as SQLite would number them

@@ -53,9 +53,8 @@ class SortedTables:
         self._near: Buckets | _Permuted = Buckets(plan) if plan.is_of_buckets else _Permuted(plan)
         self._tables = plan.size  # any of them may have a page, and one of them twice, amid a merge
         self._covered = 0  # how many pages are in every table
-        self._bits = np.zeros(
-            1 << 17, np.uint8
-        )  # of the keys in the tail, by which most are known not to be there
+        # Of the keys in the tail, by which most are known not to be there.
+        self._bits = np.zeros(1 << 17, np.uint8)
         self._merging: Iterator[None] | None = None
         for _ in self._merge() if self.size else ():
             pass

@@ -67,6 +67,9 @@ async def deadline(seconds: float) -> AsyncIterator[None]:
 class Server:
     """A server at an address.  Nothing is connected before the first call."""
 
+    #: True if it may be set back, in part, to an earlier state, and is used all the same.
+    may_be_set_back = False
+
     def __init__(self, address: str) -> None:
         """Raises `SettingsError` for an address that can't be one."""
         self._begin(address)

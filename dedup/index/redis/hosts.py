@@ -19,19 +19,17 @@ import logging
 import math
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from dedup.errors import DedupError
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.hosts import MAX_HOSTS, Hosts, packed, unpacked
-from dedup.index.redis.client import Server
-from dedup.index.redis.keys import Keys
+from dedup.index.redis.session import Session
 from dedup.page.urls import host
 from dedup.settings import IndexSettings
 
@@ -79,20 +77,12 @@ class _Shared:
 
 
 class SharedHosts(Hosts):
-    """The tables of hosts, by name; ``call`` runs a script of the index."""
+    """The tables of hosts, by name, as one run has them."""
 
-    def __init__(
-        self,
-        sketcher: Sketcher,
-        settings: IndexSettings,
-        server: Server,
-        keys: Keys,
-        call: Callable[..., Awaitable[list[Any]]],
-    ) -> None:
+    def __init__(self, sketcher: Sketcher, settings: IndexSettings, session: Session) -> None:
         super().__init__(sketcher, settings)
-        self._server = server
-        self._keys = keys
-        self._call = call
+        self._session = session
+        self._keys = session.keys
         self._shared: dict[str, _Shared] = {}
         self._due: dict[str, None] = {}  # hosts to be written now, in this order
         self._grown = asyncio.Event()
@@ -128,7 +118,7 @@ class SharedHosts(Hosts):
         ]
         if old:
             versions = [self._about(name).version for name in old]
-            found = await self._server.values([*map(self._keys.host, old)])
+            found = await self._session.server.values([*map(self._keys.host, old)])
             for name, octets, version in zip(old, found, versions, strict=True):
                 # A table that is being written, or was written or read meanwhile, is known better.
                 if name != self._writing and version == self._about(name).version:
@@ -203,7 +193,9 @@ class SharedHosts(Hosts):
             shared.tried = os.urandom(VERSION), len(shared.changes)
             version, octets = shared.tried[0], pack_table(shared.tried[0], name, self.table(name))
             arguments = [self._keys.tables, key[len(self._keys.tables) :], shared.version, version]
-            (stored,) = await self._call("learn", [self._keys.hosts, key], [*arguments, MAX_TABLES, octets])
+            (stored,) = await self._session.call(
+                "learn", [self._keys.hosts, key], [*arguments, MAX_TABLES, octets]
+            )
             self._take_over(name, stored)
             if shared.version == version:
                 break

@@ -25,18 +25,9 @@ RENEWALS = 12
 
 
 class Session:
-    """The session of a run; ``may_be_set_back`` if the numbers may be, as by a replica that had missed some."""
+    """The session of a run."""
 
-    def __init__(
-        self,
-        server: Server,
-        keys: Keys,
-        namespace: str,
-        run: str,
-        lease: float = 60.0,
-        *,
-        may_be_set_back: bool = False,
-    ) -> None:
+    def __init__(self, server: Server, keys: Keys, namespace: str, run: str, lease: float) -> None:
         self.server = server
         self.keys = keys
         self.run = run
@@ -45,7 +36,6 @@ class Session:
         self.digest = ""  #: of the header
         self.began = 0  #: the last number that had been given out when the run began
         self._seen = 0  # the highest number that is known to have been given out
-        self._may_be_set_back = may_be_set_back
         self._nonces = count()
         self._refusal: IndexMismatchError | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -158,7 +148,7 @@ class Session:
                     f"out {max(last, 0):,} numbers and had given out {self._seen:,}; start the crawl anew to go on with it"
                 )
             case [echo, int(last), *answer] if echo == nonce:
-                if not self._may_be_set_back:
+                if not self.server.may_be_set_back:
                     self._seen = max(self._seen, last)
                 return answer
         await self.server.disconnect()  # whatever else is on its way belongs to no question

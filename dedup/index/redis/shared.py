@@ -23,23 +23,20 @@ class SharedIndex(Index):
     """An index that any number of crawlers share; all they share is stored, but for what one has claimed itself."""
 
     is_shared = True
-    #: True if it may be set back, and is used all the same: see `Session`.
-    may_be_set_back = False
     hosts: SharedHosts | None
 
     def __init__(
         self, server: Server, keys: Keys, namespace: str, detector: Detector, **options: Any
     ) -> None:
         super().__init__(detector, **options)
-        lease, may_be_set_back = self.settings.lease, self.may_be_set_back
-        self._session = Session(server, keys, namespace, self.run, lease, may_be_set_back=may_be_set_back)
+        self._session = Session(server, keys, namespace, self.run, self.settings.lease)
         # Numbers of this run's claims that are neither confirmed nor released, by page id.
         self._pending: dict[str, int] = {}
         self._confirmations = Confirmations(self._write)  # of such numbers
         self._releases = Releases(self._release_claim)  # claims to be released as soon as there is an answer
         self._replacing: dict[str, str] = {}  # pages of earlier runs, by those in whose place these were met
         if self.hosts is not None:
-            self.hosts = SharedHosts(detector.sketcher, self.settings, server, keys, self._session.call)
+            self.hosts = SharedHosts(detector.sketcher, self.settings, self._session)
 
     @property
     def where(self) -> str:

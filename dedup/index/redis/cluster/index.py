@@ -43,7 +43,6 @@ class ClusterIndex(SharedIndex):
     """`redis+cluster://` and `rediss+cluster://`: shared by any number of crawlers, on any number of masters."""
 
     format = FORMAT
-    may_be_set_back = True  # in part, by a replica that had missed something; see `Recovery`
 
     def __init__(self, address: str, namespace: str, detector: Detector, **options: Any) -> None:
         self._cluster = Cluster(address)

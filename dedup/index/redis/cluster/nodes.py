@@ -69,6 +69,8 @@ class Call:
 class Cluster(Server):
     """The masters of a cluster; the address names at least one of its nodes."""
 
+    may_be_set_back = True  # by a replica that had missed something; see `Recovery`
+
     def __init__(self, address: str) -> None:
         """Raises `SettingsError` for an address that can't be one."""
         self._begin(address)

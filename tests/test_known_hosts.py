@@ -310,7 +310,9 @@ async def test_a_file_keeps_the_tables_that_were_saved_last(
 @pytest.fixture
 def hosts() -> Hosts:
     """Tables that are saved somewhere, from where nothing is loaded."""
-    return Hosts(DETECTOR.sketcher, IndexSettings(), lambda name: None)
+    hosts = Hosts(DETECTOR.sketcher, IndexSettings())
+    hosts.load = lambda name: None
+    return hosts
 
 
 def test_tables_that_could_not_be_saved_are_saved_the_next_time(hosts: Hosts) -> None:

@@ -60,13 +60,12 @@ def unpacked(octets: bytes) -> bytes:
 class Hosts:
     """The tables of hosts, by name."""
 
-    def __init__(
-        self, sketcher: Sketcher, settings: IndexSettings, load: Callable[[str], bytes | None] | None = None
-    ) -> None:
-        """``load`` gets a table that was saved; without it, no table is."""
+    def __init__(self, sketcher: Sketcher, settings: IndexSettings) -> None:
         self._sketcher = sketcher
         self.settings = settings
-        self.load = load
+        self.load: Callable[[str], bytes | None] | None = (
+            None  #: gets a table that was saved; without it, no table is
+        )
         self._tables = Latest[str, Chrome](MAX_HOSTS)
         self._changed: dict[str, Chrome] = {}
         self._saving: dict[str, Chrome] = {}

@@ -61,10 +61,7 @@ def put(connection: sqlite3.Connection, segments: Iterator[Segment]) -> None:
 
 
 def update(
-    connection: sqlite3.Connection,
-    gone: Collection[int],
-    added: Mapping[int, tuple[int, ...]],
-    columns: int,
+    connection: sqlite3.Connection, gone: Collection[int], added: Mapping[int, tuple[int, ...]], columns: int
 ) -> None:
     """Takes pages out of the segments, then adds others, by number, with their keys.
 

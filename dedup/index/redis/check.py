@@ -27,6 +27,8 @@ SUSPECTS = 1000
 #: A lease that ends later than this, in ms from now, was given by another clock.
 LONGEST_LEASE = 24 * 3600 * 1000
 
+#: Tells when the lease of each run ends, and what time it is there, in ms.
+Leases = Callable[[], Awaitable[tuple[dict[bytes, float], float]]]
 #: A bucket and an entry, as bytes that tell it from all others in the bucket.
 Spot = tuple[bytes, bytes]
 
@@ -49,14 +51,8 @@ class Check(ABC):
     tables: Sequence[str]
 
     def __init__(
-        self,
-        server: Server,
-        keys: Keys,
-        leases: Callable[[], Awaitable[tuple[dict[bytes, float], float]]],
-        parameters: Parameters,
-        header: Mapping[str, str],
+        self, server: Server, keys: Keys, leases: Leases, parameters: Parameters, header: Mapping[str, str]
     ) -> None:
-        """``leases`` tells when the lease of each run ends, and what time it is there, in ms."""
         self.server = server
         self.common = keys
         self._leases = leases

@@ -19,6 +19,7 @@ import numpy as np
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
+from dedup.fingerprint.plans import Plan
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.claiming import Answer, Candidates, claim
 from dedup.index.entry import Entry
@@ -28,10 +29,10 @@ from dedup.index.redis.client import Server
 from dedup.index.redis.copies import Copies
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.pages import Pages
-from dedup.index.redis.reading import batches
+from dedup.index.redis.reading import Reading, batches
 from dedup.index.redis.record import bits_of, pack, whole
 from dedup.index.redis.shared import SharedIndex
-from dedup.index.redis.survey import survey_redis
+from dedup.index.redis.survey import RedisSurvey
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
 from dedup.index.weighing import Order
@@ -65,8 +66,10 @@ class RedisIndex(SharedIndex):
         return {"bucket_bits": str(bits), "created": uuid4().hex}
 
     def _lay_out(self, header: Mapping[str, str]) -> None:
-        bits = bits_of(header, MIN_BITS, self.where)
-        self._buckets = Buckets(self._keys, self.plan, bits, header["created"])
+        self._buckets = self._spread(header, self.plan)
+
+    def _spread(self, header: Mapping[str, str], plan: Plan) -> Buckets:
+        return Buckets(self._keys, plan, bits_of(header, MIN_BITS, self.where), header.get("created", ""))
 
     async def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:
         return await claim(self, entry, page)
@@ -189,9 +192,8 @@ class RedisIndex(SharedIndex):
         number, entry = await self._filed(page_id)
         if entry is None:
             return False
-        buckets = [place.bucket for place in self._buckets.places(entry)]
-        arguments = [self._keys.pages, number, whose]
-        (taken,) = await self._session.call("release", [self._keys.released, *buckets], arguments)
+        keys = [self._keys.released, *(place.bucket for place in self._buckets.places(entry))]
+        (taken,) = await self._session.call("release", keys, [self._keys.pages, number, whose])
         return bool(taken)
 
     async def _states(self, page_ids: Sequence[str]) -> list[State]:
@@ -242,8 +244,10 @@ class RedisIndex(SharedIndex):
         with self._server.errors():
             return int(given or 0) - int(released or 0)
 
-    async def survey(self) -> Survey | None:
-        return await survey_redis(self._server, self._keys, self.where, self._adopt)
+    def _survey(self, header: Mapping[str, str]) -> Survey:
+        parameters = self._adopt(header)
+        reading = Reading(self._server, self._spread(header, parameters.plan))
+        return RedisSurvey(self.where, parameters, header, reading)
 
     async def _add(self, entries: Sequence[Entry]) -> int:
         added = 0
@@ -272,8 +276,8 @@ class RedisIndex(SharedIndex):
 
     async def _changed(self, verb: str, keys: list[bytes], arguments: list[Any]) -> int:
         """Returns how many pages a script has changed."""
-        tables = len(self._buckets.tables)
-        (count,) = await self._session.call(verb, keys, [self._keys.pages, tables, *arguments])
+        told = [self._keys.pages, len(self._buckets.tables), *arguments]
+        (count,) = await self._session.call(verb, keys, told)
         return int(count)
 
 

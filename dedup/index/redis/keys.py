@@ -64,6 +64,7 @@ class Keys:
 
     def __init__(self, namespace: str) -> None:
         self.prefix = self.start + f"{{{namespace}}}:".encode()
+        self.starts: tuple[bytes, ...] = (self.prefix,)  #: what the names of all keys of an index start with
         self.header = self.prefix + b"header"
         self.sequence = self.prefix + b"sequence"
         self.released = self.prefix + b"released"

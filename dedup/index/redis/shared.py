@@ -16,6 +16,8 @@ from dedup.index.redis.hosts import SharedHosts
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.releases import Releases
 from dedup.index.redis.session import Session
+from dedup.index.redis.survey import read_header
+from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
 
 
@@ -95,6 +97,10 @@ class SharedIndex(Index):
         self._releases.drop(page_ids)
         return await self._take_out(page_ids)
 
+    async def survey(self) -> Survey | None:
+        header = await read_header(self._session.server, self._session.keys, self.where)
+        return self._survey(header) if header else None
+
     async def close(self, *, finished: bool = True) -> None:
         if self._opened:
             self._session.check_loop()
@@ -119,6 +125,10 @@ class SharedIndex(Index):
     @abstractmethod
     def _lay_out(self, header: Mapping[str, str]) -> None:
         """Makes what pages are filed with, of an index with this header."""
+
+    @abstractmethod
+    def _survey(self, header: Mapping[str, str]) -> Survey:
+        """Returns the survey of an index with this header."""
 
     @abstractmethod
     async def _judge(self, entry: Entry, page: Fingerprint) -> Verdict:

@@ -1,18 +1,18 @@
 """The survey of an index in Redis, taken while crawls may be using it."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
 from dedup.errors import IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.index.parameters import Parameters
-from dedup.index.redis.buckets import ENTRY, MIN_BITS, Buckets
+from dedup.index.redis.buckets import ENTRY
 from dedup.index.redis.client import Server
 from dedup.index.redis.hosts import unpack_table
 from dedup.index.redis.invariants import Invariants
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.reading import Reading, batches
-from dedup.index.redis.record import bits_of, whole
+from dedup.index.redis.record import whole
 from dedup.index.redis.span import numbers_of
 from dedup.index.survey import Finding, KnownHost, StoredPage, Survey, state_outside
 from dedup.printing import octets as shown
@@ -30,32 +30,19 @@ class Sample(NamedTuple):
     unit: int  #: how much of that is one page's
 
 
-async def survey_redis(
-    server: Server, keys: Keys, where: str, adopt: Callable[[Mapping[str, str]], Parameters]
-) -> "RedisSurvey | None":
-    """Returns the survey of a namespace; None if it has no keys.  ``adopt`` checks the parameters that are stored."""
-    header = await read_header(server, keys, where, keys.prefix)
-    if not header:
-        return None
-    parameters = adopt(header)
-    bits = bits_of(header, MIN_BITS, where)
-    reading = Reading(server, Buckets(keys, parameters.plan, bits, header.get("created", "")))
-    return RedisSurvey(where, parameters, header, reading)
-
-
-async def read_header(server: Server, keys: Keys, where: str, *prefixes: bytes) -> dict[str, str]:
-    """Returns the fields of the header; none if there is no key that begins with these prefixes."""
+async def read_header(server: Server, keys: Keys, where: str) -> dict[str, str]:
+    """Returns the fields of the header; none if there is no key of an index."""
     found, is_there = await server.ask([("HGETALL", keys.header), ("EXISTS", keys.header)])
     if isinstance(found, list):  # an answer that no client has read
         found = dict(zip(found[::2], found[1::2], strict=True))
     if is_there and not found:
         raise IndexMismatchError(f"{shown(keys.header)} in {where} is not the header of an index")
-    for prefix in prefixes if not found else ():
-        async for some in server.scan(prefix):
+    for start in keys.starts if not found else ():
+        async for some in server.scan(start):
             if some:
                 raise IndexCorruptError(
                     f"the index {where} is damaged: it has keys, but no header, so that nobody knows what they "
-                    f"were built with; restore a backup, or delete every key that starts with {shown(prefix)}"
+                    f"were built with; restore a backup, or delete every key that starts with {shown(start)}"
                 )
     return {
         str(name, "utf-8", "replace"): str(value, "utf-8", "replace") for name, value in (found or {}).items()
@@ -66,7 +53,7 @@ class SharedSurvey(Survey):
     """What one namespace holds, on a server or a cluster."""
 
     def __init__(
-        self, where: str, parameters: Parameters, header: dict[str, str], server: Server, keys: Keys
+        self, where: str, parameters: Parameters, header: Mapping[str, str], server: Server, keys: Keys
     ) -> None:
         super().__init__(where, parameters, header)
         self._server = server
@@ -107,7 +94,9 @@ class SharedSurvey(Survey):
 class RedisSurvey(SharedSurvey):
     """What one namespace holds."""
 
-    def __init__(self, where: str, parameters: Parameters, header: dict[str, str], reading: Reading) -> None:
+    def __init__(
+        self, where: str, parameters: Parameters, header: Mapping[str, str], reading: Reading
+    ) -> None:
         super().__init__(where, parameters, header, reading.server, reading.keys)
         self._reading = reading
 

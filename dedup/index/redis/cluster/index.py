@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from dedup.errors import IndexCorruptError
+from dedup.errors import IndexCorruptError, IndexMismatchError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.fingerprint import Fingerprint
-from dedup.fingerprint.plans import MIN_PREFIX
+from dedup.fingerprint.plans import MIN_PREFIX, Plan
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
 from dedup.index.redis.buckets import bucket_bits
@@ -24,16 +24,17 @@ from dedup.index.redis.cluster.keys import BUCKET_PAGES, CommonKeys, SpreadKeys
 from dedup.index.redis.cluster.nodes import Cluster
 from dedup.index.redis.cluster.own_pages import OwnPages
 from dedup.index.redis.cluster.protocol import Outcome
-from dedup.index.redis.cluster.reading import count_pages
+from dedup.index.redis.cluster.reading import Reading, count_pages
 from dedup.index.redis.cluster.record import Leases, Phase, Record, state_of
 from dedup.index.redis.cluster.recovery import Recovery
 from dedup.index.redis.cluster.store import PAGES, Neighbours, Store
-from dedup.index.redis.cluster.survey import survey_cluster
+from dedup.index.redis.cluster.survey import ClusterSurvey
 from dedup.index.redis.reading import batches
 from dedup.index.redis.record import bits_of
 from dedup.index.redis.shared import SharedIndex
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
+from dedup.printing import octets as shown
 
 #: Changes whenever its keys would be read differently.
 FORMAT = 1
@@ -68,11 +69,14 @@ class ClusterIndex(SharedIndex):
         self._session.beside(self._recovery.watch())
 
     def _lay_out(self, header: Mapping[str, str]) -> None:
-        bits = bits_of(header, MIN_PREFIX, self.where)
-        keys = SpreadKeys(self._namespace, header["created"], self.plan, bits)
+        keys = self._spread(header, self.plan)
         self._store = Store(self._cluster, self._session, keys, self.detector.radius)
         self._recovery = Recovery(self._store, self._filed, self._cluster.where)
         self._cluster.on_change = self._recovery.due.set
+
+    def _spread(self, header: Mapping[str, str], plan: Plan) -> SpreadKeys:
+        bits = bits_of(header, MIN_PREFIX, self.where)
+        return SpreadKeys(self._namespace, header["created"], plan, bits)
 
     # --- Claims
 
@@ -211,5 +215,11 @@ class ClusterIndex(SharedIndex):
     async def _forget_now(self, page_id: str, wanted: State | None = None) -> bool:
         return await self._store.carry_out(protocol.forget(self._store.name(page_id), self.run, wanted))
 
-    async def survey(self) -> Survey | None:
-        return await survey_cluster(self._cluster, self._common, self._namespace, self.where, self._adopt)
+    def _survey(self, header: Mapping[str, str]) -> Survey:
+        if not {"digest", "tables", "created"} <= header.keys():
+            raise IndexMismatchError(
+                f"{shown(self._common.header)} in {self.where} is not the header of an index"
+            )
+        parameters = self._adopt(header)
+        reading = Reading(self._cluster, self._common, self._spread(header, parameters.plan))
+        return ClusterSurvey(self.where, parameters, header, reading)

@@ -49,6 +49,10 @@ class CommonKeys(Keys):
 
     start = b"shingleback+cluster:"
 
+    def __init__(self, namespace: str) -> None:
+        super().__init__(namespace)
+        self.starts = self.prefix, SpreadKeys.of(namespace)
+
 
 class Probe(NamedTuple):
     """Where a page belongs in a table, and where pages are that share its prefix there."""

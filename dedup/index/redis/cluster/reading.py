@@ -26,7 +26,7 @@ class Reading:
 
     async def all_keys(self) -> AsyncIterator[list[bytes]]:
         """Yields the names of all keys, also of those of an earlier index; some may come twice."""
-        for start in (self.common.prefix, self.keys.start):
+        for start in self.common.starts:
             async for keys in self.cluster.scan(start):
                 yield keys
 

@@ -1,47 +1,23 @@
 """The survey of an index over a Redis Cluster, taken while crawls may be using it."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 
-from dedup.errors import IndexMismatchError
-from dedup.fingerprint.plans import MIN_PREFIX
 from dedup.index.lifecycle import State
 from dedup.index.parameters import Parameters
 from dedup.index.redis.cluster.check import Invariants
-from dedup.index.redis.cluster.keys import CommonKeys, SpreadKeys
-from dedup.index.redis.cluster.nodes import Cluster
 from dedup.index.redis.cluster.reading import Reading, count_pages, whole
 from dedup.index.redis.cluster.record import Phase
 from dedup.index.redis.reading import alive
-from dedup.index.redis.record import bits_of
-from dedup.index.redis.survey import Sample, SharedSurvey, read_header
+from dedup.index.redis.survey import Sample, SharedSurvey
 from dedup.index.survey import Finding, StoredPage, state_outside
-from dedup.printing import octets as shown
-
-
-async def survey_cluster(
-    cluster: Cluster,
-    common: CommonKeys,
-    namespace: str,
-    where: str,
-    adopt: Callable[[Mapping[str, str]], Parameters],
-) -> "ClusterSurvey | None":
-    """Returns the survey of a namespace; None if it has no header.  ``adopt`` checks the parameters that are stored."""
-    header = await read_header(cluster, common, where, common.prefix, SpreadKeys.of(namespace))
-    if not header:
-        return None
-    if not {"digest", "tables", "created"} <= header.keys():
-        raise IndexMismatchError(f"{shown(common.header)} in {where} is not the header of an index")
-    parameters = adopt(header)
-    bits = bits_of(header, MIN_PREFIX, where)
-    keys = SpreadKeys(namespace, header["created"], parameters.plan, bits)
-    reading = Reading(cluster, common, keys)
-    return ClusterSurvey(where, parameters, header, reading)
 
 
 class ClusterSurvey(SharedSurvey):
     """What one namespace holds."""
 
-    def __init__(self, where: str, parameters: Parameters, header: dict[str, str], reading: Reading) -> None:
+    def __init__(
+        self, where: str, parameters: Parameters, header: Mapping[str, str], reading: Reading
+    ) -> None:
         super().__init__(where, parameters, header, reading.cluster, reading.common)
         self._reading = reading
 

@@ -43,37 +43,51 @@ _NUMBERS_OF = "SELECT number FROM pages WHERE run = ? AND filed < ?"
 Row = tuple[int, Entry | None]
 
 
-class _Readable(IndexFile):
-    """The file, open for reading."""
+def _entry(row: Sequence[Any]) -> Entry | None:
+    try:
+        entry = entry_of(row)
+        (entry.page_id + entry.url + entry.run).encode()
+    except ValueError:  # also for surrogates, which stand for bytes that are not UTF-8
+        return None
+    return entry
+
+
+def survey_file(path: str, adopt: Callable[[Mapping[str, str]], Parameters]) -> "FileSurvey | None":
+    """Returns the survey of a file; None if there is no such file.  ``adopt`` checks the parameters that are stored."""
+    return FileSurvey(path, adopt) if os.path.lexists(path) else None
+
+
+class FileSurvey(IndexFile, Survey):
+    """What a file holds, open for reading: done pages only."""
 
     def __init__(self, path: str, adopt: Callable[[Mapping[str, str]], Parameters]) -> None:
         super().__init__(path)
         with self._errors():
-            self.header = self._header()
-            self.connection = self._read_only()
-        self.connection.text_factory = lambda octets: octets.decode("utf-8", "surrogateescape")
-        self.connection.isolation_level = None
+            header = self._header()
+            self._connection = self._read_only()
+        self._connection.text_factory = lambda octets: octets.decode("utf-8", "surrogateescape")
+        self._connection.isolation_level = None
         try:
-            self.query("BEGIN")
+            self._query("BEGIN")
             for columns, table in ((COLUMNS, "pages"), (HOST_COLUMNS, "hosts")):
-                self.query(f"SELECT {columns} FROM {table} LIMIT 0")  # raises if they are not there
-            self.parameters = adopt(self.header)
+                self._query(f"SELECT {columns} FROM {table} LIMIT 0")  # raises if they are not there
+            Survey.__init__(self, f"file:{self.name}", adopt(header), header)
         except BaseException:
-            self.connection.close()
+            self._connection.close()
             raise
 
-    def query(self, statement: str, *values: object) -> list[Any]:
+    def _query(self, statement: str, *values: object) -> list[Any]:
         """Returns all rows of an answer."""
         with self._errors():
-            return self.connection.execute(statement, values).fetchall()
+            return self._connection.execute(statement, values).fetchall()
 
-    def rows(self) -> Iterator[Row]:
+    def _rows(self) -> Iterator[Row]:
         """Yields every row, by number.  Where that fails, the next `BATCH` are read one by one."""
         statement = f"SELECT {COLUMNS}, number FROM pages WHERE number"
         at, left = 0, os.path.getsize(self.path) // ROW
         while left > 0 and at < HIGHEST:
             try:
-                for row in self.connection.execute(f"{statement} > ? ORDER BY number", (at,)):
+                for row in self._connection.execute(f"{statement} > ? ORDER BY number", (at,)):
                     number = row[-1]
                     yield number, _entry(row)
                     at = max(at, number)
@@ -84,28 +98,28 @@ class _Readable(IndexFile):
                 at += BATCH
                 left -= BATCH
 
-    def rows_of(self, run: str, before: float) -> Iterator[Row]:
+    def _rows_of(self, run: str, before: float) -> Iterator[Row]:
         """Yields the rows of a run, or filed ``before`` a time, by number; if SQLite can't tell them, every row."""
         statement = f"SELECT {COLUMNS}, number FROM pages WHERE number = ?"
         try:
-            runs = [run] if run else [name for (name,) in self.connection.execute(_RUNS)]
+            runs = [run] if run else [name for (name,) in self._connection.execute(_RUNS)]
             asked = ((name, before) for name in runs)
-            found = (self.connection.execute(_NUMBERS_OF, values).fetchall() for values in asked)
+            found = (self._connection.execute(_NUMBERS_OF, values).fetchall() for values in asked)
             numbers = sorted(number for rows in found for (number,) in rows)
         except sqlite3.DatabaseError:
-            yield from self.rows()
+            yield from self._rows()
         else:
             for number in numbers:
                 yield from self._row(statement, number)
 
-    def mispacked(self, numbers: Hashes, keys: Hashes, unread: Collection[int]) -> Iterator[str]:
+    def _mispacked(self, numbers: Hashes, keys: Hashes, unread: Collection[int]) -> Iterator[str]:
         """Yields the segments that are not as they were written, or whose pages are not those in the rows.
 
         ``numbers`` and ``keys`` are those of the rows that could be read.
         """
         found = []
         try:
-            for segment in self.connection.execute(
+            for segment in self._connection.execute(
                 "SELECT place, keys, checksum FROM segments ORDER BY place"
             ):
                 try:
@@ -120,17 +134,16 @@ class _Readable(IndexFile):
         if not (np.array_equal(packed[kept], numbers) and np.array_equal(packed_keys[kept], keys)):
             yield "they are not those of the pages"
 
-    def hosts(self) -> Iterator[KnownHost]:
-        """Yields every host, one by one."""
+    async def hosts(self) -> AsyncIterator[KnownHost]:
         try:
-            numbers = self.connection.execute("SELECT number FROM hosts").fetchall()
+            numbers = self._connection.execute("SELECT number FROM hosts").fetchall()
         except sqlite3.DatabaseError:  # SQLite's own check tells of it
             return
         for (number,) in numbers:
             found = None
             try:
                 query = f"SELECT {HOST_COLUMNS} FROM hosts WHERE number = ?"
-                for found in self.connection.execute(query, (number,)):
+                for found in self._connection.execute(query, (number,)):
                     yield self._host(found)
             except (sqlite3.DatabaseError, ValueError):
                 name = found and found[0]
@@ -143,54 +156,28 @@ class _Readable(IndexFile):
 
     def _row(self, statement: str, number: int) -> Iterator[Row]:
         try:
-            for row in self.connection.execute(statement, (number,)):
+            for row in self._connection.execute(statement, (number,)):
                 yield number, _entry(row)
         except sqlite3.DatabaseError:
             yield number, None
 
-
-def _entry(row: Sequence[Any]) -> Entry | None:
-    try:
-        entry = entry_of(row)
-        (entry.page_id + entry.url + entry.run).encode()
-    except ValueError:  # also for surrogates, which stand for bytes that are not UTF-8
-        return None
-    return entry
-
-
-def survey_file(path: str, adopt: Callable[[Mapping[str, str]], Parameters]) -> "FileSurvey | None":
-    """Returns the survey of a file; None if there is no such file.  ``adopt`` checks the parameters that are stored."""
-    return FileSurvey(_Readable(path, adopt)) if os.path.lexists(path) else None
-
-
-class FileSurvey(Survey):
-    """What a file holds: done pages only."""
-
-    def __init__(self, file: _Readable) -> None:
-        super().__init__(f"file:{file.name}", file.parameters, file.header)
-        self._file = file
-
     async def count(self) -> int:
         try:
-            ((number,),) = self._file.query("SELECT count(*) FROM pages")
+            ((number,),) = self._query("SELECT count(*) FROM pages")
         except IndexCorruptError:
             return 0
         return int(number)
 
     async def _pages(self, run: str, before: float) -> AsyncIterator[StoredPage]:
         everything = not run and before == math.inf
-        for _, entry in self._file.rows() if everything else self._file.rows_of(run, before):
+        for _, entry in self._rows() if everything else self._rows_of(run, before):
             yield self.readable(entry, State.DONE)
-
-    async def hosts(self) -> AsyncIterator[KnownHost]:
-        for host in self._file.hosts():
-            yield host
 
     async def findings(self) -> AsyncIterator[Finding]:
         for broken in self._sqlite():
             yield broken
         keys, numbers, unread = array("Q"), array("Q"), set[int]()
-        for number, entry in self._file.rows():
+        for number, entry in self._rows():
             name = f"row {number}"
             if entry is None:
                 unread.add(number)
@@ -202,7 +189,7 @@ class FileSurvey(Survey):
                 numbers.append(number)
                 keys.extend(entry.keys)
         filed = np.array(keys, np.uint64).reshape(-1, len(EXACT) + self.parameters.plan.columns)
-        for what in self._file.mispacked(np.array(numbers, np.uint64), filed, unread):
+        for what in self._mispacked(np.array(numbers, np.uint64), filed, unread):
             yield Finding("packed keys", what)
         try:  # whether a crawl could look up what is readable
             SortedTables(self.parameters.plan, filed).check()
@@ -216,20 +203,20 @@ class FileSurvey(Survey):
     def _sqlite(self) -> Iterator[Finding]:
         """Yields what SQLite finds, and page ids that it should not have let pass."""
         try:
-            for (message,) in self._file.query(f"PRAGMA integrity_check({MESSAGES})"):
+            for (message,) in self._query(f"PRAGMA integrity_check({MESSAGES})"):
                 if message != "ok":
                     for line in message.splitlines():
                         yield Finding("SQLite's integrity check", line)
             twice = "SELECT page_id, count(*) FROM pages NOT INDEXED GROUP BY page_id HAVING count(*) > 1"
-            for page_id, count in self._file.query(twice):
+            for page_id, count in self._query(twice):
                 yield Finding("page ids filed twice", f"{page_id!r}: {count} times")
         except IndexCorruptError as error:
             yield Finding("SQLite's integrity check", str(error))
 
     async def stored(self) -> tuple[int | None, str]:
-        parts = [self._file.path, self._file.path.with_name(self._file.path.name + "-wal")]
+        parts = [self.path, self.path.with_name(self.path.name + "-wal")]
         size = sum(part.stat().st_size for part in parts if part.exists())
-        return size, f"the file, of layout {self._file.layout}, and its log"
+        return size, f"the file, of layout {self.layout}, and its log"
 
     async def close(self) -> None:
-        self._file.connection.close()
+        self._connection.close()

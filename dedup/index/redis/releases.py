@@ -51,8 +51,3 @@ class Releases:
         for error in await asyncio.gather(*map(self.make, list(self._due)), return_exceptions=True):
             if error is not None:
                 raise error
-
-    def drop(self, page_ids: Iterable[str]) -> None:
-        """These pages are taken out as they are."""
-        for page_id in page_ids:
-            self._due.pop(page_id, None)

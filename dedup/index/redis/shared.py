@@ -94,7 +94,7 @@ class SharedIndex(Index):
         await self._confirmations.flush()
         for page_id in page_ids:
             self._pending.pop(page_id, None)
-        self._releases.drop(page_ids)
+            await self._releases.forget(page_id)
         return await self._take_out(page_ids)
 
     async def survey(self) -> Survey | None:

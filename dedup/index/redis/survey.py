@@ -33,8 +33,6 @@ class Sample(NamedTuple):
 async def read_header(server: Server, keys: Keys, where: str) -> dict[str, str]:
     """Returns the fields of the header; none if there is no key of an index."""
     found, is_there = await server.ask([("HGETALL", keys.header), ("EXISTS", keys.header)])
-    if isinstance(found, list):  # an answer that no client has read
-        found = dict(zip(found[::2], found[1::2], strict=True))
     if is_there and not found:
         raise IndexMismatchError(f"{shown(keys.header)} in {where} is not the header of an index")
     for start in keys.starts if not found else ():

@@ -84,7 +84,8 @@ class LocalIndex(Index):
             own = self._state(self._shelf.find(entry.page_id))
             equal, views, *rare = tables.equal(keys)
             done = {number: self._shadow(number) for number in equal[:MAX_EQUAL]}
-            if own is State.ABSENT and any(self._is_copied(entry, *each) for each in done.items()):
+            copied = (self._shelf.entry(number) for number, of in done.items() if of is not None)
+            if own is State.ABSENT and any(other and other.content == entry.content for other in copied):
                 return Candidates(tables.size, own, [*done], done=done)
             groups, is_more = tables.within(keys, self.detector.radius, MAX_LOOKED)
             is_new = own is State.ABSENT and not (equal or views or groups or any(rare))
@@ -102,10 +103,6 @@ class LocalIndex(Index):
                 done,
                 is_new,
             )
-
-    def _is_copied(self, entry: Entry, number: int, done: bool | None) -> bool:
-        other = self._shelf.entry(number) if done is not None else None
-        return other is not None and other.content == entry.content and other.scope == entry.scope
 
     async def read(self, numbers: Collection[int]) -> dict[int, Entry]:
         with self._shelf.lock:
@@ -137,12 +134,8 @@ class LocalIndex(Index):
             return Answer("same", known=live.known)
         if seen is not None:
             own = shelf.number(filed) if filed else None
-            later = [
-                number
-                for number in shelf.tables.since(seen, entry.keys, self.detector.radius)
-                if number != own
-            ]
-            if later := shelf.held(later):
+            filed_since = shelf.tables.since(seen, entry.keys, self.detector.radius)
+            if later := shelf.held(number for number in filed_since if number != own):
                 return Answer("later", later=later, seen=shelf.tables.size)
         settled = settle(order, self._state_of, self._is_known)
         if settled.word != "new":

@@ -132,6 +132,7 @@ def test_a_process_holds_the_index_of_one_part_at_a_time(
         return judge_all(*arguments)
 
     monkeypatch.setattr(parts, "judge_all", counting)
+    gc.collect()  # those of other tests
     cleaned(tmp_path / "apart", pages)
     assert len(held) > 5
     assert {*held} == {1}

@@ -4,7 +4,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -33,9 +33,11 @@ def write(
     unwritten = Counter[str]()
     (folder / "damaged").unlink(missing_ok=True)
     stamps = list(map(_stamp, readers))
-    with _target(name, folder) as file:
+    with _target(name, folder) as file, ExitStack() as opened:
         current = readers[0]
         target: Output = output(file, name, lambda: current, now)
+        if isinstance(target, WarcOutput):
+            opened.callback(target.close)
         known = Progress(journal)
         before = 0
         for number, current in enumerate(readers):
@@ -60,8 +62,6 @@ def write(
                 advance(before + current.tell(), known.position)
             before += current.size
         known.end(current.name)
-        if isinstance(target, WarcOutput):
-            target.close()
         for reader, stamp in zip(readers, stamps, strict=True):
             if _stamp(reader) != stamp:  # records are copied from the file itself
                 raise ChangedError(reader.name)

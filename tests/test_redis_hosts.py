@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dedup.fingerprint.chrome import KNOWN, Chrome
+from dedup.fingerprint.chrome import COPIES, KNOWN, Chrome
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.evidence import Evidence
 from dedup.fingerprint.features import Features
@@ -16,8 +16,9 @@ from dedup.fingerprint.fingerprint import Called, Fingerprint, Own
 from dedup.fingerprint.shingles import ascending
 from dedup.index import Index, Verdict
 from dedup.index.redis import hosts as shared
-from dedup.index.redis.hosts import pack_table, unpack_table
+from dedup.index.redis.hosts import SharedHosts, pack_table, unpack_table
 from dedup.index.redis.index import RedisIndex
+from dedup.page.siblings import apart
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim
 from tests.support.pages.prose import Prose
@@ -226,6 +227,35 @@ async def test_a_table_that_was_written_while_it_was_read_is_known_better(
             hosts.learn_kept(page, "http://a.example/")
             await hosts.bring(["http://a.example/"])
             assert hosts.table("a.example").pages == number + 1
+
+
+@driven
+async def test_which_folders_hold_copies_is_shared_and_outlives_what_others_write(server: Server) -> None:
+    detector, (a, b) = Detector(), ("http://a.example", "http://a.example/print")
+    first, *pages = [page for _, _, page in random_claims(detector, 3, KNOWN + 1)]
+    async with (
+        opened(server.address, detector=detector) as one,
+        opened(server.address, detector=detector) as other,
+    ):
+        assert isinstance(one.hosts, SharedHosts)
+        assert isinstance(other.hosts, SharedHosts)
+        for page in pages:
+            one.hosts.learn_kept(page, f"{a}/")
+        await one.hosts.flush()
+        for number in range(COPIES):
+            one.hosts.learn_near(f"{a}/p/{number}", f"{b}/p/{number}", Evidence(9, 0, 0))
+        await other.hosts.bring([a])
+        other.hosts.learn_kept(first, f"{a}/")
+        await other.hosts.flush()
+        await one.hosts.flush()
+        found = apart(f"{a}/p/7", f"{b}/p/7")
+        assert found is not None
+        (parts,) = found.parts
+        assert one.hosts.table("a.example").has_copies(parts)
+    async with opened(server.address, detector=detector) as later:
+        assert later.hosts is not None
+        await later.hosts.bring([a])
+        assert later.hosts.table("a.example").has_copies(parts)
 
 
 @driven

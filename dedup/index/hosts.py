@@ -11,6 +11,7 @@ stored with it, or before it.  A table that counts more pages than are filed onl
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TypeVar
 
 from dedup.fingerprint.chrome import KNOWN, Chrome
@@ -154,20 +155,19 @@ class Hosts:
         found = apart(url, other)
         if name and found and found.parts and evidence.contains(self.settings.min_containment):
             for parts in found.parts:
-                self.table(name).note_copies(parts, found.where)
-            self._mark(name)
+                self._change(name, partial(Chrome.note_copies, parts=parts, where=found.where))
 
     def merge(self, tables: Mapping[str, Chrome]) -> None:
         """Takes over what was counted elsewhere."""
         for name, other in tables.items():
-            self.table(name).merge(other)
-            self._mark(name)
+            self._change(name, partial(Chrome.merge, other=other))
 
     def _learn(self, main: Hashes, name: str, *, kept: bool) -> None:
-        self.table(name).add(main, kept=kept)
-        self._mark(name)
+        self._change(name, partial(Chrome.add, main=main, kept=kept))
 
-    def _mark(self, name: str) -> None:
+    def _change(self, name: str, change: Callable[[Chrome], object]) -> None:
+        """Changes a table, which then is to be saved."""
+        change(self.table(name))
         if self.load:
             self._changed[name] = self._tables[name]
 

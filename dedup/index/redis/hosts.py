@@ -19,14 +19,12 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 
 from dedup.errors import DedupError
 from dedup.fingerprint.chrome import Chrome
-from dedup.fingerprint.shingles import Hashes
 from dedup.fingerprint.sketch import Sketcher
 from dedup.index.hosts import MAX_HOSTS, Hosts, packed, unpacked
 from dedup.index.redis.session import Session
@@ -203,13 +201,6 @@ class SharedHosts(Hosts):
             self._changed.pop(name, None)
 
     # --- What is learned
-
-    def _learn(self, main: Hashes, name: str, *, kept: bool) -> None:
-        self._change(name, partial(Chrome.add, main=main, kept=kept))
-
-    def merge(self, tables: Mapping[str, Chrome]) -> None:
-        for name, other in tables.items():
-            self._change(name, partial(Chrome.merge, other=other))
 
     def _change(self, name: str, change: Callable[[Chrome], object]) -> None:
         shared, table = self._about(name), self.table(name)

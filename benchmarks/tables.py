@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.fingerprint.detector import Detector
+from dedup.fingerprint.plans import EXACT
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.local.tables import SortedTables
 
@@ -39,7 +40,7 @@ def spent(tables: SortedTables, queries: list[int], k: int) -> list[float]:
     times = []
     for query in queries:
         start = time.thread_time()
-        tables.within((0, 0, query), k, 1000)
+        tables.within((0,) * len(EXACT) + (query,), k, 1000)
         times.append((time.thread_time() - start) * 1e6)
     return sorted(times)
 
@@ -48,20 +49,22 @@ def measure(design: str, simhashes: Hashes, queries: Hashes) -> str:
     k, _, number = design.partition(":")
     plan = Detector(max_distance=int(k)).plan(len(simhashes), int(number) if number else None, in_memory=True)
     rng = np.random.default_rng(2)
-    digests = rng.integers(0, 2**64, (2, len(simhashes)), np.uint64)
-    keys = np.stack((*digests, simhashes), axis=1)
+    others = rng.integers(
+        0, 2**64, (len(EXACT), len(simhashes)), np.uint64
+    )  # digests, views and rare shingles
+    keys = np.stack((*others, simhashes), axis=1)
     start = time.thread_time()
     tables = SortedTables(plan, keys)
     built = time.thread_time() - start
     times = spent(tables, queries.tolist(), plan.max_distance)
     filing = []
-    for one in rng.integers(0, 2**64, (len(simhashes) // FILED, 3), np.uint64).tolist():
+    for one in rng.integers(0, 2**64, (len(simhashes) // FILED, keys.shape[1]), np.uint64).tolist():
         start = time.thread_time()
         tables.add(tuple(one))
         filing.append(time.thread_time() - start)
     p50, p99 = times[len(times) // 2], times[len(times) * 99 // 100]
     return (
-        f"k = {k}, {plan.size} tables ({plan}) | {plan.local_bytes} | {p50:.0f} | {p99:.0f} | "
+        f"k = {k}, {plan.size} tables ({plan}) | {plan.local_bytes} | {p50:.1f} | {p99:.1f} | "
         f"{sum(filing) / len(filing) * 1e6:.1f} | {max(filing) * 1e3:.1f} | {built:.1f}"
     )
 

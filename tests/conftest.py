@@ -22,7 +22,6 @@ from tests.support.cluster import Cluster, running_cluster
 from tests.support.crawls import crawl, site  # noqa: F401
 from tests.support.redis import PROGRAM, Server, running_server
 from tests.support.waiting import LIMIT
-from tests.support.warm import GARBAGE
 
 #: The files that take longest, those that mostly wait among those that compute, so that there is always work for both
 #: cores.  Forks begin with them, so that none is left with one at the end.
@@ -134,7 +133,6 @@ def pytest_collection_finish() -> None:
     """What is imported and collected stays: Python does not look through it again whenever a test makes many objects."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE)
     gc.enable()
 
 

@@ -113,7 +113,7 @@ $(VENV)/docs: $(VENV)/crawl
 .venvs/bench/done: $(BUILT) # the pip of Python 3.11 fails on a package that is asked for twice with one extra
 	$(PYTHON) -m venv --clear .venvs/bench
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check --upgrade pip
-	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
+	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]' pytest
 	.venvs/bench/bin/python -m pip install -q --disable-pip-version-check --no-deps scancode-toolkit-mini
 	@touch $@
 

@@ -64,9 +64,8 @@ class Hosts:
     def __init__(self, sketcher: Sketcher, settings: IndexSettings) -> None:
         self._sketcher = sketcher
         self.settings = settings
-        self.load: Callable[[str], bytes | None] | None = (
-            None  #: gets a table that was saved; without it, no table is
-        )
+        #: Gets a table that was saved; without it, no table is.
+        self.load: Callable[[str], bytes | None] | None = None
         self._tables = Latest[str, Chrome](MAX_HOSTS)
         self._changed: dict[str, Chrome] = {}
         self._saving: dict[str, Chrome] = {}

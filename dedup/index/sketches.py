@@ -1,7 +1,5 @@
 """The sketches that were last read from a store: a page that many are like is compared with the same ones again and again."""
 
-from mmap import mmap
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,9 +16,8 @@ class Sketches:
 
     def __init__(self, size: int) -> None:
         """``size`` is that of a sketch, in bytes."""
-        # An allocator may fill what it had before with zeros; what is mapped is zero when it is first looked at.
-        self._numbers = np.frombuffer(mmap(-1, 4 * PLACES), np.uint32)
-        self._words = np.frombuffer(mmap(-1, size * PLACES), np.uint64).reshape(PLACES, size // 8)
+        self._numbers = np.zeros(PLACES, np.uint32)
+        self._words = np.zeros((PLACES, size // 8), np.uint64)
 
     def get(self, numbers: Numbers) -> tuple[Hashes, npt.NDArray[np.int64]]:
         """Returns the sketches of some pages, as they are compared, and which of those are not held; number 0 never is."""

@@ -77,9 +77,8 @@ class SpreadKeys:
         self.prefix = self.start + f"{name}:".encode()
         self.pages = self.prefix + b"p:"
         self.tables = (*EXACT, *plan.tables)
-        self.bucket_bits = (
-            bucket_bits  #: of a key, which name a bucket; those below are scores, of 53 bits at most
-        )
+        #: Of a key, those that name a bucket; those below are scores, of 53 bits at most.
+        self.bucket_bits = bucket_bits
         block = min(bucket_bits, plan.bits // plan.levels[0])
         self._below = bucket_bits - block  # bits of a bucket below those that its shelf has in common
         self._shelves: list[int] = []

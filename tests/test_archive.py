@@ -7,6 +7,7 @@ from base64 import b32encode
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 
@@ -40,7 +41,7 @@ def record(url: str, html: str | bytes, kind: str = "response", **fields: str) -
     block = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + body if kind == "response" else body
     own = {
         "WARC-Type": kind,
-        "WARC-Record-ID": f"<urn:uuid:{abs(hash(url))}>",
+        "WARC-Record-ID": f"<urn:uuid:{uuid5(NAMESPACE_URL, url)}>",
         "WARC-Date": "2026-11-01T10:00:00Z",
         "WARC-Target-URI": url,
         "Content-Length": str(len(block)),

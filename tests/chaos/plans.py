@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+from zlib import crc32
 
 from crawler.spiders.warc import WarcSpider
 from dedup.archive import Cleaning
@@ -254,7 +255,7 @@ def _archived(trial: Trial) -> Path:
     """All pages of the site, in any order."""
     site, path = trial.site, trial.file("site.warc")
     pages = [(address, number) for number in range(trial.spec.contents) for address in site.addresses(number)]
-    pages.sort(key=lambda page: hash((trial.spec.seed, page[1] * 7919 % 31, page[0][:2])))
+    pages.sort(key=lambda page: crc32(repr((trial.spec.seed, page[1] * 7919 % 31, page[0][:2])).encode()))
     with path.open("wb") as output:
         for visit, (address, number) in enumerate(pages):
             for _ in range(3):  # the first time it may fail

@@ -485,6 +485,26 @@ async def test_of_two_pages_that_only_such_a_difference_tells_apart_both_are_kep
     assert counts["dedup/probes"] > 0
 
 
+@pytest.mark.parametrize("answered", [8, 9, 10, 12, 16])
+@driven
+async def test_no_page_is_dropped_if_the_kept_page_can_not_be_asked_whether_it_changes_itself(
+    tmp_path: Path, answered: int
+) -> None:
+    """After so many answers, the site gives none any more."""
+
+    class Away(Quotes):
+        async def fetch(self, url: str) -> Page | None:
+            self.asked[url] += 1
+            if self.asked.total() > answered:
+                raise OSError("no route")
+            return await super().fetch(url)
+
+    site = Away(lambda number: f"view?id={number}")
+    found, counts = await crawl(site, 80, tmp_path / "log")
+    assert found.count("keep") == 80
+    assert counts["dedup/probe/failed"]
+
+
 def shown(probed: int, hashes: dict[int, int]) -> Shown:
     return Shown(("kind", probed), (Among(0, hashes), Among(1, hashes)))
 

@@ -1,11 +1,24 @@
-"""Likeness: whether a page still shows what a kept page showed when it was filed."""
+"""Likeness: whether a page still shows what a kept page showed when it was filed, and whether that page is still kept."""
 
 from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index
+from dedup.index.lifecycle import State
 from dedup.page.html import Page
 from dedup.page.urls import host
+
+
+async def still_kept(index: Index, page_id: str, digest: int) -> tuple[Entry, State] | None:
+    """Returns how a kept page is filed, and its state; None if it is kept no more, or is filed with another content.
+
+    Whoever drops a page for it may await nothing more.
+    """
+    filed = await index.find(page_id)
+    (state,) = await index.states([page_id])
+    if filed is None or filed.digest != digest or not state.casts_shadow:
+        return None
+    return filed, state
 
 
 class Likeness:

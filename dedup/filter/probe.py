@@ -21,7 +21,7 @@ from typing import Any
 from dedup.filter.again import MAX_HOSTS, Again
 from dedup.filter.kept import Kept, KeptPages, Texts, are_equal, noisy, text_of
 from dedup.filter.kinds import MAX_KINDS, kind_of
-from dedup.filter.likeness import Likeness
+from dedup.filter.likeness import Likeness, still_kept
 from dedup.filter.manners import Manners
 from dedup.filter.noise import Noise
 from dedup.filter.own_noise import OwnNoise
@@ -31,6 +31,7 @@ from dedup.fingerprint.evidence import LEAST_PROBED
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
+from dedup.index.entry import original_id
 from dedup.index.lifecycle import State
 from dedup.index.verdict import Near
 from dedup.latest import Latest
@@ -80,36 +81,41 @@ class Probe:
 
     async def check(self, visit: Visit, page: Page, fingerprint: Fingerprint, verdict: Verdict) -> Verdict:
         """The verdict on a page that was claimed as new: "duplicate" if it differs from a kept page in noise alone."""
-        of, like = None, visit.url
-        filed, state = None, State.ABSENT
+        found = None
         try:
-            of, like = await self._equal_to(visit, page, verdict.near, Kept.as_is(visit, fingerprint))
-            if of is not None:
-                filed = await self._index.find(of.page_id)
-                (state,) = await self._index.states([of.page_id])
-                if filed is None or not await self._changes_there(visit, page, like, of, filed):
-                    of = None
+            found = await self._copied(visit, page, verdict.near, Kept.as_is(visit, fingerprint))
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware: no probe may cost a page)
             logger.debug("Kept %s: the page near it can't be fetched again: %s", inert(visit.url), error)
             count(self._stats, "probe/failed")
-        if of is None or filed is None or not state.casts_shadow:
+        if found is None:
             self.keep(visit, page, fingerprint)
             return verdict
+        filed, state = found
         count(self._stats, "probed")
         evidence = self._likeness.evidence(fingerprint, filed)
         return Verdict(
             "duplicate",
-            of.url,
-            distance(of.simhash, fingerprint.simhash or 0),
+            filed.url,
+            distance(filed.simhash, fingerprint.simhash or 0),
             evidence.resemblance if evidence else None,
-            of_simhash=of.simhash,
+            of_simhash=filed.simhash,
             rule="probe",
-            of_id=of.page_id,
+            of_id=original_id(filed.page_id),
             of_run=filed.run,
             done=state.is_done,
             evidence=evidence,
             noise=" ".join(noisy(self.noise, visit.url, self._texts.of(_read(visit, page)))),
         )
+
+    async def _copied(
+        self, visit: Visit, page: Page, near: Near | None, here: Kept
+    ) -> tuple[Entry, State] | None:
+        """Returns how the kept page is filed that differs from the one here in noise alone, and its state; None if there is none."""
+        of, like = await self._equal_to(visit, page, near, here)
+        filed = None if of is None else await self._index.find(of.page_id)
+        if of is None or filed is None or not await self._changes_there(visit, page, like, of, filed):
+            return None
+        return await still_kept(self._index, of.page_id, of.digest)  # meanwhile it may have failed
 
     async def _equal_to(
         self, visit: Visit, page: Page, near: Near | None, here: Kept

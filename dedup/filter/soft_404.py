@@ -19,6 +19,7 @@ from xxhash import xxh3_128_hexdigest
 
 from dedup.filter.alarm import name_of
 from dedup.filter.error_page import Address, ErrorPage, in_common
+from dedup.filter.likeness import still_kept
 from dedup.filter.probe import Probe
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Crawl, Visit
@@ -212,10 +213,9 @@ class Soft404s:
         if first is None:
             return None
         page_id, digest = first
-        filed = await self._index.find(page_id)
-        (state,) = await self._index.states([page_id])
-        if filed is None or filed.digest != digest or not state.casts_shadow:
+        if (kept := await still_kept(self._index, page_id, digest)) is None:
             return None
+        filed, state = kept
         return Verdict(
             "duplicate",
             shown.url,

@@ -14,6 +14,7 @@ from dedup.droplog.record import Record
 from dedup.errors import DedupError
 from dedup.filter.doubts import Watch
 from dedup.filter.drop import Drop
+from dedup.filter.likeness import still_kept
 from dedup.filter.recording import make_record
 from dedup.filter.stats import Stats, count
 from dedup.filter.visit import Outcome, Visit
@@ -98,22 +99,16 @@ class Variants:
 
     async def _verdict(self, kept: _Original) -> Verdict | None:
         """Returns the verdict on variants of a page; None if that is not kept any more, or is filed with another content."""
-        filed = await self._index.find(kept.page_id)
-        (state,) = await self._index.states([kept.page_id])
-        simhash = kept.fingerprint.simhash
-        if (
-            filed is None
-            or filed.digest != kept.fingerprint.digest
-            or not state.casts_shadow
-            or simhash is None
-        ):
+        found = await still_kept(self._index, kept.page_id, kept.fingerprint.digest)
+        if found is None:
             return None
+        filed, state = found
         return Verdict(
             "duplicate",
             kept.url,
             0,
             1.0,
-            of_simhash=simhash,
+            of_simhash=filed.simhash,
             rule=RULE,
             of_id=kept.page_id,
             of_run=filed.run,

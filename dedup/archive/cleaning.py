@@ -289,7 +289,5 @@ class Cleaning:
         survey = await index.survey()
         if survey is None:
             return 0
-        try:
+        async with survey:
             return await file(survey, other, self.page_id)
-        finally:
-            await survey.close()

@@ -36,13 +36,11 @@ async def seed(index: Index, other: Index) -> int:
         survey = await other.survey()
         if survey is None:
             return 0
-        try:
+        async with survey:
             await _merge(survey, index)
             return await _add(
                 survey, index, lambda entry: entry._replace(page_id=SEED + entry.page_id, run=index.run)
             )
-        finally:
-            await survey.close()
     finally:
         await other.close()
 

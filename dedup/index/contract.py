@@ -208,14 +208,11 @@ class Index(ABC):
 
     async def entries(self) -> AsyncIterator[Entry]:
         """Yields the pages that are filed and written, in the order of their filing, but for those of runs that have died."""
-        survey = await self.survey()
-        if survey is not None:
-            try:
+        if (survey := await self.survey()) is not None:
+            async with survey:
                 async for entry, state in survey.pages():
                     if entry is not None and state is not State.DEAD:
                         yield entry
-            finally:
-                await survey.close()
 
     async def add(self, entries: Sequence[Entry]) -> int:
         """Files pages as they are, as done, without judging them, and returns how many were not filed before."""

@@ -7,7 +7,7 @@ can't is counted.  `Survey.findings` says which invariants don't hold, and how t
 import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Container, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from msgspec import Struct
 
@@ -64,12 +64,18 @@ class Finding(Struct, frozen=True):
 
 
 class Survey(ABC):
-    """What one index has stored.  Raises `DedupError`s only."""
+    """What one index has stored.  Raises `DedupError`s only.  ``async with`` closes it at the end of the block."""
 
     def __init__(self, where: str, parameters: Parameters, header: Mapping[str, str]) -> None:
         self.where = where
         self.parameters = parameters  #: with the table plan that is stored
         self.header = header
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     @abstractmethod
     async def count(self) -> int:

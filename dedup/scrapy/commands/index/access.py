@@ -1,7 +1,7 @@
 """How the verbs of `scrapy index` get at an index, its pages and the drop logs beside it."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from scrapy import Request
@@ -23,13 +23,14 @@ WIDTH = 200
 @asynccontextmanager
 async def surveyed(index: Index) -> AsyncIterator[Survey]:
     """Yields a survey of an index, and closes both at the end.  Raises `IndexUnavailableError` if nothing is there."""
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(index.close)
+    try:
         survey = await index.survey()
         if survey is None:
             raise IndexUnavailableError(f"no index at {index.where}: nothing has been filed there yet")
-        stack.push_async_callback(survey.close)
-        yield survey
+        async with survey:
+            yield survey
+    finally:
+        await index.close()
 
 
 def page_id(url: str) -> str:

@@ -68,7 +68,7 @@ async def _filed(index: Index, urls: list[str]) -> dict[str, StoredPage]:
             return {}
         ids = {storable_id(page_id(url)): url for url in urls} | {storable_url(url): url for url in urls}
         found: dict[str, StoredPage] = {}
-        try:
+        async with survey:
             with counting("Reading", await survey.count()) as advance:
                 async for page in survey.pages():
                     advance()
@@ -76,8 +76,6 @@ async def _filed(index: Index, urls: list[str]) -> dict[str, StoredPage]:
                         continue
                     if (url := ids.get(page.entry.page_id) or ids.get(page.entry.url)) is not None:
                         found[url] = page
-        finally:
-            await survey.close()
         return found
     finally:
         await index.close()

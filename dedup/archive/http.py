@@ -2,7 +2,6 @@
 
 import re
 import zlib
-from collections.abc import Callable
 from typing import NamedTuple
 
 from dedup.archive.capture import MAX_BODY, Kind
@@ -12,7 +11,8 @@ HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xht
 TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 
 
-#: Content codings that are not unpacked here.
+#: Content codings that are unpacked here, and those that are not.
+PACKED = frozenset({b"gzip", b"x-gzip", b"deflate"})
 OTHERS = frozenset({b"br", b"zstd", b"compress", b"x-compress"})
 
 
@@ -53,8 +53,8 @@ def parse(message: bytes) -> Response | None:
     elif (length := fields.get(b"content-length", b"")).isdigit():
         whole = len(body) >= int(length[:20])  # it is longer where an archive has unpacked it
     for coding in reversed(fields.get(b"content-encoding", b"").lower().split(b",")):
-        if unpack := _CODINGS.get(coding.strip()):
-            packed, (body, ended) = body, unpack(body)
+        if coding.strip() in PACKED:
+            packed, (body, ended) = body, _unpack(body)
             # A body that is not packed so is taken unchanged: its stated length is that of what was once sent.
             whole = body is packed or (whole and ended)
         elif coding.strip() in OTHERS and body.lstrip()[:1] != b"<":  # else it is unpacked already
@@ -91,19 +91,14 @@ def _unchunk(body: bytes) -> tuple[bytes, bool]:
         at = body.find(b"\n", at, at + 4) + 1 or at
 
 
-def _zlib(wbits: int) -> Callable[[bytes], tuple[bytes, bool]]:
-    def unpack(body: bytes) -> tuple[bytes, bool]:
-        stream = zlib.decompressobj(wbits=wbits)
-        try:
-            unpacked = stream.decompress(body, MAX_BODY + 1)
-        except zlib.error:
-            return body, True  # it is unpacked already, or it is something else
-        return unpacked, stream.eof and not stream.unused_data and len(unpacked) <= MAX_BODY
-
-    return unpack
-
-
-_CODINGS = {b"gzip": _zlib(47), b"x-gzip": _zlib(47), b"deflate": _zlib(47)}
+def _unpack(body: bytes) -> tuple[bytes, bool]:
+    """Unpacks a body, and says whether it came to its end."""
+    stream = zlib.decompressobj(wbits=47)
+    try:
+        unpacked = stream.decompress(body, MAX_BODY + 1)
+    except zlib.error:
+        return body, True  # it is unpacked already, or it is something else
+    return unpacked, stream.eof and not stream.unused_data and len(unpacked) <= MAX_BODY
 
 
 def kind_of(content_type: str, body: bytes) -> Kind:

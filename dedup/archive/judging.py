@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Protocol
 
 from dedup.archive.entries import Row
@@ -123,7 +122,7 @@ async def _judge(journal: Turns, filter: Filter, row: Row, alone: bool) -> None:
     visit = Visit(
         page_id,
         row.url,
-        partial(lambda page: page, page),
+        lambda: page,
         size=row.size,
         origin=row.position,
         fingerprint=made,

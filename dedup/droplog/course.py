@@ -89,14 +89,13 @@ class Course:
         """Begins with a line of the crawl's thresholds."""
         self._path = path
         self._run = uuid.uuid4().hex[:12]
-        self._failed = False
-        self._held: list[str] | None = []  # lines that are not yet written
+        self._has_log = self._failed = False
+        self._lines: list[str] = []  # that are not yet written
         self._add(structs.asdict(thresholds))
 
     def add(self, pages: int, duplicates: int) -> None:
         """Adds a line of the counts so far."""
-        if duplicates:
-            self._write_held()
+        self._has_log |= duplicates > 0
         self._add({"pages": pages, "duplicates": duplicates})
 
     def end(self, missed: Loss) -> None:
@@ -106,22 +105,14 @@ class Course:
     def _add(self, values: dict[str, object]) -> None:
         if self._failed:
             return
-        line = json.encode({"run": self._run, "time": now()} | values).decode() + "\n"
-        if self._held is None:
-            self._write([line])
-        else:
-            self._held.append(line)
-
-    def _write_held(self) -> None:
-        held, self._held = self._held, None
-        if held:
-            self._write(held)
-
-    def _write(self, lines: Iterable[str]) -> None:
+        self._lines.append(json.encode({"run": self._run, "time": now()} | values).decode() + "\n")
+        if not self._has_log:
+            return
         try:
             make_private(self._path)
             with self._path.open("a") as file:
-                file.writelines(lines)
+                file.writelines(self._lines)
+            self._lines.clear()
         except OSError as error:
             logger.warning("The course of the crawl can't be written: %s", error)
             self._failed = True

@@ -14,6 +14,7 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 from dedup.filter.places import AROUND, is_break, is_signs
+from dedup.history.differences import equal_ends
 
 #: Tokens that have to be equal between two differences, or else they are one: words of an advert agree by chance.
 BETWEEN = 4
@@ -186,14 +187,3 @@ def _starts(tokens: Sequence[str]) -> list[int]:
 def said_in(block: Sequence[str]) -> tuple[str, ...]:
     """Returns the tokens of a block but for the break in front of them."""
     return tuple(block[1:] if block and is_break(block[0]) else block)
-
-
-def equal_ends(a: Sequence[object], b: Sequence[object]) -> tuple[int, int]:
-    """How many items are equal at the beginning of two lists, and at the end."""
-    start, end = 0, 0
-    shorter = min(len(a), len(b))
-    while start < shorter and a[start] == b[start]:
-        start += 1
-    while end < shorter - start and a[-1 - end] == b[-1 - end]:
-        end += 1
-    return start, end

@@ -19,8 +19,9 @@ from itertools import chain, pairwise
 
 from msgspec import Struct
 
-from dedup.filter.answers import BETWEEN, MAX_BLOCKS, alike, equal_ends, is_long_work, said_in
+from dedup.filter.answers import BETWEEN, MAX_BLOCKS, alike, is_long_work, said_in
 from dedup.filter.places import AROUND, EDGE, is_break
+from dedup.history.differences import equal_ends
 
 #: Blocks that move on pages of one kind, and lists of them; what moves beyond that is not known to.
 MAX_MOVING = 256

@@ -74,7 +74,7 @@ class Variants:
             return None
         try:
             verdict = await self._verdict(kept)
-            if verdict is None or not self._may_drop(visit, verdict):
+            if verdict is None or not (verdict.done or self._watch.may_doubt(visit.page_id, verdict.of_run)):
                 return None
             record = make_record(
                 visit, Outcome("drop", verdict, kept.fingerprint, None, None), "drop", "", None
@@ -114,9 +114,6 @@ class Variants:
             of_run=filed.run,
             done=state.is_done and filed.run == self._index.run,
         )
-
-    def _may_drop(self, visit: Visit, verdict: Verdict) -> bool:
-        return verdict.done or self._watch.may_doubt(visit.page_id, verdict.of_run)
 
 
 def _key(visit: Visit, variance: Variance) -> int | None:

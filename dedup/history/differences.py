@@ -32,9 +32,7 @@ def edits(old: Sequence[str], new: Sequence[str], chaff: int = CHAFF) -> list[Ed
     >>> edits("the quick brown fox jumps".split(), "the slow brown fox jumps again".split())
     [Edit(start=1, end=2, tokens=['slow']), Edit(start=5, end=5, tokens=['again'])]
     """
-    shortest = min(len(old), len(new))
-    head = next((at for at in range(shortest) if old[at] != new[at]), shortest)
-    tail = next((at for at in range(shortest - head) if old[-1 - at] != new[-1 - at]), shortest - head)
+    head, tail = equal_ends(old, new)
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
     common = _common(a, b) if len(a) * len(b) <= MAX_CELLS else []
     found: list[Edit] = []
@@ -49,6 +47,14 @@ def edits(old: Sequence[str], new: Sequence[str], chaff: int = CHAFF) -> list[Ed
             start = j + 1
             found.append(Edit(head + i + 1, head + next_i, list(b[start:next_j])))
     return found
+
+
+def equal_ends(a: Sequence[object], b: Sequence[object]) -> tuple[int, int]:
+    """Returns how many items are equal at the beginning of two sequences, and at the end of what is left."""
+    shorter = min(len(a), len(b))
+    head = next((at for at in range(shorter) if a[at] != b[at]), shorter)
+    tail = next((at for at in range(shorter - head) if a[-1 - at] != b[-1 - at]), shorter - head)
+    return head, tail
 
 
 def small_edits(old: Sequence[str], new: Sequence[str]) -> list[Edit]:

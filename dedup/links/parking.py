@@ -102,19 +102,15 @@ class Parking:
         self.remove(link.url)
         lot.links[key] = link
         self._where[key] = name
-        if len(self._where) > MAX_PARKED:
-            self._leave_out()
+        if len(self._where) > MAX_PARKED:  # the link that has waited longest is in the log only
+            oldest = next(iter(self._where))
+            del self._lots[self._where.pop(oldest)].links[oldest]
 
     def remove(self, url: str) -> None:
         """Removes a link from those that wait, if it is one."""
         key = digest(url)
         if (name := self._where.pop(key, None)) is not None:
             del self._lots[name].links[key]
-
-    def _leave_out(self) -> None:
-        """Forgets the link that has waited longest: it is in the log only."""
-        key = next(iter(self._where))
-        del self._lots[self._where.pop(key)].links[key]
 
     def found(self, host: str) -> int:
         """Counts a new page of a host; returns how many it has."""

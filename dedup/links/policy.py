@@ -214,10 +214,7 @@ class Links:
             return []
         if most is None or len(lot.links) <= most:
             lot.checked = rate
-        return self.parking.take(lot, self._is_worth, most)
-
-    def _is_worth(self, link: Link) -> bool:
-        return self.doubt(link) is None
+        return self.parking.take(lot, lambda link: self.doubt(link) is None, most)
 
     def idle(self) -> list[Link]:
         """Takes, when nothing else is left, the parked links that are worth a download, or else samples of the others."""

@@ -260,14 +260,11 @@ def is_asked_about(request: Request) -> bool:
 def link_of(request: Request) -> Link:
     """Returns a request as the policy sees it; one that no page has led to is never parked."""
     found_on = request.meta.get(FOUND_ON)
-    if not isinstance(found_on, str) or is_start(request):
+    # Others may have copied the meta of one with which the crawl begins, but they have a depth.
+    is_start = request.meta.get("is_start_request") and not request.meta.get("depth")
+    if not isinstance(found_on, str) or is_start:
         return Link(_plain(request.url), origin=request)
     return Link(_plain(request.url), found_on, bool(request.meta.get(FOUND_ON_KEPT)), origin=request)
-
-
-def is_start(request: Request) -> bool:
-    """Returns whether a crawl begins with a request.  Its meta may have been copied by others, which have a depth."""
-    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
 
 def again(request: Request, **changes: Any) -> Request:

@@ -36,7 +36,7 @@ cdef extern from "libxml/tree.h":
     int XML_CDATA_SECTION_NODE
 
 #: What this module gives: it is not used by a version of the package that wants something else.
-VERSION = 16
+VERSION = 17
 
 cdef enum:
     OTHER, LINK, OBJECT, META, INPUT, BASE, RELATED, CODE, IGNORED, NAME, CONTENT, MARGIN, CHROME
@@ -74,63 +74,12 @@ cdef enum:
     MAX_URL = 2000, MAX_TOKEN = 4 * MAX_URL
 
 
-cdef int kind_of(const char* name) noexcept:
-    """What an element means to the walk; the sets of names are those of dedup.page.walk."""
-    cdef char first = name[0]
-    if first == c"a":
-        if name[1] == 0 or strcmp(name, "area") == 0:
-            return LINK
-        if strcmp(name, "aside") == 0:
-            return CHROME
-        if strcmp(name, "article") == 0:
-            return CONTENT
-    elif first == c"b":
-        if strcmp(name, "base") == 0:
-            return BASE
-        if strcmp(name, "button") == 0:
-            return INPUT
-    elif first == c"f":
-        if strcmp(name, "form") == 0:
-            return CHROME
-        if strcmp(name, "footer") == 0:
-            return MARGIN
-    elif first == c"h":
-        if strcmp(name, "h1") == 0:
-            return NAME
-        if strcmp(name, "header") == 0:
-            return MARGIN
-    elif first == c"i":
-        if strcmp(name, "input") == 0:
-            return INPUT
-    elif first == c"I":
-        if strcmp(name, "IGNORED") == 0:
-            return IGNORED
-    elif first == c"l":
-        if strcmp(name, "link") == 0:
-            return RELATED
-    elif first == c"m":
-        if strcmp(name, "menu") == 0:
-            return CHROME
-        if strcmp(name, "main") == 0:
-            return CONTENT
-        if strcmp(name, "meta") == 0:
-            return META
-    elif first == c"n":
-        if strcmp(name, "nav") == 0:
-            return CHROME
-    elif first == c"o":
-        if strcmp(name, "object") == 0:
-            return OBJECT
-    elif first == c"s":
-        if strcmp(name, "script") == 0 or strcmp(name, "style") == 0:
-            return CODE
-        if strcmp(name, "section") == 0:
-            return CONTENT
-    elif first == c"t":
-        if strcmp(name, "title") == 0:
-            return NAME
-    return OTHER
-
+#: What elements mean to the walk, by their names; `learn_names` adds those that dedup.page.flat knows by sets.
+cdef dict KINDS = {
+    "a": LINK, "area": LINK, "base": BASE, "button": INPUT, "input": INPUT, "link": RELATED, "meta": META, "object": OBJECT,
+}
+#: Elements that neither begin nor end a block.
+cdef set NO_BLOCKS = {"base"}
 
 cdef enum:
     MAX_NAMES = 64  #: attributes that are known
@@ -143,9 +92,15 @@ cdef uint8_t IS_SIGN[256]  #: whether an octet is a sign that counts in names
 
 
 cdef int learn_names(object rules) except -1:
-    """From here on, these attributes and signs count."""
+    """From here on, these elements, attributes and signs count."""
     cdef bytes name
     cdef int number = 0, letter = 0
+    for kind, names in (
+        (CODE, rules.CODE), (IGNORED, [rules.IGNORED]), (NAME, [rules.TITLE, rules.HEADING]),
+        (CONTENT, rules.CONTENT), (MARGIN, rules.MARGINS), (CHROME, rules.CHROME),
+    ):
+        KINDS.update(dict.fromkeys(names, kind))
+    NO_BLOCKS.update(rules.INLINE, rules.CODE, [rules.IGNORED])
     for each, mark in sorted(rules.ATTRIBUTES.items()):
         name = each.encode()
         if number >= MAX_NAMES or len(name) > 23:
@@ -371,9 +326,14 @@ cdef class Walk:
         """What is known of elements of a name."""
         cdef Name* known = &self.known[place_of(name)]
         if known.name != name:
-            known.name, known.kind = name, kind_of(name)
-            known.is_block = known.kind not in (CODE, IGNORED, BASE) and cetree.pyunicode(<const_xmlChar*> name) not in self.rules.INLINE
+            self.learn_kind(known, name)
         return known
+
+    cdef int learn_kind(self, Name* known, const char* name) except -1:
+        cdef str spelled = cetree.pyunicode(<const_xmlChar*> name)
+        known.kind, known.is_block = KINDS.get(spelled, OTHER), spelled not in NO_BLOCKS
+        known.name = name
+        return 0
 
     cdef inline char mark_at(self, const char* name) noexcept:
         """The `mark_of` an attribute."""

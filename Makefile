@@ -25,6 +25,8 @@ unexport PYTHONDONTWRITEBYTECODE
 crawl: $(VENV)/crawl
 	$(BIN)/python -m crawler $(URL)
 
+# A text has the same hash in every run, so that a test that fails fails again; `PYTHONHASHSEED=random make test` draws one.
+test slow: export PYTHONHASHSEED ?= 0
 test: $(VENV)/test system
 	$(BIN)/python -m pytest -q -p tests.support.forks --forks 5 $(TESTS)
 

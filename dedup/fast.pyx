@@ -81,56 +81,23 @@ cdef dict KINDS = {
 #: Elements that neither begin nor end a block.
 cdef set NO_BLOCKS = {"base"}
 
-cdef enum:
-    MAX_NAMES = 64  #: attributes that are known
-
-#: The names of the attributes that count, each with its mark, as dedup.page.flat has them, by their first letters.
-cdef char NAMES[MAX_NAMES][24]
-cdef char MARKS[MAX_NAMES]
-cdef int FIRST[129]  #: of the names that begin with each character, the number of the first; then that of the next character
+#: The marks of the attributes that count, by their names, as dedup.page.flat has them, and "r" for a role.
+cdef dict MARKS = {}
 cdef uint8_t IS_SIGN[256]  #: whether an octet is a sign that counts in names
 
 
 cdef int learn_names(object rules) except -1:
     """From here on, these elements, attributes and signs count."""
-    cdef bytes name
-    cdef int number = 0, letter = 0
     for kind, names in (
         (CODE, rules.CODE), (IGNORED, [rules.IGNORED]), (NAME, [rules.TITLE, rules.HEADING]),
         (CONTENT, rules.CONTENT), (MARGIN, rules.MARGINS), (CHROME, rules.CHROME),
     ):
         KINDS.update(dict.fromkeys(names, kind))
     NO_BLOCKS.update(rules.INLINE, rules.CODE, [rules.IGNORED])
-    for each, mark in sorted(rules.ATTRIBUTES.items()):
-        name = each.encode()
-        if number >= MAX_NAMES or len(name) > 23:
-            raise ValueError("too many attributes are to be known, or too long ones")
-        while letter <= name[0]:
-            FIRST[letter] = number
-            letter += 1
-        memcpy(NAMES[number], <const char*> name, len(name) + 1)
-        MARKS[number] = ord(mark)
-        number += 1
-    while letter <= 128:
-        FIRST[letter] = number
-        letter += 1
     for each in rules.SIGNS:
         IS_SIGN[ord(each)] = True
+    MARKS.update((name, ord(mark)) for name, mark in {**rules.ATTRIBUTES, "role": "r"}.items())
     return 0
-
-
-cdef char mark_of(const char* name) noexcept:
-    """The mark of an attribute, "r" for a role; 0 if it doesn't count."""
-    cdef unsigned char first = name[0]
-    cdef int number
-    if first >= 128:
-        return 0
-    for number in range(FIRST[first], FIRST[first + 1]):
-        if strcmp(name, NAMES[number]) == 0:
-            return MARKS[number]
-    if first == c"r" and strcmp(name, "role") == 0:
-        return c"r"
-    return c"d" if first == c"d" and strncmp(name, "data-", 5) == 0 else 0
 
 
 #: A bit for each character below U+10000: whether it only separates words.
@@ -335,12 +302,18 @@ cdef class Walk:
         known.name = name
         return 0
 
-    cdef inline char mark_at(self, const char* name) noexcept:
-        """The `mark_of` an attribute."""
+    cdef inline char mark_at(self, const char* name) except? -1:
+        """The mark of an attribute; 0 if it doesn't count."""
         cdef Mark* known = &self.marks[place_of(name)]
         if known.name != name:
-            known.name, known.mark = name, mark_of(name)
+            self.learn_mark(known, name)
         return known.mark
+
+    cdef int learn_mark(self, Mark* known, const char* name) except -1:
+        cdef char otherwise = c"d" if strncmp(name, "data-", 5) == 0 else 0
+        known.mark = MARKS.get(cetree.pyunicode(<const_xmlChar*> name), otherwise)
+        known.name = name
+        return 0
 
     cdef inline bint is_chrome(self, xmlNode* node) except -1:
         """Whether an element has the role of chrome."""
@@ -899,7 +872,7 @@ def walk(_Element root, str base, bint keep_urls, object rules):
     href of each link element), the base and the signs.  And where blocks begin and end: for each such place, as three
     numbers of 8 bytes, how many tokens are before it, how deep it is, and how many octets of signs are before it.
     """
-    if FIRST[128] == 0:
+    if not MARKS:
         learn_names(rules)
     cdef Walk met = Walk(base, keep_urls, rules)
     met.visit(root)

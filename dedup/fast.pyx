@@ -146,33 +146,12 @@ cdef const unsigned char* sole_text(xmlAttr* attribute) noexcept:
     return NULL
 
 
-cdef bint is_named(xmlNode* node) noexcept:
-    """Whether an element META has a name of its own, or one of HTTP."""
-    cdef xmlAttr* each = node.properties
-    while each != NULL:
-        if each.ns == NULL and (strcmp(<const char*> each.name, "name") == 0 or strcmp(<const char*> each.name, "http-equiv") == 0):
-            return True
-        each = each.next
-    return False
-
-
-cdef bint is_description(xmlNode* node) noexcept:
-    """Whether an element META is named so, whatever its case."""
-    cdef xmlAttr* each = node.properties
-    cdef const unsigned char* text
-    cdef const char* sought = "description"
-    cdef int at
-    while each != NULL:
-        if each.ns == NULL and strcmp(<const char*> each.name, "name") == 0:
-            text = sole_text(each)
-            if text == NULL:
-                return False
-            for at in range(12):
-                if (text[at] + 32 if 65 <= text[at] <= 90 else text[at]) != <unsigned char> sought[at]:
-                    return False
-            return True
-        each = each.next
-    return False
+cdef bint is_told(xmlNode* node) except -1:
+    """Whether the content of an element META counts: that of a description, whatever its case, or of none that has a name."""
+    name = attribute(node, "name")
+    if name is None:
+        return attribute(node, "http-equiv") is None
+    return name.lower() == "description"
 
 
 @cython.final
@@ -450,7 +429,7 @@ cdef class Walk:
                     self.add_value_to(self.signs, node, each)
             elif mark == c"e":
                 self.add_value_to(self.signs, node, each)
-            elif mark == c"d" or (mark == c"c" and (kind != META or is_description(node) or not is_named(node))):
+            elif mark == c"d" or (mark == c"c" and (kind != META or is_told(node))):
                 self.data.append(("@" + cetree.pyunicode(each.name), cetree.attributeValue(node, each)))
             elif mark == c"u":
                 self.add_title(node, each)

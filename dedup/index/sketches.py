@@ -17,10 +17,13 @@ class Sketches:
     def __init__(self, size: int) -> None:
         """``size`` is that of a sketch, in bytes."""
         self._numbers = np.zeros(PLACES, np.uint32)
-        self._words = np.zeros((PLACES, size // 8), np.uint64)
+        self._words = np.empty((PLACES, size // 8), np.uint64)  # what was never put is never taken for held
 
     def get(self, numbers: Numbers) -> tuple[Hashes, npt.NDArray[np.int64]]:
-        """Returns the sketches of some pages, as they are compared, and which of those are not held; number 0 never is."""
+        """Returns the sketches of some pages, as they are compared, and which of those are not held, whose are anything.
+
+        Number 0 is never held.
+        """
         places = numbers % PLACES
         unheld = ((self._numbers[places] != numbers) | (numbers == 0)).nonzero()[0]
         return self._words[places], unheld

@@ -1,13 +1,13 @@
 """Imports what the commands of Scrapy need, for processes that are forked: as much as can be imported before a crawl.
 
 Nothing of it reads the environment, begins a thread or installs a reactor.  What is not installed is left out.  Which commands
-the installed packages have is looked up once.
+and versions the installed packages have is looked up once.
 """
 
 import warnings
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
+from importlib import import_module, metadata
 from pkgutil import iter_modules
 
 #: Packages, with all that is in them.
@@ -73,6 +73,8 @@ def modules(package: str) -> list[str]:
     return [package, *(module.name for module in found)]
 
 
+metadata.version = cache(metadata.version)  # each crawl tells a dozen of them
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # some of them are deprecated
     for package in PACKAGES:
@@ -84,3 +86,5 @@ with warnings.catch_warnings():
 cmdline = import_module("scrapy.cmdline")
 cmdline.entry_points = cache(cmdline.entry_points)
 cmdline.entry_points(group="scrapy.commands")
+with suppress(ImportError, AttributeError):
+    import_module("scrapy.utils.versions").get_versions()

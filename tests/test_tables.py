@@ -118,7 +118,7 @@ def test_tables_find_what_a_scan_of_all_keys_finds(plan: Plan) -> None:
     assert found > 30
 
 
-@pytest.mark.usefixtures("both_ways")
+@pytest.mark.usefixtures("in_small_slices", "both_ways")
 @pytest.mark.parametrize("bits", [1, 3, 4, 8])
 def test_keys_that_differ_in_the_same_bits_of_both_halves_are_as_far_apart_as_they_are(bits: int) -> None:
     keys, differing = random_keys(2000, seed=3), (1 << bits) - 1
@@ -189,6 +189,15 @@ def test_a_merge_takes_many_claims_and_holds_none_for_long(monkeypatch: pytest.M
         filed.add(tuple(keys))
     assert max(moved) <= 2**16 + 9000
     assert sum(rows > 0 for rows in moved) > 20
+
+
+def test_a_few_pages_that_are_there_from_the_start_are_looked_through_and_take_no_tables() -> None:
+    keys = random_keys(tables.TAIL, seed=4)
+    filed, query = SortedTables(block_plan(6), with_digests(keys)), int(keys[7])
+    assert filed.within((*NO_DIGESTS, query), 6, 9999) == scanned(keys, query, 6)
+    assert filed.equal((query ^ 1, *NO_DIGESTS[1:]))[0] == np.flatnonzero(keys == keys[7]).tolist()
+    assert filed._covered == 0
+    assert SortedTables(block_plan(6), with_digests(random_keys(tables.TAIL + 1, seed=4)))._covered > 0
 
 
 def test_tables_of_nothing_find_nothing() -> None:

@@ -56,7 +56,8 @@ class SortedTables:
         # Of the keys in the tail, by which most are known not to be there.
         self._bits = np.zeros(1 << 17, np.uint8)
         self._merging: Iterator[None] | None = None
-        for _ in self._merge() if self.size else ():
+        self._note(0)
+        for _ in self._merge() if self.size > self._most() else ():
             pass
 
     def add(self, keys: tuple[int, ...]) -> int:
@@ -147,7 +148,7 @@ class SortedTables:
         By distance, the nearest first; at one distance, those first that share the most keys; ``most`` of them.  O(n) for n
         pages within reach.
         """
-        if fast and isinstance(self._near, Buckets) and self._covered:
+        if fast and isinstance(self._near, Buckets):
             rows, key, scan = self._columns[-1].rows, keys[-1], self.size // SCAN_SHARE
             return self._near.near(rows, self._covered, self.size, key, radius, most, scan)
         return self.within_in_numpy(keys, radius, most)

@@ -37,7 +37,7 @@ from dedup.scrapy.places import history_of
 from dedup.scrapy.settings import shard_options, unheard_shard
 from dedup.scrapy.visits import OWN
 from dedup.scrapy.workers.callbacks import callbacks
-from dedup.scrapy.workers.job import Job
+from dedup.scrapy.workers.job import FILE, Job
 from dedup.scrapy.workers.packing import Packing
 from dedup.scrapy.workers.reminder import Reminder
 from dedup.scrapy.workers.shards import LEASE, ShardMiddleware
@@ -392,6 +392,15 @@ def test_a_job_goes_on_as_the_shard_that_it_was(tmp_path: Path) -> None:
         assert (job.cursor, job.outbox) == (7, {})
     job.begin()
     assert Job(str(tmp_path), Shard.read("1/2")).cursor == -1
+
+
+@pytest.mark.parametrize("octets", [b"", b"{", b"{}", b"\xff", b"[" * 100_000])
+def test_a_worker_whose_job_left_something_else_crawls_all_of_its_shard_again(
+    octets: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / FILE).write_bytes(octets)
+    job = Job(str(tmp_path), Shard.read("1/2"))
+    assert (job.cursor, job.outbox) == (-1, {})
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class Job:
             return
         try:
             left = json.decode(self.path.read_bytes(), type=_Rest)
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return  # it is damaged: then all that was handed to the shard is crawled again
         if left.shard != str(shard):
             why = f"but its JOBDIR is that of shard {left.shard}; go on as that shard, or with another JOBDIR"

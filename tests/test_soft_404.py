@@ -16,10 +16,12 @@ import pytest
 import scrapy
 
 from dedup.droplog.log import DropLog
+from dedup.errors import IndexUnavailableError
 from dedup.filter import Counts, Crawl, Filter, Visit
 from dedup.filter.visit import Answer
 from dedup.fingerprint.detector import Detector
-from dedup.index import open_index
+from dedup.index import Entry, Index, open_index
+from dedup.index.local.index import LocalIndex
 from dedup.page.html import Page, parse
 from dedup.page.read import read
 from dedup.page.shell import may_be_shell
@@ -90,12 +92,13 @@ def lines_of(log: Path) -> list[Any]:
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
-async def crawl(served: Served, paths: list[str], log: Path, **settings: Any) -> Found:
+async def crawl(
+    served: Served, paths: list[str], log: Path, index: Index | None = None, **settings: Any
+) -> Found:
     """Visits pages in a shuffled order, the first of them first; those that are fetched again come last."""
     counts, kept = Counts(), list[str]()
-    filter = Filter(
-        open_index("memory:", Detector()), DropLog(str(log)), stats=counts, crawl=served, **settings
-    )
+    index = index or open_index("memory:", Detector())
+    filter = Filter(index, DropLog(str(log)), stats=counts, crawl=served, **settings)
     waiting = [paths[0], *random.Random(1).sample(paths[1:], len(paths) - 1)]
     while waiting:
         path = waiting.pop(0)
@@ -191,6 +194,27 @@ async def test_pages_that_come_while_their_host_is_asked_wait_for_its_answer(tmp
     assert counts["dedup/dropped"] == len(DEAD) - 1
     assert counts["dedup/soft_404"] >= 16
     assert "dedup/alarms" not in counts
+
+
+@driven
+async def test_pages_are_kept_if_the_index_goes_away_when_it_is_asked_what_became_of_the_first(
+    tmp_path: Path,
+) -> None:
+    served = shop(
+        lambda path: page(f"{path[1:]}: not found", f"{path} {SORRY} <a href='/login?next={path}'>Log in</a>")
+    )
+
+    class Away(LocalIndex):
+        """It does not answer once the host has been asked."""
+
+        async def find(self, page_id: str) -> Entry | None:
+            if len(served.asked) >= 3:
+                raise IndexUnavailableError("it is away")
+            return await super().find(page_id)
+
+    found = await crawl(served, ["/", *THINGS, *DEAD], tmp_path / "log", Away("memory:", "", Detector()))
+    assert found.stats["dedup/soft_404/hosts"] == 1
+    assert {*THINGS} <= {*found.kept}
 
 
 @driven

@@ -145,7 +145,11 @@ class Soft404s:
         site.pages += 1
         found = verdict
         if site.shown is not None:
-            found = await self._judge(site, site.shown, visit, page, fingerprint, verdict)
+            try:
+                found = await self._judge(site, site.shown, visit, page, fingerprint, verdict)
+            except Exception as error:  # noqa: BLE001 (as in `ask`)
+                logger.debug("It is not known whether %s is a soft 404: %s", inert(visit.url), error)
+                count(self._stats, "probe/failed")
         else:
             site.like += _names_another(visit.url, verdict)  # it may be one, as far as anybody knows
         if found.status in {"new", "same"} and found.near is None and len(site.kept) < KEPT:

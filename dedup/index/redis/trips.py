@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from hiredis import pack_command
 from redis import exceptions
 
 #: Calls of one trip at most.
@@ -24,7 +25,7 @@ AGAIN, PAUSE = 2, 0.05
 class _Call:
     """A call that waits for its answer."""
 
-    words: Sequence[Any]  #: a command and its arguments
+    words: tuple[Any, ...]  #: a command and its arguments
     answer: asyncio.Future[Any]
 
     def end(self, answer: Any) -> None:
@@ -43,7 +44,7 @@ class Trips:
         deadline: Callable[[], AbstractAsyncContextManager[None]],
     ) -> None:
         """``connect`` gives a connection of the client, which connects when something is sent."""
-        self._loads = [packed(b"SCRIPT", b"LOAD", script) for script in scripts.values()]
+        self._scripts = scripts
         self._names = {verb: hashlib.sha1(script).hexdigest() for verb, script in scripts.items()}
         self._connect = connect
         self._deadline = deadline
@@ -108,8 +109,8 @@ class Trips:
             try:
                 connection = self._connection = self._connection or self._connect()
                 if not await self._answered(connection, left):
-                    for load in self._loads:
-                        await connection.send_packed_command(load)
+                    for script in self._scripts.values():
+                        await connection.send_command("SCRIPT", "LOAD", script)
                         await connection.read_response()
             except (exceptions.ConnectionError, exceptions.TimeoutError):
                 again += 1
@@ -119,7 +120,7 @@ class Trips:
 
     async def _answered(self, connection: Any, calls: Sequence[_Call]) -> bool:
         """Makes calls once; False if the server has forgotten a script."""
-        await connection.send_packed_command(b"".join(packed(*call.words) for call in calls))
+        await connection.send_packed_command(b"".join(pack_command(call.words) for call in calls))
         is_known = True
         for call in calls:
             try:
@@ -129,16 +130,3 @@ class Trips:
             except exceptions.ResponseError as error:
                 call.end(error)
         return is_known
-
-
-def packed(*words: Any) -> bytes:
-    """Returns a command as it is sent.
-
-    >>> packed(b"GET", 7)
-    b'*2\\r\\n$3\\r\\nGET\\r\\n$1\\r\\n7\\r\\n'
-    """
-    parts = [b"*%d\r\n" % len(words)]
-    for word in words:
-        octets = word if isinstance(word, bytes) else str(word).encode()
-        parts.append(b"$%d\r\n%b\r\n" % (len(octets), octets))
-    return b"".join(parts)

@@ -115,13 +115,10 @@ def one_address(url: str) -> str:
     'http://a.org/view?id=7'
     """
     address, _, query = strip_session(url).partition("?")
-    pairs = (pair for pair in re.split("[&;]", query) if pair)
-    return "?".join(
-        [
-            address,
-            *filter(None, ["&".join(sorted(p for p in pairs if not PASSING.fullmatch(p.partition("=")[0])))]),
-        ]
-    )
+    pairs = [
+        pair for pair in re.split("[&;]", query) if pair and not PASSING.fullmatch(pair.partition("=")[0])
+    ]
+    return f"{address}?{'&'.join(sorted(pairs))}" if pairs else address
 
 
 def _are_versions(one: str, other: str, where: str) -> bool:

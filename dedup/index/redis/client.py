@@ -79,8 +79,8 @@ class Server:
         if database and not database.isdecimal():  # the client would take the database 0
             raise SETTINGS["index"].refusal(self.where, "whose database is not a number")
         self.client: Any = aioredis.Redis(connection_pool=self._pool)
-        self._scripts = {verb: self.script(source(verb)) for verb in VERBS if verb not in TRIPS}
-        scripts = {verb: self.script(source(verb)).script for verb in TRIPS}
+        self._scripts = {verb: self.script(source(verb)) for verb in VERBS}
+        scripts = [self._scripts[verb] for verb in TRIPS]
         self._trips = Trips(scripts, self._pool.make_connection, lambda: deadline(DEADLINE))
 
     def _begin(self, address: str) -> None:
@@ -144,7 +144,7 @@ class Server:
 
     async def _run(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
         if verb in TRIPS:
-            return await self._trips.call(verb, keys, arguments)
+            return await self._trips.call(self._scripts[verb], keys, arguments)
         async with deadline(DEADLINE):
             while True:
                 with suppress(exceptions.NoScriptError):  # flushed between its loading and its call

@@ -5,9 +5,8 @@ costs the client beside its own bytes, it costs once a trip.
 """
 
 import asyncio
-import hashlib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -39,13 +38,12 @@ class Trips:
 
     def __init__(
         self,
-        scripts: Mapping[str, bytes],
+        scripts: Sequence[Any],
         connect: Callable[[], Any],
         deadline: Callable[[], AbstractAsyncContextManager[None]],
     ) -> None:
-        """``connect`` gives a connection of the client, which connects when something is sent."""
+        """The ``scripts`` are the client's; ``connect`` gives a connection of it, which connects when something is sent."""
         self._scripts = scripts
-        self._names = {verb: hashlib.sha1(script).hexdigest() for verb, script in scripts.items()}
         self._connect = connect
         self._deadline = deadline
         self._waiting = deque[_Call]()
@@ -53,9 +51,9 @@ class Trips:
         self._traveller: asyncio.Task[None] | None = None
         self._trip: asyncio.Future[None] | None = None  # done when the one that is under way is over
 
-    async def call(self, verb: str, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
+    async def call(self, script: Any, keys: Sequence[bytes], arguments: Sequence[Any]) -> Any:
         """Returns the answer of a script; see `ask`."""
-        return await self.ask(b"EVALSHA", self._names[verb], len(keys), *keys, *arguments)
+        return await self.ask(b"EVALSHA", script.sha, len(keys), *keys, *arguments)
 
     async def ask(self, *words: Any) -> Any:
         """Returns the answer to a command; raises what the client raises.
@@ -109,8 +107,8 @@ class Trips:
             try:
                 connection = self._connection = self._connection or self._connect()
                 if not await self._answered(connection, left):
-                    for script in self._scripts.values():
-                        await connection.send_command("SCRIPT", "LOAD", script)
+                    for script in self._scripts:
+                        await connection.send_command("SCRIPT", "LOAD", script.script)
                         await connection.read_response()
             except (exceptions.ConnectionError, exceptions.TimeoutError):
                 again += 1

@@ -22,6 +22,7 @@ from tests.support.cluster import Cluster, running_cluster
 from tests.support.crawls import crawl, site  # noqa: F401
 from tests.support.redis import PROGRAM, Server, running_server
 from tests.support.waiting import LIMIT
+from tests.support.warm import GARBAGE
 
 #: The files that take longest, those that mostly wait among those that compute, so that there is always work for both
 #: cores.  Forks begin with them, so that none is left with one at the end.
@@ -133,6 +134,7 @@ def pytest_collection_finish() -> None:
     """What is imported and collected stays: Python does not look through it again whenever a test makes many objects."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(GARBAGE)
     gc.enable()
 
 
@@ -153,15 +155,19 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None, item: pytest.Item) -> Iterator[None]:
-    """Whatever a test has started ends with it."""
+    """Whatever a test has started ends with it.  And what a file leaves is finalised behind it: in a test of another file, it might be
+    where calls are as deep as they can be, which only fails."""
     global _kept
+    is_last = nextitem is None or nextitem.path != item.path
     processes.kill_left(_kept)
     try:
         return (yield)
     finally:
-        if nextitem is None or nextitem.path != item.path:
+        if is_last:
             _kept = 0
         processes.kill_left(_kept)
+        if is_last:
+            gc.collect()
 
 
 # A job in a shell's background is told to ignore Ctrl-C, and so would be all that tests start.

@@ -9,14 +9,7 @@ from typing import NamedTuple
 
 from dedup.fingerprint.chrome import Chrome
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.evidence import (
-    LEAST_MATCHING,
-    LEAST_PROBED,
-    Evidence,
-    Part,
-    is_other_name,
-    is_same_name,
-)
+from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence, Part
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.index.hosts import Hosts
 from dedup.page.html import Page
@@ -74,8 +67,7 @@ def evidence(
     sketcher = detector.sketcher
     part = Part(sketcher, page, chrome)
     stored = sketcher.words([Part(sketcher, kept, chrome).sketch])
-    names = is_other_name(page, kept.called), is_same_name(page, kept.called)
-    return Evidence(*part.weigh(stored)[0], *names, part.are_siblings(url, kept_url), part.shows_own)
+    return part.evidence(part.weigh(stored)[0], url, kept.called, kept_url)
 
 
 def describe_own(found: Evidence) -> Iterator[str]:

@@ -124,6 +124,7 @@ class Part:
 
     def __init__(self, sketcher: Sketcher, page: Fingerprint, chrome: Chrome) -> None:
         assert page.own is not None
+        self._page = page
         self._sketcher = sketcher
         self._few = chrome.few
         self._chrome = chrome
@@ -188,6 +189,11 @@ class Part:
         matching, new = both & (self._counts < self._few + 1), ~both & (self._counts < self._few)
         gone = ~theirs & (other._counts < other._few)
         return Shares(float(matching.sum()), float(new.sum()), float(gone.sum()))
+
+    def evidence(self, shares: Shares, url: str, kept: Called, kept_url: str) -> Evidence:
+        """Returns what speaks for and against the page at ``url``, which shares so much with a kept one."""
+        names = is_other_name(self._page, kept), is_same_name(self._page, kept)
+        return Evidence(*shares, *names, self.are_siblings(url, kept_url), self.shows_own)
 
     def weigh(self, stored: Hashes) -> list[Shares]:
         """Returns how much of it and of each of n kept pages' parts match: see `measure`."""

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector
-from dedup.fingerprint.evidence import Evidence, Part, Shares, contain, is_other_name, is_same_name
+from dedup.fingerprint.evidence import Evidence, Part, Shares, contain, is_same_name
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.shingles import Hashes
 from dedup.index.entry import Entry, original_id
@@ -222,19 +222,13 @@ class Weighing(Generic[K]):
                 measured = measured | dict(zip(lacking, part.weigh(stored), strict=True))
             for page in pages:
                 self._resemblances[page] = measured[page].resemblance
+                other = others[page]
                 self._evidence[page] = (
-                    None if name is None else self._found(others[page], part, measured[page])
+                    None
+                    if name is None
+                    else part.evidence(measured[page], self.entry.url, other.called, other.url)
                 )
         return others
-
-    def _found(self, other: Entry, part: Part, shares: Shares) -> Evidence:
-        return Evidence(
-            *shares,
-            is_other_name(self._page, other.called),
-            is_same_name(self._page, other.called),
-            part.are_siblings(self.entry.url, other.url),
-            part.shows_own,
-        )
 
     def _suffices(self, page: K) -> bool:
         if self.hosts is None:

@@ -141,6 +141,8 @@ def test_a_page_that_cannot_be_read_is_not_judged_and_that_is_told(caplog: pytes
     assert read("<p>words", "http://e.org/\ud83d", tree=fail) == Page([], 0, "internal_error")
     assert "The page 'http://e.org/\\ud83d' can't be read" in caplog.text
     assert "no tree" in caplog.text
+    read("<p>words", "http://me:secret@e.org/", tree=fail)
+    assert "The page 'http://e.org/' can't be read" in caplog.text
 
 
 def test_half_an_emoji_in_a_url_raises_nothing() -> None:

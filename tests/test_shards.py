@@ -555,6 +555,27 @@ def test_where_a_key_is_set_only_what_is_signed_with_it_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
+    "forged",
+    [
+        {"url": "file://me:secret@a.org/\x1b[2J"},
+        {"url": "http://a.org/", "priority": "\x1b[2J" * 10_000},
+        {"url": "http://me:secret@b.org/\x1b[2J", "dont_filter": True},
+    ],
+    ids=["scheme", "priority", "site"],
+)
+def test_what_others_write_to_redis_is_told_without_passwords_and_what_controls_a_terminal(
+    forged: dict[str, object],
+) -> None:
+    spider = Spider("walker", allowed_domains=["a.org"], start_urls=["http://a.org/"])
+    with pytest.raises(ValueError, match="no request of this spider") as told:
+        Packing(spider).unpack(msgspec.msgpack.encode(forged))
+    text = str(told.value)
+    assert "secret" not in text
+    assert text.isprintable()
+    assert len(text) < 600
+
+
+@pytest.mark.parametrize(
     "meta",
     [
         {"proxy": "http://b.org:3128"},
@@ -679,7 +700,7 @@ def test_a_request_that_can_t_be_scheduled_takes_no_other_with_it(caplog: pytest
         scheduled.append(request.url[-1])
 
     async def beat(links: object, notes: object, **_: bool) -> Beat:
-        requests = (Packing(spider).pack(Request(f"http://a.org/{n}")) for n in range(4))
+        requests = (Packing(spider).pack(Request(f"http://me:secret@a.org/{n}")) for n in range(4))
         return Beat("ok", requests=[Delivery(0, n, request) for n, request in enumerate(requests) if request])
 
     crawler.engine = SimpleNamespace(crawl=crawl)  # type: ignore[assignment]

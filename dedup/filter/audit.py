@@ -19,6 +19,7 @@ from dedup.index import Index
 from dedup.intervals import wilson
 from dedup.page.html import Page
 from dedup.page.urls import host
+from dedup.printing import inert
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ class Audit:
         try:
             kept = await self._fetch(of)
         except Exception as error:  # noqa: BLE001 (the network, robots.txt, any middleware)
-            logger.debug("Not audited: %s can't be fetched again: %s", of, error)
+            logger.debug("Not audited: %s can't be fetched again: %s", inert(of), error)
             kept = None
         if kept is None or kept.reason not in READ:
             count(self._stats, "audit/failed")
@@ -69,7 +70,10 @@ class Audit:
         if (share := self._wrong(url, page, of, kept, rule)) is not None:
             count(self._stats, "audit/wrong")
             logger.warning(
-                "Audit: %s should not have been dropped: it has only %.3f in common with %s", url, share, of
+                "Audit: %s should not have been dropped: it has only %.3f in common with %s",
+                inert(url),
+                share,
+                inert(of),
             )
 
     def _wrong(self, url: str, page: Page, of: str, kept: Page, rule: str | None) -> float | None:

@@ -135,7 +135,7 @@ class Copies:
                 known.are_links_left = True
         if self.audit.picks(record["url"]):
             page = outcome.page or visit.read()
-            check = asyncio.create_task(self.audit.check(inert(record["url"]), page, of, verdict.rule))
+            check = asyncio.create_task(self.audit.check(record["url"], page, of, verdict.rule))
             self._checks.add(check)
             check.add_done_callback(self._checks.discard)
 

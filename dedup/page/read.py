@@ -17,6 +17,7 @@ from dedup.page.ids import MAX_URL
 from dedup.page.ignore import NOTHING, Ignore
 from dedup.page.limits import MAX_TOKENS, no_text, unreadable
 from dedup.page.tokens import Tokens
+from dedup.page.urls import strip_user
 from dedup.page.words import fold_text, signs_of, without_letters
 
 logger = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ def _whatever_happens(find: Callable[[], Page], url: str) -> Page:
     try:
         return find()
     except Exception:
-        logger.exception("The page %a can't be read, and is kept", url[:MAX_URL])
+        logger.exception("The page %a can't be read, and is kept", strip_user(url)[:MAX_URL])
         return Page([], 0, "internal_error")
 
 

@@ -11,7 +11,7 @@ from dedup.frontier.handover import Delivery, Handover
 from dedup.scrapy.signals import logger_for
 from dedup.scrapy.workers.journal import Journal
 from dedup.scrapy.workers.outbox import Outbox
-from dedup.scrapy.workers.packing import Packing
+from dedup.scrapy.workers.packing import Packing, named
 
 
 class Inbox:
@@ -57,7 +57,7 @@ class Inbox:
         try:
             request = self._packing.unpack(packed)
             if not self._outbox.is_of(request, self._handover.held):
-                raise ValueError(f"what was handed over is not of this shard: {request}")
+                raise ValueError(f"what was handed over is not of this shard: {named(request)}")
         except ValueError as error:
             count(self._crawler.stats, "shard/unreadable")
             self._logger.error("%s", error)
@@ -70,6 +70,6 @@ class Inbox:
             self._crawler.engine.crawl(request)
         except Exception:  # its queue on disk is full or damaged, perhaps: the others were read with it
             count(self._crawler.stats, "shard/not_scheduled")
-            self._logger.exception("%s was handed over, and can't be scheduled", request)
+            self._logger.exception("%s was handed over, and can't be scheduled", named(request))
         else:
             count(self._crawler.stats, f"shard/{how}")

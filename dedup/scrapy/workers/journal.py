@@ -25,7 +25,7 @@ from dedup.frontier.handover import KEY, MOST, Delivery, Note
 from dedup.scrapy.signals import logger_for
 from dedup.scrapy.workers.feeds import flush_feeds
 from dedup.scrapy.workers.outbox import Outbox
-from dedup.scrapy.workers.packing import Packing
+from dedup.scrapy.workers.packing import Packing, named
 
 
 @dataclass(slots=True, eq=False)
@@ -171,7 +171,7 @@ class Journal:
             "From here on, a worker that takes the place of this one has to crawl everything again: %s can't be noted, and no "
             "page is known to lead to it. Its callback is not a method that the spider's code names, its class is not one "
             "of Scrapy's, or its meta is not plain data; see docs/operations.md",
-            request,
+            named(request),
         )
 
     # --- Notes

@@ -13,7 +13,7 @@ from dedup.filter.stats import count
 from dedup.frontier.handover import MOST, Link
 from dedup.frontier.partition import owner
 from dedup.scrapy.signals import logger_for
-from dedup.scrapy.workers.packing import Packing
+from dedup.scrapy.workers.packing import Packing, named
 
 #: This many links that were handed over are remembered here; the server knows all of them.
 REMEMBERED = 100_000
@@ -47,7 +47,7 @@ class Outbox:
             self._logger.warning(
                 "%s is crawled here, since it can't be handed over: its callback is not a method that the spider's code names, its "
                 "class is not one of Scrapy's, its meta is not plain data, or it leaves the allowed domains; see docs/operations.md",
-                request,
+                named(request),
             )
         return False
 

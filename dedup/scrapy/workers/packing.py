@@ -20,6 +20,8 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import request_from_dict
 from scrapy.utils.url import url_is_from_any_domain
 
+from dedup.page.urls import strip_user
+from dedup.printing import inert
 from dedup.scrapy.workers.callbacks import callbacks
 
 #: What a request has that nobody gave it.
@@ -113,14 +115,17 @@ class Packing:
             self._check(values)
             return request_from_dict(values, spider=self._spider)
         except (Exception, SystemExit) as error:  # noqa: BLE001 (strangers' values make anything raise)
-            raise ValueError(f"what was handed over is no request of this spider: {error}") from None
+            raise ValueError(
+                f"what was handed over is no request of this spider: {inert(str(error))}"
+            ) from None
 
     def _sign(self, packed: bytes) -> bytes:
         return hmac.digest(self._key, packed, "sha256") if self._key else b""
 
     def _check(self, values: dict[str, Any]) -> None:
-        if values["url"][:8].lower().partition("://")[0] not in ("http", "https"):
-            raise ValueError(f"it asks for {values['url']!r:.100}")
+        url = strip_user(values["url"])
+        if url[:8].lower().partition("://")[0] not in ("http", "https"):
+            raise ValueError(f"it asks for {url:.100}")
         if self._key:
             return
         for name in ("callback", "errback"):
@@ -130,7 +135,7 @@ class Packing:
             raise ValueError(f"it is of the class {values['_class']!r:.100}")
         meta = values.get("meta") or {}
         if (values.get("dont_filter") or meta.get("allow_offsite")) and self._is_offsite(values["url"]):
-            raise ValueError(f"it asks for {values['url']!r:.100}, which is outside of the spider's sites")
+            raise ValueError(f"it asks for {url:.100}, which is outside of the spider's sites")
         if not meta:
             return
         is_path = "." in str(meta.get("referrer_policy"))  # of a class, and no name of a policy
@@ -163,6 +168,15 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return str.__str__(value)
     raise TypeError(f"no text: {type(value)}")
+
+
+def named(request: Request) -> str:
+    """Returns what a request is called in messages.
+
+    >>> named(Request("http://me:secret@example.org/a"))
+    '<GET http://example.org/a>'
+    """
+    return f"<{inert(request.method, 20)} {inert(request.url)}>"
 
 
 def leave_slot(request: Request) -> None:

@@ -33,7 +33,7 @@ from dedup.scrapy.workers.inbox import Inbox
 from dedup.scrapy.workers.job import Job
 from dedup.scrapy.workers.journal import Journal
 from dedup.scrapy.workers.outbox import Outbox
-from dedup.scrapy.workers.packing import Packing, leave_slot
+from dedup.scrapy.workers.packing import Packing, leave_slot, named
 from dedup.scrapy.workers.reminder import Reminder
 
 #: Seconds after which a worker that falls silent loses its shards.
@@ -151,7 +151,7 @@ class ShardMiddleware:
     def process_request(self, request: Request) -> None:
         """Refuses what the filter itself would ask of a host of another shard, for a probe or an audit."""
         if OWN in request.meta and not self.outbox.is_of(request, self._handover.held):
-            raise IgnoreRequest(f"{request} is of a host that another worker asks")
+            raise IgnoreRequest(f"{named(request)} is of a host that another worker asks")
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """A link that is parked may come back."""

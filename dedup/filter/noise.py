@@ -153,8 +153,9 @@ class Noise:
         if self._asked != asked or (self._tokens is not tokens and self._tokens != tokens):
             stays, order = kind.moving.settled(tokens) if kind.moving else (tokens, [])
             words = [token for token in stays if not is_break(token)]
+            known_by = {token for place in kind.places for token in (*place.before[-1:], *place.after[:1])}
             needed = {place.has_breaks for place in kind.places}
-            where = {has_breaks: Where(stays, has_breaks=has_breaks) for has_breaks in needed}
+            where = {has_breaks: Where(stays, known_by, has_breaks=has_breaks) for has_breaks in needed}
             found = list[tuple[int, int]]()
             for place, seen in kind.places.items():
                 is_doubtful = must_be_sure and not seen.is_common

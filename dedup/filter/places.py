@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import accumulate, compress
 from typing import NamedTuple, TypeVar
 
@@ -74,17 +75,19 @@ def longest_of(most: int) -> int:
 
 
 class Where:
-    """Where each token of one page stands, but for signs, by which no place is known."""
+    """Where the tokens stand on one page by which places are known: never signs, and breaks only if they count."""
 
-    def __init__(self, tokens: Sequence[str], *, has_breaks: bool) -> None:
+    def __init__(self, tokens: Sequence[str], known_by: AbstractSet[str], *, has_breaks: bool) -> None:
         passed_over = _SIGNS if has_breaks else _MARKS
-        stays = [token[:1] not in passed_over for token in tokens]
+        begins = [token[:1] for token in tokens]
+        stays = [begin not in passed_over for begin in begins]
         self.tokens = [*compress(tokens, stays)]
-        words = [0, *accumulate(token[:1] != _BREAK for token in tokens)]
+        words = [0, *accumulate([begin != _BREAK for begin in begins])]
         self._words = [*compress(words, stays), words[-1]]  # tokens before each, but for breaks
         self._places = defaultdict[str, list[int]](list)
         for number, token in enumerate(self.tokens):
-            self._places[token].append(number)
+            if token in known_by:
+                self._places[token].append(number)
 
     def behind(self, before: tuple[str, ...]) -> list[int]:
         """Returns the places behind a token, in order; the start of the page behind none."""

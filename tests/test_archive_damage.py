@@ -489,3 +489,8 @@ def test_parquet_that_has_no_pages_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"price": [1]}), tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="has no column html or text, but price"):
         open_input(tmp_path / "x.parquet")
+    pq.write_table(pa.table({"\x1b[2J" * 1_000: [1]}), tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="has no column html or text, but") as told:
+        open_input(tmp_path / "x.parquet")
+    assert str(told.value).isprintable()
+    assert len(str(told.value)) < 600 + len(str(tmp_path))

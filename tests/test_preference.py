@@ -75,6 +75,8 @@ def test_what_a_page_names_may_be_anything(canonical: str) -> None:
 def test_a_function_of_the_user_has_to_give_numbers() -> None:
     with pytest.raises(DedupError, match="builtins:str failed on"):
         preference("builtins:str")("http://a.example/", "", 0)
+    with pytest.raises(DedupError, match=r"builtins:str failed on 'http://a\.example/': ValueError"):
+        preference("builtins:str")("http://me:secret@a.example/", "", 0)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def _told(name: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, BadZipFile) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SettingsError(f"the input {inert(name)} can't be read: {why}") from None
+        raise SettingsError(f"the input {inert(name)} can't be read: {inert(why)}") from None
 
 
 def open_input(path: Path, name: str = "", types: Types = "html", named: FieldNames = USUAL) -> Reader:

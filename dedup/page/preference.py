@@ -53,9 +53,11 @@ def preference(which: str) -> Preference:
         try:
             found = float(function(url))
         except Exception as error:  # noqa: BLE001 (a function of the user)
-            raise DedupError(f"{which} failed on {url!r}: {type(error).__name__}: {error}") from None
+            raise DedupError(
+                f"{which} failed on {strip_user(url)!a}: {type(error).__name__}: {error}"
+            ) from None
         if isnan(found):
-            raise DedupError(f"{which} gave no number for {url!r}")
+            raise DedupError(f"{which} gave no number for {strip_user(url)!a}")
         return found
 
     return prefer

@@ -3,14 +3,13 @@
 from dedup.fingerprint.evidence import LEAST_MATCHING, LEAST_PROBED, Evidence
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
-from dedup.index import Entry, Index
-from dedup.index.lifecycle import State
+from dedup.index import Entry, Index, Verdict
 from dedup.page.html import Page
 from dedup.page.urls import host
 
 
-async def still_kept(index: Index, page_id: str, digest: int) -> tuple[Entry, State] | None:
-    """Returns how a kept page is filed, and its state; None if it is kept no more, or is filed with another content.
+async def still_kept(index: Index, page_id: str, digest: int) -> tuple[Entry, Verdict] | None:
+    """Returns how a kept page is filed, and the verdict on its copies, but for a rule; None if it is not kept with that content any more.
 
     Whoever drops a page for it may await nothing more.
     """
@@ -18,7 +17,10 @@ async def still_kept(index: Index, page_id: str, digest: int) -> tuple[Entry, St
     (state,) = await index.states([page_id])
     if filed is None or filed.digest != digest or not state.casts_shadow:
         return None
-    return filed, state
+    copied = Verdict(
+        "duplicate", filed.url, of_simhash=filed.simhash, of_id=page_id, of_run=filed.run, done=state.is_done
+    )
+    return filed, copied
 
 
 class Likeness:

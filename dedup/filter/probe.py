@@ -16,6 +16,7 @@ headers, cookies, proxy or browser.
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dedup.filter.again import MAX_HOSTS, Again
@@ -31,8 +32,6 @@ from dedup.fingerprint.evidence import LEAST_PROBED
 from dedup.fingerprint.fingerprint import Fingerprint
 from dedup.fingerprint.simhash import distance
 from dedup.index import Entry, Index, Verdict
-from dedup.index.entry import original_id
-from dedup.index.lifecycle import State
 from dedup.index.verdict import Near
 from dedup.latest import Latest
 from dedup.page.html import Page
@@ -90,27 +89,22 @@ class Probe:
         if found is None:
             self.keep(visit, page, fingerprint)
             return verdict
-        filed, state = found
+        filed, copied = found
         count(self._stats, "probed")
         evidence = self._likeness.evidence(fingerprint, filed)
-        return Verdict(
-            "duplicate",
-            filed.url,
-            distance(filed.simhash, fingerprint.simhash or 0),
-            evidence.resemblance if evidence else None,
-            of_simhash=filed.simhash,
+        return replace(
+            copied,
+            distance=distance(filed.simhash, fingerprint.simhash or 0),
+            resemblance=evidence.resemblance if evidence else None,
             rule="probe",
-            of_id=original_id(filed.page_id),
-            of_run=filed.run,
-            done=state.is_done,
             evidence=evidence,
             noise=" ".join(noisy(self.noise, visit.url, self._texts.of(_read(visit, page)))),
         )
 
     async def _copied(
         self, visit: Visit, page: Page, near: Near | None, here: Kept
-    ) -> tuple[Entry, State] | None:
-        """Returns how the kept page is filed that differs from the one here in noise alone, and its state; None if there is none."""
+    ) -> tuple[Entry, Verdict] | None:
+        """Returns the same as `still_kept` of the kept page that differs from the one here in noise alone; None if there is none."""
         of, like = await self._equal_to(visit, page, near, here)
         filed = None if of is None else await self._index.find(of.page_id)
         if of is None or filed is None or not await self._changes_there(visit, page, like, of, filed):

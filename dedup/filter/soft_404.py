@@ -219,17 +219,13 @@ class Soft404s:
         page_id, digest = first
         if (kept := await still_kept(self._index, page_id, digest)) is None:
             return None
-        filed, state = kept
-        return Verdict(
-            "duplicate",
-            shown.url,
-            distance(filed.simhash, fingerprint.simhash or 0),
-            self._index.detector.sketcher.resemblance(filed.sketch, fingerprint.sketch),
-            of_simhash=filed.simhash,
+        filed, copied = kept
+        return replace(
+            copied,
+            of=shown.url,
+            distance=distance(filed.simhash, fingerprint.simhash or 0),
+            resemblance=self._index.detector.sketcher.resemblance(filed.sketch, fingerprint.sketch),
             rule=RULE,
-            of_id=page_id,
-            of_run=filed.run,
-            done=state.is_done,
         )
 
 

@@ -5,6 +5,7 @@ fails or turns out to be a wall, its variants are fetched after all.
 """
 
 import logging
+from dataclasses import replace
 from typing import NamedTuple
 
 from xxhash import xxh3_128_intdigest
@@ -102,18 +103,9 @@ class Variants:
         found = await still_kept(self._index, kept.page_id, kept.fingerprint.digest)
         if found is None:
             return None
-        filed, state = found
-        return Verdict(
-            "duplicate",
-            kept.url,
-            0,
-            1.0,
-            of_simhash=filed.simhash,
-            rule=RULE,
-            of_id=kept.page_id,
-            of_run=filed.run,
-            done=state.is_done and filed.run == self._index.run,
-        )
+        _, copied = found
+        is_done = copied.done and copied.of_run == self._index.run
+        return replace(copied, of=kept.url, distance=0, resemblance=1.0, rule=RULE, done=is_done)
 
 
 def _key(visit: Visit, variance: Variance) -> int | None:

@@ -1,7 +1,7 @@
 """The tables of a local index, in memory: which pages have a key near one, or an equal one.
 
-Newly filed keys form an unsorted tail that every query scans, until it is merged into the tables; each page filed then
-takes the merge one slice further, so that no claim waits for it.
+The keys that were filed last form an unsorted tail that every query scans, until it is merged into the tables; each page
+filed then takes the merge one slice further, so that no claim waits for it.  An index of few pages is a tail only.
 """
 
 from collections.abc import Iterator, Sequence

@@ -278,7 +278,6 @@ class Shelf:
                 self.store.unpin()
             rows = self.store.write(entries, gone.values(), tables)
             with self.lock:
-                self.store.pin()
                 self._unfiled.clear()
                 for row in (*rows, *gone.values()):
                     self._held.pop(row, None)
@@ -291,6 +290,7 @@ class Shelf:
                 for page_id, row in gone.items():
                     if self._gone.get(page_id) == row:
                         del self._gone[page_id]
+                self.store.pin()  # last: if it fails, what was written is not written again under other numbers
 
     def close(self) -> None:
         """Lets go of the file."""

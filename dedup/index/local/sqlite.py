@@ -162,8 +162,10 @@ class Store(IndexFile):
                     "SELECT place, keys, checksum FROM segments ORDER BY place"
                 ):
                     some, own = unpack(segment, self._columns)
-                    numbers[filled : filled + len(some)], keys[filled : filled + len(some)] = some, own
-                    filled += len(some)
+                    start, filled = filled, filled + len(some)
+                    if filled > pages:
+                        break
+                    numbers[start:filled], keys[start:filled] = some, own
                 if filled != pages:
                     raise ValueError(f"it has {pages:,} pages, but the keys of {filled:,}")
             except (ValueError, OverflowError) as error:

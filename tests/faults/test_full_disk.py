@@ -271,11 +271,28 @@ class Failing(sqlite3.Connection):
     left = 0
     once = True
 
-    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+    def _fail(self) -> None:
         Failing.left -= 1
         if Failing.left == 0 or (Failing.left < 0 and not Failing.once):
             raise sqlite3.OperationalError("disk I/O error")
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        self._fail()
         return super().execute(*arguments)
+
+    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+        self._fail()
+        return super().executemany(*arguments)
+
+    def __exit__(self, kind: Any, *rest: Any) -> Literal[False]:
+        """A commit fails, and is rolled back."""
+        try:
+            if kind is None:
+                self._fail()
+        except sqlite3.OperationalError as error:
+            super().__exit__(type(error), error, None)
+            raise
+        return super().__exit__(kind, *rest)
 
 
 @pytest.mark.parametrize("once", [True, False], ids=["once", "for ever"])

@@ -229,30 +229,35 @@ class History:
             database.execute(f"DELETE FROM versions WHERE first = ? AND page = {_PAGE}", (self.crawl, url))
 
     def flush(self) -> None:
-        """Writes what was held back; the file stays within its bound."""
-        now = self.crawl
-        with self._database as database:
-            for url, ((word, digest, number, *others), said) in self._written.items():
-                stored = number if said is None else self.texts.add(url, *said)
-                database.execute("INSERT OR IGNORE INTO pages (url) VALUES (?)", (url,))
-                database.execute(_WRITE, (now, now, self._run, word, digest, stored, *others, url))
-            met = [(now, *values, seen.page, seen.first) for *values, seen in self._met.values()]
-            database.executemany(_MEET, met)
-            for version, digest, simhash, renewed_text in self._renewed.values():
-                renewed = "UPDATE versions SET digest = ?, text = ? WHERE page = ? AND first = ?"
-                number = self.texts.replace(version.text, version.url, simhash, renewed_text)
-                database.execute(renewed, (digest, number, version.page, version.first))
-            for url, simhash, text in self._pairs:
-                if not self.texts.pair(url, simhash) and text is not None:
-                    self.texts.add(url, simhash, text, paired=True)
-            self.validators.flush()
-            more = self._written or self._renewed or self._pairs
-            if more and self.texts.make_room(self._max_file):
-                self.validators.forget_textless()
-        self._written.clear()
-        self._met.clear()
-        self._renewed.clear()
-        self._pairs.clear()
+        """Writes what was held back, all or nothing; the file stays within its bound."""
+        try:
+            with self._database:
+                self._write_all()
+        except BaseException:
+            self.texts.forget_bases()
+            raise
+        for held_back in (self._written, self._met, self._renewed, self._pairs, self.validators.written):
+            held_back.clear()
+
+    def _write_all(self) -> None:
+        now, database = self.crawl, self._database
+        for url, ((word, digest, number, *others), said) in self._written.items():
+            stored = number if said is None else self.texts.add(url, *said)
+            database.execute("INSERT OR IGNORE INTO pages (url) VALUES (?)", (url,))
+            database.execute(_WRITE, (now, now, self._run, word, digest, stored, *others, url))
+        met = [(now, *values, seen.page, seen.first) for *values, seen in self._met.values()]
+        database.executemany(_MEET, met)
+        for version, digest, simhash, renewed_text in self._renewed.values():
+            renewed = "UPDATE versions SET digest = ?, text = ? WHERE page = ? AND first = ?"
+            number = self.texts.replace(version.text, version.url, simhash, renewed_text)
+            database.execute(renewed, (digest, number, version.page, version.first))
+        for url, simhash, text in self._pairs:
+            if not self.texts.pair(url, simhash) and text is not None:
+                self.texts.add(url, simhash, text, paired=True)
+        self.validators.write_all()
+        more = self._written or self._renewed or self._pairs
+        if more and self.texts.make_room(self._max_file):
+            self.validators.forget_textless()
 
     def end(self, *, is_whole: bool) -> None:
         """The crawl has ended as it should, or was stopped."""

@@ -96,6 +96,10 @@ class Texts:
         )
         return added.lastrowid
 
+    def forget_bases(self) -> None:
+        """A transaction has failed: the numbers that it had given to texts are given anew."""
+        self._base.cache_clear()
+
     def replace(self, number: int | None, url: str, simhash: str, page: Text) -> int | None:
         """Returns the number under which another text takes the place of one, in which no other is based on it."""
         self._database.execute("DELETE FROM texts WHERE number = ? AND base IS NOT NULL", (number,))

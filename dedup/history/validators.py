@@ -52,7 +52,7 @@ class Validators:
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
-        self._written: dict[str, Held | None] = {}  # by URL; None: what was held is forgotten
+        self.written: dict[str, Held | None] = {}  #: held back, by URL; None: what was held is forgotten
 
     def __bool__(self) -> bool:
         """True if anything is held in the file."""
@@ -60,28 +60,28 @@ class Validators:
 
     def find(self, url: str) -> Held | None:
         """Returns what is held of a page; None if nothing is, or if its ETag is that of another content, too."""
-        if (name := name_of(url)) in self._written:
-            return self._written[name]
+        if (name := name_of(url)) in self.written:
+            return self.written[name]
         found = self._database.execute(_FIND, (name,)).fetchone()
         return found and Held._make(found)
 
     def write(self, url: str, held: Held | None) -> None:
         """A page was handed over; None: nothing can be held of it."""
-        self._written[name_of(url)] = held
-        if len(self._written) >= BATCH:
+        self.written[name_of(url)] = held
+        if len(self.written) >= BATCH:
             with self._database:
-                self.flush()
+                self.write_all()
+            self.written.clear()
 
-    def flush(self) -> None:
-        """Writes what was held back, in the transaction of the caller."""
-        for url, held in self._written.items():
+    def write_all(self) -> None:
+        """Writes what is held back, in the transaction of the caller, who clears it when that has ended well."""
+        for url, held in self.written.items():
             self._database.execute("INSERT OR IGNORE INTO pages (url) VALUES (?)", (url,))
             if held is None:
                 query = "DELETE FROM terms WHERE page = (SELECT number FROM pages WHERE url = ?)"
                 self._database.execute(query, (url,))
             else:
                 self._database.execute(_WRITE, (*held, url))
-        self._written.clear()
 
     def forget_textless(self) -> None:
         """Forgets the pages of which it is no longer known what they say."""

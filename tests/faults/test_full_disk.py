@@ -22,6 +22,9 @@ from typing import Any, Literal
 import pytest
 
 from dedup.errors import DedupError, IndexMismatchError, IndexUnavailableError
+from dedup.history.file import History
+from dedup.history.texts import Text
+from dedup.history.validators import Held
 from dedup.index import Index, batching
 from tests.support.coroutines import driven
 from tests.support.fingerprints import Claim
@@ -284,7 +287,7 @@ class Failing(sqlite3.Connection):
         self._fail()
         return super().executemany(*arguments)
 
-    def __exit__(self, kind: Any, *rest: Any) -> Literal[False]:
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> Literal[False]:
         """A commit fails, and is rolled back."""
         try:
             if kind is None:
@@ -339,6 +342,50 @@ def test_whichever_statement_fails_nothing_acknowledged_is_lost(
         try_to_open(path)
         if Failing.left > 0:  # it did not come to that
             assert filed == 4
+            break
+    print(f"\nthe Nth statement fails {'once' if once else 'for ever'}: {trial - 1} trials")
+    assert trial > 20
+
+
+@pytest.mark.parametrize("once", [True, False], ids=["once", "for ever"])
+def test_whichever_statement_of_a_history_fails_what_is_stored_is_right(
+    tmp_path: Path, once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, rng = sqlite3.connect, random.Random(1)
+    said = {f"http://a/{n}": [f"{rng.getrandbits(64):x}" for _ in range(50)] * 2 for n in range(6)}
+    held = Held("1", '"7"', "", "", "", 1, 2, 3, "", b"")
+
+    def crawl(path: Path) -> bool:
+        """Whether all was written, but for the first page, which it takes back."""
+        with closing(History(path)) as history:
+            for number, (url, tokens) in enumerate(said.items()):
+                with suppress(sqlite3.Error):
+                    history.write(url, "new", 1, url, Text(tokens))
+                    history.validators.write(url, held)
+                    if number % 3 == 2:
+                        history.flush()
+                if number > 1:
+                    with suppress(sqlite3.Error):
+                        history.forget("http://a/0")
+            history.flush()
+        return True
+
+    for trial in count(1):
+        path = tmp_path / str(trial)
+        Failing.left, Failing.once = trial, once
+        with monkeypatch.context() as patch, suppress(sqlite3.Error):
+            patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, factory=Failing, **k))
+            is_written = False
+            is_written = crawl(path)
+        with History(path) as history:
+            for version in history.versions("true"):
+                assert (text := history.texts.read(version.text))
+                assert text.tokens == said[version.url]
+            urls = {version.url for version in history.versions("true")} | {"http://a/0"}
+            assert urls == {*said} or not is_written
+            assert not is_written or all(history.validators.find(url) for url in said)
+        if Failing.left > 0:  # it did not come to that
+            assert is_written
             break
     print(f"\nthe Nth statement fails {'once' if once else 'for ever'}: {trial - 1} trials")
     assert trial > 20

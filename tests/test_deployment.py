@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,13 +107,16 @@ def crawl(folder: Path, workdir: Path, bin_: Path, *, kills: bool = False) -> No
         ]
         environments = [environment(folder, name, address, bin_) for name in ("one", "other")]
         database = redis.Redis(unix_socket_path=address.removeprefix("unix://"))
+        if kills:  # however late one of them begins, its first page is no copy of what the other has kept
+            site.most = {0: 1, 1: 1}
 
-        def start(env: dict[str, str]) -> subprocess.Popen[bytes]:
+        def start(number: int) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
-                command, cwd=workdir, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-            )
+                [*command, "-s", f"USER_AGENT={number}"],
+                cwd=workdir, env=environments[number], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
 
-        workers = [start(each) for each in environments]
+        workers = [start(number) for number in (0, 1)]
         try:
             for each in environments:
                 wait_until(Path(each["CRAWLER_PULSE"]).exists)
@@ -121,10 +125,13 @@ def crawl(folder: Path, workdir: Path, bin_: Path, *, kills: bool = False) -> No
                     assert b"\ndedup_pages_total " in answer.read()
             if kills:
                 wait_until(lambda: all(database.strlen(SHARDS + f"past:{number}") for number in (0, 1)))
+                site.most = {0: 6, 1: 6}
+                wait_until(lambda: Counter(asked.by for asked in site.asked) == {"0": 6, "1": 6})
                 with workers.pop() as killed:
                     killed.kill()
                     killed.communicate()
-                workers.append(start(environments[1]))
+                site.most.clear()
+                workers.append(start(1))
             said = [worker.communicate(timeout=2 * LIMIT)[0].decode() for worker in workers]
         finally:
             for worker in workers:

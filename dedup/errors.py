@@ -106,6 +106,10 @@ class ShardTakenError(IndexMismatchError):
     """Another worker crawls anew what this one would have crawled."""
 
 
+class CrawlGoneError(IndexMismatchError):
+    """The workers of this crawl have ended it without this one, or the server has lost it."""
+
+
 class IndexCorruptError(DedupError):
     """The index is damaged; nothing in it was changed."""
 

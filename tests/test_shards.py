@@ -231,6 +231,40 @@ def test_a_worker_that_was_silent_for_too_long_ends_and_another_crawls_its_shard
     assert not thrice, "\n".join(file.read_text() for file in sorted(tmp_path.glob("*-*")))
 
 
+def test_a_worker_that_slept_until_the_others_had_ended_the_crawl_ends_without_an_error(
+    server: Server, tmp_path: Path
+) -> None:
+    """Else Compose would start it again, and it would begin another crawl of all."""
+    assert slept_until_the_end(server, tmp_path, lose=False) == 0
+    assert not server.client.keys("shingleback:shards:*")
+
+
+def test_a_worker_that_slept_until_redis_had_lost_the_crawl_ends_with_an_error(
+    server: Server, tmp_path: Path
+) -> None:
+    assert slept_until_the_end(server, tmp_path, lose=True) == 4
+
+
+def slept_until_the_end(server: Server, folder: Path, *, lose: bool) -> int | None:
+    """The exit status of a worker of two; if ``lose``, the server has lost all by the time that it wakes up."""
+    with serve(Single(contents=16)) as site:
+        site.most[1] = 4
+        settings = {"DEDUP_INDEX": server.address, "DEDUP_HEIR": "rest"}
+        workers = [Worker(site, folder, "auto/2", **settings) for _ in range(2)]
+        wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 4)
+        workers[1].send(signal.SIGSTOP)
+        site.most.clear()
+        a_minute_later(server, 0, 1)
+        assert workers[0].wait(LIMIT) == 0
+        assert set(kept(folder)) == set(range(site.contents))
+        if lose:
+            server.client.flushall()
+        workers[1].send(signal.SIGCONT)
+        status = workers[1].wait(LIMIT)
+    assert ("the others have ended it" in workers[1].log.read_text()) is not lose
+    return status
+
+
 def test_a_worker_that_lost_its_shard_while_it_slept_sends_nothing_more(
     server: Server, tmp_path: Path
 ) -> None:

@@ -44,7 +44,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from dedup.errors import IndexMismatchError, IndexUnavailableError, ShardTakenError
+from dedup.errors import CrawlGoneError, IndexMismatchError, IndexUnavailableError, ShardTakenError
 from dedup.frontier.partition import Shard
 from dedup.index.redis.client import DEADLINE, Server, deadline
 
@@ -191,7 +191,7 @@ class Handover:
                     "start it anew"
                 )
             case [b"gone"]:
-                raise IndexMismatchError(f"the crawl in {self.where} has ended, or has vanished")
+                raise CrawlGoneError(f"the crawl in {self.where} has ended, or has vanished")
         raise IndexUnavailableError(f"{self.where} sent a reply that could not be understood")
 
     async def inherit(self, shard: int) -> tuple[list[bytes], dict[bytes, bytes]] | None:

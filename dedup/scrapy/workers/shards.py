@@ -14,7 +14,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 
-from dedup.errors import DedupError, IndexUnavailableError, ShardTakenError
+from dedup.errors import CrawlGoneError, DedupError, IndexUnavailableError, ShardTakenError
 from dedup.filter import Filter
 from dedup.frontier.handover import MOST, Beat, Handover, Link, Note
 from dedup.frontier.partition import Shard
@@ -44,6 +44,8 @@ SAFE = 0.8
 BEAT = 0.5
 #: Seconds between two looks at all shards, for whoever watches.
 SURVEY = 10.0
+#: The finish reason of a worker that was silent until the others had ended the crawl.
+OVER = "dedup_shards_done"
 
 
 @compat.accept_spider
@@ -181,7 +183,7 @@ class ShardMiddleware:
                 self._silent = True
             except DedupError as error:
                 self._named.set()
-                self._stop(error)
+                await self._stop(error)
                 return
             except Exception:
                 self._logger.exception("A beat of the shard has failed")
@@ -253,15 +255,25 @@ class ShardMiddleware:
         if not self.has_ended or self.outbox.waiting:
             raise DontCloseSpider
 
-    def _stop(self, error: DedupError) -> None:
-        if isinstance(error, ShardTakenError) and self._filter is not None:
-            self._filter.has_heir = True
+    async def _stop(self, error: DedupError) -> None:
         self._is_out = True
         self._gate.shut()
+        has_ended = isinstance(error, CrawlGoneError) and await self._is_index_there()
+        if self._filter is not None and (has_ended or isinstance(error, ShardTakenError)):
+            self._filter.has_heir, self.journal.is_kept = True, False
         error = spelled(error)
-        self._logger.error("Crawl stopped: %s", error)
-        self.crawler.signals.send_catch_log(filter_failed, error=error)
-        self._closing = asyncio.create_task(compat.close(self.crawler, error.reason))
+        if has_ended:  # Compose starts workers again that have failed, and this one would begin another crawl
+            self._logger.warning("Crawl stopped: the others have ended it while this worker was silent")
+        else:
+            self._logger.error("Crawl stopped: %s", error)
+            self.crawler.signals.send_catch_log(filter_failed, error=error)
+        self._closing = asyncio.create_task(compat.close(self.crawler, OVER if has_ended else error.reason))
+
+    async def _is_index_there(self) -> bool:
+        """Returns whether the index is the one that was opened: a server that has lost the crawl has lost that, too."""
+        with suppress(Exception):
+            return self._filter is not None and bool(await self._filter.index.states([""]))
+        return False
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Hands over what is left, and lets go of the shards."""

@@ -1326,12 +1326,12 @@ def learn(const uint64_t[:] main, uint8_t[::1] cells, uint8_t[::1] marks):
         if (marks[first >> 3] >> (first & 7)) & (marks[second >> 3] >> (second & 7)) & 1:
             counts[at] = min(254, cells[main[at] & cell], cells[(main[at] >> 20) & cell]) + 1
         fresh += counts[at] == 0
-    for at in range(size):
-        for first in (main[at], main[at] >> 20):
-            if counts[at]:
-                cells[first & cell] = max(cells[first & cell], counts[at])
-            else:
-                marks[(first & bit) >> 3] |= 1 << (first & 7)
+    for at in range(2 * size):  # each of the two places of each shingle
+        first = main[at >> 1] >> (20 * (at & 1))
+        if counts[at >> 1]:
+            cells[first & cell] = max(cells[first & cell], counts[at >> 1])
+        else:
+            marks[(first & bit) >> 3] |= 1 << (first & 7)
     return fresh
 
 

@@ -205,22 +205,16 @@ class Part:
         By their sketches, of shape (n, w).
         """
         levels, kinds = self._levels, self._sketcher.kinds
-        counts, sizes = stored[:, -1].astype(np.float64), levels.words[:, -1:].astype(np.float64)
-        either, both, equal, both_rare, equal_rare = self._sketcher.matches(stored, levels.words, levels.rare)
-        either = np.maximum(either, 1)
-        shared, rarely = (
-            np.maximum(0.0, (kinds * matching - filled) / (kinds - 1)) / either
-            for matching, filled in ((equal, both), (equal_rare, both_rare))
-        )
-        union = (sizes + counts) / (1 + shared)
-        common = shared * union
-        found: Floats = np.array(
-            [rarely * union, np.maximum(0.0, levels.alone - common), np.maximum(0.0, counts - common)]
-        )
-        if len(sizes) == 1:
+        sizes, own_sizes = stored[:, -1].astype(np.float64), levels.words[:, -1:].astype(np.float64)
+        counts = self._sketcher.matches(stored, levels.words, levels.rare)
+        filled, equal = counts[1::2], counts[2::2]  # of all, and of the rare ones
+        alike = np.maximum(0.0, (kinds * equal - filled) / (kinds - 1)) / np.maximum(counts[0], 1)
+        common, rarely = alike * ((own_sizes + sizes) / (1 + alike[0]))
+        found: Floats = np.maximum(0.0, (rarely, levels.alone - common, sizes - common))
+        if len(own_sizes) == 1:
             return found[:, 0]
         best = _shares(found).argmax(axis=0)
-        return found[:, best, np.arange(len(counts))]
+        return found[:, best, np.arange(len(sizes))]
 
 
 class _Levels(NamedTuple):
@@ -231,9 +225,11 @@ class _Levels(NamedTuple):
     alone: npt.NDArray[np.int64]  #: how many shingles there are without those, of shape (m, 1)
 
 
-def contain(found: Floats, least: float) -> npt.NDArray[np.bool_]:
-    """Returns for each of n `Shares`, shape (3, n), whether each part contains the other, but for a share."""
-    is_like: npt.NDArray[np.bool_] = (found[0] >= LEAST_MATCHING) & (_shares(found) >= least)
+def contain(found: Floats, *least: float) -> npt.NDArray[np.bool_]:
+    """Returns for each of n `Shares`, shape (3, n), whether each part contains the other, but for each of m shares: shape (m, n)."""
+    is_like: npt.NDArray[np.bool_] = (found[0] >= LEAST_MATCHING) & (
+        _shares(found) >= np.array(least)[:, None]
+    )
     return is_like
 
 

@@ -181,7 +181,8 @@ class Sketcher(Struct, frozen=True):
 
     def resemblances(self, stored: Hashes, query: bytes) -> npt.NDArray[np.float64]:
         """Estimated resemblance of n sketches, as `words` gives them, to one: float64, shape (n,).  O(n)."""
-        either, both, equal = self.match_counts(stored, np.frombuffer(query, np.uint64))
+        own = self.words([query])
+        either, both, equal = self.matches(stored, own, own[:, :-1])[:3, 0]
         estimates = (self.kinds * equal - both) / ((self.kinds - 1) * np.maximum(either, 1))
         return np.where(either == 0, 1.0, np.maximum(estimates, 0.0))
 

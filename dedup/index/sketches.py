@@ -24,11 +24,11 @@ class Sketches:
 
         Number 0 is never held.
         """
-        places = numbers % PLACES
+        places = numbers & (PLACES - 1)
         unheld = ((self._numbers[places] != numbers) | (numbers == 0)).nonzero()[0]
         return self._words[places], unheld
 
     def put(self, numbers: Numbers, words: Hashes) -> None:
         """Holds the sketches of some pages."""
-        places = numbers % PLACES
+        places = numbers & (PLACES - 1)
         self._numbers[places], self._words[places] = numbers, words

@@ -118,9 +118,7 @@ class Weighing(Generic[K]):
             self._resemblances |= zip((numbers[at] for at in enough), alike[enough].tolist(), strict=True)
         else:
             found = self._part(self._home).measure(sketches[:room])
-            is_near, is_like = (
-                contain(found, least) for least in (NEAR_SHARE, self.hosts.settings.min_containment)
-            )
+            is_near, is_like = contain(found, NEAR_SHARE, self.hosts.settings.min_containment)
             near = is_near.nonzero()[0].tolist()
             is_like[: max(0, MAX_NEAR - first)] = True
             enough = (is_near & is_like).nonzero()[0].tolist()

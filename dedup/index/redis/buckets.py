@@ -37,7 +37,7 @@ Entries = npt.NDArray[np.void]
 #: The number in a gap, where an entry was taken out.
 GAP = 0xFFFFFFFF
 #: A page that is near, for a claim: its number, and its distance.
-_NEAR = np.dtype([("number", "<u4"), ("distance", "u1")])
+NEAR = np.dtype([("number", "<u4"), ("distance", "u1")])
 _KEY = struct.Struct("<Q")
 
 
@@ -134,6 +134,6 @@ def nearest(parts: Sequence[Entries], query: int, radius: int, most: int, tables
         if met > enough:
             break
     ranks = np.unique(np.concatenate(found))
-    answer = np.empty(min(len(ranks), most), _NEAR)
+    answer = np.empty(min(len(ranks), most), NEAR)
     answer["number"], answer["distance"] = ranks[:most] & np.uint64(GAP), ranks[:most] >> np.uint64(32)
     return answer.tobytes(), met <= enough and len(ranks) <= most

@@ -7,10 +7,9 @@ The keys are described in `dedup.index.redis.keys`.  Redis needs maxmemory-polic
 drops parts of the tables without a word; it should have appendonly on, else a crash loses the index.
 """
 
-import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, groupby
-from operator import itemgetter
+from functools import lru_cache
+from itertools import chain, pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -24,8 +23,8 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.claiming import Answer, Candidates, claim
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
-from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits, numbers_of
-from dedup.index.redis.client import Server
+from dedup.index.redis.buckets import MIN_BITS, NEAR, Buckets, bucket_bits, numbers_of
+from dedup.index.redis.client import CLAIMS, Server
 from dedup.index.redis.copies import Copies
 from dedup.index.redis.keys import Keys
 from dedup.index.redis.pages import Pages
@@ -42,8 +41,6 @@ FORMAT = 6
 
 #: The marks by which a look says whether a page is done; None if it casts no shadow.
 MARKS = {ord("d"): True, ord("p"): False, ord("-"): None}
-#: What a look says of a page that is near.
-_NEAR = struct.Struct("<IB")
 #: Pages that one call of a script confirms, or tells the states of; and that one adds, or takes out, in .5 ms of the server's time.
 PAGES, CHANGED = 500, 50
 
@@ -67,6 +64,7 @@ class RedisIndex(SharedIndex):
 
     def _lay_out(self, header: Mapping[str, str]) -> None:
         self._buckets = self._spread(header, self.plan)
+        self._asked = lru_cache(CLAIMS)(self._ask)  # both scripts of a claim are asked the same
 
     def _spread(self, header: Mapping[str, str], plan: Plan) -> Buckets:
         return Buckets(self._keys, plan, bits_of(header, MIN_BITS, self.where), header.get("created", ""))
@@ -77,7 +75,7 @@ class RedisIndex(SharedIndex):
     async def look(self, entry: Entry) -> Candidates:
         keys, arguments = self._asked(entry)
         answer = await self._session.call(
-            "look", keys, [*arguments, self.plan.flipped, self._buckets.bucket_bits]
+            "look", keys, (*arguments, self.plan.flipped, self._buckets.bucket_bits)
         )
         match answer:
             case [
@@ -110,7 +108,7 @@ class RedisIndex(SharedIndex):
                 return looked._replace(near=_groups(found), is_crowded=is_crowded or not is_all)
             case [bytes(found), bytes(marks), *records]:
                 if marks:
-                    told = [number for number, _ in _NEAR.iter_unpack(found)]
+                    told = np.frombuffer(found, NEAR)["number"].tolist()
                     for number, record in zip(told, records, strict=True):
                         if record is not None:
                             self._pages.hold(number, record)
@@ -127,11 +125,11 @@ class RedisIndex(SharedIndex):
 
     async def file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
         keys, arguments = self._asked(entry)
-        arguments += ["" if seen is None else seen, *map(_packed, order[:4]), int(order.is_all)]
+        order_told = (*arguments, "" if seen is None else seen, *map(_packed, order[:4]), int(order.is_all))
         outdated = list[bytes]()
         number: int | str = ""
         while True:
-            match await self._session.call("file", [*keys, *outdated], [*arguments, number, len(outdated)]):
+            match await self._session.call("file", (*keys, *outdated), (*order_told, number, len(outdated))):
                 case [b"same", int(known), int(own)]:
                     if own:
                         self._note(entry.page_id, own)
@@ -162,7 +160,7 @@ class RedisIndex(SharedIndex):
                 case _:
                     raise self._session.no_answer()
 
-    def _asked(self, entry: Entry) -> tuple[list[bytes], list[Any]]:
+    def _ask(self, entry: Entry) -> tuple[Sequence[bytes], Sequence[Any]]:
         """Returns the buckets of a page, and what both scripts of a claim are told of it first."""
         places = self._buckets.places(entry)
         keys = b"".join(place.key for place in places)
@@ -296,5 +294,7 @@ def _done(numbers: Sequence[int], marks: bytes) -> dict[int, bool | None]:
 
 def _groups(near: bytes) -> Iterator[list[int]]:
     """Yields the pages at each distance, of what a look says of those that are near."""
-    for _, pages in groupby(_NEAR.iter_unpack(near), itemgetter(1)):
-        yield [number for number, _ in pages]
+    found = np.frombuffer(near, NEAR)
+    numbers = found["number"].tolist()
+    ends = np.bincount(found["distance"]).cumsum().tolist()
+    yield from (numbers[start:end] for start, end in pairwise((0, *ends)) if start < end)

@@ -48,6 +48,7 @@ class Trips:
         self._deadline = deadline
         self._waiting = deque[_Call]()
         self._connection: Any = None
+        self._timeout: float | None = None  # seconds that an answer may take
         self._traveller: asyncio.Task[None] | None = None
         self._trip: asyncio.Future[None] | None = None  # done when the one that is under way is over
 
@@ -105,11 +106,15 @@ class Trips:
         again = 0
         while left := [call for call in calls if not call.answer.done()]:
             try:
-                connection = self._connection = self._connection or self._connect()
+                if self._connection is None:
+                    self._connection = self._connect()
+                    # Only answers have this limit: with it, the client makes a task of whatever is sent.
+                    self._timeout, self._connection.socket_timeout = self._connection.socket_timeout, None
+                connection = self._connection
                 if not await self._answered(connection, left):
                     for script in self._scripts:
                         await connection.send_command("SCRIPT", "LOAD", script.script)
-                        await connection.read_response()
+                        await connection.read_response(timeout=self._timeout)
             except (exceptions.ConnectionError, exceptions.TimeoutError):
                 again += 1
                 if again > AGAIN:
@@ -122,7 +127,7 @@ class Trips:
         is_known = True
         for call in calls:
             try:
-                call.end(await connection.read_response())
+                call.end(await connection.read_response(timeout=self._timeout))
             except exceptions.NoScriptError:
                 is_known = False
             except exceptions.ResponseError as error:

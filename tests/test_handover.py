@@ -236,7 +236,7 @@ def test_who_was_silent_for_too_long_learns_that_another_has_its_shard(server: S
             [b"1", b"2"],
             2,
         )  # nobody was there: the crawl begins anew
-        with pytest.raises(IndexMismatchError, match="has ended, or has vanished"):
+        with pytest.raises(IndexMismatchError, match="has ended, and another one has begun"):
             await silent.beat()
         server.client.hset("shingleback:shards:{crawl}:state", "lease:0", "00 1")
         joined, _ = await one(server, "1/1", crawl=fresh.crawl)

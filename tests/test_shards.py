@@ -83,6 +83,7 @@ def test_what_a_killed_worker_was_handed_is_crawled_by_the_next(server: Server, 
         other = Worker(site, tmp_path, "1/2", DEDUP_INDEX=server.address)
         killed = Worker(site, tmp_path, "2/2", DEDUP_INDEX=server.address)
         wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
+        wait_until(lambda: "is crawled here" in other.log.read_text())  # else its crawl would be another one
         assert killed.kill()
         a_minute_later(server, 1)
         again = Worker(site, tmp_path, "2/2", DEDUP_INDEX=server.address)
@@ -216,6 +217,7 @@ def test_a_worker_that_was_silent_for_too_long_ends_and_another_crawls_its_shard
         other = Worker(site, tmp_path, "1/2", **slow)
         paused = Worker(site, tmp_path, "2/2", **slow)
         wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
+        wait_until(lambda: "is crawled here" in other.log.read_text())  # else its crawl would be another one
         paused.send(signal.SIGSTOP)
         a_minute_later(server, 1)
         heir = Worker(site, tmp_path, "auto/2", **slow)
@@ -373,16 +375,20 @@ def test_a_worker_that_is_paused_beyond_its_lease_and_goes_on_costs_one_copy_at_
 @pytest.mark.slow
 @pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "not taken"])
 def test_a_worker_is_paused_for_two_minutes(server: Server, tmp_path: Path, is_taken: bool) -> None:
-    """Its leases of a minute are over meanwhile: that of its shard, and that of its claims."""
+    """Its leases of a minute are over meanwhile: that of its shard, and that of its claims.  If its shard is taken, it is paused
+    until the others have ended the crawl."""
     slow = {"DOWNLOAD_DELAY": 0.1, "DEDUP_INDEX": server.address}
     with serve(Hosts()) as site:
         other, paused = Worker(site, tmp_path, "1/2", **slow), Worker(site, tmp_path, "2/2", **slow)
         wait_until(lambda: sum(asked.host in site.names[1::2] for asked in site.asked) > 10)
         paused.send(signal.SIGSTOP)
         workers = [other, paused, *([Worker(site, tmp_path, "auto/2", **slow)] if is_taken else [])]
-        time.sleep(120)
+        if is_taken:
+            assert [worker.wait(LIMIT) for worker in (workers[0], workers[2])] == [0, 0]
+        else:
+            time.sleep(120)
         paused.send(signal.SIGCONT)
-        assert [worker.wait(LIMIT) for worker in workers] == ([0, 4, 0] if is_taken else [0, 0])
+        assert [worker.wait(LIMIT) for worker in workers] == [0] * len(workers)
     counts = kept(tmp_path)
     assert set(counts) == set(range(site.contents))
     assert max(counts.values()) <= 2

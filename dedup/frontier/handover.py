@@ -183,13 +183,15 @@ class Handover:
                 raise ShardTakenError(
                     f"shard {int(shard) + 1} of {self._shard.of} was taken by another worker while this one was silent"
                 )
-            case [b"gone"] if self.crawl and not self.held and self._shard.number is None:
+            case [b"gone" | b"replaced"] if self.crawl and not self.held and self._shard.number is None:
                 return Beat("ok", ended=True)  # there was no shard left for this worker
             case [b"older"]:
                 raise IndexMismatchError(
                     f"the crawl in {self.where} was set back to an earlier state, which lacks links that were handed over; "
                     "start it anew"
                 )
+            case [b"replaced"]:
+                raise IndexMismatchError(f"the crawl in {self.where} has ended, and another one has begun")
             case [b"gone"]:
                 raise CrawlGoneError(f"the crawl in {self.where} has ended, or has vanished")
         raise IndexUnavailableError(f"{self.where} sent a reply that could not be understood")

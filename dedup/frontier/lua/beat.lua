@@ -72,7 +72,7 @@ end
 if not get('crawl') and ask.crawl == '' then
   redis.call('HSET', state, 'crawl', ask.new, 'shards', ask.shards, 'began', string.format('%.0f', now))
 elseif ask.crawl ~= '' and get('crawl') ~= ask.crawl then
-  return {'gone'}
+  return {get('crawl') and 'replaced' or 'gone'}
 end
 if tonumber(get('links') or 0) < ask.links then return {'older'} end
 if tonumber(get('shards')) ~= ask.shards then return {'other', get('shards')} end

@@ -30,7 +30,7 @@ from dedup.index.local.index import LocalIndex
 from dedup.settings import IndexSettings
 from tests.support import ROOT
 from tests.support.crawls import words
-from tests.support.processes import Forked
+from tests.support.processes import Forked, running
 from tests.support.waiting import LIMIT, wait_until
 from tests.test_archive import PAGES, record, rows, urls
 
@@ -258,12 +258,14 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
             text = " ".join(f"word{n * at}" for at in range(400))
             file.write(json.dumps({"url": f"http://example.org/{n}", "html": f"<p>{text}"}) + "\n")
     command = [sys.executable, "-m", "scrapy", "dedup", str(pages), "-o", str(tmp_path / "kept.jsonl")]
-    started = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
     journal = tmp_path / "kept.jsonl.part" / "journal-wal"
-    wait_until(lambda: started.poll() is not None or (journal.exists() and journal.stat().st_size > 100_000))
-    children = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
-    os.killpg(started.pid, signal.SIGINT)  # as a terminal does
-    said = started.communicate(timeout=LIMIT)[1]
+    with running(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True) as started:
+        wait_until(
+            lambda: started.poll() is not None or (journal.exists() and journal.stat().st_size > 100_000)
+        )
+        children = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
+        os.killpg(started.pid, signal.SIGINT)  # as a terminal does
+        said = started.communicate(timeout=LIMIT)[1]
     assert started.returncode == 130
     assert said == f"dedup: interrupted; the same command goes on from there ({tmp_path}/kept.jsonl.part)\n"
     assert children

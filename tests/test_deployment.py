@@ -99,6 +99,7 @@ def crawl(folder: Path, workdir: Path, bin_: Path, *, kills: bool = False) -> No
     with (
         redis_of_compose(folder) as address,
         serve(Hosts(contents=40 if kills else 8, wait=0.1 * kills)) as site,
+        redis.Redis(unix_socket_path=address.removeprefix("unix://")) as database,
     ):
         more = ["DOWNLOAD_DELAY=0", "ROBOTSTXT_OBEY=False", "DEDUP_KEEP_START=False", "DEDUP_CHROME=False"]
         command = [
@@ -106,7 +107,6 @@ def crawl(folder: Path, workdir: Path, bin_: Path, *, kills: bool = False) -> No
             *(word for each in more for word in ("-s", each)),
         ]
         environments = [environment(folder, name, address, bin_) for name in ("one", "other")]
-        database = redis.Redis(unix_socket_path=address.removeprefix("unix://"))
         if kills:  # however late one of them begins, its first page is no copy of what the other has kept
             site.most = {0: 1, 1: 1}
 
@@ -135,12 +135,14 @@ def crawl(folder: Path, workdir: Path, bin_: Path, *, kills: bool = False) -> No
             said = [worker.communicate(timeout=2 * LIMIT)[0].decode() for worker in workers]
         finally:
             for worker in workers:
-                worker.kill()
+                with (
+                    worker
+                ):  # what it prints is closed, and its end awaited: else another test stumbles over them
+                    worker.kill()
         assert [worker.returncode for worker in workers] == [0, 0], said
         assert bool(re.search(r"'dedup/shard/inherited': [1-9]", "".join(said))) is kills  # by either of them
         assert database.keys("shingleback:{shingleback/site}:*")
         assert not database.keys(SHARDS + "*")
-        database.close()
     for each in environments:
         os.utime(each["CRAWLER_PULSE"], (0, 0))  # its loop stands still
         assert subprocess.run(["sh", "-c", probe[1]], env=each, check=False).returncode != 0

@@ -29,7 +29,7 @@ from dedup.page.patterns import pattern
 from dedup.scrapy.commands.duplicates import text as listing
 from tests.support import ROOT
 from tests.support.logs import HOSTILE, lines, record
-from tests.support.processes import scrapy
+from tests.support.processes import running, scrapy
 from tests.support.waiting import LIMIT
 from tests.support.warm import python
 
@@ -467,21 +467,21 @@ def test_followed_are_new_records_of_logs_that_grow_appear_or_are_replaced(tmp_p
 
 def test_a_crawl_is_followed_until_ctrl_c(log: Path) -> None:
     command = [sys.executable, "-m", "scrapy", "duplicates", "--follow", "--min-distance", "2", str(log)]
-    following = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    limit = threading.Timer(LIMIT, following.kill)  # a record that is missed ends the test
-    limit.start()
-    assert following.stdout
-    assert following.stderr
-    assert "waiting" in following.stderr.readline()
-    for page in range(3):
-        append(log, lines(record(distance=0), record(f"http://a.example/{page}\x1b")))
-        assert following.stdout.readline() == (
-            f"2026-11-21 10:00:00 drop http://a.example/{page}\\x1b of http://a.example/: "
-            "all of its own 120 shingles but 10 are on the kept page (10 links)\n"
-        )
-    following.send_signal(signal.SIGINT)
-    assert following.communicate() == ("", "")
-    limit.cancel()
+    with running(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+        limit = threading.Timer(LIMIT, following.kill)  # a record that is missed ends the test
+        limit.start()
+        assert following.stdout
+        assert following.stderr
+        assert "waiting" in following.stderr.readline()
+        for page in range(3):
+            append(log, lines(record(distance=0), record(f"http://a.example/{page}\x1b")))
+            assert following.stdout.readline() == (
+                f"2026-11-21 10:00:00 drop http://a.example/{page}\\x1b of http://a.example/: "
+                "all of its own 120 shingles but 10 are on the kept page (10 links)\n"
+            )
+        following.send_signal(signal.SIGINT)
+        assert following.communicate() == ("", "")
+        limit.cancel()
     assert following.returncode == 0
 
 

@@ -11,7 +11,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,16 @@ class Forked:
         """Kills it, if it still runs, and lets go of the line to it."""
         self.kill()
         self._line.close()
+
+
+@contextmanager
+def running(command: Sequence[object], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """A program that runs for as long as the block; then it is killed, if it still runs, and what it prints is closed."""
+    with subprocess.Popen([*map(str, command)], **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def kill_left(of: int = 0) -> None:

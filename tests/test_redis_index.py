@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from itertools import count
@@ -19,12 +20,13 @@ import redis
 from dedup.errors import DedupError, IndexCorruptError, IndexMismatchError, IndexUnavailableError
 from dedup.fingerprint.detector import Detector
 from dedup.fingerprint.plans import possible_plans
-from dedup.index import Index, Verdict
+from dedup.index import Index, Verdict, open_index
 from dedup.index.lifecycle import State
 from dedup.index.redis.keys import LEASE_MS
 from dedup.index.redis.record import PLACES
 from tests.support.coroutines import driven
 from tests.support.fingerprints import ALL_BITS, fingerprint_of
+from tests.support.pages.shops import Shop, ShopPage
 from tests.support.redis import Line, Server
 from tests.support.stores import RUN, opened, until_done
 from tests.support.waiting import LIMIT, until
@@ -203,6 +205,27 @@ async def test_scripts_flushed_in_mid_run_are_loaded_again(server: Server) -> No
             else:
                 await index.confirm(f"{number}")
         assert await index.count() == 5
+
+
+@driven
+async def test_of_pages_in_one_chrome_claimed_at_once_with_their_copies_one_of_each_is_kept(
+    server: Server,
+) -> None:
+    """They are weighed against each other before they are filed; else each is told of one more again and again, and kept at last."""
+    detector, rng = Detector(), random.Random(7)
+    shop = Shop("shop.example", 300, 60, 1, 56)
+    first, rest = [shop.page(number, rng) for number in range(40)], list[ShopPage]()
+    for number in range(40, 56):
+        rest += [shop.page(number, rng), *(shop.copy(number, kind, rng) for kind in ("count", "track"))]
+
+    async def claim(page: ShopPage) -> str:
+        return (await index.claim(page.url, page.url, detector.fingerprint(page.html, page.url))).status
+
+    async with open_index(server.address, detector) as index:
+        assert [await claim(page) for page in first] == ["new"] * len(first)
+        statuses = await asyncio.gather(*map(claim, rest))
+    kept = Counter(page.content for page, status in zip(rest, statuses, strict=True) if status == "new")
+    assert [*kept.values()] == [1] * 16
 
 
 @driven

@@ -95,8 +95,8 @@ async def claim(store: Store, entry: Entry, page: Fingerprint) -> Verdict:
         weighing.see_equal(await store.read(looked.equal))
         if verdict := _seen_at_once(weighing, weighing.order(), looked):
             return verdict
-    rarest: list[Sequence[int]] = sorted(looked.rare, key=len)
-    shared = {number: None for number, _ in Counter(chain.from_iterable(rarest)).most_common()}
+    rarest: list[Sequence[int]] = sorted(filter(None, looked.rare), key=len)
+    shared = dict(Counter(chain.from_iterable(rarest)).most_common() if rarest else ())
     others = ([number for number in group if number not in shared] for group in looked.near)
     batches, seen, rounds = _batches(chain(([*shared],), others)), looked.seen, 0
     if looked.own.casts_shadow:  # then that may be all there is to say

@@ -9,8 +9,8 @@ state, and no store in this module.  Whether a page casts a shadow does change; 
 the order that is given here (see `dedup.index.claiming`).
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector
@@ -52,6 +52,7 @@ class Order(NamedTuple, Generic[K]):
     shown: Sequence[K] = ()  #: whose main views are the same, and own
     nearest: Sequence[K] = ()  #: of the `MAX_NEAR` nearest, those that resemble the page enough
     is_all: bool = True  #: true if all candidates were weighed; else no verdict but "duplicate" can be given
+    apart: Callable[[Mapping[str, Entry]], Collection[str]] = lambda _: ()  #: see `Weighing.apart`
 
 
 class Weighing(Generic[K]):
@@ -81,7 +82,7 @@ class Weighing(Generic[K]):
         """Returns the candidates that were weighed so far, as they are asked whether they cast a shadow."""
         like = [page for _, _, page in sorted(self._like)]
         nearest = [page for page in self._nearest if page in self._entries]
-        return Order(sorted(self._equal), like, sorted(self._shown), nearest, is_all)
+        return Order(sorted(self._equal), like, sorted(self._shown), nearest, is_all, self.apart)
 
     @property
     def room(self) -> int:
@@ -157,6 +158,16 @@ class Weighing(Generic[K]):
         self.weigh({page: fresh[page] for page in self.see_near(close, words)})
         shown = [page for page, other in fresh.items() if other.view == entry.view]
         self.see_views({page: fresh[page] for page in shown[:MAX_EQUAL]})
+
+    def apart(self, others: Mapping[str, Entry]) -> Collection[str]:
+        """Returns those of some pages that would not stand in the order if they were filed; none as long as the host is not known."""
+        if self.hosts is not None and not self.hosts.table(self._home).is_known:
+            return ()
+        beside: Weighing[Any] = Weighing(self._detector, self.hosts, self.entry, self._page)
+        beside._parts = self._parts
+        beside.see_all(others)
+        order: Order[Any] = beside.order()
+        return others.keys() - {*order.equal, *order.like, *order.shown, *order.nearest}
 
     def duplicate(self, of: K, *, done: bool) -> Verdict:
         """Returns the verdict if this page is the first that casts a shadow."""

@@ -6,9 +6,10 @@ A bucket is a string of entries; lua/tables.lua writes them.
 import hashlib
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -137,3 +138,22 @@ def nearest(parts: Sequence[Entries], query: int, radius: int, most: int, tables
     answer = np.empty(min(len(ranks), most), NEAR)
     answer["number"], answer["distance"] = ranks[:most] & np.uint64(GAP), ranks[:most] >> np.uint64(32)
     return answer.tobytes(), met <= enough and len(ranks) <= most
+
+
+def numbers_in(octets: bytes) -> list[int]:
+    """Returns numbers of pages, of 4 bytes each."""
+    found: list[int] = np.frombuffer(octets, "<u4").tolist()
+    return found
+
+
+def packed(numbers: Sequence[int]) -> bytes:
+    """Returns the same, packed."""
+    return np.array(numbers, "<u4").tobytes()
+
+
+def groups(near: bytes) -> Iterator[list[int]]:
+    """Yields the pages at each distance, of what a look says of those that are near."""
+    found = np.frombuffer(near, NEAR)
+    numbers = found["number"].tolist()
+    ends = np.bincount(found["distance"]).cumsum().tolist()
+    yield from (numbers[start:end] for start, end in pairwise((0, *ends)) if start < end)

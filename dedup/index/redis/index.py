@@ -7,13 +7,12 @@ The keys are described in `dedup.index.redis.keys`.  Redis needs maxmemory-polic
 drops parts of the tables without a word; it should have appendonly on, else a crash loses the index.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from hashlib import sha1
+from itertools import chain
 from typing import Any
 from uuid import uuid4
-
-import numpy as np
 
 from dedup.errors import IndexCorruptError
 from dedup.fingerprint.detector import Detector
@@ -23,7 +22,7 @@ from dedup.fingerprint.shingles import Hashes
 from dedup.index.claiming import Answer, Candidates, claim
 from dedup.index.entry import Entry
 from dedup.index.lifecycle import State
-from dedup.index.redis.buckets import MIN_BITS, NEAR, Buckets, bucket_bits, numbers_of
+from dedup.index.redis.buckets import MIN_BITS, Buckets, bucket_bits, groups, numbers_in, numbers_of, packed
 from dedup.index.redis.client import CLAIMS, Server
 from dedup.index.redis.copies import Copies
 from dedup.index.redis.keys import Keys
@@ -35,6 +34,7 @@ from dedup.index.redis.survey import RedisSurvey
 from dedup.index.survey import Survey
 from dedup.index.verdict import Verdict
 from dedup.index.weighing import Order
+from dedup.latest import Latest
 
 #: Changes whenever its keys would be read differently.
 FORMAT = 6
@@ -56,6 +56,8 @@ class RedisIndex(SharedIndex):
         self._keys = Keys(namespace)
         self._copies = Copies(self._server, detector.radius)
         self._pages = Pages(self._server, self._keys, detector.sketcher)
+        # Pages that are being filed here, with 0, and that were filed last, with their numbers, by digests of their records.
+        self._filing = Latest[str, tuple[int, Entry]](2 * CLAIMS)
         super().__init__(self._server, self._keys, namespace, detector, **options)
 
     def _made_up(self) -> dict[str, str]:
@@ -88,11 +90,11 @@ class RedisIndex(SharedIndex):
                 list(rare),
                 *near,
             ]:
-                numbers, others = _numbers(equal), [*map(_numbers, rare)]
+                numbers, others = numbers_in(equal), [*map(numbers_in, rare)]
                 done, is_crowded = _done(numbers, marks), bool(more)
             case _:
                 raise self._session.no_answer()
-        looked = Candidates(last, self._state(own), numbers, _numbers(views), others, (), is_crowded, done)
+        looked = Candidates(last, self._state(own), numbers, numbers_in(views), others, (), is_crowded, done)
         match near:
             case [b"filed", int(number)]:
                 self._note(entry.page_id, number)
@@ -103,17 +105,18 @@ class RedisIndex(SharedIndex):
                 return looked
             case [b"many", bytes(names), bytes(sizes)]:
                 found, is_all = await self._copies.near(
-                    names.split(b"\n"), _numbers(sizes), last, entry.keys[-1], tables=len(keys) - 1
+                    names.split(b"\n"), numbers_in(sizes), last, entry.keys[-1], tables=len(keys) - 1
                 )
-                return looked._replace(near=_groups(found), is_crowded=is_crowded or not is_all)
+                return looked._replace(near=groups(found), is_crowded=is_crowded or not is_all)
             case [bytes(found), bytes(marks), *records]:
+                by_distance = [*groups(found)]
                 if marks:
-                    told = np.frombuffer(found, NEAR)["number"].tolist()
+                    told = [*chain.from_iterable(by_distance)]
                     for number, record in zip(told, records, strict=True):
                         if record is not None:
                             self._pages.hold(number, record)
                     looked = looked._replace(done=done | _done(told, marks))
-                return looked._replace(near=_groups(found))
+                return looked._replace(near=by_distance)
             case _:
                 raise self._session.no_answer()
 
@@ -124,12 +127,26 @@ class RedisIndex(SharedIndex):
         return await self._pages.sketches(numbers)
 
     async def file(self, entry: Entry, order: Order[int], seen: int | None) -> Answer[int]:
+        """Files a page.  The script need not tell of those that are being filed here before it: it is weighed against them now."""
+        own = sha1(self._asked(entry)[1][2]).hexdigest()  # of its record
+        fresh = {name: one for name, (at, one) in self._filing.items() if not 0 < at <= (seen or 0)}
+        met = "".join(order.apart(fresh)) if fresh else ""
+        self._filing[own] = 0, entry
+        try:
+            return await self._file(entry, order, seen, met)
+        finally:
+            self._filing.pop(own, None)
+            if number := self._pending.get(entry.page_id):
+                self._filing[own] = number, entry
+
+    async def _file(self, entry: Entry, order: Order[int], seen: int | None, met: str) -> Answer[int]:
         keys, arguments = self._asked(entry)
-        order_told = (*arguments, "" if seen is None else seen, *map(_packed, order[:4]), int(order.is_all))
+        lists = map(packed, order[:4])
+        told = (*arguments, "" if seen is None else seen, *lists, int(order.is_all), met)
         outdated = list[bytes]()
         number: int | str = ""
         while True:
-            match await self._session.call("file", (*keys, *outdated), (*order_told, number, len(outdated))):
+            match await self._session.call("file", (*keys, *outdated), (*told, number, len(outdated))):
                 case [b"same", int(known), int(own)]:
                     if own:
                         self._note(entry.page_id, own)
@@ -279,22 +296,5 @@ class RedisIndex(SharedIndex):
         return int(count)
 
 
-def _numbers(octets: bytes) -> list[int]:
-    found: list[int] = np.frombuffer(octets, "<u4").tolist()
-    return found
-
-
-def _packed(numbers: Sequence[int]) -> bytes:
-    return np.array(numbers, "<u4").tobytes()
-
-
 def _done(numbers: Sequence[int], marks: bytes) -> dict[int, bool | None]:
     return {number: MARKS[mark] for number, mark in zip(numbers, marks, strict=True)}
-
-
-def _groups(near: bytes) -> Iterator[list[int]]:
-    """Yields the pages at each distance, of what a look says of those that are near."""
-    found = np.frombuffer(near, NEAR)
-    numbers = found["number"].tolist()
-    ends = np.bincount(found["distance"]).cumsum().tolist()
-    yield from (numbers[start:end] for start, end in pairwise((0, *ends)) if start < end)

@@ -2,7 +2,8 @@
 --              and the buckets that it is in},
 --      ARGV = {..., radius, prefix of pages, record, keys, up to which number the lists are complete or '', numbers (4 bytes
 --              each) of the pages that it duplicates if they cast a shadow, in this order: equal ones, near-duplicates,
---              those that show the same; of the nearest; 1 if these are all or else 0; number under which it was filed
+--              those that show the same; of the nearest; 1 if these are all or else 0; SHA-1 of the records of pages
+--              that need not be told of if they were filed since, 40 digits each; number under which it was filed
 --              with other content or '', how many keys that takes})
 --   -> 'same', 1 if known, number of the page if its claim is this run's now or else 0 | 'duplicate', number, 1 if done
 --      | 'new', 1 if known, number, number of the page whose place it takes or 0, of the first near one or 0
@@ -15,7 +16,7 @@ local outdated = {}
 for i = tonumber(table.remove(ARGV)), 1, -1 do outdated[i] = table.remove(KEYS) end
 local outdated_number = tonumber(table.remove(ARGV))
 local radius, pages, record, keys, seen = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9])
-local EQUAL, SHOWN, NEAREST, IS_ALL = 10, 12, 13, 14
+local EQUAL, SHOWN, NEAREST, IS_ALL, MET = 10, 12, 13, 14, 15
 local own_id = id_of(record)
 
 local filed, filed_record = number_with_id(redis.call('GET', KEYS[5]), key_at(keys, 0), pages, own_id)
@@ -54,7 +55,10 @@ local later = {}
 for number = (seen or last) + 1, last do
   local own_bands = record:sub(BANDS_AT, BANDS_AT + BAND * record:byte(BAND_COUNT_AT) - 1)
   local head = number ~= filed and redis.call('GETRANGE', pages .. number, 0, BANDS_AT + #own_bands - 2) or ''
-  if #head == BANDS_AT + #own_bands - 1 and is_like(head, own_bands) then later[#later + 1] = number end
+  if #head == BANDS_AT + #own_bands - 1 and is_like(head, own_bands)
+    and not (ARGV[MET] ~= '' and ARGV[MET]:find(redis.sha1hex(redis.call('GET', pages .. number)), 1, true)) then
+    later[#later + 1] = number
+  end
 end
 if #later > 0 then return answer('later', last, unpack(later)) end
 

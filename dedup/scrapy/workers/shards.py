@@ -263,7 +263,7 @@ class ShardMiddleware:
             self._filter.has_heir, self.journal.is_kept = True, False
         error = spelled(error)
         if has_ended:  # Compose starts workers again that have failed, and this one would begin another crawl
-            self._logger.warning("Crawl stopped: the others have ended it while this worker was silent")
+            self._logger.warning("Crawl stopped: it ended while this worker slept, or its keys were deleted")
         else:
             self._logger.error("Crawl stopped: %s", error)
             self.crawler.signals.send_catch_log(filter_failed, error=error)

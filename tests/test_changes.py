@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -325,7 +326,9 @@ def test_a_page_whose_request_carries_what_has_changed_is_handed_over_though_it_
     items = visits.crawl(stores, Carrying, DEDUP_INCREMENTAL=True).items
     assert {item["path"] for item in items} == {"/x", "/y"}
     assert ["and a lamp" in item["text"] for item in items if item["path"] == "/y"] == [True]
-    with sqlite3.connect(visits.history) as database:  # a file of before, which does not say what was carried
+    with closing(
+        sqlite3.connect(visits.history)
+    ) as database:  # a file of before, which does not say what was carried
         database.execute("ALTER TABLE versions DROP COLUMN carried")
     assert (
         visits.crawl(stores, Carrying, DEDUP_INCREMENTAL=True).items == []

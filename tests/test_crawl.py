@@ -313,7 +313,9 @@ def test_two_crawlers_on_one_index_keep_every_content(
         ), "kept in doubt"
         assert a.count("dropped") > 0
         assert b.count("dropped") > 0
-        assert len(read(log)) == a.count("dropped") + b.count("dropped")
+        undone = [record["undone"] is not None for record in read(log)]
+        assert undone.count(False) == a.count("dropped") + b.count("dropped")
+        assert undone.count(True) <= again
         assert [done.status for done in (a, b)] == [0, 0]
         assert "ERROR" not in a.log + b.log
 

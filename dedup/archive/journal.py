@@ -78,9 +78,13 @@ class Journal:
     def __init__(self, path: Path) -> None:
         make_private(path)
         self._file = sqlite3.connect(path, isolation_level=None)
-        self._file.execute("PRAGMA journal_mode = WAL")
-        self._file.execute("PRAGMA synchronous = NORMAL")
-        self._file.executescript(_SCHEMA)
+        try:
+            self._file.execute("PRAGMA journal_mode = WAL")
+            self._file.execute("PRAGMA synchronous = NORMAL")
+            self._file.executescript(_SCHEMA)
+        except BaseException:
+            self._file.close()
+            raise
         self._unsaved = 0  # verdicts of the index
 
     def get(self, name: str, default: Any = None) -> Any:

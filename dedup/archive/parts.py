@@ -14,6 +14,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import as_completed
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -123,12 +124,11 @@ def judge_part(
     address = "memory:" if pages <= SIZE else f"file:{os.path.abspath(path)}.sqlite"
     index = RecallingIndex(address, detector, own, **vars(plan))
     stats = Counts()
-    turns = _Part(Journal(folder / "journal"), own, part)
-    own.begin_verdicts()
-    asyncio.run(judge_all(turns, index, stats, policy, advance))
-    rare = np.unique(np.frombuffer(index.rare, np.uint64)).tobytes().hex()
-    own.end_verdicts(stats=stats, rare=rare)
-    turns.close()
+    with closing(_Part(Journal(folder / "journal"), own, part)) as turns:
+        own.begin_verdicts()
+        asyncio.run(judge_all(turns, index, stats, policy, advance))
+        rare = np.unique(np.frombuffer(index.rare, np.uint64)).tobytes().hex()
+        own.end_verdicts(stats=stats, rare=rare)
 
 
 class _Part:

@@ -174,11 +174,15 @@ def certificate(
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Writes NAME.crt and NAME.key; signed by itself without a signer."""
     key = ec.generate_private_key(ec.SECP256R1())
+    issuer = (signer[1] if signer else key).public_key()
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
     alternatives: list[x509.GeneralName] = [x509.DNSName(host)]
     if host[0].isdigit():
         alternatives = [x509.IPAddress(ipaddress.ip_address(host))]
+    others = "content_commitment key_encipherment data_encipherment key_agreement encipher_only decipher_only"
+    signs, never = signer is None, dict.fromkeys(others.split(), False)
+    usage = x509.KeyUsage(digital_signature=True, key_cert_sign=signs, crl_sign=signs, **never)
     made = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -188,7 +192,10 @@ def certificate(
         .not_valid_before(now - datetime.timedelta(days=30))
         .not_valid_after(now + datetime.timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-        .add_extension(x509.BasicConstraints(ca=signer is None, path_length=None), critical=True)
+        .add_extension(x509.BasicConstraints(ca=signs, path_length=None), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer), critical=False)
         .sign(signer[1] if signer else key, hashes.SHA256())
     )
     (folder / f"{name}.crt").write_bytes(made.public_bytes(serialization.Encoding.PEM))

@@ -318,6 +318,25 @@ class Crawls(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
+@pytest.mark.parametrize("store", ["file", "redis"])
+def test_a_page_that_a_run_had_met_again_when_it_died_is_an_earlier_one_which_nobody_can_annul(
+    store: str, request: pytest.FixtureRequest
+) -> None:
+    socket = request.getfixturevalue("redis_socket") if store == "redis" else None
+    crawls = type("Crawls", (Crawls,), {"store": store, "redis_socket": socket, "steps": 0})()
+    crawls.start()
+    page = crawls.pages[0]
+    crawls.claim("page", page)
+    crawls.model.confirm("page")
+    crawls.runner.run(crawls.index.confirm("page"))
+    crawls.close_and_reopen()
+    crawls.claim("page", page)
+    crawls.crash()
+    assert not crawls.runner.run(crawls.annul_elsewhere("page"))
+    assert "page" in crawls.model.earlier
+    crawls.teardown()
+
+
 # A cluster has a model of its own, of every order: tests/test_cluster_protocol.py.
 @pytest.mark.parametrize("store", ["memory", "file", "redis"])
 @pytest.mark.parametrize(

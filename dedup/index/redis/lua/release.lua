@@ -12,7 +12,7 @@ for i = 6, #KEYS do redis.call('STRLEN', KEYS[i]) end -- as here
 local filer = filed_by(ARGV[5] .. number)
 redis.call('HDEL', pending, number) -- the first write: one that is allowed when memory is full
 take_number_for_change(released)
-if filer ~= owner then return answer(1) end -- rows release reclaimed, annul reclaimed
+if filer ~= owner then return answer(is_alive(owner) and 1 or 0) end -- rows release reclaimed, annul reclaimed; die reclaimed
 for i = 6, #KEYS do take_out(KEYS[i], number) end -- rows release pending, annul pending, annul dead
 redis.call('DEL', ARGV[5] .. number)
 redis.call('INCR', released)

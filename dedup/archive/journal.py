@@ -63,11 +63,7 @@ CREATE TABLE IF NOT EXISTS logged (
     record TEXT NOT NULL            -- of the drop log
 );
 """
-
-
 _ROWS = "SELECT position, CASE url WHEN '' THEN name ELSE url END, size, fingerprint, input < 0 FROM pages"
-
-
 #: Of those with one turn, the one that was fetched first; then by URL, by the name of the input, by position.
 _TURNS = "ORDER BY turn, fetched, url, input, position"
 

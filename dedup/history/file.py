@@ -236,8 +236,8 @@ class History:
         except BaseException:
             self.texts.forget_bases()
             raise
-        for held_back in (self._written, self._met, self._renewed, self._pairs, self.validators.written):
-            held_back.clear()
+        for some in (self._written, self._met, self._renewed, self._pairs, self.validators.written):
+            some.clear()
 
     def _write_all(self) -> None:
         now, database = self.crawl, self._database
@@ -245,8 +245,7 @@ class History:
             stored = number if said is None else self.texts.add(url, *said)
             database.execute("INSERT OR IGNORE INTO pages (url) VALUES (?)", (url,))
             database.execute(_WRITE, (now, now, self._run, word, digest, stored, *others, url))
-        met = [(now, *values, seen.page, seen.first) for *values, seen in self._met.values()]
-        database.executemany(_MEET, met)
+        database.executemany(_MEET, [(now, *v, seen.page, seen.first) for *v, seen in self._met.values()])
         for version, digest, simhash, renewed_text in self._renewed.values():
             renewed = "UPDATE versions SET digest = ?, text = ? WHERE page = ? AND first = ?"
             number = self.texts.replace(version.text, version.url, simhash, renewed_text)
@@ -255,8 +254,7 @@ class History:
             if not self.texts.pair(url, simhash) and text is not None:
                 self.texts.add(url, simhash, text, paired=True)
         self.validators.write_all()
-        more = self._written or self._renewed or self._pairs
-        if more and self.texts.make_room(self._max_file):
+        if (self._written or self._renewed or self._pairs) and self.texts.make_room(self._max_file):
             self.validators.forget_textless()
 
     def end(self, *, is_whole: bool) -> None:

@@ -252,19 +252,37 @@ def slept_until_the_end(server: Server, folder: Path, *, lose: bool) -> int | No
     with serve(Single(contents=16)) as site:
         site.most[1] = 4
         settings = {"DEDUP_INDEX": server.address, "DEDUP_HEIR": "rest"}
-        workers = [Worker(site, folder, "auto/2", **settings) for _ in range(2)]
+        workers = [Worker(site, folder, "auto/2", lease=10, **settings) for _ in range(2)]
         wait_until(lambda: sum(asked.by == "1" for asked in site.asked) == 4)
+        # Else its crawl would be another one.
+        wait_until(lambda: "is crawled here" in workers[0].log.read_text())
         workers[1].send(signal.SIGSTOP)
+        lost = time.monotonic() + 10
         site.most.clear()
         a_minute_later(server, 0, 1)
         assert workers[0].wait(LIMIT) == 0
         assert set(kept(folder)) == set(range(site.contents))
         if lose:
             server.client.flushall()
+        time.sleep(max(0.0, lost - time.monotonic()))
         workers[1].send(signal.SIGCONT)
         status = workers[1].wait(LIMIT)
     assert ("it ended while this worker slept" in workers[1].log.read_text()) is not lose
     return status
+
+
+def test_a_worker_whose_crawl_is_deleted_while_it_works_ends_with_an_error(
+    server: Server, tmp_path: Path
+) -> None:
+    """Nobody has ended it: pages are missing."""
+    with serve(Single(contents=16)) as site:
+        site.most[0] = 4
+        worker = Worker(site, tmp_path, "auto/1", DEDUP_INDEX=server.address)
+        wait_until(lambda: sum(asked.by == "0" for asked in site.asked) == 4)
+        server.client.delete(*server.client.keys("shingleback:shards:*"))
+        site.most.clear()
+        assert worker.wait(LIMIT) == 4
+    assert "has ended, or has vanished" in worker.log.read_text()
 
 
 def test_a_worker_that_lost_its_shard_while_it_slept_sends_nothing_more(

@@ -4,7 +4,8 @@
   If there are none, it may file the page at once.
 * They are **weighed**, nearest first, by a rule that knows no store (see `dedup.index.weighing`).
 * The store **files** the page, in one step and without knowing the rule: if pages like it were filed since the look,
-  it gives their numbers back; else the first page of the order that casts a shadow is duplicated; else the page is filed.
+  it gives their numbers back, but for those that it is told would not stand in the order; else the first page of the
+  order that casts a shadow is duplicated; else the page is filed.
 
 Contents under a number never change, and no number is given out twice: so only states can change between the steps, and
 those are asked in the last one.

@@ -167,7 +167,7 @@ class Metrics(Component):
             waiting.add_metric([str(number)], links)
         yield from (waiting, leases)
         yield gauge("dedup_outbox_links", "Links that wait here to be handed over.", len(of.outbox.waiting))
-        silence = time.monotonic() - of.beaten
+        silence = time.time() - of.beaten
         yield gauge("dedup_silence_seconds", "Since the Redis of the workers has answered.", silence)
 
     async def spider_closed(self, spider: Spider) -> None:

@@ -84,7 +84,9 @@ class ShardMiddleware:
         self._is_out = False  # stopped by an error, such as that another worker has the shard
         self.is_watched = False  #: then all shards are looked at now and then
         self.shards: Sequence[tuple[int, int]] = [(0, 0)] * shard.of  #: as `Beat.shards`
-        self.beaten = time.monotonic()  #: when Redis has answered last
+        self.beaten = (
+            time.time()
+        )  #: when Redis has answered last; a machine that sleeps stops the other clock
         self._surveyed = 0.0
 
     @classmethod
@@ -198,7 +200,7 @@ class ShardMiddleware:
         surveys = self.is_watched and now > self._surveyed + SURVEY
         reading = is_ready and not self._inbox.legacies
         beat = await self._handover.beat(links, notes, idle=idle, reading=reading, survey=surveys)
-        self.beaten = now
+        self.beaten = time.time()
         if self._silent:
             self._logger.info("Links are handed over and taken again")
             self._silent = False
@@ -258,7 +260,8 @@ class ShardMiddleware:
     async def _stop(self, error: DedupError) -> None:
         self._is_out = True
         self._gate.shut()
-        has_ended = isinstance(error, CrawlGoneError) and await self._is_index_there()
+        was_silent = time.time() - self.beaten > LEASE * SAFE  # else the others can't have ended it
+        has_ended = isinstance(error, CrawlGoneError) and was_silent and await self._is_index_there()
         if self._filter is not None and (has_ended or isinstance(error, ShardTakenError)):
             self._filter.has_heir, self.journal.is_kept = True, False
         error = spelled(error)

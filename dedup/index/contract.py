@@ -149,7 +149,7 @@ class Index(ABC):
             sketch,
             int(time.time()),
             self.run,
-            fingerprint.view or fingerprint.digest,
+            fingerprint.markup or fingerprint.digest,
             fingerprint.called,
             rare_keys(rare, fingerprint.digest),
         )

@@ -94,7 +94,11 @@ class Weighing(Generic[K]):
 
     def see_equal(self, others: Mapping[K, Entry]) -> None:
         """Takes up those pages of the same digest, or with the same markup, that are equal."""
-        self._equal += (page for page, other in self._beside(others).items() if self.entry.equals(other))
+        for page, other in self._beside(others).items():
+            if self.entry.equals(other):
+                self._equal.append(page)
+            elif other.content == self.entry.content:  # what differs may be noise
+                self._nearest.insert(0, page)
 
     def see_near(self, numbers: Sequence[K], sketches: Hashes) -> list[K]:
         """Compares the next candidates, the nearest first, by sketches of shape (n, w), and returns those that resemble the page.

@@ -3,29 +3,39 @@
     python -m benchmarks.living [--quick] [--kinds REGEX] [--noise NAME ...] [--addresses NAME ...] [--orders N] [--json FILE]
 
 Each kind of page is a site of its own (`tests.support.living`): 40 contents, of which 12 are at seven addresses each,
-amid 16 articles.  A line is told for each noise and form of address, over all kinds; what is lost is listed below it.
-A page is a copy if its content was met before it; of print copies, the first three of a site do not count.
+amid 16 articles, in several orders one by one, and in the first of them eight at once.  Over all kinds, a line tells
+  - how many contents are lost in all crawls, and with which rule and example, by kind;
+  - the share of copies that is dropped, by their form.  A page is a copy if its content was met before it ("first": at the
+    address of the content itself); of print copies, the first three of a site do not count;
+  - requests beside one for each page, in a hundred pages: the median of the kinds and the worst;
+  - by how much the numbers of kept pages of several orders differ, in percent of the least: likewise;
+  - the share of pages that are judged rightly in some orders only, and only one by one or only at once;
+  - ms of the processor for each page, the making of its answers left out, and drops by rule.
 """
 
 import argparse
 import asyncio
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
 from rich.console import Console
 from rich.progress import track
 
 from tests.support.living import ADDRESSES, NOISES, Answering, Fates, crawl, pages_of, shuffled
 from tests.support.pages.everyday import KINDS, Maker
+from tests.support.pages.signs import SIGNS
+from tests.support.pages.unnamed import UNNAMED
 from tests.support.pages.unseen import UNSEEN
 
-ALL: dict[str, Maker] = KINDS | UNSEEN
-FORMS = ("utm", "session", "unknown", "print", "mirror", "other")
+#: The kinds of page, by what is said of them.
+ALL: dict[str, Maker] = KINDS | UNSEEN | UNNAMED | {f"signs: {kind}": make for kind, make in SIGNS.items()}
+#: Forms of copies, and how they are called.
+FORMS = {"": "first"} | {form: form for form in ("utm", "session", "unknown", "print", "mirror", "other")}
 LEARNING = 3  #: print copies that a site may keep
 
 
@@ -80,13 +90,16 @@ class Kind:
         """The share of the pages that are judged rightly only one by one, or only at once."""
         return len(rightly(self.one_by_one[0]) ^ rightly(self.at_once)) / len(self.at_once.order)
 
-    def losses(self) -> Iterable[tuple[str, str, str, str]]:
-        """Dropped pages of lost contents: URL, content, the kept page, the rule."""
+    def losses(self) -> dict[str, list[str]]:
+        """The pages of lost contents that were dropped, with the kept ones, by the rule."""
+        found = defaultdict[str, list[str]](list)
         for fates in self.all:
             lost = fates.lost()
             for page in fates.order:
-                if page.key in lost:
-                    yield page.url, page.key, *fates.drops.get(page.url, ("?", "?"))
+                if page.key in lost and page.url in fates.drops:
+                    of, rule = fates.drops[page.url]
+                    found[rule].append(f"{page.url} for {of}")
+        return found
 
 
 @dataclass
@@ -98,27 +111,30 @@ class Cell:
     kinds: list[Kind] = field(default_factory=list)
 
     def figures(self) -> dict[str, object]:
+        """What is told of it."""
         fates = [one for kind in self.kinds for one in kind.all]
         met, dropped, rules = Counter[str](), Counter[str](), Counter[str]()
         for one in fates:
             for total, more in zip((met, dropped), copies(one), strict=True):
                 total.update(more)
             rules.update(rule for _, rule in one.drops.values())
-        requests = [kind.requests() for kind in self.kinds]
-        spreads, changed = ([each(kind) for kind in self.kinds] for each in (Kind.spread, Kind.changed))
+        requests, spreads = ([each(kind) for kind in self.kinds] for each in (Kind.requests, Kind.spread))
+        pages = sum(len(one.order) for one in fates)
         return {
             "noise": self.noise,
-            "addresses": self.addresses,
-            "contents": sum(kind.contents for kind in self.kinds) * len(self.kinds[0].all),
+            "address": self.addresses,
+            "contents": sum(kind.contents * len(kind.all) for kind in self.kinds),
             "lost": sum(len(one.lost()) for one in fates),
-            "dropped": {form or "first": round(dropped[form] / met[form], 3) for form in ("", *FORMS) if met[form]},
-            "requests per 100 pages": [round(median(requests), 1), round(max(requests), 1)],
-            "spread of kept pages, %": [round(median(spreads), 1), round(max(spreads), 1)],
-            "other fate in another order": round(sum(changed) / len(changed), 3),
-            "other fate, 8 at once": round(sum(map(Kind.at_once_changed, self.kinds)) / len(self.kinds), 3),
-            "ms a page": round(1000 * sum(one.seconds for one in fates) / sum(len(one.order) for one in fates), 2),
-            "rules": dict(rules.most_common()),
-        }  # fmt: skip
+            **{FORMS[form]: round(dropped[form] / met[form], 2) for form in FORMS if met[form]},
+            "requests": round(median(requests), 1),
+            "(worst)": round(max(requests), 1),
+            "spread": round(median(spreads), 1),
+            "(worst) ": round(max(spreads), 1),
+            "order": round(mean(map(Kind.changed, self.kinds)), 2),
+            "at once": round(mean(map(Kind.at_once_changed, self.kinds)), 2),
+            "ms": round(1000 * sum(one.seconds for one in fates) / pages, 2),
+            "drops": "  " + ", ".join(f"{rule} {count}" for rule, count in rules.most_common()),
+        }
 
 
 def measure(kind: str, noise: str, addresses: str, orders: int, at_once: int, seed: int) -> Kind:
@@ -132,11 +148,8 @@ def measure(kind: str, noise: str, addresses: str, orders: int, at_once: int, se
     return Kind(kind, contents, [run(order, 1) for order in each], run(each[0], at_once))
 
 
-def line(figures: Mapping[str, object]) -> str:
-    return "  ".join(
-        f"{key} {' '.join(f'{a} {b}' for a, b in value.items()) if isinstance(value, dict) else value}"
-        for key, value in figures.items()
-    )
+def row(values: Iterable[object]) -> str:
+    return "".join(f"{value!s:>9}" for value in values)
 
 
 def main() -> None:
@@ -168,10 +181,14 @@ def main() -> None:
                     measure(kind, noise, addresses, options.orders, options.at_once, options.seed)
                 )
             found.append(cell.figures())
-            print(line(found[-1]), flush=True)
+            if len(found) == 1:
+                print(row(found[0]))
+            print(row(found[-1].values()), flush=True)
             for kind in cell.kinds:
-                for url, key, of, rule in kind.losses():
-                    print(f"  lost: {key:30} {url:50} for {of:50} by {rule}", flush=True)
+                for rule, pages in kind.losses().items():
+                    print(
+                        f"    {kind.name}: {len(pages)} pages of lost contents dropped by {rule}: {pages[0]}"
+                    )
             if options.json:
                 options.json.write_text(json.dumps(found, indent=1))
 

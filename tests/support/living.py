@@ -45,6 +45,7 @@ ADDRESSES: dict[str, Callable[[int], str]] = {
     "id": lambda number: f"/view?id={number}",
     "words": lambda number: f"/{slug(number, 'address')}",
     "paths": lambda number: f"/item/{number}",
+    "folders": lambda number: f"/{slug(number, 'address')}/view",
 }
 
 
@@ -67,6 +68,7 @@ class Noise(NamedTuple):
     advert: Callable[[int], str] = marked_advert
     is_above: bool = False  #: the advert
     may_miss: bool = False  #: likewise
+    campaigns: bool = False  #: in the links of the menu
     related: Callable[[Sequence[Item], int, random.Random], Sequence[Item]] = lambda items, at, chance: (
         chance.sample([items[(at + step) % len(items)] for step in range(1, 7)], 6)
     )
@@ -81,6 +83,7 @@ NOISES: dict[str, Noise | None] = {
     "blocks": Noise(advert_of_blocks),
     "missing": Noise(may_miss=True),
     "above": Noise(plain_advert, is_above=True, may_miss=True),
+    "campaigns": Noise(campaigns=True),
 }
 
 
@@ -93,12 +96,15 @@ def in_site(items: Sequence[Item], at: int, noise: Noise | None, chance: random.
     """An answer of the page of an item."""
     content = items[at].content
     above = below = token = bottom = ""
+    links = menu()
     if noise is not None:
         token = (
             f'<form action="/search"><input type="hidden" name="csrf" value="{chance.randbytes(16).hex()}"></form>'
             f'<a href="/basket?sid={chance.randbytes(16).hex()}">Basket</a> '
             f"<span>{chance.randrange(24)}:{chance.randrange(60):02}</span>"
         )
+        if noise.campaigns:
+            links = links.replace('">', f'?utm_source=a{chance.randrange(10**6)}">')
         advert = noise.advert(chance.randrange(12))
         if noise.may_miss and chance.random() < 1 / 3:
             advert = ""
@@ -109,7 +115,7 @@ def in_site(items: Sequence[Item], at: int, noise: Noise | None, chance: random.
         )
         bottom = f"<div><h3>Read also</h3><ul>{related}</ul></div><div>{chance.randrange(10**6)} visitors so far</div>"
     return (
-        f"<html><head><title>{content.title}</title>{content.head}</head><body><div><ul>{menu()}</ul>{token}</div>{above}"
+        f"<html><head><title>{content.title}</title>{content.head}</head><body><div><ul>{links}</ul>{token}</div>{above}"
         f"<div><h1>{content.title}</h1>{content.body}</div>{below}{bottom}<div>{text(60, 'footer')}</div></body></html>"
     )
 
